@@ -1,0 +1,239 @@
+"""Number formats, what they can tell apart, and rounding to them."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from trueval.errors import InputError, PolicyError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["FORMATS", "Format", "Resolution", "find_format", "resolution", "round_to", "storage_dtype"]
+
+_CHUNK = 1 << 15  # values rounded at a time: a chunk and its scratch fit in the second-level cache
+
+
+@dataclass(frozen=True)
+class Format:
+    """A binary floating-point format.
+
+    Args:
+        name: as NumPy, ml_dtypes and torch call it.
+        exponent_bits: stored bits of the exponent.
+        mantissa_bits: stored bits of the mantissa, without the leading one.
+        largest: the largest finite value.
+    """
+
+    name: str
+    exponent_bits: int
+    mantissa_bits: int
+    largest: float
+
+    @property
+    def lowest_exponent(self) -> int:
+        """Exponent of the smallest normal value; below 2**lowest_exponent the spacing no longer shrinks."""
+        return 2 - (1 << (self.exponent_bits - 1))
+
+    @property
+    def smallest(self) -> float:
+        """The smallest positive value, a subnormal."""
+        return math.ldexp(1.0, self.lowest_exponent - self.mantissa_bits)
+
+    def spacing(self, value: float) -> float:
+        """Return the distance from the format's value at or below |value| to the next larger one.
+
+        >>> FORMATS["bfloat16"].spacing(0.75) == 2**-8
+        True
+        """
+        return math.ldexp(1.0, self.exponent(value) - self.mantissa_bits)
+
+    def exponent(self, value: float) -> int:
+        """Return floor(log2 |value|), but no less than the lowest exponent: subnormals share it.
+
+        >>> FORMATS["float16"].exponent(0.3), FORMATS["float16"].exponent(0.0)
+        (-2, -14)
+        """
+        return max(math.frexp(value)[1] - 1, self.lowest_exponent) if value else self.lowest_exponent
+
+
+class Resolution(NamedTuple):
+    """What a format can tell apart between two bounds.
+
+    Args:
+        values: number of representable values strictly between the bounds.
+        largest_gap: the largest distance between neighboring representable values there.
+    """
+
+    values: int
+    largest_gap: float
+
+
+_ALL = (
+    Format("float64", 11, 52, float(np.finfo(np.float64).max)),
+    Format("float32", 8, 23, (2 - 2**-23) * 2.0**127),
+    Format("float16", 5, 10, 65504.0),
+    Format("bfloat16", 8, 7, (2 - 2**-7) * 2.0**127),
+    Format("float8_e4m3fn", 4, 3, 448.0),  # "fn": no infinity, the top exponent holds numbers and one NaN
+    Format("float8_e5m2", 5, 2, 57344.0),
+)
+FORMATS: Mapping[str, Format] = MappingProxyType({known.name: known for known in _ALL})
+"""Every number format by name, finest first."""
+
+
+def find_format(name: str) -> Format:
+    """Return the format of that name.
+
+    Raises:
+        PolicyError: the name is not in `FORMATS`; the nearest one is offered.
+
+    >>> find_format("bfloat16").mantissa_bits
+    7
+    """
+    if name in FORMATS:
+        return FORMATS[name]
+    nearest = difflib.get_close_matches(name, FORMATS, n=1, cutoff=0.4)
+    hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
+    raise PolicyError(f"A number format must be one of {', '.join(FORMATS)}. Got {name!r}.{hint}")
+
+
+def storage_dtype(name: str) -> np.dtype[Any]:
+    """Return the NumPy dtype that stores a format; ml_dtypes gives those NumPy lacks.
+
+    >>> storage_dtype("bfloat16").itemsize
+    2
+    """
+    known = find_format(name)
+    if known.name in ("float64", "float32", "float16"):
+        return np.dtype(known.name)
+    import ml_dtypes
+
+    stored: np.dtype[Any] = np.dtype(getattr(ml_dtypes, known.name))
+    return stored
+
+
+def round_to(values: ArrayLike, precision: str | float | None) -> NDArray[np.float64]:
+    """Round scores to a number format or to a grid, in one rounding from the source.
+
+    Nearest value, halves to the even mantissa, subnormals kept (IEEE 754-2019 §4.3.1); infinities and NaN pass
+    through. A grid of width w gives the index rint(s/w), so that equal means tied.
+
+    Args:
+        values: scores of any shape, float64 or narrower.
+        precision: a name of `FORMATS`, a positive grid width, or None for as they are.
+
+    Returns:
+        The rounded values, or grid indexes, as float64. With None or "float64" this may be the array given.
+
+    Raises:
+        InputError: a finite value overflows the format.
+        PolicyError: the format is unknown or the width is not a positive finite number.
+
+    >>> round_to([0.998, 0.9985, 0.2], "bfloat16").tolist()
+    [0.99609375, 1.0, 0.2001953125]
+    >>> round_to([0.12, 0.13, 0.19], 0.1).tolist()
+    [1.0, 1.0, 2.0]
+    """
+    source = np.asarray(values)
+    if precision is None or _check(precision) == "float64":
+        return source.astype(np.float64, copy=False)
+    rounded = np.empty(source.shape, np.float64)
+    flat, target = source.reshape(-1), rounded.reshape(-1)
+    for start in range(0, flat.size, _CHUNK):
+        part = flat[start : start + _CHUNK].astype(np.float64)
+        target[start : start + _CHUNK] = _round_part(part, precision)
+    return rounded
+
+
+def _check(precision: str | float) -> str | float:
+    """Return the precision if it names a format or is a positive finite width."""
+    if isinstance(precision, str):
+        return find_format(precision).name
+    if not (math.isfinite(precision) and precision > 0):
+        raise PolicyError(f"A grid width must be a positive finite number. Got {precision!r}.")
+    return precision
+
+
+def _round_part(part: NDArray[np.float64], precision: str | float) -> NDArray[np.float64]:
+    """Round one chunk and refuse what overflows."""
+    if isinstance(precision, str):
+        known = find_format(precision)
+        rounded, name, largest = _to_format(part, known), known.name, known.largest
+    else:
+        rounded, name, largest = _to_grid(part, precision), f"a grid of width {precision!r}", np.finfo(np.float64).max
+    lost = (np.abs(rounded) > largest) & np.isfinite(part)
+    if lost.any():
+        value = float(part[lost][0])
+        raise InputError(
+            f"The score {value!r} overflows {name}. A finite score must stay within ±{float(largest):g} there, "
+            "or it would tie with others. Use a wider precision, or rescale the scores before they are rounded."
+        )
+    return rounded
+
+
+def _to_format(part: NDArray[np.float64], target: Format) -> NDArray[np.float64]:
+    """Round to nearest even on the bits of float64; a carry out of the mantissa raises the exponent, as it must."""
+    shift = 52 - target.mantissa_bits
+    bits = part.view(np.int64)
+    rounded = (bits + ((bits >> shift) & 1) + ((1 << (shift - 1)) - 1)) & -(1 << shift)
+    result = rounded.view(np.float64)
+    below_normal = np.abs(part) < math.ldexp(1.0, target.lowest_exponent)
+    if below_normal.any():
+        result[below_normal] = np.rint(part[below_normal] / target.smallest) * target.smallest
+    missing = np.isnan(part)
+    if missing.any():  # the carry could turn the bits of a NaN into those of a number
+        result[missing] = np.nan
+    return result
+
+
+def _to_grid(part: NDArray[np.float64], width: float) -> NDArray[np.float64]:
+    """Return the index of the nearest grid point; a half goes to the even index."""
+    with np.errstate(over="ignore"):
+        return np.rint(part / width)
+
+
+def resolution(format: str, low: float = 0.0, high: float = 1.0) -> Resolution:  # noqa: A002 (the word of the field)
+    """Return what a format can tell apart strictly between two bounds.
+
+    The default bounds are those of softmax and sigmoid scores (P-A Appendix A).
+
+    Raises:
+        InputError: the bounds are not finite and increasing.
+
+    >>> resolution("bfloat16")
+    Resolution(values=16255, largest_gap=0.00390625)
+    >>> resolution("bfloat16", 0.5, 1.0).values
+    127
+    """
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise InputError(f"The bounds of a resolution must be finite, low < high. Got {low!r} and {high!r}.")
+    known = find_format(format)
+    most = _place(known, known.largest)[0]
+    first = max(_place(known, low)[0] + 1, -most)
+    last = min(_place(known, high)[1] - 1, most)
+    farthest = _value(known, max(abs(first), abs(last)))
+    return Resolution(max(0, last - first + 1), known.spacing(farthest) if last > first else high - low)
+
+
+def _place(target: Format, value: float) -> tuple[int, int]:
+    """Return the places, counted from zero in representable values, of those just at or below and at or above."""
+    exponent = target.exponent(value)
+    steps = math.ldexp(abs(value), target.mantissa_bits - exponent)
+    base = (exponent - target.lowest_exponent) << target.mantissa_bits
+    down, up = base + math.floor(steps), base + math.ceil(steps)
+    return (down, up) if value >= 0 else (-up, -down)
+
+
+def _value(target: Format, place: int) -> float:
+    """Return the representable value at a place of zero or more."""
+    octave = max(place >> target.mantissa_bits, 1)
+    steps = place - ((octave - 1) << target.mantissa_bits)
+    return math.ldexp(steps, octave - 1 + target.lowest_exponent - target.mantissa_bits)
