@@ -1,0 +1,47 @@
+# make demo · make test · make check · make bench. Each makes the environment it needs in .venv.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test check lint types doctests bench pages clean
+
+demo: $(VENV)/.core
+	$(BIN)/trueval demo
+
+test: lint types
+	$(BIN)/python -m pytest -n 2
+
+check: lint types doctests
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy --strict src
+
+doctests: $(VENV)/.dev
+	$(BIN)/python -m pytest -q src
+
+bench: $(VENV)/.dev
+	@set -e; for script in benchmarks/bench_*.py; do echo "# $$script"; $(BIN)/python "$$script"; done
+
+# What docs/ shows of the program, made anew from the program.
+pages: $(VENV)/.dev
+	$(BIN)/python docs/make_commands.py
+	$(BIN)/python docs/make_images.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) -e '.[dev]'
+	@touch $@ $(VENV)/.core

@@ -1,0 +1,45 @@
+"""trueval evaluates ranked lists and RAG contexts exactly under ties."""
+
+from typing import TYPE_CHECKING
+
+from trueval.lazy import export_lazily
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Estimate",
+    "Judgments",
+    "Measure",
+    "Run",
+    "Scores",
+    "__version__",
+    "errors",
+    "evaluate",
+    "evaluate_arrays",
+    "parse",
+    "registry",
+]
+
+if TYPE_CHECKING:
+    from trueval import errors
+    from trueval.evaluate import evaluate, evaluate_arrays
+    from trueval.judgments import Judgments
+    from trueval.measures import Measure, parse, registry
+    from trueval.run import Run
+    from trueval.scores import Estimate, Scores
+else:
+    export_lazily(
+        __name__,
+        {
+            "Estimate": "trueval.scores",
+            "Judgments": "trueval.judgments",
+            "Measure": "trueval.measures",
+            "Run": "trueval.run",
+            "Scores": "trueval.scores",
+            "errors": "trueval.errors",
+            "evaluate": "trueval.evaluate",
+            "evaluate_arrays": "trueval.evaluate",
+            "parse": "trueval.measures",
+            "registry": "trueval.measures",
+        },
+    )
