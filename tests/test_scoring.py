@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -12,6 +13,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import trueval
 from trueval.errors import InputError, PolicyError
 from trueval.numerics import FORMATS, resolution, round_to
 from trueval.scoring import maxsim, product, sigmoid, softmax
@@ -237,4 +239,7 @@ def test_scoring_arrays_imports_no_torch():
     code = """import sys, numpy, trueval.scoring
 trueval.scoring.sigmoid(numpy.zeros(1), "bfloat16")
 print("torch" in sys.modules)"""
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+    source = str(Path(trueval.__file__).parents[1])
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": source})
+    assert done.stdout == "False\n"
