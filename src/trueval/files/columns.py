@@ -1,0 +1,143 @@
+"""Column names as people write them, and the types that ids and numbers must have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from trueval.errors import InputError
+from trueval.files.table import Kind, other_kind, value_column
+
+__all__ = ["as_ids", "as_numbers", "find_columns", "looks_like_header", "pick_columns"]
+
+# Squashed names (lower case, no "_", "-", "." or blank), the most telling first: of query_id and query, query_id.
+QUERY_NAMES = ("queryid", "qid", "topicid", "topicno", "queryno", "qno", "topic", "query", "q")
+DOC_NAMES = ("docid", "docno", "documentid", "corpusid", "passageid", "pid", "did", "itemid", "document", "doc", "d")
+SCORE_NAMES = ("score", "sim", "similarity", "scores", "rsv")
+GRADE_NAMES = ("grade", "relevance", "label", "rel", "relevancelabel", "relevancy", "judgment", "qrel", "score")
+RANK_NAMES = ("rank", "position", "ranking")
+FACET_NAMES = ("facet", "subtopic", "subtopicid", "intent", "aspect", "iteration", "iter")
+EXAMPLES = {
+    "query_id": "query_id, query-id, qid, topic",
+    "doc_id": "doc_id, docid, docno, corpus-id, pid",
+    "score": "score, sim (or rank alone)",
+    "grade": "grade, relevance, label, rel, score",
+    "facet": "facet, subtopic, intent, iteration",
+}
+
+
+def _names(kind: Kind, facets: bool) -> dict[str, tuple[str, ...]]:
+    names = {"query_id": QUERY_NAMES, "doc_id": DOC_NAMES}
+    if kind == "run":
+        return names | {"score": SCORE_NAMES, "rank": RANK_NAMES}
+    return names | {"grade": GRADE_NAMES} | ({"facet": FACET_NAMES} if facets else {})
+
+
+def _squash(name: str) -> str:
+    return "".join(c for c in name.strip().lower() if c not in "_-. ")
+
+
+def find_columns(header: Sequence[str], kind: Kind, facets: bool = False) -> dict[str, str]:
+    """Match the columns of a table with the canonical names.
+
+    >>> find_columns(["query-id", "corpus-id", "score"], "judgments")
+    {'query_id': 'query-id', 'doc_id': 'corpus-id', 'grade': 'score'}
+
+    Returns:
+        the column of the table for each canonical name found.
+    """
+    squashed: dict[str, str] = {}
+    for column in header:
+        squashed.setdefault(_squash(column), column)
+    found = {}
+    for canonical, names in _names(kind, facets).items():
+        column_found = next((squashed[name] for name in names if name in squashed), None)
+        if column_found is not None:
+            found[canonical] = column_found
+    return found
+
+
+def looks_like_header(fields: Sequence[str]) -> bool:
+    """Tell a line of column names from a line of data: a known name, and no number among the fields.
+
+    >>> looks_like_header(["query-id", "corpus-id", "score"]), looks_like_header(["topic", "Q0", "doc", "1"])
+    (True, False)
+    """
+    known = {*QUERY_NAMES, *DOC_NAMES, *SCORE_NAMES, *GRADE_NAMES, *RANK_NAMES}
+    return any(_squash(f) in known for f in fields) and not any(_is_number(f) for f in fields)
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def pick_columns(header: Sequence[str], kind: Kind, place: str, facets: bool = False) -> dict[str, str]:
+    """Find every column that a table of this kind needs.
+
+    Raises:
+        InputError: a column is missing, or the table is of the other kind.
+    """
+    found = find_columns(header, kind, facets)
+    _refuse_other_kind(header, found, kind, place)
+    value = value_column(kind)
+    needed = ["query_id", "doc_id", *(["facet"] if facets else []), *([] if "rank" in found else [value])]
+    for name in needed:
+        if name not in found:
+            raise InputError(
+                f"{place}: no column for the {name}. It must be called one of: {EXAMPLES[name]}. "
+                f"Got: {', '.join(header)}. Rename the column."
+            )
+    return found
+
+
+def _refuse_other_kind(header: Sequence[str], found: dict[str, str], kind: Kind, place: str) -> None:
+    squashed = [_squash(column) for column in header]
+    if kind == "run":
+        wrong = not {"score", "rank"} & found.keys() and any(name in GRADE_NAMES for name in squashed)
+    else:
+        wrong = _squash(found.get("grade", "score")) == "score" and any(name in RANK_NAMES for name in squashed)
+    if wrong:
+        raise InputError(
+            f"{place}: the columns ({', '.join(header)}) are those of {_article(other_kind(kind))}. "
+            f"Expected {_article(kind)}. Check the order of the files."
+        )
+
+
+def _article(kind: Kind) -> str:
+    return "a run" if kind == "run" else "judgments"
+
+
+def as_ids(column: pl.Series, name: str, source: str) -> pl.Series:
+    """Turn a column of ids into strings; integers are written in decimal.
+
+    Raises:
+        InputError: the column holds floats, booleans or anything else that is no id.
+    """
+    if column.dtype == pl.String:
+        return column.alias(name)
+    if column.dtype.is_integer() or column.dtype in (pl.Categorical, pl.Enum, pl.Null):
+        return column.cast(pl.String).alias(name)
+    raise InputError(
+        f"{source}: the column {column.name!r} of {name} holds {column.dtype}. Ids must be strings or integers; "
+        'a float has lost the id as it was written ("007", 1e16). Read the column as strings.'
+    )
+
+
+def as_numbers(column: pl.Series, name: str, source: str) -> pl.Series:
+    """Turn a column of numbers, or of their text, into Float64; what does not parse becomes null.
+
+    Raises:
+        InputError: the column holds something that is no number.
+    """
+    if column.dtype == pl.String:
+        return column.str.strip_chars().cast(pl.Float64, strict=False).alias(name)
+    if column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null):
+        return column.cast(pl.Float64).alias(name)
+    raise InputError(
+        f"{source}: the column {column.name!r} of {name} holds {column.dtype}. It must hold numbers. Convert it."
+    )

@@ -1,0 +1,82 @@
+"""Which reader a file needs, told by its first bytes and its first line rather than by its name."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from trueval.errors import PolicyError
+from trueval.files.beir import read_delimited, sniff_delimiter
+from trueval.files.columns import looks_like_header
+from trueval.files.content import Content, Source, check_text, read_content
+from trueval.files.layout import first_line
+from trueval.files.peers import read_json
+from trueval.files.table import Kind, Table
+from trueval.files.tables import read_arrow, read_jsonl, read_parquet
+from trueval.files.trec import read_trec
+
+__all__ = ["FORMATS", "read_table"]
+
+FORMATS = ("trec", "msmarco", "beir", "tsv", "csv", "jsonl", "json", "parquet", "arrow")
+READERS = {
+    "trec": read_trec,
+    "msmarco": read_trec,
+    "beir": read_delimited,
+    "tsv": read_delimited,
+    "csv": read_delimited,
+    "jsonl": read_jsonl,
+    "parquet": read_parquet,
+    "arrow": read_arrow,
+}
+
+
+def read_table(source: Source, kind: Kind, format: str | None = None, facets: bool = False) -> tuple[Table, str]:
+    """Read a run or judgments in any format.
+
+    Args:
+        source: a path, "-" for standard input, or an open file.
+        kind: what the source must hold.
+        format: one of FORMATS; None tells it from the content.
+        facets: keep the facets of diversity judgments.
+
+    Returns:
+        the table, and the name of the source without known suffixes.
+
+    Raises:
+        InputError: the source cannot be read as this kind.
+        PolicyError: the format is unknown.
+    """
+    if format is not None and format not in FORMATS:
+        raise PolicyError(f"format must be one of {', '.join(FORMATS)}. Got {format!r}.")
+    content = read_content(source)
+    chosen = format or _sniff(content)
+    if chosen not in ("parquet", "arrow"):
+        check_text(content)
+    if chosen == "json":
+        return read_json(content, kind), content.name
+    return READERS[chosen](content, kind, facets), content.name
+
+
+def _sniff(content: Content) -> str:
+    if content.data.startswith(b"PAR1"):
+        return "parquet"
+    if content.data.startswith(b"ARROW1"):
+        return "arrow"
+    check_text(content)
+    line = first_line(content)
+    if line.startswith(("{", "[")):
+        return _sniff_json(line)
+    delimiter = sniff_delimiter(line)
+    fields = re.split(r"[ \t]+", line.strip()) if delimiter == " " else line.strip().split(delimiter)
+    is_csv = delimiter in ",;" and not re.search(r"[ \t]", line.strip())
+    return "csv" if is_csv or looks_like_header([field.strip(' "') for field in fields]) else "trec"
+
+
+def _sniff_json(line: str) -> str:
+    """Tell jsonl (the first line is an object of plain values) from one JSON object."""
+    try:
+        first = json.loads(line)
+    except json.JSONDecodeError:
+        return "json"
+    plain = isinstance(first, dict) and not any(isinstance(value, (dict, list)) for value in first.values())
+    return "jsonl" if plain else "json"

@@ -1,0 +1,114 @@
+"""Rows checked and grouped: ids, numbers, duplicates, and the rows of each query adjacent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from trueval.errors import InputError
+from trueval.files.duplicates import find_duplicate
+from trueval.files.table import Kind, Table, value_column
+
+__all__ = ["Rows", "check_rows"]
+
+
+class Rows(NamedTuple):
+    """Rows that keep what Run and Judgments promise.
+
+    Args:
+        table: the rows, those of one query adjacent, in the order of the input.
+        query_ids: String, unique, in order of first appearance.
+        offsets: [queries + 1]; rows of query i are frame[offsets[i]:offsets[i + 1]].
+    """
+
+    table: Table
+    query_ids: pl.Series
+    offsets: NDArray[np.int64]
+
+
+def check_rows(table: Table, kind: Kind) -> Rows:
+    """Check the rows and bring those of each query together.
+
+    Raises:
+        InputError: no row, an empty id, a NaN score, a grade that is not finite, or a document twice in a query.
+    """
+    if table.frame.height == 0:
+        raise InputError(
+            f"{table.source}: no rows. There must be at least one. Check that the file was written to the end."
+        )
+    _check_ids(table)
+    _check_numbers(table, kind)
+    rows = _group(table)
+    _check_duplicates(rows, kind)
+    return rows
+
+
+def _check_ids(table: Table) -> None:
+    for name in {"query_id", "doc_id", "facet"} & set(table.frame.columns):
+        ids = table.frame[name]
+        if ids.null_count() or (ids.str.len_bytes() == 0).any():
+            row = int((ids.is_null() | (ids == "")).fill_null(value=True).arg_max() or 0)
+            raise table.error(row, f"the {name} is empty. It must be a string. Correct or remove the row.")
+
+
+def _check_numbers(table: Table, kind: Kind) -> None:
+    name = value_column(kind)
+    values = table.frame[name]
+    good = values.is_finite() if kind == "judgments" else values.is_not_nan()
+    if values.null_count() or not good.all():
+        row = int((~good.fill_null(value=False)).arg_max() or 0)
+        ids = table.frame.row(row, named=True)
+        got = "missing" if values[row] is None else str(values[row])
+        must = (
+            "finite number; leave out documents that nobody judged"
+            if kind == "judgments"
+            else "number; inf and -inf are fine"
+        )
+        raise table.error(
+            row, f"the {name} of document {ids['doc_id']!r} in query {ids['query_id']!r} is {got}. It must be a {must}."
+        )
+
+
+def _group(table: Table) -> Rows:
+    stretches = table.frame["query_id"].rle().struct.unnest()
+    if stretches["value"].n_unique() != stretches.height:
+        table = _sort_by_first_appearance(table)
+        stretches = table.frame["query_id"].rle().struct.unnest()
+    offsets = np.concatenate(([0], np.cumsum(stretches["len"].to_numpy(), dtype=np.int64)))
+    return Rows(table, stretches["value"].alias("query_id"), offsets)
+
+
+def _sort_by_first_appearance(table: Table) -> Table:
+    ids = table.frame["query_id"]
+    codes = ids.cast(pl.Enum(ids.unique(maintain_order=True))).to_physical().to_numpy()
+    order = np.argsort(codes, kind="stable")
+    line = None if table.line is None else partial(_line_before_sorting, table.line, order)
+    return Table(table.frame[order], table.source, line, table.notes)
+
+
+def _line_before_sorting(line: Callable[[int], int], order: NDArray[np.int64], row: int) -> int:
+    return line(int(order[row]))
+
+
+def _check_duplicates(rows: Rows, kind: Kind) -> None:
+    table = rows.table
+    pair = find_duplicate(table.frame, rows.offsets)
+    if pair is None:
+        return
+    ids = table.frame.row(pair.second, named=True)
+    cure = "Keep one of them."
+    if kind == "judgments" and "facet" not in ids:
+        cure += " If the second column holds facets (diversity judgments), read with facets=True."
+    facet = f" for facet {ids['facet']!r}" if "facet" in ids else ""
+    first = table.place(pair.first).removeprefix(f"{table.source}:").strip()
+    raise table.error(
+        pair.second,
+        f"document {ids['doc_id']!r} is in query {ids['query_id']!r}{facet} twice (first on "
+        f"{'line ' if table.line else ''}{first}). "
+        f"Each document must be listed once. {cure}",
+    )

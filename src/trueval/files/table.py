@@ -1,0 +1,74 @@
+"""A table as it was read: canonical columns, and where each row stands in its source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import polars as pl
+
+from trueval.errors import InputError
+
+__all__ = ["Kind", "Table", "count_lines_from_one", "other_kind", "value_column"]
+
+Kind = Literal["run", "judgments"]
+
+
+def value_column(kind: Kind) -> str:
+    """Name the number that a file of this kind gives each document.
+
+    >>> value_column("run"), value_column("judgments")
+    ('score', 'grade')
+    """
+    return "score" if kind == "run" else "grade"
+
+
+def other_kind(kind: Kind) -> Kind:
+    """Name what a file given in the wrong place would be.
+
+    >>> other_kind("run")
+    'judgments'
+    """
+    return "judgments" if kind == "run" else "run"
+
+
+def count_lines_from_one(row: int) -> int:
+    """Give the line of a row in a file that has one row on every line.
+
+    >>> count_lines_from_one(0)
+    1
+    """
+    return row + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows of a run or of judgments, not yet checked.
+
+    Args:
+        frame: query_id String, doc_id String, score or grade Float64, and where the source has them rank Int64 and
+            facet String.
+        source: the path, "<stdin>", or what the rows came from.
+        line: gives the line (from 1) of a row (from 0); None where the source has no lines.
+        notes: one-line remarks made while reading.
+    """
+
+    frame: pl.DataFrame
+    source: str
+    line: Callable[[int], int] | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    def place(self, row: int) -> str:
+        """Say where a row stands, as the start of an error message.
+
+        >>> Table(pl.DataFrame(), "run.trec", count_lines_from_one).place(6)
+        'run.trec:7'
+        >>> Table(pl.DataFrame(), "frame").place(6)
+        'frame: row 7'
+        """
+        return f"{self.source}: row {row + 1}" if self.line is None else f"{self.source}:{self.line(row)}"
+
+    def error(self, row: int, message: str) -> InputError:
+        """Build the error that points at a row."""
+        return InputError(f"{self.place(row)}: {message}")

@@ -1,0 +1,148 @@
+"""Judgments: the grades of documents; a missing grade is not zero."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from trueval.errors import InputError, PolicyError
+from trueval.files import Source, Table, check_rows, read_arrays, read_dict, read_frame, read_table
+
+__all__ = ["Judgments", "grade_map"]
+
+
+@dataclass(frozen=True, eq=False)
+class Judgments:
+    """Graded documents of each query.
+
+    Args:
+        frame: query_id String, doc_id String, grade Float64 (below 0 means unjudged, kept as read), and facet String
+            where facets were asked for; rows of one query adjacent.
+        query_ids: String, unique, in order of first appearance.
+        offsets: [queries + 1]; rows of query i are frame[offsets[i]:offsets[i + 1]].
+        source: the path, "<stdin>", or what they came from.
+        notes: one-line remarks made while reading.
+
+    >>> Judgments.from_dict({"q1": {"d1": 2, "d2": 0}}).frame.rows()
+    [('q1', 'd1', 2.0), ('q1', 'd2', 0.0)]
+    """
+
+    frame: pl.DataFrame
+    query_ids: pl.Series
+    offsets: NDArray[np.int64]
+    source: str
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, source: Source, *, facets: bool = False, format: str | None = None) -> Judgments:
+        """Read a file: TREC or MS MARCO qrels, BEIR tsv, csv, jsonl, json, parquet or Arrow; plain, gzip or zstd.
+
+        Args:
+            source: a path, "-" for standard input, or an open file.
+            facets: keep the second column (diversity qrels); a document may then be graded once for each facet.
+            format: one of trueval.files.FORMATS; told from the content if None.
+
+        Raises:
+            InputError: the file is missing, damaged, no judgments, or holds a bad row, with its line.
+            PolicyError: the format is unknown, or has no facets.
+        """
+        if facets and format == "json":
+            raise PolicyError("facets=True needs a format with columns. Got 'json'. Use trec, csv, jsonl or parquet.")
+        return cls._from_table(read_table(source, "judgments", format, facets)[0])
+
+    @classmethod
+    def from_dict(cls, grades: Any) -> Judgments:
+        """Take {query: {document: grade}} (pytrec_eval), {query: relevant documents}, or an object that holds one.
+
+        Raises:
+            InputError: an id is neither string nor integer, a grade is no finite number.
+        """
+        return cls._from_table(read_dict(grades, "judgments"))
+
+    @classmethod
+    def from_frame(cls, frame: Any, *, facets: bool = False) -> Judgments:
+        """Take a frame of polars, pandas, pyarrow, or anything with the Arrow C stream.
+
+        Raises:
+            InputError: a column is missing or of the wrong type, or a row is bad.
+        """
+        return cls._from_table(read_frame(frame, "judgments", facets))
+
+    @classmethod
+    def from_arrays(cls, grades: Any, doc_ids: Any = None, query_ids: Any = None, *, mask: Any = None) -> Judgments:
+        """Take one list of grades for each query: a matrix, a tensor, or ragged lists; NaN means unjudged.
+
+        Args:
+            grades: [query, document] grades.
+            doc_ids: ids shaped as the grades, or one list for all queries; positions from 0 if None.
+            query_ids: one for each list; positions from 0 if None.
+            mask: shaped as the grades, True where there is a document.
+
+        Raises:
+            InputError: shapes differ, a grade is infinite, or nothing is judged.
+
+        >>> Judgments.from_arrays([[1, 0], [float("nan"), 2]]).frame["grade"].to_list()
+        [1.0, 0.0, 2.0]
+        """
+        table = read_arrays(grades, "judgments", doc_ids, query_ids, mask)
+        return cls._from_table(dataclasses.replace(table, frame=table.frame.filter(pl.col("grade").is_not_nan())))
+
+    @classmethod
+    def _from_table(cls, table: Table) -> Judgments:
+        rows = check_rows(table, "judgments")
+        return cls(rows.table.frame, rows.query_ids, rows.offsets, table.source, table.notes)
+
+    def map_grades(self, mapping: Mapping[float, float]) -> Judgments:
+        """Replace every grade; grades below 0 (unjudged) stay where the mapping does not name them.
+
+        Args:
+            mapping: new grade of each old grade.
+
+        Raises:
+            InputError: a grade from 0 up has no mapping.
+
+        >>> Judgments.from_dict({"q": {"a": 0, "b": 3}}).map_grades({0: 1, 3: 5}).frame["grade"].to_list()
+        [1.0, 5.0]
+        """
+        grades = self.frame["grade"]
+        missing = [g for g in grades.unique().sort() if g >= 0 and g not in mapping]
+        if missing:
+            row = self.frame.row(int((grades == missing[0]).arg_max() or 0), named=True)
+            raise InputError(
+                f"{self.source}: the grade {missing[0]:g} (document {row['doc_id']!r} in query "
+                f"{row['query_id']!r}) has no mapping. "
+                f"Every grade must be mapped. Got: {', '.join(f'{old:g}:{new:g}' for old, new in mapping.items())}."
+            )
+        mapped = grades.replace({float(old): float(new) for old, new in mapping.items()})
+        return dataclasses.replace(self, frame=self.frame.with_columns(grade=mapped))
+
+
+def grade_map(text: str) -> dict[float, float]:
+    """Read a mapping of grades as the command line has it.
+
+    Raises:
+        PolicyError: an entry is not old:new with finite numbers, or a grade is mapped twice.
+
+    >>> grade_map("0:1,1:3,2:4,3:5")
+    {0.0: 1.0, 1.0: 3.0, 2.0: 4.0, 3.0: 5.0}
+    """
+    mapping: dict[float, float] = {}
+    for entry in text.split(","):
+        old, colon, new = entry.partition(":")
+        try:
+            grade, value = float(old), float(new)
+        except ValueError:
+            grade = value = math.nan
+        if not colon or not math.isfinite(grade) or not math.isfinite(value) or grade in mapping:
+            raise PolicyError(
+                f"grades must be old:new pairs such as 0:1,1:3, each grade once. Got {entry.strip()!r} in {text!r}."
+            )
+        mapping[grade] = value
+    return mapping
