@@ -1,0 +1,43 @@
+"""Writes docs/commands.md: the help of every command, as the program prints it.
+
+Run it with: python docs/make_commands.py
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+PAGE = Path(__file__).with_name("commands.md")
+COMMANDS = ("", "evaluate", "measures", "demo")
+WIDTH = 100
+HEAD = """# Commands
+
+What `--help` says. This page is made by `python docs/make_commands.py`, and a test compares it with the program.
+"""
+
+
+def help_of(command: str) -> str:
+    """The help of a command, without the blanks at the end of its lines."""
+    plain = {
+        "TERMINAL_WIDTH": str(WIDTH),
+        "COLUMNS": str(WIDTH),
+        "NO_COLOR": "1",
+        "TERM": "dumb",
+        "PYTHONIOENCODING": "utf-8",
+    }
+    code = "import sys; sys.argv[0] = 'trueval'; from trueval.cli.main import main; main()"
+    program = [sys.executable, "-c", code, *command.split(), "--help"]
+    printed = subprocess.run(program, env=os.environ | plain, capture_output=True, encoding="utf-8", check=True).stdout
+    return "\n".join(line.rstrip() for line in printed.strip().splitlines())
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [f"## trueval {command}".rstrip() + f"\n\n```text\n{help_of(command)}\n```\n" for command in COMMANDS]
+    return "\n".join([HEAD, *parts])
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8", newline="\n")
+    print(f"docs/{PAGE.name}")

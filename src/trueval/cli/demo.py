@@ -1,0 +1,77 @@
+"""`trueval demo`: two runs of the embedded sample, and what their ties do to the comparison."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from trueval.cli.evaluate import measure_files
+from trueval.cli.output import save, show
+from trueval.report.numbers import fixed, percent, signed
+
+SAMPLE = Path(__file__).resolve().parents[1] / "sample"
+RUNS = ("bm25", "ngrams-bf16")
+MEASURES = "nDCG@10 RR@10 AP@100 P@5"
+# The rubric of the sample is 1..5 and begins at "not relevant"; the measures of the demo want that to be 0.
+GRADES: Mapping[float, float] = {1: 0, 2: 1, 3: 2, 4: 3, 5: 4}
+RELEVANT = 3
+
+
+def demo(
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write results.json, results.csv and results.md there too.")
+    ] = None,
+) -> None:
+    """Measures two small runs of the embedded sample and shows what ties do to them.
+
+    Example: trueval demo
+    """
+    results = demo_results()
+    show(results, "table")
+    for line in explanation(results):
+        typer.echo(line)
+    if out is not None:
+        save(results, out)
+
+
+def demo_results() -> dict[str, Any]:
+    """The results of the two runs, computed now.
+
+    Returns:
+        What `trueval.scores.results` returns.
+    """
+    from trueval.measures import parse_list
+    from trueval.scores import results
+
+    paths = [str(SAMPLE / "runs" / f"{name}.trec") for name in RUNS]
+    policy = {"rel": RELEVANT}
+    scores = measure_files(str(SAMPLE / "qrels.trec"), paths, parse_list(MEASURES), grades=GRADES, policy=policy)
+    return results(scores)
+
+
+def explanation(results: Mapping[str, Any]) -> Iterator[str]:
+    """Says which run its ties help or harm most, and how to print the table without the demo.
+
+    Args:
+        results: what `demo_results` returns.
+
+    Yields:
+        Sentences made from the numbers.
+    """
+    run, name, value = max(
+        ((run, name, value) for run in results["runs"] for name, value in run["measures"].items()),
+        key=lambda found: abs(found[2]["bias"]),
+    )
+    if value["bias"]:
+        yield (
+            f"\n{percent(run['ties']['tied_fraction'])} of the documents of {run['name']} share their score with "
+            f"another. trec_eval's order of ties gives it {fixed(value['oblivious'])} {name}; the mean over all "
+            f"orders is {fixed(value['expected'])}, so {signed(value['bias'])} of that number comes from document names."
+        )
+    folder = Path(os.path.relpath(SAMPLE))
+    files = [folder / "qrels.trec", *(folder / "runs" / f"{run['name']}.trec" for run in results["runs"])]
+    grades = ",".join(f"{old}:{new}" for old, new in GRADES.items())
+    yield "\nThe same table from the files:\n"
+    yield f'trueval evaluate {" ".join(map(str, files))} -m "{MEASURES}" --grades {grades} --rel {RELEVANT}'

@@ -1,0 +1,194 @@
+"""`trueval evaluate`: run files against judgments, exactly under ties."""
+
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from trueval.cli.gates import parse_max_range
+from trueval.cli.output import Format, save, show, talk
+from trueval.errors import TruevalWarning
+
+if TYPE_CHECKING:
+    from trueval.measures import Measure
+    from trueval.scores import Scores
+
+DEFAULT_MEASURES = "nDCG@10 RR@10 AP@100 R@100 P@10"
+
+
+def evaluate(
+    qrels: Annotated[
+        str, typer.Argument(metavar="QRELS", help="Judgments: TREC qrels, BEIR tsv, parquet, csv or jsonl; - is stdin.")
+    ],
+    runs: Annotated[list[str], typer.Argument(metavar="RUN", help="Run files, in any of these forms; - is stdin.")],
+    measures: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measures",
+            "-m",
+            metavar="LIST",
+            help=f"Measures, parted by blanks or repeated. Default: {DEFAULT_MEASURES}.",
+        ),
+    ] = None,
+    convention: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Do as another tool does: trec_eval or pytrec_eval.")
+    ] = None,
+    tie_order: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ORDER",
+            help="Order of equal scores for the oblivious value: docid-desc, docid-asc, input, rank or random. "
+            "Default: docid-desc.",
+        ),
+    ] = None,
+    tie_precision: Annotated[
+        str | None,
+        typer.Option(
+            metavar="P",
+            help="Scores are equal when they are after rounding to float32, float16, bfloat16, float8_e4m3fn, "
+            "float8_e5m2, or to a multiple of a number such as 0.01. Default: as read.",
+        ),
+    ] = None,
+    rel: Annotated[float | None, typer.Option(metavar="N", help="Grade from which a document is relevant.")] = None,
+    grades: Annotated[
+        str | None, typer.Option(metavar="MAP", help="Replace grades before anything else, such as 0:1,1:3,2:4.")
+    ] = None,
+    empty: Annotated[
+        str | None, typer.Option(metavar="POLICY", help="Queries without a relevant document: zero, skip or error.")
+    ] = None,
+    missing: Annotated[
+        str | None, typer.Option(metavar="POLICY", help="Judged queries that a run lacks: worst, skip or error.")
+    ] = None,
+    judged_only: Annotated[bool, typer.Option("--judged-only", help="Leave unjudged documents out of runs.")] = False,
+    depth: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Look at the first N documents of each query only.")
+    ] = None,
+    per_query: Annotated[bool, typer.Option("--per-query", help="Give the values of every query too.")] = False,
+    form: Annotated[Format, typer.Option("--format", help="What to print.")] = "table",
+    max_range: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="X",
+            help="Exit with 1 when ties leave a mean a wider range than X, on the scale of the JSON; "
+            "nDCG@10=X for one measure.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write results.json, results.csv and results.md there too.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of --tie-order random.")] = None,
+) -> None:
+    """Measures run files exactly under ties: expected, lowest, highest and oblivious value, bias, standard deviation.
+
+    Example: trueval evaluate qrels.trec bm25.trec rerank.trec.gz -m "nDCG@10 RR@10"
+    """
+    from trueval.measures import parse_list
+    from trueval.scores import results as results_of
+
+    chosen = parse_list(" ".join(measures or [DEFAULT_MEASURES]))
+    gates = parse_max_range(max_range or [], [str(measure) for measure in chosen])
+    policy: dict[str, Any] = {
+        "convention": convention,
+        "tie_order": tie_order,
+        "tie_precision": _tie_precision(tie_precision),
+        "rel": rel,
+        "empty": empty,
+        "missing": missing,
+        "judged_only": judged_only or None,
+        "depth": depth,
+        "seed": seed,
+    }
+    _refuse_repeated([qrels, *runs])
+    given = {name: value for name, value in policy.items() if value is not None}
+    scores = measure_files(qrels, runs, chosen, grades=_grade_map(grades), policy=given)
+    results = results_of(scores, per_query=per_query)
+    show(results, form, per_query=per_query)
+    if out is not None:
+        save(results, out)
+    failures = [line for gate in gates for line in gate.failures(results)]
+    for line in failures:
+        typer.echo(line, err=True)
+    raise typer.Exit(1 if failures else 0)
+
+
+def measure_files(
+    qrels: str,
+    runs: Sequence[str],
+    measures: "Sequence[Measure]",
+    *,
+    grades: Mapping[float, float] | None = None,
+    policy: Mapping[str, Any] | None = None,
+) -> "list[Scores]":
+    """Reads judgments and runs, one run at a time, and says on stderr what readers and evaluation remark.
+
+    Args:
+        qrels: path of the judgments, "-" for stdin.
+        runs: paths of the runs, "-" for stdin.
+        measures: what to measure.
+        grades: grade in the file → grade to use.
+        policy: options of `trueval.evaluate`.
+
+    Returns:
+        The scores of each run, in order.
+
+    Raises:
+        InputError: a file is bad.
+        PolicyError: an option is.
+    """
+    from trueval.cli.progress import progress
+    from trueval.evaluate import evaluate as evaluate_run
+    from trueval.judgments import Judgments
+    from trueval.run import Run
+
+    with progress(1 + len(runs)) as begin, warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)
+        begin(qrels)
+        judgments = Judgments.read(qrels)
+        notes = list(judgments.notes)
+        if grades is not None:
+            judgments = judgments.map_grades(grades)
+        names = _distinct_names(runs)
+        scores = []
+        for path in runs:
+            begin(path)
+            run = Run.read(path, name=names[path])
+            scores.append(evaluate_run(run, judgments, measures, **(policy or {})))
+            notes += [f"{run.name}: {note}" for note in (*run.notes, *scores[-1].notes)]
+    talk(notes)
+    return scores
+
+
+def _distinct_names(paths: Sequence[str]) -> dict[str, str | None]:
+    """None, which means the reader's own choice, where file names differ; the whole path where they do not."""
+    count = Counter(Path(path).name for path in paths)
+    return {path: path if count[Path(path).name] > 1 else None for path in paths}
+
+
+def _refuse_repeated(paths: Sequence[str]) -> None:
+    repeated = [path for path, times in Counter(paths).items() if times > 1]
+    if repeated:
+        raise typer.BadParameter(f"{repeated[0]} is given twice. Name each file once.", param_hint="QRELS RUN...")
+
+
+def _tie_precision(text: str | None) -> str | float | None:
+    try:
+        return text if text is None else float(text)
+    except ValueError:
+        return text
+
+
+def _grade_map(text: str | None) -> dict[float, float] | None:
+    if text is None:
+        return None
+    try:
+        pairs = [pair.split(":") for pair in text.split(",")]
+        mapped = {float(old): float(new) for old, new in pairs}
+    except ValueError:
+        message = f"must be OLD:NEW pairs of numbers parted by commas, such as 0:1,1:3,2:4. Got {text}."
+        raise typer.BadParameter(message, param_hint="--grades") from None
+    if len(mapped) < len(pairs):
+        raise typer.BadParameter(f"must name each grade once. Got {text}.", param_hint="--grades")
+    return mapped

@@ -1,0 +1,75 @@
+"""`trueval measures`: every measure there is."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from trueval.measures import Measure
+
+CUTOFF = {"required": "needs a cutoff, {name}@10", "optional": "cutoff optional, {name}@10", "none": "takes no cutoff"}
+
+
+def measures(
+    form: Annotated[Literal["table", "json"], typer.Option("--format", help="What to print.")] = "table",
+) -> None:
+    """Lists every measure with its formula, source, direction and parameters.
+
+    Example: trueval measures --format json
+    """
+    from trueval.measures import registry
+
+    entries = [describe(measure) for measure in registry().values()]
+    if form == "json":
+        sys.stdout.write(json.dumps({"measures": entries}, indent=2, ensure_ascii=False) + "\n")
+        return
+    from rich.console import Console, Group
+
+    Console(highlight=False).print(Group(*(part for entry in entries for part in _block(entry))))
+
+
+def describe(measure: "Measure") -> dict[str, Any]:
+    """What there is to know of a measure, as the JSON of `trueval measures` holds it.
+
+    Args:
+        measure: one of the registry.
+
+    Returns:
+        name, summary, formula, source, better, cutoff ("required", "optional", "none") and the parameters by name.
+    """
+    parameters = {
+        name: {"default": parameter.default, "accepts": parameter.accepts, "about": parameter.about}
+        for name, parameter in measure.definition.parameters.items()
+    }
+    return {
+        "name": measure.name,
+        "summary": measure.summary,
+        "formula": measure.formula,
+        "source": measure.source,
+        "better": measure.better,
+        "cutoff": measure.cutoff_use,
+        "parameters": parameters,
+    }
+
+
+def _block(entry: Mapping[str, Any]) -> Iterator["RenderableType"]:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    head = Text(entry["name"], style="bold")
+    head.append(
+        f"  {entry['better']} is better, {CUTOFF[entry['cutoff']].format(name=entry['name'])}", style="not bold dim"
+    )
+    yield head
+    for line in (entry["summary"], entry["formula"]):
+        yield Padding(Text(line), (0, 0, 0, 2))
+    yield Padding(Text(f"source: {entry['source']}", style="dim"), (0, 0, 0, 2))
+    for name, parameter in entry["parameters"].items():
+        words = f"{name}={parameter['default']!r}: {parameter['about']}; {parameter['accepts']}"
+        yield Padding(Text(words, style="dim"), (0, 0, 0, 2))
+    yield Text()

@@ -1,0 +1,88 @@
+"""Where results go: data to stdout or a folder, talk to stderr."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import typer
+
+Format = Literal["table", "json", "csv", "markdown", "latex", "trec"]
+FILES = {"results.json": "json", "results.csv": "csv", "results.md": "markdown"}
+
+
+def show(results: Mapping[str, Any], form: Format, *, per_query: bool = False) -> None:
+    """Prints results to stdout.
+
+    Args:
+        results: what `trueval.scores.results` returns.
+        form: "table" for people, or one of the text formats.
+        per_query: whether the table lists the queries too.
+    """
+    if form == "table":
+        from rich.console import Console
+
+        from trueval.report.tables import table
+
+        Console(highlight=False).print(table(results, per_query=per_query))
+        return
+    from trueval.report.formats import WRITERS
+
+    sys.stdout.write(WRITERS[form](results))
+
+
+def save(results: Mapping[str, Any], folder: Path) -> None:
+    """Writes results.json, results.csv and results.md; each file is either the old one or complete.
+
+    Args:
+        results: what `trueval.scores.results` returns.
+        folder: made if absent.
+
+    Raises:
+        OSError: the folder cannot be made or written.
+    """
+    from trueval.report.formats import WRITERS
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, form in FILES.items():
+        write_atomically(folder / name, WRITERS[form](results))
+    typer.echo(f"wrote {', '.join(FILES)} to {folder}", err=True)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Writes a text file beside its place and moves it there in one step.
+
+    Args:
+        path: the file's place; its folder must exist.
+        text: all of its content, written as UTF-8.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        Path(temporary).chmod(0o666 & ~_umask())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def talk(lines: Iterable[str]) -> None:
+    """Says each different line once, on stderr.
+
+    Args:
+        lines: remarks of one line.
+    """
+    for line in dict.fromkeys(lines):
+        typer.echo(f"note: {line}", err=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,49 @@
+"""A progress bar for whoever waits longer than two seconds, and for nobody else."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Timer
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+PATIENCE = 2.0  # seconds without a bar
+
+
+@contextmanager
+def progress(
+    steps: int, *, patience: float = PATIENCE, console: Console | None = None
+) -> Iterator[Callable[[str], None]]:
+    """Shows on stderr how many of the steps are done, once the wait is longer than the patience.
+
+    Args:
+        steps: how many there are.
+        patience: seconds before the bar appears.
+        console: where to draw; stderr by default. Nothing is drawn where it is not a terminal.
+
+    Yields:
+        A function to call with the name of each step as it begins.
+    """
+    console = console or Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda name: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    bar = Progress(*columns, console=console, transient=True)
+    task, begun = bar.add_task("", total=steps), 0
+
+    def begin(name: str) -> None:
+        nonlocal begun
+        bar.update(task, description=f"reading {name}", completed=begun)
+        begun += 1
+
+    timer = Timer(patience, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield begin
+    finally:
+        timer.cancel()
+        timer.join()
+        if bar.live.is_started:
+            bar.stop()
