@@ -20,7 +20,7 @@ class LazyPackage(ModuleType):
         if name.startswith("__") or name not in self._exports:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         module = import_module(self._exports[name])
-        value: object = module if module.__name__ == f"{self.__name__}.{name}" else getattr(module, name)
+        value: object = getattr(module, name, module)
         self.__dict__[name] = value
         return value
 

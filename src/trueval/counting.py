@@ -1,0 +1,251 @@
+"""Counting standings: from a run and judgments, or from arrays, to Standings. The only place where ties are found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from trueval.errors import PolicyError
+from trueval.numerics import round_to
+from trueval.standings import Floats, Ints, Standings
+from trueval.tie_groups import TieGroups, find_groups, tie_groups
+from trueval.tie_order import TieOrder, check_tie_order, count_ahead, hash_keys
+
+if TYPE_CHECKING:
+    from trueval.judgments import Judgments
+    from trueval.run import Run
+
+
+class Pool(NamedTuple):
+    """Judged documents, in any order.
+
+    Attributes:
+        query: [document] index of the evaluated query.
+        grade: [document] grade, 0 or more.
+        item: [document] its index in the judgments, or in the flat grades.
+        judged: [query] judged documents, those left out of the pool included.
+    """
+
+    query: Ints
+    grade: Floats
+    item: Ints
+    judged: Ints
+
+
+class Lists(NamedTuple):
+    """What a run lists, one ragged list per query of the run.
+
+    Attributes:
+        scores: [document] scores rounded to the tie precision, lists one after another.
+        offsets: [list + 1] where each list starts.
+        query: [list] index of the evaluated query; -1 for a query that is not evaluated.
+    """
+
+    scores: Floats
+    offsets: Ints
+    query: Ints
+
+
+class Found(NamedTuple):
+    """Judged documents that the lists hold.
+
+    Attributes:
+        position: [row] index into the scores of Lists.
+        judged: [row] index into the Pool.
+    """
+
+    position: Ints
+    judged: Ints
+
+
+def standings(
+    run: Run,
+    judgments: Judgments,
+    *,
+    tie_precision: str | float | None = None,
+    tie_order: str = "docid-desc",
+    seed: int = 0,
+    depth: int | None = None,
+    judged_only: bool = False,
+) -> Standings:
+    """Count where every judged document stands in a run.
+
+    Args:
+        run: the run.
+        judgments: the judgments; their queries are the evaluated ones, in their order.
+        tie_precision: number format or grid width that decides what is tied (numerics.round_to); None as read.
+        tie_order: order of tied documents for the oblivious value (TIE_ORDERS).
+        seed: of the random tie order.
+        depth: ranks past this one count for nothing.
+        judged_only: leave documents without a grade out of the lists.
+
+    Raises:
+        InputError: a score overflows the tie precision.
+        PolicyError: tie_order is unknown, or "rank" and the run has no ranks.
+    """
+    pool = _pool(judgments)
+    lists = Lists(run.frame["score"].to_numpy(), run.offsets, _align(run.query_ids, judgments.query_ids))
+    found = _match(run, judgments, lists, pool)
+    row_of = np.arange(len(lists.scores))
+    if judged_only:
+        row_of = np.sort(found.position)
+        lists = lists._replace(scores=lists.scores[row_of], offsets=np.searchsorted(row_of, lists.offsets))
+        found = found._replace(position=np.searchsorted(row_of, found.position))
+    lists = lists._replace(scores=round_to(lists.scores, tie_precision))
+    return build(pool, lists, found, _run_order(run, row_of, tie_order, seed), depth=depth)
+
+
+def standings_from_arrays(
+    scores: Floats,
+    grades: Floats,
+    offsets: Ints,
+    *,
+    tie_precision: str | float | None = None,
+    tie_order: str = "input",
+    seed: int = 0,
+    depth: int | None = None,
+    judged_only: bool = False,
+    keep_zeros: bool = True,
+) -> Standings:
+    """Count where every judged document stands, from ragged arrays of scores and grades of the same documents.
+
+    Args:
+        scores: [document] scores, lists one after another.
+        grades: [document] grades; NaN or below 0 means unjudged.
+        offsets: [list + 1] where each list starts.
+        tie_precision: as in standings.
+        tie_order: "input" or "random"; arrays have neither ids nor ranks.
+        seed: of the random tie order.
+        depth: ranks past this one count for nothing.
+        judged_only: leave documents without a grade out of the lists.
+        keep_zeros: whether documents of grade 0 get rows; most measures do not need them.
+
+    Raises:
+        PolicyError: the tie order needs ids or ranks.
+    """
+    owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    known = grades >= 0
+    if judged_only:
+        scores, grades, owner = scores[known], grades[known], owner[known]
+        offsets, known = np.searchsorted(np.flatnonzero(known), offsets), np.ones(len(scores), dtype=bool)
+    judged = np.bincount(owner[known], minlength=len(offsets) - 1)
+    item = np.flatnonzero(known if keep_zeros else grades > 0)
+    pool = Pool(owner[item], grades[item], item, judged)
+    lists = Lists(round_to(scores, tie_precision), offsets, np.arange(len(offsets) - 1))
+    order = _array_order(owner, tie_order, seed)
+    return build(pool, lists, Found(item, np.arange(len(item))), order, depth=depth)
+
+
+def build(pool: Pool, lists: Lists, found: Found, order: TieOrder, *, depth: int | None = None) -> Standings:
+    """Count above, tied and ahead of the judged documents found in some lists.
+
+    Args:
+        pool: every judged document.
+        lists: every listed document.
+        found: which judged document stands where.
+        order: the tie order of the oblivious value.
+        depth: ranks past this one count for nothing.
+    """
+    groups = tie_groups(lists.scores, lists.offsets)
+    owner = np.searchsorted(lists.offsets, found.position, side="right") - 1
+    score = lists.scores[found.position]
+    of_row = find_groups(groups, owner, score)
+    above = groups.start[of_row] - lists.offsets[owner]
+    ahead = count_ahead(groups, of_row, owner, found.position, lists.scores, lists.offsets, order)
+    query, grade = pool.query[found.judged], pool.grade[found.judged]
+    rows = np.lexsort((-grade, above, query))
+    ranked = np.lexsort((-pool.grade, pool.query))
+    return Standings(
+        query[rows],
+        grade[rows],
+        above[rows],
+        groups.size[of_row][rows],
+        ahead[rows],
+        score[rows],
+        pool.query[ranked],
+        pool.grade[ranked],
+        pool.judged,
+        *_summarize_lists(groups, lists, len(pool.judged)),
+        item=pool.item[found.judged][rows],
+        pool_item=pool.item[ranked],
+        depth=depth,
+    )
+
+
+def _summarize_lists(groups: TieGroups, lists: Lists, queries: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """[query] listed, tied_documents, largest_group, last_above and last_tied of Standings."""
+    listed, tied, largest, above, last = (np.zeros(queries, dtype=np.int64) for _ in range(5))
+    some = np.flatnonzero((np.diff(lists.offsets) > 0) & (lists.query >= 0))
+    query = lists.query[some]
+    listed[query] = np.diff(lists.offsets)[some]
+    if len(groups.score):
+        filled = groups.first[:-1][np.diff(groups.first) > 0]
+        compact = np.cumsum(np.diff(groups.first) > 0) - 1
+        tied[query] = np.add.reduceat(np.where(groups.size > 1, groups.size, 0), filled)[compact[some]]
+        largest[query] = np.maximum.reduceat(groups.size, filled)[compact[some]]
+        final = groups.first[1:][some] - 1
+        last[query] = groups.size[final]
+        above[query] = groups.start[final] - lists.offsets[:-1][some]
+    return listed, tied, largest, above, last
+
+
+def _pool(judgments: Judgments) -> Pool:
+    """The judged documents: those with a grade of at least 0."""
+    grades = judgments.frame["grade"].to_numpy()
+    owner = np.repeat(np.arange(len(judgments.query_ids)), np.diff(judgments.offsets))
+    item = np.flatnonzero(grades >= 0)
+    return Pool(owner[item], grades[item], item, np.bincount(owner[item], minlength=len(judgments.query_ids)))
+
+
+def _align(queries: pl.Series, evaluated: pl.Series) -> Ints:
+    """[queries] index of each query among the evaluated ones; -1 where it is not evaluated."""
+    known = pl.DataFrame({"query": evaluated}).with_row_index("index")
+    found = pl.DataFrame({"query": queries}).join(known, on="query", how="left", maintain_order="left")["index"]
+    return found.cast(pl.Int64).fill_null(-1).to_numpy()
+
+
+def _match(run: Run, judgments: Judgments, lists: Lists, pool: Pool) -> Found:
+    """Find the judged documents in the run: by hash first, which leaves few rows to compare as strings."""
+    code = np.repeat(lists.query, np.diff(lists.offsets))
+    listed, judged = run.frame["doc_id"], judgments.frame["doc_id"].gather(pool.item)
+    wanted = _hash(judged, pool.query)
+    position = np.flatnonzero(_hash(listed, code).is_in(wanted.implode()).to_numpy())
+    candidates = pl.DataFrame({"query": code[position], "doc": listed.gather(position), "position": position})
+    known = pl.DataFrame({"query": pool.query, "doc": judged}).with_row_index("judged")
+    both = candidates.join(known, on=["query", "doc"])
+    return Found(both["position"].to_numpy(), both["judged"].cast(pl.Int64).to_numpy())
+
+
+def _hash(doc_ids: pl.Series, query: Ints) -> pl.Series:
+    """[document] a 64-bit hash of document id and query; equal pairs hash alike, others almost never do."""
+    golden = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: spreads small integers (Knuth, TAOCP 6.4)
+    return pl.Series(doc_ids.hash(seed=0).to_numpy() ^ (query.astype(np.uint64) * golden))
+
+
+def _run_order(run: Run, row_of: Ints, name: str, seed: int) -> TieOrder:
+    """The tie order of a run; row_of maps positions in the lists to rows of the run."""
+    frame = run.frame
+    if check_tie_order(name) == "input":
+        return TieOrder()
+    if name == "rank":
+        if "rank" not in frame.columns:
+            raise PolicyError(f"Tie order 'rank' needs ranks; {run.source} has none. Use 'input' or 'docid-desc'.")
+        return TieOrder(lambda position: frame["rank"].gather(row_of[position]))
+    if name == "random":
+        return TieOrder(lambda position: _random_keys(frame, row_of[position], seed))
+    return TieOrder(lambda position: frame["doc_id"].gather(row_of[position]), descending=name == "docid-desc")
+
+
+def _random_keys(frame: pl.DataFrame, rows: Ints, seed: int) -> pl.Series:
+    return hash_keys(seed, frame["query_id"].gather(rows).to_list(), frame["doc_id"].gather(rows).to_list())
+
+
+def _array_order(owner: Ints, name: str, seed: int) -> TieOrder:
+    """The tie order of arrays: documents are known by list and place only."""
+    if check_tie_order(name) == "input":
+        return TieOrder()
+    if name != "random":
+        raise PolicyError(f"Tie order {name!r} needs document ids or ranks; arrays have 'input' and 'random'.")
+    return TieOrder(lambda position: hash_keys(seed, list(map(str, owner[position])), list(map(str, position))))

@@ -1,0 +1,268 @@
+"""Evaluation: a run, judgments and measures in; Scores out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from trueval.conventions import Policy, policy
+from trueval.counting import standings, standings_from_arrays
+from trueval.errors import InputError, TruevalWarning
+from trueval.files.ragged import ragged
+from trueval.measures import Measure, Values, parse_list
+from trueval.scores import STATISTICS, Scores, Ties
+from trueval.standings import Bools, Floats, Standings
+
+if TYPE_CHECKING:
+    from trueval.judgments import Judgments
+    from trueval.run import Run
+
+Measures: TypeAlias = "str | Measure | Iterable[str | Measure]"
+
+
+def evaluate(
+    run: Run,
+    judgments: Judgments,
+    measures: Measures,
+    *,
+    convention: str | None = None,
+    tie_order: str | None = None,
+    tie_precision: str | float | None = None,
+    rel: float | None = None,
+    base: str | None = None,
+    empty: str | None = None,
+    missing: str | None = None,
+    depth: int | None = None,
+    judged_only: bool | None = None,
+    seed: int | None = None,
+) -> Scores:
+    """Evaluate a run exactly under ties.
+
+    Args:
+        run: the scores a system gave.
+        judgments: grades; their queries are the evaluated ones, in their order.
+        measures: texts or Measures; blanks outside brackets separate several in one text.
+        convention: preset of another tool, over which the other choices win; None for ours.
+        tie_order: order of tied documents for the oblivious value; "docid-desc" unless a convention says otherwise.
+        tie_precision: number format or grid width that decides what is tied; None as read.
+        rel: threshold of relevance for measures that do not name their own; 1.
+        base: "judgments" or "list", for measures that do not name their own.
+        empty: a query without relevant documents: "zero", "skip" or "error".
+        missing: a judged query that the run lacks: "worst", "skip" or "error".
+        depth: ranks past this one count for nothing (trec_eval -M).
+        judged_only: leave documents without a grade out of the lists (trec_eval -J).
+        seed: of the random tie order.
+
+    Returns:
+        Scores, with one-line notes on what looks wrong; each is also a TruevalWarning.
+
+    Raises:
+        InputError: no query is judged, a policy of "error" applies, or a score overflows the tie precision.
+        MeasureError: a measure cannot be read.
+        PolicyError: a choice is unknown.
+    """
+    chosen = policy(
+        convention,
+        tie_order=tie_order,
+        tie_precision=tie_precision,
+        rel=rel,
+        base=base,
+        empty=empty,
+        missing=missing,
+        depth=depth,
+        judged_only=judged_only,
+        seed=seed,
+    )
+    counted = standings(
+        run,
+        judgments,
+        tie_precision=chosen.tie_precision,
+        tie_order=chosen.tie_order,
+        seed=chosen.seed,
+        depth=chosen.depth,
+        judged_only=chosen.judged_only,
+    )
+    unjudged = _unjudged_queries(run, judgments)
+    notes = (*judgments.notes, *run.notes, *_notes(run, judgments, counted, unjudged))
+    return _score(run.name, judgments.query_ids.to_list(), counted, parse_list(measures), chosen, unjudged, notes)
+
+
+def evaluate_arrays(
+    score_lists: Any,
+    grade_lists: Any,
+    measures: Measures,
+    *,
+    mask: Any = None,
+    convention: str | None = None,
+    tie_order: str | None = None,
+    tie_precision: str | float | None = None,
+    rel: float | None = None,
+    empty: str | None = None,
+    depth: int | None = None,
+    judged_only: bool | None = None,
+    seed: int | None = None,
+    name: str = "arrays",
+) -> Scores:
+    """Evaluate lists of scores and grades of the same documents; no ids needed.
+
+    Args:
+        score_lists: [query, document] array, tensor or ragged lists of scores; NaN is an error.
+        grade_lists: the same shape; NaN or a grade below 0 means unjudged.
+        measures: as in evaluate.
+        mask: the same shape, False for padding; None if there is none.
+        convention: as in evaluate; its tie order must not need document ids.
+        tie_order: "input" (the default) or "random".
+        tie_precision: as in evaluate.
+        rel: as in evaluate.
+        empty: as in evaluate.
+        depth: as in evaluate.
+        judged_only: as in evaluate.
+        seed: as in evaluate.
+        name: of the run in tables.
+
+    Returns:
+        Scores with queries "0", "1", ...
+
+    Raises:
+        InputError: shapes differ, or a score is NaN.
+
+    >>> evaluate_arrays([[0.9, 0.5, 0.5]], [[0, 1, 0]], "RR").mean("RR").expected == (1 / 2 + 1 / 3) / 2
+    True
+    """
+    chosen = policy(
+        convention,
+        tie_order=tie_order or "input",
+        tie_precision=tie_precision,
+        rel=rel,
+        empty=empty,
+        depth=depth,
+        judged_only=judged_only,
+        seed=seed,
+    )
+    parsed = parse_list(measures)
+    scores, grades, offsets = ragged(score_lists, grade_lists, mask)
+    counted = standings_from_arrays(
+        scores,
+        grades,
+        offsets,
+        tie_precision=chosen.tie_precision,
+        tie_order=chosen.tie_order,
+        seed=chosen.seed,
+        depth=chosen.depth,
+        judged_only=chosen.judged_only,
+        keep_zeros=chosen.rel <= 0 or any(measure.needs_zeros for measure in parsed),
+    )
+    return _score(name, [str(query) for query in range(len(offsets) - 1)], counted, parsed, chosen, (), ())
+
+
+def _score(
+    name: str,
+    query_ids: Sequence[str],
+    counted: Standings,
+    measures: tuple[Measure, ...],
+    chosen: Policy,
+    unjudged: tuple[str, ...],
+    notes: tuple[str, ...],
+) -> Scores:
+    absent = counted.listed == 0
+    missing = tuple(query_ids[index] for index in np.flatnonzero(absent).tolist())
+    if chosen.missing == "error" and missing:
+        raise InputError(
+            f"{name} lacks {len(missing)} of {len(query_ids)} judged queries, the first {missing[0]!r}. "
+            "Count them with missing='worst', or leave them out with missing='skip'."
+        )
+    columns = [_measure(counted, measure, chosen, absent, query_ids) for measure in measures]
+    statistics = {name: np.column_stack([getattr(values, name) for values in columns]) for name in STATISTICS}
+    for note in notes:
+        warnings.warn(note, TruevalWarning, stacklevel=3)
+    exact = tuple(values.exact for values in columns)
+    ties = _ties(counted, query_ids, measures)
+    return Scores(
+        name,
+        tuple(query_ids),
+        measures,
+        exact=exact,
+        ties=ties,
+        missing_queries=missing,
+        unjudged_queries=unjudged,
+        policy=chosen,
+        notes=notes,
+        **statistics,
+    )
+
+
+def _measure(counted: Standings, measure: Measure, chosen: Policy, absent: Bools, query_ids: Sequence[str]) -> Values:
+    """One measure under the policies for empty and missing queries."""
+    values = measure.with_defaults(rel=chosen.rel, base=chosen.base).evaluate(counted)
+    empty = "skip" if measure.definition.empty == "na" else chosen.empty
+    if empty == "error" and values.undefined.any():
+        first = query_ids[int(np.flatnonzero(values.undefined)[0])]
+        raise InputError(
+            f"{measure} is undefined for {int(values.undefined.sum())} queries without a relevant document, the first "
+            f"{first!r}. Count them as 0 with empty='zero', or leave them out with empty='skip'."
+        )
+
+    def settle(column: Floats, worst: float) -> Floats:
+        column = np.where(absent, np.nan if chosen.missing == "skip" else worst, column)
+        return np.where(values.undefined, 0.0 * column if empty == "zero" else np.nan, column)
+
+    worst = measure.definition.worst
+    return values._replace(
+        expected=settle(values.expected, worst),
+        lowest=settle(values.lowest, worst),
+        highest=settle(values.highest, worst),
+        oblivious=settle(values.oblivious, worst),
+        sd=settle(values.sd, 0.0),
+    )
+
+
+def _ties(counted: Standings, query_ids: Sequence[str], measures: tuple[Measure, ...]) -> Ties:
+    listed = int(counted.listed.sum())
+    reach = max((counted.limit(measure.cutoff) for measure in measures), default=0)
+    cut = np.flatnonzero(counted.possibly_cut & (counted.last_above < reach))
+    fraction = float(counted.tied_documents.sum()) / listed if listed else 0.0
+    return Ties(fraction, int(counted.largest_group.max(initial=0)), tuple(query_ids[index] for index in cut.tolist()))
+
+
+def _unjudged_queries(run: Run, judgments: Judgments) -> tuple[str, ...]:
+    known = run.query_ids.is_in(judgments.query_ids.implode())
+    return tuple(run.query_ids.filter(~known).to_list())
+
+
+def _notes(run: Run, judgments: Judgments, counted: Standings, unjudged: tuple[str, ...]) -> tuple[str, ...]:
+    """One line for each thing that looks wrong about a pair of run and judgments."""
+    notes = []
+    missing = judgments.query_ids.to_numpy()[counted.listed == 0].tolist()
+    if len(unjudged) == len(run.query_ids):
+        notes.append(
+            f"{run.name}: no query of the run is judged. Queries look like {_sample(run.query_ids.to_list())} in the "
+            f"run and {_sample(judgments.query_ids.to_list())} in the judgments; are the ids the same?"
+        )
+    elif unjudged:
+        notes.append(f"{run.name}: {len(unjudged)} queries have no judgments and are left out: {_sample(unjudged)}.")
+    if missing and len(unjudged) < len(run.query_ids):
+        notes.append(f"{run.name}: {len(missing)} judged queries are missing from the run: {_sample(missing)}.")
+    if not len(counted.query) and len(counted.pool_query) and counted.listed.any():
+        notes.append(
+            f"{run.name}: no retrieved document is judged. Documents look like {_sample(_doc_ids(run))} in the run and "
+            f"{_sample(_doc_ids(judgments))} in the judgments; are the ids the same?"
+        )
+    return tuple(notes)
+
+
+def _doc_ids(table: Run | Judgments) -> list[str]:
+    ids: list[str] = table.frame["doc_id"].head(3).to_list()
+    return ids
+
+
+def _sample(ids: Sequence[str], most: int = 3) -> str:
+    """The first few ids, quoted.
+
+    >>> _sample(["a", "b", "c", "d"])
+    "'a', 'b', 'c', ..."
+    """
+    shown = ", ".join(repr(one) for one in ids[:most])
+    return shown + (", ..." if len(ids) > most else "")

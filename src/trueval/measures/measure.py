@@ -1,0 +1,291 @@
+"""Measures as values: what a measure is, its text form, and the registry.
+
+A `Definition` says what a measure computes, with formula and source; a `Measure` is a definition with a cutoff and
+parameters, written `nDCG@10` or `R(rel=2)@100`. To add one, write a function from Standings to Values and register it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueval.errors import MeasureError
+from trueval.standings import Bools, Floats, Standings
+
+GainMap: TypeAlias = tuple[tuple[float, float], ...]
+Value: TypeAlias = bool | int | float | str | GainMap | Mapping[float, float] | None
+
+
+class Values(NamedTuple):
+    """What a measure says of every query, over the orders of its tied documents.
+
+    Attributes:
+        expected: [query] mean over all orders, each equally likely.
+        lowest: [query] least value over all orders.
+        highest: [query] greatest value over all orders.
+        oblivious: [query] value under the tie order; NaN where that is not known.
+        sd: [query] standard deviation over all orders; NaN where no exact form is known.
+        undefined: [query] whether the query has nothing to measure (no relevant document): policy decides.
+        exact: whether lowest and highest are reached by an order, not only bounds.
+    """
+
+    expected: Floats
+    lowest: Floats
+    highest: Floats
+    oblivious: Floats
+    sd: Floats
+    undefined: Bools
+    exact: bool = True
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A named parameter of a measure.
+
+    Attributes:
+        default: its value when the text form does not name it.
+        accepts: what it must be, in words, for help and errors.
+        check: returns the value in canonical form, or raises ValueError.
+        about: what it decides.
+    """
+
+    default: Value
+    accepts: str
+    check: Callable[[Value], Value]
+    about: str
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What a measure computes.
+
+    Attributes:
+        name: as published: nDCG, RR, RA-nWG.
+        summary: one sentence.
+        formula: in the letters of FORMULAS.md.
+        source: where the formula is published.
+        compute: from standings, a cutoff (None: the whole list) and parameters to Values.
+        cutoff_use: "required", "optional" or "none".
+        parameters: by name, in the order of the text form.
+        better: "higher" or "lower".
+        worst: its worst value, given to a judged query that the run lacks.
+        empty: what an undefined query is worth: "policy" (0 unless told otherwise) or "na" (left out and counted).
+        needs_zeros: whether documents of grade 0 matter to it.
+        takes_measure: whether its first argument is another measure.
+    """
+
+    name: str
+    summary: str
+    formula: str
+    source: str
+    compute: Callable[[Standings, Measure], Values]
+    cutoff_use: str = "optional"
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    better: str = "higher"
+    worst: float = 0.0
+    empty: str = "policy"
+    needs_zeros: bool = False
+    takes_measure: bool = False
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure to compute: a definition, a cutoff and the parameters that differ from their defaults.
+
+    >>> from trueval.measures import nDCG, parse
+    >>> str(nDCG(gain="exp") @ 10)
+    "nDCG(gain='exp')@10"
+    >>> parse("nDCG(gain='exp')@10") == nDCG(gain="exp") @ 10
+    True
+    """
+
+    definition: Definition = field(repr=False, compare=False)
+    name: str
+    cutoff: int | None = None
+    chosen: tuple[tuple[str, Value], ...] = ()
+    inner: Measure | None = None
+
+    def __matmul__(self, cutoff: int) -> Measure:
+        """The measure at a cutoff k, the number of documents from the top that count."""
+        if self.definition.cutoff_use == "none":
+            raise MeasureError(f"{self.name} takes no cutoff. Got @{cutoff}; write {self.name}.")
+        if isinstance(cutoff, bool) or cutoff < 1 or cutoff != int(cutoff):
+            raise MeasureError(f"k of {self.name} must be an integer >= 1. Got {cutoff!r}.")
+        return replace(self, cutoff=int(cutoff))
+
+    def __call__(self, inner: Measure | None = None, /, **parameters: Value) -> Measure:
+        """The measure with parameters."""
+        values = {**dict(self.chosen), **{name: self._checked(name, value) for name, value in parameters.items()}}
+        declared = self.definition.parameters
+        chosen = tuple(
+            (name, values[name]) for name in declared if name in values and values[name] != declared[name].default
+        )
+        return replace(self, chosen=chosen, inner=self._checked_inner(inner) or self.inner)
+
+    def __getitem__(self, name: str) -> Value:
+        """The value of a parameter: chosen, or its default."""
+        return dict(self.chosen).get(name, self.definition.parameters[name].default)
+
+    def __str__(self) -> str:
+        """The text form that parse reads back."""
+        arguments = [str(self.inner)] if self.inner else []
+        arguments += [f"{name}={_text(value)}" for name, value in self.chosen]
+        brackets = f"({', '.join(arguments)})" if arguments else ""
+        return f"{self.name}{brackets}" + (f"@{self.cutoff}" if self.cutoff is not None else "")
+
+    def with_defaults(self, **parameters: Value) -> Measure:
+        """The measure with other defaults: parameters that it has and that were not chosen."""
+        free = {n: v for n, v in parameters.items() if n in self.definition.parameters and n not in dict(self.chosen)}
+        inner = self.inner.with_defaults(**parameters) if self.inner else None
+        return replace(self(**free), inner=inner) if free or inner else self
+
+    def evaluate(self, standings: Standings) -> Values:
+        """Compute the measure for every query of some standings.
+
+        Raises:
+            MeasureError: the cutoff or the inner measure is missing, or a grade does not fit.
+        """
+        if self.cutoff is None and self.definition.cutoff_use == "required":
+            raise MeasureError(f"{self.name} needs a cutoff, for example {self.name}@10.")
+        if self.inner is None and self.definition.takes_measure:
+            raise MeasureError(f"{self.name} needs a measure as first argument, for example {self.name}(RA-nWG)@10.")
+        return self.definition.compute(standings, self)
+
+    def number(self, name: str) -> float:
+        """The value of a numeric parameter."""
+        value = self[name]
+        if not isinstance(value, (int, float)):
+            raise MeasureError(f"{name} of {self.name} must be a number. Got {value!r}.")
+        return float(value)
+
+    @property
+    def better(self) -> str:
+        """Which direction is better: "higher" or "lower"."""
+        return self.definition.better
+
+    @property
+    def needs_zeros(self) -> bool:
+        """Whether documents of grade 0 matter to it."""
+        return self.definition.needs_zeros or (self.inner is not None and self.inner.needs_zeros) or self._maps_zero()
+
+    @property
+    def formula(self) -> str:
+        """Its formula, in the letters of FORMULAS.md."""
+        return self.definition.formula
+
+    @property
+    def source(self) -> str:
+        """Where the formula is published."""
+        return self.definition.source
+
+    @property
+    def summary(self) -> str:
+        """What it measures, in one sentence."""
+        return self.definition.summary
+
+    @property
+    def cutoff_use(self) -> str:
+        """Whether a cutoff is "required", "optional" or "none"."""
+        return self.definition.cutoff_use
+
+    def _maps_zero(self) -> bool:
+        return any(isinstance(value, tuple) and dict(value).get(0.0, 0.0) != 0 for _, value in self.chosen) or any(
+            name == "rel" and isinstance(value, (int, float)) and value <= 0 for name, value in self.chosen
+        )
+
+    def _checked(self, name: str, value: Value) -> Value:
+        declared = self.definition.parameters
+        if name not in declared:
+            known = ", ".join(declared) or "none"
+            raise MeasureError(f"{self.name} has no parameter {name!r}. It has: {known}.{nearest(name, declared)}")
+        try:
+            return declared[name].check(value)
+        except (TypeError, ValueError):
+            accepts = declared[name].accepts
+            raise MeasureError(f"{name} of {self.name} must be {accepts}. Got {value!r}.") from None
+
+    def _checked_inner(self, inner: Measure | None) -> Measure | None:
+        if inner is not None and not self.definition.takes_measure:
+            raise MeasureError(f"{self.name} takes no measure as argument. Got {inner}.")
+        return inner
+
+
+_REGISTRY: dict[str, Measure] = {}
+
+# What users of other tools type; offered in errors, never silently taken.
+SYNONYMS: Mapping[str, str] = MappingProxyType(
+    {
+        "accuracy": "Success",
+        "f": "F1",
+        "hit_rate": "Success",
+        "hitrate": "Success",
+        "map": "AP",
+        "map_cut": "AP",
+        "mrr": "RR",
+        "ndcg_cut": "nDCG",
+        "precision": "P",
+        "recall": "R",
+        "recip_rank": "RR",
+    }
+)
+
+
+def register(definition: Definition) -> Measure:
+    """Add a measure to the registry: help, docs, the parser and the test suites then know it.
+
+    Raises:
+        MeasureError: the name is taken.
+    """
+    if definition.name in _REGISTRY:
+        raise MeasureError(f"The name {definition.name} is taken. Give the new measure another one.")
+    measure = Measure(definition, definition.name)
+    _REGISTRY[definition.name] = measure
+    return measure
+
+
+def registry() -> Mapping[str, Measure]:
+    """Every registered measure by name, in the order of registration."""
+    return MappingProxyType(_REGISTRY)
+
+
+def find(name: str) -> Measure:
+    """The registered measure of a name; the error for an unknown one offers the nearest."""
+    if name in ALIASES:
+        return _REGISTRY[ALIASES[name]]
+    if name not in _REGISTRY:
+        raise MeasureError(f"Unknown measure {name!r}.{nearest(name, _REGISTRY)} `trueval measures` lists them all.")
+    return _REGISTRY[name]
+
+
+# Other published names of the same measure: P-B calls AllGold Hit.
+ALIASES: dict[str, str] = {"Hit": "AllGold"}
+
+
+def nearest(name: str, known: Mapping[str, object]) -> str:
+    """A sentence that offers the nearest known name, or nothing.
+
+    >>> nearest("ndcg", {"nDCG": 1, "RR": 2})
+    ' Did you mean nDCG?'
+    """
+    folded = {key.lower(): key for key in known}
+    synonyms = {synonym: target for synonym, target in SYNONYMS.items() if target in known}
+    table = {**synonyms, **folded}
+    close = difflib.get_close_matches(name.lower(), table, n=1, cutoff=0.5)
+    return f" Did you mean {table[close[0]]}?" if close else ""
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, tuple):
+        return "{" + ",".join(f"{grade:g}:{gain!r}" for grade, gain in value) + "}"
+    return repr(value)
+
+
+def no_values(queries: int) -> NDArray[np.float64]:
+    """[query] NaN: a statistic that is not available."""
+    return np.full(queries, np.nan)

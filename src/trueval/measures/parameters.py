@@ -1,0 +1,104 @@
+"""Parameters that several measures share, and what they do to grades."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import ItemsView, Mapping
+
+import numpy as np
+
+from trueval.measures.measure import Measure, Parameter, Value
+from trueval.standings import Bools, Floats, Ints, Standings
+
+
+def choice(default: str, *others: str, about: str) -> Parameter:
+    """A parameter that is one of some words."""
+    words = (default, *others)
+    accepts = " or ".join(repr(word) for word in words)
+
+    def check(value: Value) -> Value:
+        if value not in words:
+            raise ValueError(value)
+        return value
+
+    return Parameter(default, accepts, check, about)
+
+
+def bounded(default: float | None, low: float, high: float, about: str) -> Parameter:
+    """A parameter that is a finite number in [low, high]."""
+    accepts = f"a number from {low:g} to {high:g}" if high < math.inf else f"a number of at least {low:g}"
+    return Parameter(default, accepts, lambda value: _number(value, low, high), about)
+
+
+def _number(value: Value, low: float, high: float) -> Value:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high or math.isinf(value):
+        raise ValueError(value)
+    return value
+
+
+def _gain(value: Value) -> Value:
+    """Canonical gain: a word, or a map as pairs of floats sorted by grade."""
+    if value in ("linear", "exp"):
+        return value
+    pairs = value.items() if isinstance(value, Mapping) else value
+    if not isinstance(pairs, (tuple, ItemsView)):
+        raise ValueError(value)
+    table = {float(grade): float(gain) for grade, gain in pairs}
+    if not table or any(not math.isfinite(gain) or gain < 0 for gain in table.values()):
+        raise ValueError(value)
+    return tuple(sorted(table.items()))
+
+
+REL = bounded(1, 0, math.inf, "a document is relevant if its grade is at least this")
+GAIN = Parameter(
+    "linear",
+    "'linear', 'exp' or a map {grade: gain} of gains >= 0",
+    _gain,
+    "gain of a grade: itself, 2^g - 1, or the map's",
+)
+BASE = choice("judgments", "list", about="whether the ideal and the number of relevant documents are the list's own")
+
+
+def is_relevant(grades: Floats, measure: Measure) -> Bools:
+    """Whether each grade is at least the threshold `rel` of the measure."""
+    return np.asarray(grades >= measure.number("rel"))
+
+
+def count_relevant(standings: Standings, measure: Measure) -> Floats:
+    """[query] N+: relevant documents in the judgments, or in the list if the measure has base='list'."""
+    if "base" in measure.definition.parameters and measure["base"] == "list":
+        return standings.sum_by_query(is_relevant(standings.grade, measure))
+    return standings.sum_pool(is_relevant(standings.pool_grade, measure))
+
+
+def gains_of(grades: Floats, measure: Measure) -> Floats:
+    """The gain of each grade: linear g, exponential 2^g - 1, or the measure's own map.
+
+    Source: Järvelin & Kekäläinen 2002 (linear); Burges et al. 2005 (exponential). Grades that a map does not name gain
+    as trec_eval has it: their own value.
+    """
+    gain = measure["gain"]
+    if gain == "exp":
+        return np.exp2(grades) - 1
+    if not isinstance(gain, tuple):
+        return grades
+    known, table = np.array(gain).T
+    place = np.minimum(np.searchsorted(known, grades), len(known) - 1)
+    return np.where(known[place] == grades, table[place], grades)
+
+
+def ranks_allowed(standings: Standings, measure: Measure) -> int:
+    """The last rank that counts: the smaller of the measure's cutoff and the standings' depth."""
+    return standings.limit(measure.cutoff)
+
+
+def cutoff_or_listed(standings: Standings, measure: Measure) -> Floats:
+    """[query] k, or the number of listed documents for a measure without cutoff."""
+    if measure.cutoff is not None:
+        return np.full(standings.queries, float(measure.cutoff))
+    return np.minimum(standings.listed, standings.limit(None)).astype(float)
+
+
+def relevant_by_group(standings: Standings, relevant: Bools) -> Ints:
+    """[group] r, the relevant documents in each tie group."""
+    return np.add.reduceat(relevant, standings.groups.start, dtype=np.int64) if len(relevant) else np.zeros(0, np.int64)

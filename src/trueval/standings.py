@@ -1,0 +1,185 @@
+"""Standings: where every judged document stands in a run, ties left undecided.
+
+The one sufficient statistic of the library. For a judged document d that the run listed for its query with score s(d)::
+
+    above(d) = #{x : s(x) > s(d)}
+    tied(d)  = #{x : s(x) = s(d)}, d included
+    ahead(d) = #{x tied with d that the tie order puts before d}
+
+Source: McSherry & Najork 2008; P-A (Yang et al. 2026, arXiv 2508.03306) eq. 7-9: above is c_{n-1}, tied is |G_n|.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+NO_LIMIT = np.iinfo(np.int64).max
+
+
+class Groups(NamedTuple):
+    """The tie groups that hold at least one judged document, in order of query and rank.
+
+    Attributes:
+        query: [group] index of the query.
+        above: [group] documents scored higher, c of FORMULAS §3.
+        tied: [group] documents in the group, m.
+        start: [group] its first row in the arrays of Standings.
+        judged: [group] judged documents in it.
+        of_row: [row] the group of every row.
+        place: [row] position of the row inside its group, best grade first, from 0.
+    """
+
+    query: Ints
+    above: Ints
+    tied: Ints
+    start: Ints
+    judged: Ints
+    of_row: Ints
+    place: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Standings:
+    """Where every judged document of every query stands.
+
+    A *row* is a judged document that the run listed; rows are sorted by query, above, then grade from best to worst.
+    The *pool* is every judged document, listed or not, sorted by query and grade from best to worst. A grade below 0 or
+    missing means unjudged: such a document is in neither, but it takes up ranks like any other.
+
+    Attributes:
+        query: [row] index of the query, 0 .. queries - 1.
+        grade: [row] grade as judged.
+        above: [row] documents of the query scored higher.
+        tied: [row] documents of the query with the same score, itself included.
+        ahead: [row] tied documents that the tie order puts before it; -1 where the order is not known.
+        score: [row] the score, as rounded to the tie precision.
+        pool_query: [pool] index of the query.
+        pool_grade: [pool] grade.
+        judged: [query] judged documents; more than the pool holds where grades of 0 were left out.
+        listed: [query] documents the run lists; 0 where the run lacks the query.
+        tied_documents: [query] listed documents in groups of two or more.
+        largest_group: [query] documents in the largest group; 0 where nothing is listed.
+        last_above: [query] documents above the last group.
+        last_tied: [query] documents in the last group.
+        item: [row] index of the document in the judgments (or the flat grades), for facets and sources.
+        pool_item: [pool] the same index for the pool.
+        depth: ranks past this one count for nothing (trec_eval -M); None for no limit.
+    """
+
+    query: Ints
+    grade: Floats
+    above: Ints
+    tied: Ints
+    ahead: Ints
+    score: Floats
+    pool_query: Ints
+    pool_grade: Floats
+    judged: Ints
+    listed: Ints
+    tied_documents: Ints
+    largest_group: Ints
+    last_above: Ints
+    last_tied: Ints
+    item: Ints
+    pool_item: Ints
+    depth: int | None = None
+
+    @property
+    def queries(self) -> int:
+        """Number of queries."""
+        return len(self.listed)
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The tie groups with a judged document in them."""
+        new = np.ones(len(self.query), dtype=bool)
+        new[1:] = (self.query[1:] != self.query[:-1]) | (self.above[1:] != self.above[:-1])
+        start = np.flatnonzero(new)
+        of_row = np.cumsum(new) - 1
+        judged = np.diff(start, append=len(self.query))
+        place = np.arange(len(self.query)) - start[of_row]
+        return Groups(self.query[start], self.above[start], self.tied[start], start, judged, of_row, place)
+
+    @cached_property
+    def pool_place(self) -> Ints:
+        """[pool] position of each judged document among its query's, best grade first, from 0."""
+        return _place(self.pool_query, self.queries)
+
+    @cached_property
+    def by_grade(self) -> Ints:
+        """[row] the order that sorts rows by query, then grade from best to worst: the pool of the listed."""
+        return np.lexsort((-self.grade, self.query))
+
+    @cached_property
+    def oblivious_rank(self) -> Ints:
+        """[row] rank under the tie order, from 1; past every cutoff (NO_LIMIT) where the order is not known."""
+        return np.where(self.ahead >= 0, self.above + self.ahead + 1, NO_LIMIT)
+
+    @cached_property
+    def by_oblivious_rank(self) -> Ints:
+        """[row] the order that sorts rows by query, then rank under the tie order."""
+        return np.lexsort((self.oblivious_rank, self.query))
+
+    @property
+    def order_is_known(self) -> bool:
+        """Whether the tie order is known, so that oblivious values exist."""
+        return not bool((self.ahead < 0).any())
+
+    @cached_property
+    def last_rank(self) -> int:
+        """The largest rank that a judged document can take, at least 1."""
+        return int((self.above + self.tied).max(initial=1))
+
+    @cached_property
+    def table_length(self) -> int:
+        """Length of weight tables: covers every rank of a listed and every place of a pooled document."""
+        return max(self.last_rank, int(self.pool_place.max(initial=0)) + 1)
+
+    def limit(self, cutoff: int | None) -> int:
+        """The last rank that counts at a cutoff: the smaller of cutoff and depth."""
+        return min(NO_LIMIT if cutoff is None else cutoff, NO_LIMIT if self.depth is None else self.depth)
+
+    def sum_by_query(self, rows: NDArray[np.generic]) -> Floats:
+        """Sum of a value per row over each query, in the order of rows."""
+        return sum_by(self.query, rows, self.queries)
+
+    def sum_pool(self, pool: NDArray[np.generic]) -> Floats:
+        """Sum of a value per judged document over each query."""
+        return sum_by(self.pool_query, pool, self.queries)
+
+    @cached_property
+    def possibly_cut(self) -> Bools:
+        """[query] whether the list may have been cut inside its last tie group.
+
+        True if that group holds at least two documents, the list is as long as the longest of the run, and a judged
+        document with a grade above 0 is absent. It concerns a measure only if last_above < k.
+        """
+        found = self.sum_by_query(self.grade > 0)
+        wanted = self.sum_pool(self.pool_grade > 0)
+        full = self.listed == self.listed.max(initial=1)
+        cut: Bools = (self.last_tied >= 2) & full & (found < wanted)
+        return cut
+
+
+def sum_by(index: Ints, values: NDArray[np.generic], size: int) -> Floats:
+    """Sum values that share an index, in their order.
+
+    >>> sum_by(np.array([0, 2, 2]), np.array([1.0, 2.0, 3.0]), 3).tolist()
+    [1.0, 0.0, 5.0]
+    """
+    return np.bincount(index, weights=values.astype(np.float64), minlength=size).astype(np.float64, copy=False)
+
+
+def _place(query: Ints, queries: int) -> Ints:
+    """Position of each element inside its query, from 0; elements of a query are adjacent and queries ascend."""
+    counts = np.bincount(query, minlength=queries)
+    return np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
