@@ -20,7 +20,7 @@ import numpy as np
 
 SAMPLE = Path(__file__).resolve().parents[1] / "src" / "trueval" / "sample"
 K1, B = 1.2, 0.75  # Robertson & Zaragoza 2009, section 3.5: 1.2 < k1 < 2 and 0.5 < b < 0.8
-DEPTH = 50
+DEPTH = 1000
 GRAM = 4
 
 Scores = dict[str, float]

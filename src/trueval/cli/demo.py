@@ -1,6 +1,7 @@
 """`trueval demo`: two runs of the embedded sample, and what their ties do to the comparison."""
 
 import os
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,10 +29,13 @@ def demo(
 
     Example: trueval demo
     """
+    from rich.console import Console
+
     results = demo_results()
     show(results, "table")
-    for line in explanation(results):
-        typer.echo(line)
+    console = Console(highlight=False, markup=False)
+    console.print("", *explanation(results), "", "The same table from the files:", "", sep="\n")
+    console.print(command(results), soft_wrap=True)
     if out is not None:
         save(results, out)
 
@@ -52,7 +56,7 @@ def demo_results() -> dict[str, Any]:
 
 
 def explanation(results: Mapping[str, Any]) -> Iterator[str]:
-    """Says which run its ties help or harm most, and how to print the table without the demo.
+    """Says which run its ties help or harm most, and what they do to its lead over the other.
 
     Args:
         results: what `demo_results` returns.
@@ -60,18 +64,35 @@ def explanation(results: Mapping[str, Any]) -> Iterator[str]:
     Yields:
         Sentences made from the numbers.
     """
-    run, name, value = max(
-        ((run, name, value) for run in results["runs"] for name, value in run["measures"].items()),
-        key=lambda found: abs(found[2]["bias"]),
+    run, name = max(
+        ((run, name) for run in results["runs"] for name in run["measures"]),
+        key=lambda found: abs(found[0]["measures"][found[1]]["bias"]),
     )
-    if value["bias"]:
+    value = run["measures"][name]
+    yield (
+        f"{percent(run['ties']['tied_fraction'])} of the documents of {run['name']} share their score with another. "
+        f"trec_eval's order of ties gives it {fixed(value['oblivious'])} {name}; the mean over all orders is "
+        f"{fixed(value['expected'])}, so {signed(value['bias'])} of that comes from document names."
+    )
+    for rival in (each for each in results["runs"] if each is not run):
+        other = rival["measures"][name]
         yield (
-            f"\n{percent(run['ties']['tied_fraction'])} of the documents of {run['name']} share their score with "
-            f"another. trec_eval's order of ties gives it {fixed(value['oblivious'])} {name}; the mean over all "
-            f"orders is {fixed(value['expected'])}, so {signed(value['bias'])} of that number comes from document names."
+            f"Its lead over {rival['name']} is {signed(value['oblivious'] - other['oblivious'])} in that order, "
+            f"{signed(value['expected'] - other['expected'])} on average, and "
+            f"{signed(value['lowest'] - other['highest'])} in the order that suits it least."
         )
+
+
+def command(results: Mapping[str, Any]) -> str:
+    """The command that prints the demo's table.
+
+    Args:
+        results: what `demo_results` returns.
+
+    Returns:
+        One line for a shell, with paths from the current folder.
+    """
     folder = Path(os.path.relpath(SAMPLE))
     files = [folder / "qrels.trec", *(folder / "runs" / f"{run['name']}.trec" for run in results["runs"])]
     grades = ",".join(f"{old}:{new}" for old, new in GRADES.items())
-    yield "\nThe same table from the files:\n"
-    yield f'trueval evaluate {" ".join(map(str, files))} -m "{MEASURES}" --grades {grades} --rel {RELEVANT}'
+    return f"trueval evaluate {shlex.join(map(str, files))} -m '{MEASURES}' --grades {grades} --rel {RELEVANT}"

@@ -147,7 +147,6 @@ def measure_files(
         warnings.simplefilter("ignore", TruevalWarning)
         begin(qrels)
         judgments = Judgments.read(qrels)
-        notes = list(judgments.notes)
         if grades is not None:
             judgments = judgments.map_grades(grades)
         names = _distinct_names(runs)
@@ -156,8 +155,7 @@ def measure_files(
             begin(path)
             run = Run.read(path, name=names[path])
             scores.append(evaluate_run(run, judgments, measures, **(policy or {})))
-            notes += [f"{run.name}: {note}" for note in (*run.notes, *scores[-1].notes)]
-    talk(notes)
+    talk(note for each in scores for note in each.notes)
     return scores
 
 

@@ -46,14 +46,19 @@ def main() -> NoReturn:
     sys.exit(0)
 
 
-@app.callback()
-def root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)] = False,
-) -> None:
-    """Tells whether a retrieval result can be believed: ranked lists measured exactly under ties."""
-    if version:
+def _show_version(wanted: bool) -> None:
+    if wanted:
         typer.echo(f"trueval {__version__}")
         raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Tells whether a retrieval result can be believed: ranked lists measured exactly under ties."""
 
 
 def _leave(message: str, status: int) -> NoReturn:

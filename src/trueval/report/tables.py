@@ -117,7 +117,7 @@ def _bound(value: Mapping[str, Any]) -> str:
 
 
 def _line(words: str) -> RenderableType:
-    return Padding(Text(words.strip()), (0, 0, 0, 2)) if words.startswith(" ") else Text(words)
+    return Padding(Text(words.strip()), (0, 0, 0, 2), expand=False) if words.startswith(" ") else Text(words)
 
 
 def _remarks(results: Mapping[str, Any]) -> Iterator[str]:
@@ -137,5 +137,9 @@ def _remarks(results: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _policy(policy: Mapping[str, Any]) -> str:
-    shown = (f"{name.replace('_', ' ')} {value}" for name, value in policy.items() if value is not None)
+    shown = (
+        f"{name.replace('_', ' ')} {f'{value:g}' if isinstance(value, float) else value}"
+        for name, value in policy.items()
+        if value not in (None, False)
+    )
     return f"policy: {', '.join(shown)}"

@@ -1,0 +1,76 @@
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from docs.make_commands import PAGE, help_of, page
+from tests.cli.conftest import Outcome
+
+from trueval import __version__
+from trueval.cli.main import app
+
+Command = Callable[..., Outcome]
+
+
+def test_version(trueval: Command) -> None:
+    assert trueval("--version")[:2] == (0, f"trueval {__version__}\n")
+
+
+@pytest.mark.parametrize("arguments", [("frobnicate",), ("evaluate",), ("evaluate", "--frobnicate"), ()])
+def test_misuse_leaves_with_two(trueval: Command, arguments: tuple[str, ...]) -> None:
+    assert trueval(*arguments).status == 2
+
+
+def test_every_command_has_an_example_in_its_help() -> None:
+    for command in app.registered_commands:
+        assert command.callback is not None
+        assert f"Example: trueval {command.callback.__name__}" in (command.callback.__doc__ or "")
+
+
+def test_docs_show_the_help_of_every_command() -> None:
+    shown = PAGE.read_text(encoding="utf-8")
+    assert " ".join(shown.split()) == " ".join(page().split())
+    for command in app.registered_commands:
+        assert command.callback is not None
+        assert f"## trueval {command.callback.__name__}" in shown
+
+
+def test_help_loads_no_heavy_library() -> None:
+    code = (
+        "import sys; sys.argv = ['trueval', 'evaluate', '--help']\n"
+        "from trueval.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print([name for name in ('numpy', 'polars', 'scipy', 'torch', 'sklearn') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_help_is_there_in_half_a_second() -> None:
+    code = (
+        "import os, sys, time; sys.argv = ['trueval', '--help']\n"
+        "from trueval.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print(time.process_time())"
+    )
+    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8") for _ in range(3)]
+    assert min(float(run.stdout.splitlines()[-1]) for run in runs) < 0.5
+
+
+def test_the_module_is_the_command(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-m", "trueval", "--version"], capture_output=True, encoding="utf-8")
+    assert (done.returncode, done.stdout) == (0, f"trueval {__version__}\n")
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    program = f"{sys.executable} -m trueval measures --format json | head -n 1"
+    done = subprocess.run(["bash", "-c", program], capture_output=True, encoding="utf-8")
+    assert done.stdout == "{\n"
+    assert done.stderr == ""
+
+
+def test_help_names_exit_statuses() -> None:
+    assert "1 a gate failed or the input is bad" in " ".join(help_of("").split())

@@ -1,0 +1,26 @@
+from pathlib import Path
+
+import pytest
+
+from trueval.cli.output import write_atomically
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "results.json"
+    write_atomically(path, "old")
+
+    def refuse(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(OSError, match="disk full"):
+        write_atomically(path, "new")
+    assert path.read_text(encoding="utf-8") == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_written_file_can_be_read_by_others_as_any_new_file(tmp_path: Path) -> None:
+    plain, atomic = tmp_path / "plain", tmp_path / "atomic"
+    plain.write_text("x", encoding="utf-8")
+    write_atomically(atomic, "x")
+    assert atomic.stat().st_mode == plain.stat().st_mode
