@@ -12,7 +12,7 @@ from trueval.errors import InputError
 from trueval.files.content import Content
 from trueval.files.table import Kind
 
-__all__ = ["Layout", "find_layout", "first_fields", "first_line", "ranks_or_scores"]
+__all__ = ["Layout", "find_layout", "first_fields", "first_line", "ranks_or_scores", "refuse_ranks"]
 
 FIRST_LINE = re.compile(rb"^[ \t\r\v\f]*([^#\s][^\n\r]*)", re.MULTILINE)
 RUN_WORDS = "query Q0 document rank score tag"
@@ -145,3 +145,19 @@ def ranks_or_scores(frame: pl.DataFrame, source: str) -> tuple[pl.DataFrame, tup
             "If they are scores, add the header line: query_id doc_id score"
         )
     return frame.with_columns(score=-numbers, rank=numbers.cast(pl.Int64)), ()
+
+
+def refuse_ranks(frame: pl.DataFrame, source: str) -> None:
+    """Refuse judgments of three columns whose grades count 1, 2, 3 ... in each query: they are the ranks of a run.
+
+    Raises:
+        InputError: every grade is the place of its row, up to 4 or more.
+    """
+    place = pl.int_range(1, pl.len() + 1).over("query_id")
+    grades = pl.col("grade")
+    counts = frame.select(counts=(grades == place).all(), highest=grades.max()).row(0)
+    if counts[0] and counts[1] > 3:  # short lists of grades 1, 2, 3 happen
+        raise InputError(
+            f"{source}: this looks like a run (the third column counts 1, 2, 3 ... in each query), not like judgments. "
+            f"Judgments must be: {JUDGMENTS_WORDS}. Check the order of the files."
+        )

@@ -78,5 +78,7 @@ def _sniff_json(line: str) -> str:
         first = json.loads(line)
     except json.JSONDecodeError:
         return "json"
-    plain = isinstance(first, dict) and not any(isinstance(value, (dict, list)) for value in first.values())
+    plain = (
+        isinstance(first, dict) and bool(first) and not any(isinstance(value, (dict, list)) for value in first.values())
+    )
     return "jsonl" if plain else "json"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from trueval.errors import InputError
 from trueval.files.blanks import make_regular
 from trueval.files.content import Content, decoding_error
-from trueval.files.layout import Layout, find_layout, first_fields, ranks_or_scores
+from trueval.files.layout import Layout, find_layout, first_fields, ranks_or_scores, refuse_ranks
 from trueval.files.table import Kind, Table, count_lines_from_one
 
 __all__ = ["read_trec"]
@@ -130,5 +130,7 @@ def _finish(frame: pl.DataFrame, layout: Layout, table: Table) -> Table:
         )
     if layout.third_is_rank_or_score:
         frame, notes = ranks_or_scores(frame, table.source)
+    if layout.names == ("query_id", "doc_id", "grade"):
+        refuse_ranks(frame, table.source)
     kept = [name for name in ("query_id", "doc_id", "score", "grade", "rank", "facet") if name in frame.columns]
     return Table(frame.select(kept), table.source, table.line, notes)

@@ -1,0 +1,160 @@
+"""Run from dicts, objects of other libraries, arrays and tensors."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from trueval.errors import InputError
+from trueval.run import Run
+
+NESTED = {"q1": {"d1": 2.0, "d2": 1.5}, "q2": {"d1": 0.5}}
+ROWS = [("q1", "d1", 2.0), ("q1", "d2", 1.5), ("q2", "d1", 0.5)]
+
+
+class RanxLike:
+    """As ranx.Run: a name, and to_dict()."""
+
+    name = "bm25"
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        return NESTED
+
+
+class HolderLike:
+    run = NESTED
+
+
+HITS = {
+    "q1": [{"corpus_id": "d1", "score": 2.0}, {"corpus_id": "d2", "score": 1.5}],
+    "q2": [{"corpus_id": "d1", "score": 0.5}],
+}
+PAIRS = {"q1": [("d1", 2.0), ("d2", 1.5)], "q2": (("d1", 0.5),)}
+MTEB = {"mteb_model_meta": {"model_name": "m"}, "default": {"test": NESTED}}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [NESTED, RanxLike(), HolderLike(), HITS, PAIRS, MTEB],
+    ids=["dict", "ranx", "holder", "hits", "pairs", "mteb"],
+)
+def test_dicts_and_result_objects(given: Any) -> None:
+    run = Run.from_dict(given)
+    assert run.frame.rows() == ROWS
+    assert run.query_ids.to_list() == ["q1", "q2"]
+    assert run.offsets.tolist() == [0, 2, 3]
+
+
+def test_integer_ids_and_numpy_numbers() -> None:
+    run = Run.from_dict({1: {np.int64(7): np.float32(0.5), 8: 2}})
+    assert run.frame.rows() == [("1", "7", 0.5), ("1", "8", 2.0)]
+
+
+def test_queries_without_documents_are_named() -> None:
+    run = Run.from_dict(NESTED | {"q3": {}})
+    assert run.frame.rows() == ROWS
+    assert "left out 1 queries without any document, for instance 'q3'" in run.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "got"),
+    [
+        ({1.0: {"d": 1}}, "query id 1.0 is a float"),
+        ({"q": {2.0: 1}}, "document id 2.0 is a float"),
+        ({"q": {True: 1}}, "document id True is a bool"),
+        ({"q": {None: 1}}, "document id None"),
+        ({"q": {"d": "1"}}, "'1' is a str"),
+        ({"q": {"d": None}}, "None is a NoneType"),
+        ({"q": {"d": float("nan")}}, "score of document 'd' in query 'q' is nan"),
+        ({"q": {"": 1}}, "doc_id is empty"),
+        ({"": {"d": 1}}, "query_id is empty"),
+        ({"q": {7: 1, "7": 2}}, "twice"),
+        ({7: {"d": 1}, "7": {"d": 2}}, "twice"),
+        ({"q": [("d", 1), ("d", 1)]}, "twice"),
+        ({"q": ["d1", "d2"]}, "must be a pair"),
+        ({"q": {"d"}}, "query 'q' has set"),
+        ({"q": 3}, "query 'q' has int"),
+        ({}, "no rows"),
+        ([[{"corpus_id": 1, "score": 2}]], "dict\\(zip\\(query_ids, hits\\)\\)"),
+        ({"a": {"test": NESTED}, "b": {"test": NESTED}}, r"several results \(a, b\)"),
+    ],
+)
+def test_faults_in_dicts(given: Any, got: str) -> None:
+    with pytest.raises(InputError, match=got):
+        Run.from_dict(given)
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [np.array([[0.5, 0.7], [0.1, 0.2]]), [[0.5, 0.7], [0.1, 0.2]], [np.array([0.5, 0.7]), (0.1, 0.2)]],
+    ids=["matrix", "lists", "mixed"],
+)
+def test_arrays(scores: Any) -> None:
+    run = Run.from_arrays(scores)
+    assert run.frame.rows() == [("0", "0", 0.5), ("0", "1", 0.7), ("1", "0", 0.1), ("1", "1", 0.2)]
+    named = Run.from_arrays(scores, ["a", "b"], [10, 20])
+    assert named.frame.select("query_id", "doc_id").rows() == [("10", "a"), ("10", "b"), ("20", "a"), ("20", "b")]
+    each = Run.from_arrays(scores, np.array([[1, 2], [3, 4]]))
+    assert each.frame["doc_id"].to_list() == ["1", "2", "3", "4"]
+
+
+def test_ragged_lists_and_masks() -> None:
+    assert Run.from_arrays([[1, 2], [3]], [["a", "b"], ["c"]]).offsets.tolist() == [0, 2, 3]
+    run = Run.from_arrays([[1.0, np.nan], [3.0, 4.0]], mask=[[True, False], [True, True]])
+    assert run.frame["score"].to_list() == [1.0, 3.0, 4.0]
+
+
+def test_half_precision_keeps_its_values() -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    scores = np.array([[0.1, 0.7]])
+    for dtype in (np.float16, np.float32, ml_dtypes.bfloat16):
+        assert (
+            Run.from_arrays(scores.astype(dtype)).frame["score"].to_list()
+            == scores.astype(dtype)[0].astype(float).tolist()
+        )
+
+
+def test_tensors() -> None:
+    torch = pytest.importorskip("torch")
+    for dtype in (torch.float64, torch.bfloat16, torch.float16):
+        scores = torch.tensor([[0.5, 0.75]], dtype=dtype, requires_grad=True)
+        run = Run.from_arrays(scores, torch.tensor([[3, 4]]))
+        assert run.frame.rows() == [("0", "3", 0.5), ("0", "4", 0.75)]
+        assert Run.from_arrays([scores[0], scores[0, :1]]).offsets.tolist() == [0, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "got"),
+    [
+        (([[1.0, np.nan]],), "score of document '1' in query '0' is nan"),
+        (([1.0, 2.0],), "nest it once"),
+        ((np.array([1.0, 2.0]),), "two-dimensional"),
+        ((3.0,), "one list for each query"),
+        (([["a", "b"]],), "must be numbers"),
+        (([[1, 2]], None, ["a", "b"]), "2 ids for 1 lists"),
+        (([[1, 2], [3]], ["a", "b"]), "shaped as the values"),
+        (([[1, 2]], [["a"]]), "shaped as the values"),
+        (([[1, 2]], [[1.0, 2.0]]), "strings or integers"),
+        (([[1, 2]], ["a", "a"]), "twice"),
+        (([[1]], None, ["a"]), None),
+    ],
+)
+def test_faults_in_arrays(arguments: tuple[Any, ...], got: str | None) -> None:
+    if got is None:
+        assert Run.from_arrays(*arguments).query_ids.to_list() == ["a"]
+        return
+    with pytest.raises(InputError, match=got):
+        Run.from_arrays(*arguments)
+
+
+def test_a_mask_of_another_shape_is_refused() -> None:
+    with pytest.raises(InputError, match="mask must be shaped"):
+        Run.from_arrays([[1, 2]], mask=[[True]])
+
+
+def test_a_run_is_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Run.from_dict(NESTED).name = "other"  # type: ignore[misc]
