@@ -1,0 +1,337 @@
+"""What every registered measure must satisfy, whatever its kernel does: the twin and a few invariants decide."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import TYPE_CHECKING
+
+import lists
+import numpy as np
+import polars as pl
+import pytest
+import twin
+
+from trueval.evaluate import evaluate, evaluate_arrays
+from trueval.judgments import Judgments
+from trueval.measures import parse, registry
+from trueval.run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trueval.measures import Measure
+    from trueval.scores import Scores
+
+SMALL = lists.small_queries()
+SEVEN = lists.seven_document_queries()
+LONG = lists.long_query()
+CUTOFFS = (1, 2, 3, 4, 5, 6, 7, 9, 1000)
+CLOSE = 1e-12
+SIGMAS = 5
+
+# parameters beside the default; a measure that is not named here is tested with its default alone
+VARIANTS = {
+    "nDCG": ["gain='exp'", "base='list'", "gain='exp', base='list'", "gain={1: 3, 2: 9, 4: 4.5}"],
+    "DCG": ["gain='exp'", "gain={0: 0.5, 1: 1, 2: 10, 3: 100}"],
+    "RR": ["rel=2", "rel=0"],
+    "AP": ["rel=2", "rel=0", "norm='min'", "base='list'"],
+    "P": ["rel=2", "rel=0"],
+    "R": ["rel=2", "base='list'"],
+    "F1": ["rel=2", "base='list'"],
+    "Hits": ["rel=2"],
+    "Success": ["rel=2", "rel=0.5"],
+    "Rprec": ["rel=2"],
+    "RBP": ["p=0.5", "p=0.9, rel=2"],
+}
+FORMS = [
+    name + (f"({parameters})" if parameters else "")
+    for name in registry()
+    for parameters in ("", *VARIANTS.get(name, []))
+]
+
+
+def with_cutoffs(form: str, cutoffs: tuple[int, ...] = CUTOFFS) -> list[Measure]:
+    """Return a form at every cutoff it allows, and without one where that is allowed."""
+    use = registry()[twin.Notation.read(form).name].cutoff_use
+    texts = [f"{form}@{k}" for k in cutoffs] if use != "none" else []
+    return [parse(text) for text in texts + ([] if use == "required" else [form])]
+
+
+def scores_of(queries: Mapping[str, lists.Query], measures: list[Measure], **policy: object) -> Scores:
+    run = Run.from_dict({q: dict(query.scores) for q, query in queries.items()})
+    judgments = Judgments.from_dict({q: dict(query.grades) for q, query in queries.items()})
+    scores = evaluate(run, judgments, measures, **policy)
+    assert scores.query_ids == tuple(queries)
+    return scores
+
+
+@cache
+def orders(name: str) -> twin.Orders:
+    query = SMALL[name] if name in SMALL else SEVEN[name]
+    return twin.all_orders(query.scores, query.grades)
+
+
+def assert_equals_the_twin(queries: Mapping[str, lists.Query], form: str) -> None:
+    measures = with_cutoffs(form)
+    scores = scores_of(queries, measures)
+    for row, name in enumerate(queries):
+        for column, measure in enumerate(measures):
+            truth = twin.over_orders(orders(name), str(measure))
+            where = f"{measure} of {queries[name]}"
+            assert scores.expected[row, column] == pytest.approx(float(truth.mean), abs=CLOSE, rel=CLOSE), where
+            assert scores.sd[row, column] ** 2 == pytest.approx(float(truth.variance), abs=CLOSE, rel=CLOSE), where
+            assert scores.exact[column], where
+            assert scores.lowest[row, column] == pytest.approx(float(truth.lowest), abs=CLOSE, rel=CLOSE), where
+            assert scores.highest[row, column] == pytest.approx(float(truth.highest), abs=CLOSE, rel=CLOSE), where
+
+
+def assert_same(one: Scores, other: Scores, statistics: tuple[str, ...] = ("expected", "lowest", "highest")) -> None:
+    """Compare order-free statistics; standard deviations by their squares, which rounding does not magnify."""
+    for statistic in statistics:
+        np.testing.assert_allclose(getattr(one, statistic), getattr(other, statistic), rtol=CLOSE, atol=CLOSE)
+    np.testing.assert_allclose(one.sd**2, other.sd**2, rtol=CLOSE, atol=CLOSE)
+
+
+# --- against the twin -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_equals_the_twin_over_all_orders_of_up_to_five_documents(form: str) -> None:
+    assert_equals_the_twin(SMALL, form)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS)
+def test_equals_the_twin_over_all_orders_of_seven_documents(form: str) -> None:
+    assert_equals_the_twin(SEVEN, form)
+
+
+@cache
+def sample() -> tuple[twin.Ranking, ...]:
+    return tuple(twin.sampled_orders(LONG.scores, LONG.grades, 1500, np.random.default_rng(13)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS)
+def test_agrees_with_sampled_orders_of_a_thousand_documents(form: str) -> None:
+    measures = with_cutoffs(form, (1, 5, 10, 100, 1000, 2000))
+    scores = scores_of({"long": LONG}, measures)
+    for column, measure in enumerate(measures):
+        seen = twin.over_sample(sample(), str(measure))
+        expected, variance = scores.expected[0, column], scores.sd[0, column] ** 2
+        error = max(seen.mean_error, math.sqrt(variance / len(sample())))
+        assert abs(seen.mean - expected) <= SIGMAS * error + CLOSE, measure
+        assert abs(seen.variance - variance) <= SIGMAS * seen.variance_error + CLOSE, measure
+        assert scores.lowest[0, column] <= seen.lowest + CLOSE, measure
+        assert scores.highest[0, column] >= seen.highest - CLOSE, measure
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_extrema_of_a_thousand_documents_are_values_of_the_best_and_the_worst_order(form: str) -> None:
+    """No measure here prefers a worse document in front, so sorting each group by worth gives both extrema."""
+    measures = with_cutoffs(form, (1, 5, 10, 100, 1000, 2000))
+    scores = scores_of({"long": LONG}, measures)
+    for column, measure in enumerate(measures):
+        best, worst = (
+            float(twin.value(twin.ranking_of(order, LONG.grades, float), str(measure))) for order in by_worth(measure)
+        )
+        assert scores.highest[0, column] == pytest.approx(max(best, worst), abs=CLOSE, rel=CLOSE)
+        assert scores.lowest[0, column] == pytest.approx(min(best, worst), abs=CLOSE, rel=CLOSE)
+
+
+def by_worth(measure: Measure) -> tuple[list[str], list[str]]:
+    notation = twin.Notation.read(str(measure))
+    probe = twin.Ranking((), (), 0)
+
+    def worth(document: str) -> float:
+        grade = LONG.grades.get(document, -1.0)
+        if "DCG" in notation.name:
+            return float(twin.gain(probe, notation, grade)) if grade >= 0 else 0.0
+        return grade
+
+    best = sorted(LONG.scores, key=lambda d: (-LONG.scores[d], -worth(d)))
+    worst = sorted(LONG.scores, key=lambda d: (-LONG.scores[d], worth(d)))
+    return best, worst
+
+
+# --- invariants -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_expected_lies_between_lowest_and_highest(form: str) -> None:
+    for queries in (SMALL, SEVEN, {"long": LONG}):
+        scores = scores_of(queries, with_cutoffs(form))
+        assert (scores.lowest <= scores.expected).all()
+        assert (scores.expected <= scores.highest).all()
+        assert (scores.sd >= 0).all()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_without_ties_all_statistics_are_one_value_and_sd_is_exactly_zero(form: str) -> None:
+    untied = {
+        name: lists.Query({d: float(-i) / 3 for i, d in enumerate(query.scores)}, query.grades, query.ranks)
+        for name, query in [*SMALL.items(), *SEVEN.items(), ("long", LONG)]
+    }
+    scores = scores_of(untied, with_cutoffs(form))
+    np.testing.assert_array_equal(scores.lowest, scores.expected)
+    np.testing.assert_array_equal(scores.highest, scores.expected)
+    np.testing.assert_array_equal(scores.oblivious, scores.expected)
+    assert (scores.sd == 0).all()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_names_and_input_order_change_nothing_but_the_oblivious_value(form: str) -> None:
+    rng = np.random.default_rng(3)
+    changed = {name: renamed_and_permuted(query, rng) for name, query in (SMALL | SEVEN).items()}
+    assert_same(scores_of(SMALL | SEVEN, with_cutoffs(form)), scores_of(changed, with_cutoffs(form)))
+
+
+def renamed_and_permuted(query: lists.Query, rng: np.random.Generator) -> lists.Query:
+    documents = [*query.scores, *(d for d in query.grades if d not in query.scores)]
+    names = dict(zip(documents, rng.permutation([f"n{i}" for i in range(len(documents))]).tolist(), strict=True))
+    listed = rng.permutation(list(query.scores)).tolist()
+    judged = rng.permutation(list(query.grades)).tolist()
+    return lists.Query(
+        {names[d]: query.scores[d] for d in listed},
+        {names[d]: query.grades[d] for d in judged},
+        {names[d]: query.ranks[d] for d in listed},
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("scale", "shift"), [(1.0, -17.0), (0.125, 0.0), (3e300, 0.0), (1e-300, -1e-299)])
+def test_shifting_and_scaling_scores_changes_nothing(form: str, scale: float, shift: float) -> None:
+    moved = {
+        name: lists.Query({d: s * scale + shift for d, s in query.scores.items()}, query.grades, query.ranks)
+        for name, query in SMALL.items()
+    }
+    before, after = (scores_of(queries, with_cutoffs(form)) for queries in (SMALL, moved))
+    assert_same(before, after, ("expected", "lowest", "highest", "oblivious"))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_query_has_the_same_value_alone_and_among_others(form: str) -> None:
+    together = scores_of(SMALL, with_cutoffs(form))
+    for row, (name, query) in list(enumerate(SMALL.items()))[::6]:
+        alone = scores_of({name: query}, with_cutoffs(form))
+        for statistic in ("expected", "lowest", "highest", "oblivious", "sd"):
+            np.testing.assert_allclose(
+                getattr(alone, statistic)[0], getattr(together, statistic)[row], rtol=CLOSE, atol=CLOSE
+            )
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_name_is_a_value(form: str) -> None:
+    for measure in with_cutoffs(form):
+        assert parse(str(measure)) == measure
+        assert twin.Notation.read(str(measure)).name == twin.Notation.read(form).name
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_arrays_say_what_dictionaries_say(form: str) -> None:
+    """The same lists without ids, where all that is judged is listed."""
+    listed = {
+        name: lists.Query(q.scores, {d: g for d, g in q.grades.items() if d in q.scores} or {"missed": 0}, q.ranks)
+        for name, q in SMALL.items()
+    }
+    grades = [[q.grades.get(d, math.nan) for d in q.scores] for q in listed.values()]
+    arrays = evaluate_arrays([list(q.scores.values()) for q in listed.values()], grades, with_cutoffs(form))
+    scores = scores_of(listed, with_cutoffs(form), tie_order="input")
+    assert_same(arrays, scores, ("expected", "lowest", "highest", "oblivious"))
+
+
+# --- the oblivious value ----------------------------------------------------------------------------------------------
+
+
+def run_with_ranks(queries: Mapping[str, lists.Query]) -> Run:
+    rows = [(q, d, s, query.ranks[d]) for q, query in queries.items() for d, s in query.scores.items()]
+    return Run.from_frame(pl.DataFrame(rows, schema=["query_id", "doc_id", "score", "rank"], orient="row"))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("tie_order", ["input", "rank", "docid-desc", "docid-asc"])
+def test_oblivious_is_the_twin_of_the_one_order_named(form: str, tie_order: str) -> None:
+    queries = SMALL | SEVEN
+    measures = with_cutoffs(form)
+    judgments = Judgments.from_dict({q: dict(query.grades) for q, query in queries.items()})
+    scores = evaluate(run_with_ranks(queries), judgments, measures, tie_order=tie_order)
+    for row, query in enumerate(queries.values()):
+        ranking = twin.ranking_of(twin.order_by(query.scores, tie_order, query.ranks), query.grades)
+        truths = [float(twin.value(ranking, str(measure))) for measure in measures]
+        np.testing.assert_allclose(scores.oblivious[row], truths, rtol=CLOSE, atol=CLOSE, err_msg=str(query))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_random_order_is_reproducible_and_one_of_the_possible_ones(form: str) -> None:
+    measures = with_cutoffs(form)
+    first, again = (scores_of(SEVEN, measures, tie_order="random", seed=4) for _ in range(2))
+    np.testing.assert_array_equal(first.oblivious, again.oblivious)
+    for row, name in enumerate(SEVEN):
+        for column, measure in enumerate(measures):
+            possible = {float(twin.value(ranking, str(measure))) for ranking in orders(name)}
+            assert min(abs(first.oblivious[row, column] - v) for v in possible) <= CLOSE, (name, measure)
+
+
+def test_a_random_order_depends_on_seed_query_and_document_alone() -> None:
+    measures = [parse("nDCG@3"), parse("RR")]
+    mixed = {
+        name: lists.Query(dict(reversed(query.scores.items())), query.grades, query.ranks)
+        for name, query in reversed(SEVEN.items())
+    }
+    straight = scores_of(SEVEN, measures, tie_order="random", seed=8)
+    turned = scores_of(mixed, measures, tie_order="random", seed=8)
+    np.testing.assert_array_equal(straight.oblivious, turned.oblivious[::-1])
+
+
+def test_random_orders_are_uniform() -> None:
+    """Over many seeds the oblivious value has the expectation and the variance of all orders."""
+    measures = [parse("nDCG@3"), parse("RR"), parse("AP")]
+    draws = np.stack([scores_of(SEVEN, measures, tie_order="random", seed=s).oblivious for s in range(600)])
+    scores = scores_of(SEVEN, measures)
+    error = scores.sd / math.sqrt(len(draws))
+    assert (np.abs(draws.mean(axis=0) - scores.expected) <= SIGMAS * error + CLOSE).all()
+    np.testing.assert_allclose(draws.std(axis=0), scores.sd, rtol=0.2, atol=CLOSE)
+
+
+# --- nothing there ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_judged_query_that_the_run_lacks_gets_the_worst_value_and_is_named(form: str) -> None:
+    run = Run.from_dict({"here": {"a": 1.0}, "unjudged": {"a": 1.0}})
+    judgments = Judgments.from_dict({"here": {"a": 1}, "gone": {"a": 1}})
+    with pytest.warns(UserWarning, match="."):
+        scores = evaluate(run, judgments, with_cutoffs(form))
+    assert scores.query_ids == ("here", "gone")
+    assert (scores.missing_queries, scores.unjudged_queries) == (("gone",), ("unjudged",))
+    worst = 0.0 if registry()[twin.Notation.read(form).name].better == "higher" else 1.0
+    for statistic in ("expected", "lowest", "highest", "oblivious"):
+        np.testing.assert_array_equal(getattr(scores, statistic)[1], worst)
+    assert (scores.sd[1] == 0).all()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_list_of_no_documents_has_one_value(form: str) -> None:
+    measures = with_cutoffs(form)
+    scores = evaluate_arrays([[], [1.0]], [[], [1]], measures)
+    nothing = twin.Ranking((), (), 0)
+    for column, measure in enumerate(measures):
+        assert scores.expected[0, column] == float(twin.value(nothing, str(measure)))
+        assert scores.lowest[0, column] == scores.highest[0, column] == scores.expected[0, column]
+        assert scores.sd[0, column] == 0
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_infinite_and_negative_scores_are_ordinary(form: str) -> None:
+    ordinary = {"q": {"a": 3.0, "b": 2.0, "c": 2.0, "d": 1.0, "e": 0.0}}
+    extreme = {"q": {"a": math.inf, "b": -0.0, "c": 0.0, "d": -5.0, "e": -math.inf}}
+    judgments = Judgments.from_dict({"q": {"a": 1, "b": 2, "d": 1, "e": 3}})
+    one, other = (evaluate(Run.from_dict(r), judgments, with_cutoffs(form)) for r in (ordinary, extreme))
+    assert_same(one, other, ("expected", "lowest", "highest", "oblivious"))
+
+
+def test_every_registered_measure_has_a_plain_definition() -> None:
+    """A new measure enters this suite by itself; without a definition in the twin it fails here first."""
+    assert set(registry()) <= set(twin.DEFINITIONS)
+    assert set(VARIANTS) <= set(registry())
