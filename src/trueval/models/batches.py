@@ -1,0 +1,136 @@
+"""Running texts through a model in batches."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from trueval.errors import InputError, TruevalWarning
+from trueval.numerics import storage_dtype
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["Batched", "in_batches", "refuse_overflow", "to_array"]
+
+Item = TypeVar("Item")
+Output = TypeVar("Output")
+
+
+class Batched(NamedTuple, Generic[Output]):
+    """What a model returned for every item.
+
+    Args:
+        outputs: one per item, in the order of the items.
+        batch_size: the batch size at the end: halved whenever memory ran out.
+    """
+
+    outputs: list[Output]
+    batch_size: int
+
+
+def in_batches(
+    forward: Callable[[list[Item]], Sequence[Output]],
+    items: Sequence[Item],
+    batch_size: int,
+    length: Callable[[Item], int],
+) -> Batched[Output]:
+    """Run all items through a model, the longest first, so that padding is small and memory runs out early if it does.
+
+    Args:
+        forward: the outputs of one batch, in its order.
+        items: texts or pairs.
+        batch_size: items per batch, at least 1; halved, with a warning, when the device is out of memory.
+        length: how long an item is, in any unit.
+
+    Raises:
+        InputError: the batch size is below 1, or not even one item fits.
+
+    >>> in_batches(lambda batch: [text.upper() for text in batch], ["a", "bcd", "ef"], 2, len)
+    Batched(outputs=['A', 'BCD', 'EF'], batch_size=2)
+    """
+    if batch_size < 1:
+        raise InputError(f"The batch size must be an integer >= 1. Got {batch_size!r}.")
+    order = sorted(range(len(items)), key=lambda i: -length(items[i]))
+    outputs: dict[int, Output] = {}
+    while len(outputs) < len(items):
+        chosen = order[len(outputs) : len(outputs) + batch_size]
+        try:
+            results = forward([items[i] for i in chosen])
+        except Exception as error:
+            if not _out_of_memory(error):
+                raise
+            batch_size = _halve(len(chosen), error)
+        else:
+            outputs.update(zip(chosen, results, strict=True))
+    return Batched([outputs[i] for i in range(len(items))], batch_size)
+
+
+def _halve(batch_size: int, error: Exception) -> int:
+    """Return half the batch size, and say so."""
+    if batch_size == 1:
+        raise InputError(
+            "The device is out of memory with a single text. Use a shorter maximum length, a narrower dtype, "
+            "or another device."
+        ) from error
+    half = batch_size // 2
+    warnings.warn(
+        f"Out of memory with a batch of {batch_size}; going on with {half}. Batch size changes low-precision scores.",
+        TruevalWarning,
+        stacklevel=4,
+    )
+    return half
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Return whether a device ran out of memory, freeing what it cached if so."""
+    import torch
+
+    host = isinstance(error, RuntimeError) and "not enough memory" in str(error)  # torch's allocator for CPUs
+    if not (host or isinstance(error, torch.OutOfMemoryError)):
+        return False
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    return True
+
+
+def to_array(tensor: Any) -> NDArray[Any]:
+    """Return a tensor as a NumPy array of the same format, bit for bit; bfloat16 is ml_dtypes'.
+
+    >>> import pytest; torch = pytest.importorskip("torch")
+    >>> to_array(torch.tensor([0.5, 1.0], dtype=torch.bfloat16)).dtype.name
+    'bfloat16'
+    """
+    import torch
+
+    tensor = tensor.detach().cpu().contiguous()
+    if tensor.dtype == torch.bfloat16:
+        array: NDArray[Any] = tensor.view(torch.int16).numpy().view(storage_dtype("bfloat16"))
+        return array
+    return np.asarray(tensor.numpy())
+
+
+def refuse_overflow(outputs: NDArray[Any], names: Sequence[str], model: str, dtype: str) -> None:
+    """Refuse outputs that are not finite, and name the documents.
+
+    Args:
+        outputs: [text, any] logits or embeddings.
+        names: what to call each text.
+        model: name of the model.
+        dtype: name of its format.
+
+    Raises:
+        InputError: some output is NaN or infinite.
+    """
+    broken = ~np.isfinite(outputs.astype(np.float32)).all(axis=1)
+    if broken.any():
+        named = [names[i] for i in np.flatnonzero(broken).tolist()]
+        shown = ", ".join(named[:5]) + (f" and {len(named) - 5} more" if len(named) > 5 else "")
+        raise InputError(
+            f"{model} in {dtype} gave outputs that are not finite for {len(named)} of {len(names)} texts: {shown}. "
+            "Scores need finite logits. float16 overflows above 65504: run the model in bfloat16 or float32."
+        )

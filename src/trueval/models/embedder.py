@@ -1,0 +1,205 @@
+"""Embedders: texts in, raw embeddings out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from trueval.models.batches import refuse_overflow, to_array
+from trueval.models.local import LocalModel, padded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = [
+    "EMBEDDERS",
+    "Embedder",
+    "LateInteractionEmbedder",
+    "LocalEmbedder",
+    "SentenceTransformerEmbedder",
+    "TransformerEmbedder",
+]
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns texts into vectors.
+
+    Attributes:
+        name: what reports call it.
+        dtype: the format it runs in.
+    """
+
+    name: str
+    dtype: str
+
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[Any]:
+        """Return one vector per query, [query, dimension], in the model's dtype."""
+        ...
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[Any]:
+        """Return one vector per document, [document, dimension], in the model's dtype."""
+        ...
+
+
+class LocalEmbedder(LocalModel):
+    """An embedder that runs on this machine; its vectors have length 1 up to the rounding of its dtype."""
+
+    def embed_queries(self, texts: Sequence[str], names: Sequence[str] | None = None) -> Any:
+        """Return the embeddings of queries, with the recipe's prompt.
+
+        Args:
+            texts: the queries.
+            names: what an error calls each; by default its position and start.
+
+        Returns:
+            [query, dimension] in the model's dtype (bfloat16 is that of ml_dtypes); for late interaction one
+            [token, dimension] array per query.
+
+        Raises:
+            InputError: some value is not finite; the texts are named.
+        """
+        return self.collect(self.run(self.forward_queries, texts, len), texts, names)
+
+    def embed_documents(self, texts: Sequence[str], names: Sequence[str] | None = None) -> Any:
+        """Return the embeddings of documents; otherwise as `embed_queries`."""
+        return self.collect(self.run(self.forward_documents, texts, len), texts, names)
+
+    def forward_queries(self, texts: list[str]) -> Any:
+        """Return the embeddings of one batch of queries."""
+        return self.forward([self.recipe.query.format(instruction=self.instruction, query=text) for text in texts])
+
+    def forward_documents(self, texts: list[str]) -> Any:
+        """Return the embeddings of one batch of documents."""
+        return self.forward([self.recipe.document.format(document=text) for text in texts])
+
+    def forward(self, texts: list[str]) -> Any:
+        """Return the embeddings of one batch, one tensor per text."""
+        raise NotImplementedError
+
+    def collect(self, rows: list[Any], texts: Sequence[str], names: Sequence[str] | None) -> Any:
+        """Return the vectors as one array, if all are finite."""
+        if not rows:
+            return to_array(self.torch.empty((0, 0), dtype=getattr(self.torch, self.dtype)))
+        vectors = to_array(self.torch.stack(rows))
+        refuse_overflow(vectors, names or _called(texts), self.name, self.dtype)
+        return vectors
+
+
+class TransformerEmbedder(LocalEmbedder):
+    """An encoder of transformers, pooled and normalized as its recipe says, in its own dtype."""
+
+    def load(self) -> None:
+        """Load the encoder."""
+        self.tokenizer = self.tokenizer_of_place()
+        self.model = self.network("AutoModel")
+        self.end = self._missing_end()
+
+    def _missing_end(self) -> list[int]:
+        """Return the token to add to every text, if the recipe asks for one that the tokenizer does not add."""
+        if not self.recipe.end_token:
+            return []
+        token = self.tokenizer.convert_tokens_to_ids(self.recipe.end_token)
+        return [] if self.tokenizer("a")["input_ids"][-1] == token else [token]
+
+    def hidden(self, texts: list[str]) -> tuple[Any, Any, list[list[int]]]:
+        """Return the last hidden states, the mask of what is not padding, and the token ids."""
+        room = self.max_length or int(min(self.tokenizer.model_max_length, self.model.config.max_position_embeddings))
+        tokens = self.tokenizer(texts, truncation=True, max_length=room - len(self.end))["input_ids"]
+        tokens = [ids + self.end for ids in tokens]
+        side = self.recipe.padding_side
+        inputs = padded(self.torch, tokens, self.tokenizer.pad_token_id, side, self.device)
+        return self.model(**inputs).last_hidden_state, inputs["attention_mask"], tokens
+
+    def forward(self, texts: list[str]) -> Any:
+        """Return one normalized vector per text."""
+        hidden, mask, _ = self.hidden(texts)
+        return self.torch.nn.functional.normalize(POOLINGS[self.recipe.pooling](hidden, mask), p=2, dim=1)
+
+
+class SentenceTransformerEmbedder(LocalEmbedder):
+    """Any SentenceTransformer, with the prompts and modules of its own files."""
+
+    def load(self) -> None:
+        """Load the model; where it compares by cosine and does not normalize, normalize."""
+        self.model = self.sentence_transformers("SentenceTransformer")
+        if self.max_length:
+            self.model.max_seq_length = self.max_length
+        self.max_length = int(self.model.max_seq_length or 0)
+        normalizes = any(type(module).__name__ == "Normalize" for module in self.model.children())
+        self.normalize = not normalizes and self.model.similarity_fn_name in (None, "cosine")
+
+    def forward_queries(self, texts: list[str]) -> Any:
+        """Return the embeddings of queries, with the model's own prompt for them."""
+        return self._encode(self.model.encode_query, texts)
+
+    def forward_documents(self, texts: list[str]) -> Any:
+        """Return the embeddings of documents, with the model's own prompt for them."""
+        return self._encode(self.model.encode_document, texts)
+
+    def _encode(self, encode: Callable[..., Any], texts: list[str]) -> Any:
+        return encode(
+            texts,
+            batch_size=len(texts),
+            convert_to_tensor=True,
+            normalize_embeddings=self.normalize,
+            show_progress_bar=False,
+        ).to(getattr(self.torch, self.dtype))
+
+
+class LateInteractionEmbedder(TransformerEmbedder):
+    """Every token's last hidden state, normalized; special tokens are left out."""
+
+    def forward(self, texts: list[str]) -> Any:
+        """Return one [token, dimension] tensor per text."""
+        hidden, mask, tokens = self.hidden(texts)
+        vectors = self.torch.nn.functional.normalize(hidden, p=2, dim=-1)
+        special = set(self.tokenizer.all_special_ids)
+        kept = []
+        for row, ids in enumerate(tokens):
+            words = [place for place, token in enumerate(ids) if token not in special]
+            places = words or range(len(ids))  # an empty text keeps its special tokens, so that it has a vector
+            kept.append(vectors[row][mask[row].bool()][list(places)])
+        return kept
+
+    def collect(self, rows: list[Any], texts: Sequence[str], names: Sequence[str] | None) -> list[NDArray[Any]]:
+        """Return one array per text, if all values are finite."""
+        arrays = [to_array(row) for row in rows]
+        if arrays:
+            sums = np.stack([array.astype(np.float32).sum(keepdims=True)[0, :1] for array in arrays])
+            refuse_overflow(sums, names or _called(texts), self.name, self.dtype)
+        return arrays
+
+
+def _called(texts: Sequence[str]) -> list[str]:
+    return [f"{i} ({text[:40]!r})" for i, text in enumerate(texts)]
+
+
+def _mean(hidden: Any, mask: Any) -> Any:
+    """Return the mean over tokens that are not padding, accumulated in float32 and rounded once, as they are served."""
+    kept = mask[..., None].float()
+    return ((hidden * kept).sum(dim=1) / kept.sum(dim=1)).to(hidden.dtype)
+
+
+def _last(hidden: Any, mask: Any) -> Any:
+    """Return the last token that is not padding; on the left-padded texts of such recipes it is the last of all."""
+    places = mask.shape[1] - 1 - mask.flip(1).argmax(dim=1)
+    return hidden[range(len(hidden)), places]
+
+
+def _first(hidden: Any, mask: Any) -> Any:
+    """Return the first token that is not padding."""
+    return hidden[range(len(hidden)), mask.argmax(dim=1)]
+
+
+POOLINGS: dict[str, Callable[[Any, Any], Any]] = {"mean": _mean, "last": _last, "first": _first}
+"""How token vectors become one: [text, token, dimension] and the mask of what is not padding."""
+
+EMBEDDERS: dict[str, type[LocalEmbedder]] = {
+    "embedder": TransformerEmbedder,
+    "sentence-transformer": SentenceTransformerEmbedder,
+    "late-interaction": LateInteractionEmbedder,
+}

@@ -1,0 +1,174 @@
+"""Complete recipes: what a model must be fed, and how its output becomes a score."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from trueval.errors import InputError
+
+__all__ = ["RECIPES", "Recipe", "find_recipe"]
+
+Kind = Literal["yes-no", "classifier", "cross-encoder", "embedder", "sentence-transformer", "late-interaction"]
+_WEB_SEARCH = "Given a web search query, retrieve relevant passages that answer the query"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model is used, to the letter of its card.
+
+    Args:
+        name: what the command line and reports call it.
+        kind: which class runs it: "yes-no" (a language model's next token), "classifier", "cross-encoder" (any of
+            sentence-transformers), "embedder", "sentence-transformer" (any), "late-interaction".
+        scoring: φ: softmax, sigmoid, product or maxsim.
+        model: its id on the hub, empty for recipes that fit many models.
+        max_length: tokens kept, prompt included; 0 leaves it to the model's own files.
+        padding_side: "left" where the last token is read.
+        pooling: which token vectors an embedding is made of: "last", "mean", "first"; "" for rerankers.
+        query: template of a query; {instruction} and {query} are filled in.
+        document: template of a document; {document} is filled in. For "yes-no", `query` and `document` are joined.
+        instruction: the default task description.
+        prefix: text before a pair, never truncated.
+        suffix: text after a pair, never truncated.
+        answers: the tokens whose logits are read, (no, yes).
+        end_token: token that must close every text.
+        remote_code: whether versions of transformers without the architecture need `trust_remote_code`.
+        source: where this was read.
+    """
+
+    name: str
+    kind: Kind
+    scoring: Literal["softmax", "sigmoid", "product", "maxsim"]
+    model: str = ""
+    max_length: int = 0
+    padding_side: Literal["left", "right"] = "right"
+    pooling: Literal["last", "mean", "first", ""] = ""
+    query: str = "{query}"
+    document: str = "{document}"
+    instruction: str = ""
+    prefix: str = ""
+    suffix: str = ""
+    answers: tuple[str, str] = ("no", "yes")
+    end_token: str = ""
+    remote_code: bool = False
+    source: str = ""
+
+    @property
+    def role(self) -> Literal["reranker", "embedder"]:
+        """Whether it scores pairs or embeds texts."""
+        return "reranker" if self.kind in ("yes-no", "classifier", "cross-encoder") else "embedder"
+
+
+_ALL = (
+    Recipe(
+        name="Qwen3-Reranker-0.6B",
+        kind="yes-no",
+        scoring="softmax",
+        model="Qwen/Qwen3-Reranker-0.6B",
+        max_length=8192,
+        padding_side="left",
+        query="<Instruct>: {instruction}\n<Query>: {query}\n",
+        document="<Document>: {document}",
+        instruction=_WEB_SEARCH,
+        prefix=(
+            "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "
+            'provided. Note that the answer can only be "yes" or "no".<|im_end|>\n<|im_start|>user\n'
+        ),
+        suffix="<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n",
+        source="https://huggingface.co/Qwen/Qwen3-Reranker-0.6B, section Transformers Usage",
+    ),
+    Recipe(
+        name="bge-reranker-v2-m3",
+        kind="classifier",
+        scoring="sigmoid",
+        model="BAAI/bge-reranker-v2-m3",
+        max_length=512,
+        source="https://huggingface.co/BAAI/bge-reranker-v2-m3, section Using Huggingface transformers",
+    ),
+    Recipe(
+        name="gte-multilingual-reranker-base",
+        kind="classifier",
+        scoring="sigmoid",
+        model="Alibaba-NLP/gte-multilingual-reranker-base",
+        max_length=512,
+        remote_code=True,
+        source="https://huggingface.co/Alibaba-NLP/gte-multilingual-reranker-base, section Usage",
+    ),
+    Recipe(
+        name="Qwen3-Embedding-0.6B",
+        kind="embedder",
+        scoring="product",
+        model="Qwen/Qwen3-Embedding-0.6B",
+        max_length=8192,
+        padding_side="left",
+        pooling="last",
+        query="Instruct: {instruction}\nQuery:{query}",
+        instruction=_WEB_SEARCH,
+        end_token="<|endoftext|>",  # noqa: S106 - a token of text, not a secret
+        source="https://huggingface.co/Qwen/Qwen3-Embedding-0.6B, section Transformers Usage",
+    ),
+    Recipe(
+        name="multilingual-e5-large",
+        kind="embedder",
+        scoring="product",
+        model="intfloat/multilingual-e5-large",
+        max_length=512,
+        pooling="mean",
+        query="query: {query}",
+        document="passage: {document}",
+        source="https://huggingface.co/intfloat/multilingual-e5-large, section Usage",
+    ),
+    Recipe(
+        name="all-MiniLM-L6-v2",
+        kind="embedder",
+        scoring="product",
+        model="sentence-transformers/all-MiniLM-L6-v2",
+        max_length=256,
+        pooling="mean",
+        source="https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2, usage and sentence_bert_config.json",
+    ),
+    Recipe(
+        name="cross-encoder",
+        kind="cross-encoder",
+        scoring="sigmoid",
+        source="sentence-transformers, CrossEncoder: one logit is scored by sigmoid, two by softmax",
+    ),
+    Recipe(
+        name="sentence-transformer",
+        kind="sentence-transformer",
+        scoring="product",
+        source="sentence-transformers, SentenceTransformer: pooling, prompts and length of the model's own files",
+    ),
+    Recipe(
+        name="late-interaction",
+        kind="late-interaction",
+        scoring="maxsim",
+        source="Khattab & Zaharia 2020, ColBERT, eq. 3; every token vector of length 1, special tokens left out",
+    ),
+)
+RECIPES: Mapping[str, Recipe] = MappingProxyType({recipe.name: recipe for recipe in _ALL})
+"""Every recipe by name."""
+
+
+def find_recipe(name: str) -> Recipe:
+    """Return the recipe of that name or hub id, in any case.
+
+    Raises:
+        InputError: there is none; the nearest is offered.
+
+    >>> find_recipe("qwen/qwen3-reranker-0.6b").scoring
+    'softmax'
+    """
+    known = {key.lower(): recipe for recipe in _ALL for key in (recipe.name, recipe.model) if key}
+    if name.lower() in known:
+        return known[name.lower()]
+    nearest = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
+    hint = f" Did you mean {known[nearest[0]].name!r}?" if nearest else ""
+    raise InputError(
+        f"There is no recipe for the model {name!r}. It must be a folder with a model, or one of {', '.join(RECIPES)}; "
+        f'for any other model of the hub say which fits, as in "cross-encoder:{name}".{hint}'
+    )

@@ -1,0 +1,219 @@
+"""Rerankers: query and documents in, raw logits out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from trueval.errors import InputError
+from trueval.models.batches import refuse_overflow, to_array
+from trueval.models.loading import need
+from trueval.models.local import LocalModel, padded
+from trueval.numerics import storage_dtype
+from trueval.scoring import sigmoid, softmax
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["RERANKERS", "ClassifierReranker", "CrossEncoderReranker", "LocalReranker", "Reranker", "YesNoReranker"]
+
+_LABELS = {"sigmoid": 1, "softmax": 2}
+
+
+@runtime_checkable
+class Reranker(Protocol):
+    """Scores documents for a query.
+
+    Attributes:
+        name: what reports call it.
+        dtype: the format it runs in.
+        scoring: φ of its logits, "softmax" or "sigmoid".
+    """
+
+    name: str
+    dtype: str
+    scoring: str
+
+    def logits(self, query: str, documents: Sequence[str]) -> NDArray[Any]:
+        """Return raw logits, [document, 1], or [document, 2] as (no, yes), in the model's dtype."""
+        ...
+
+
+class LocalReranker(LocalModel):
+    """A reranker that runs on this machine."""
+
+    def logits(self, query: str, documents: Sequence[str], names: Sequence[str] | None = None) -> NDArray[Any]:
+        """Return raw logits of one query with each document; see `pair_logits`."""
+        return self.pair_logits([(query, document) for document in documents], names)
+
+    def pair_logits(self, pairs: Sequence[tuple[str, str]], names: Sequence[str] | None = None) -> NDArray[Any]:
+        """Return raw logits of pairs, batched together whatever their queries.
+
+        Args:
+            pairs: (query, document).
+            names: what an error calls each pair; by default its position and the start of the document.
+
+        Returns:
+            [pair, 1], or [pair, 2] as (no, yes), in the model's dtype (bfloat16 is that of ml_dtypes).
+
+        Raises:
+            InputError: some logit is not finite; the documents are named.
+        """
+        labels = _LABELS[self.scoring]
+        if not pairs:
+            return np.empty((0, labels), storage_dtype(self.dtype))
+        rows = self.run(self.forward, pairs, lambda pair: len(pair[0]) + len(pair[1]))
+        logits = to_array(self.torch.stack(rows).reshape(len(pairs), labels))
+        called = names or [f"{i} ({document[:40]!r})" for i, (_, document) in enumerate(pairs)]
+        refuse_overflow(logits, called, self.name, self.dtype)
+        return logits
+
+    def scores(self, query: str, documents: Sequence[str], format: str = "float32") -> NDArray[Any]:
+        """Return φ of the logits, by default in high precision.
+
+        Args:
+            query: its text.
+            documents: their texts.
+            format: format of the scores, whatever the model's dtype.
+
+        Returns:
+            [document] scores.
+        """
+        score = softmax if self.scoring == "softmax" else sigmoid
+        return score(self.logits(query, documents), format)
+
+    def forward(self, pairs: list[tuple[str, str]]) -> Any:
+        """Return the logits of one batch, [pair, label], as a tensor."""
+        raise NotImplementedError
+
+    def check_labels(self, labels: int) -> None:
+        """Refuse a model whose logits do not fit its φ."""
+        if labels != _LABELS[self.scoring]:
+            raise InputError(
+                f"{self.name}: the recipe {self.recipe.name} takes {self.scoring} of {_LABELS[self.scoring]} label(s). "
+                f"The model has {labels}. One label is scored by sigmoid, two, (no, yes), by softmax: name the recipe that "
+                "fits."
+            )
+
+
+class YesNoReranker(LocalReranker):
+    """A language model asked a question; its logits of "no" and "yes" as the next token."""
+
+    def load(self) -> None:
+        """Load the language model and look up its answers."""
+        self.tokenizer = self.tokenizer_of_place()
+        self.model = self.network("AutoModelForCausalLM")
+        self.answers = [self.tokenizer.convert_tokens_to_ids(answer) for answer in self.recipe.answers]
+        if None in self.answers or self.tokenizer.unk_token_id in self.answers:
+            raise InputError(
+                f"{self.name}: the tokenizer has no token for one of {self.recipe.answers}. The recipe "
+                f"{self.recipe.name} reads their logits. Use the tokenizer that belongs to the model."
+            )
+        self.prefix, self.suffix = (
+            self.tokenizer.encode(text, add_special_tokens=False) for text in (self.recipe.prefix, self.recipe.suffix)
+        )
+
+    def forward(self, pairs: list[tuple[str, str]]) -> Any:
+        """Return the logits of (no, yes) after each prompt; only the pair is truncated."""
+        texts = [
+            self.recipe.query.format(instruction=self.instruction, query=query)
+            + self.recipe.document.format(document=document)
+            for query, document in pairs
+        ]
+        room = self.max_length - len(self.prefix) - len(self.suffix)
+        tokens = self.tokenizer(texts, truncation=True, max_length=room)["input_ids"]
+        prompts = [self.prefix + ids + self.suffix for ids in tokens]
+        inputs = padded(self.torch, prompts, self.tokenizer.pad_token_id, "left", self.device)
+        return self.model(**inputs, logits_to_keep=1, use_cache=False).logits[:, -1, self.answers]
+
+
+class ClassifierReranker(LocalReranker):
+    """A sequence classifier of transformers that reads query and document together."""
+
+    def load(self) -> None:
+        """Load the classifier; one without trained weights for its head is refused."""
+        self.tokenizer = self.tokenizer_of_place()
+        model, report = self.pretrained(
+            "AutoModelForSequenceClassification", dtype=getattr(self.torch, self.dtype), output_loading_info=True
+        )
+        if report["missing_keys"]:
+            raise InputError(
+                f"{self.name}: the files hold no weights for {', '.join(sorted(report['missing_keys']))}. A reranker "
+                "needs a trained head. Use a model that was trained to classify pairs."
+            )
+        self.check_labels(model.config.num_labels)
+        self.model = model.to(self.device).eval()
+
+    def forward(self, pairs: list[tuple[str, str]]) -> Any:
+        """Return the logits of each pair."""
+        inputs = self.tokenizer(
+            [query for query, _ in pairs],
+            [document for _, document in pairs],
+            padding=True,
+            truncation=True,
+            max_length=self.max_length or None,
+            return_tensors="pt",
+        )
+        return self.model(**inputs.to(self.device)).logits
+
+
+class CrossEncoderReranker(LocalReranker):
+    """Any CrossEncoder of sentence-transformers, its activation left off."""
+
+    def load(self) -> None:
+        """Load the cross-encoder; one label is scored by sigmoid, two by softmax."""
+        self.model = self.sentence_transformers("CrossEncoder", max_length=self.max_length or None)
+        labels = 2 if answer_module(self.model) is not None else self.model.num_labels
+        self.scoring = "softmax" if labels == 2 else "sigmoid"
+        self.check_labels(labels)
+        self.max_length = int(self.model.max_length or 0)
+
+    def forward(self, pairs: list[tuple[str, str]]) -> Any:
+        """Return the logits of each pair, in the model's dtype, which some versions upcast on the way."""
+        return raw_logits(self.model, pairs, batch_size=len(pairs), show_progress_bar=False).to(
+            getattr(self.torch, self.dtype)
+        )
+
+
+def answer_module(model: Any) -> Any | None:
+    """Return the module of a CrossEncoder that subtracts the logit of "no" from that of "yes", if it has one."""
+    for module in model.children():
+        if type(module).__name__ == "LogitScore" and module.false_token_id is not None:
+            return module
+    return None
+
+
+def raw_logits(model: Any, pairs: Sequence[Any], **options: Any) -> Any:
+    """Return a CrossEncoder's logits as a tensor: [pair], [pair, label], or (no, yes) where it would subtract them.
+
+    The difference of two bfloat16 logits is rounded to bfloat16, which makes ties before any score is computed.
+
+    Args:
+        model: a sentence-transformers CrossEncoder.
+        pairs: as its `predict` takes them.
+        options: as its `predict` takes them.
+    """
+    identity = need("torch").nn.Identity()
+    answers = answer_module(model)
+    hook = answers.register_forward_hook(_both_answers) if answers is not None else None
+    try:
+        return model.predict(pairs, activation_fn=identity, convert_to_tensor=True, **options)
+    finally:
+        if hook is not None:
+            hook.remove()
+
+
+def _both_answers(module: Any, inputs: tuple[Any, ...], outputs: dict[str, Any]) -> dict[str, Any]:
+    """Put both logits, (no, yes), where their difference was."""
+    logits = inputs[0][module.module_input_name][:, -1]
+    return {**outputs, "scores": logits[:, [module.false_token_id, module.true_token_id]]}
+
+
+RERANKERS: dict[str, type[LocalReranker]] = {
+    "yes-no": YesNoReranker,
+    "classifier": ClassifierReranker,
+    "cross-encoder": CrossEncoderReranker,
+}
