@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import polars as pl
@@ -13,7 +14,7 @@ from trueval.errors import InputError
 from trueval.files.columns import as_ids, as_numbers, pick_columns
 from trueval.files.content import Content, decoding_error
 from trueval.files.layout import first_line
-from trueval.files.table import Kind, Table, value_column
+from trueval.files.table import Kind, Table, in_canonical_order, value_column
 
 __all__ = ["canonical_table", "read_delimited", "sniff_delimiter"]
 
@@ -33,6 +34,8 @@ def read_delimited(content: Content, kind: Kind, facets: bool = False) -> Table:
     Raises:
         InputError: a column is missing, a line has too many or too few fields, or the text is not UTF-8.
     """
+    if b"\n" not in content.data:
+        content = replace(content, data=content.data.replace(b"\r", b"\n"))
     delimiter = sniff_delimiter(first_line(content))
     strings = _parse(content, delimiter)
     empty = strings.select(pl.all_horizontal(pl.all().is_null()).alias("empty"))["empty"]
@@ -56,7 +59,8 @@ def _parse(content: Content, delimiter: str) -> pl.DataFrame:
         if (undecodable := decoding_error(content)) is not None:
             raise undecodable from None
         raise _width_error(content, delimiter) or InputError(
-            f"{content.source}: cannot be read as text with a header line: {str(error).splitlines()[0]}"
+            f"{content.source}: cannot be read as text with a header line ({str(error).splitlines()[0]}). "
+            "Quotes must come in pairs around a field, and a quote inside one must be doubled. Correct them."
         ) from error
 
 
@@ -107,7 +111,7 @@ def canonical_table(
     result = pl.DataFrame(picked)
     if value not in columns:
         result = result.with_columns(score=-pl.col("rank").cast(pl.Float64))
-    return Table(result, source, line, notes)
+    return Table(in_canonical_order(result), source, line, notes)
 
 
 def _numbers(table: Table, column: str, name: str) -> pl.Series:

@@ -10,9 +10,11 @@ import polars as pl
 
 from trueval.errors import InputError
 
-__all__ = ["Kind", "Table", "count_lines_from_one", "other_kind", "value_column"]
+__all__ = ["Kind", "Table", "count_lines_from_one", "in_canonical_order", "other_kind", "value_column"]
 
 Kind = Literal["run", "judgments"]
+
+CANONICAL_COLUMNS = ("query_id", "doc_id", "score", "grade", "rank", "facet")
 
 
 def value_column(kind: Kind) -> str:
@@ -31,6 +33,15 @@ def other_kind(kind: Kind) -> Kind:
     'judgments'
     """
     return "judgments" if kind == "run" else "run"
+
+
+def in_canonical_order(frame: pl.DataFrame) -> pl.DataFrame:
+    """Keep the columns of a run or of judgments, always in the same order.
+
+    >>> in_canonical_order(pl.DataFrame({"rank": [1], "doc_id": ["d"], "tag": ["t"], "query_id": ["q"]})).columns
+    ['query_id', 'doc_id', 'rank']
+    """
+    return frame.select([name for name in CANONICAL_COLUMNS if name in frame.columns])
 
 
 def count_lines_from_one(row: int) -> int:

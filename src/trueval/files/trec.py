@@ -12,7 +12,7 @@ from trueval.errors import InputError
 from trueval.files.blanks import make_regular
 from trueval.files.content import Content, decoding_error
 from trueval.files.layout import Layout, find_layout, first_fields, ranks_or_scores, refuse_ranks
-from trueval.files.table import Kind, Table, count_lines_from_one
+from trueval.files.table import Kind, Table, count_lines_from_one, in_canonical_order
 
 __all__ = ["read_trec"]
 
@@ -132,5 +132,4 @@ def _finish(frame: pl.DataFrame, layout: Layout, table: Table) -> Table:
         frame, notes = ranks_or_scores(frame, table.source)
     if layout.names == ("query_id", "doc_id", "grade"):
         refuse_ranks(frame, table.source)
-    kept = [name for name in ("query_id", "doc_id", "score", "grade", "rank", "facet") if name in frame.columns]
-    return Table(frame.select(kept), table.source, table.line, notes)
+    return Table(in_canonical_order(frame), table.source, table.line, notes)
