@@ -25,7 +25,7 @@ doctests: $(VENV)/.dev
 	$(BIN)/python -m pytest -q src
 
 bench: $(VENV)/.dev
-	@set -e; for script in benchmarks/bench_*.py; do echo "# $$script"; $(BIN)/python "$$script"; done
+	@set -e; for script in benchmarks/*.py; do echo "# $$script"; $(BIN)/python "$$script"; done
 
 # What docs/ shows of the program, made anew from the program.
 pages: $(VENV)/.dev
