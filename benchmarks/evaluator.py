@@ -163,7 +163,7 @@ def measure_here(contender: str, folder: Path) -> dict[str, float]:
 def measure_apart(contender: str, folder: Path) -> dict[str, float]:
     """Run one contender in a process of its own."""
     command = [sys.executable, __file__, "--contender", contender, "--folder", str(folder)]
-    found: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    found: dict[str, float] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
     return found
 
 
