@@ -69,6 +69,7 @@ def test_queries_without_documents_are_named() -> None:
         ({"q": {"d": "1"}}, "'1' is a str"),
         ({"q": {"d": None}}, "None is a NoneType"),
         ({"q": {"d": float("nan")}}, "score of document 'd' in query 'q' is nan"),
+        ({"q": {"d": 10**400}}, "cannot be a number"),
         ({"q": {"": 1}}, "doc_id is empty"),
         ({"": {"d": 1}}, "query_id is empty"),
         ({"q": {7: 1, "7": 2}}, "twice"),

@@ -61,13 +61,14 @@ def test_columns_in_another_order_and_beside_others() -> None:
     [
         lambda data: data.replace(b"\n", b"\r\n"),
         lambda data: data[:-1],
+        lambda data: data.replace(b"\n", b"\r"),
         lambda data: b"\xef\xbb\xbf" + data,
         lambda data: data.replace(b"\n", b"\n\n"),
         lambda data: b"\n" + data,
         lambda data: data.replace(b",", b", "),
         lambda data: data.replace(b"d1", b'"d1"'),
     ],
-    ids=["windows", "no last newline", "bom", "blank lines", "blank first line", "blanks after commas", "quotes"],
+    ids=["windows", "no last newline", "macintosh", "bom", "blank lines", "blank first", "blanks", "quotes"],
 )  # fmt: skip
 def test_csv_as_people_write_it(change: Any) -> None:
     assert Run.read(io.BytesIO(change(text("query_id,doc_id,score", ",")))).frame.rows() == ROWS
@@ -151,7 +152,9 @@ JSONL_FAULTS = {
     "no JSON": ('{"qid": "a", "docno": "c", "score": 1', 4, "no JSON"),
     "NaN": ('{"qid": "a", "docno": "c", "score": NaN}', 4, "NaN"),
     "no object": ("[1]", 4, "must be one object"),
-    "float id": ('{"qid": 1.0, "docno": "c", "score": 1}', 4, "float 1.0"),
+    "float id": ('{"qid": 1.0, "docno": "c", "score": 1}', 4, "the qid is 1.0"),
+    "list id": ('{"qid": ["a"], "docno": "c", "score": 1}', 4, "the qid is ["),
+    "bool id": ('{"qid": true, "docno": "c", "score": 1}', 4, "the qid is true"),
     "missing score": ('{"qid": "a", "docno": "c"}', 4, "score is None"),
     "null score": ('{"qid": "a", "docno": "c", "score": null}', 4, "score is None"),
     "missing id": ('{"docno": "c", "score": 1}', 4, "query_id is empty"),
@@ -174,6 +177,21 @@ def test_json_holds_a_dict() -> None:
         assert Judgments.read(io.StringIO(data)).frame.rows() == ROWS
 
 
+def test_json_holds_records_or_lists_of_relevant_documents() -> None:
+    records = [{"qid": q, "docno": d, "score": s} for q, d, s in ROWS]
+    assert Run.read(io.StringIO(json.dumps(records))).frame.rows() == ROWS
+    judgments = Judgments.read(io.StringIO('{"q": ["d", "e"]}'))
+    assert judgments.frame.rows() == [("q", "d", 1.0), ("q", "e", 1.0)]
+    predictions = {"mteb_version": "2", "mteb_model_meta": {}, "default": {"test": {"007": {"d1": 2.5}}}}
+    assert Run.read(io.StringIO(json.dumps(predictions))).frame.rows() == ROWS[:1]
+
+
+def test_jsonl_with_other_fields() -> None:
+    rows: list[dict[str, Any]] = [{"qid": "007", "docno": "d1", "score": 2.5, "meta": {"a": [1]}}]
+    rows.append({"qid": "007", "docno": "d2", "score": 1, "meta": None})
+    assert Run.read(io.BytesIO(jsonl(rows))).frame.rows() == ROWS[:2]
+
+
 def test_faults_in_json_are_named() -> None:
     for data, got in (
         ('{"q": {"d": 1, "d": 1}}', "'d' is twice"),
@@ -181,7 +199,9 @@ def test_faults_in_json_are_named() -> None:
         ('{"q": {"d": NaN}}', "nan"),
         ('{"q":\n {"d": 1}', ":2: no JSON"),
         ('{"q": 3}', "no column"),
-        ('[{"a": 1}]', "cannot be read as"),
+        ('[{"a": 1}]', "no column for the query_id"),
+        ("[[1, 2]]", "cannot be read as"),
+        ('[{"qid": "a", "docno": "b", "score": 1}, {"qid": 1.5, "docno": "b", "score": 1}]', "query_id 1.5 is a float"),
         ("{}", "no rows"),
     ):
         with pytest.raises(InputError, match=got):
@@ -247,6 +267,12 @@ def test_latin_1_in_csv_and_jsonl_has_its_line() -> None:
     ):
         with pytest.raises(InputError, match=r":3: byte 0xe9 is not UTF-8"):
             Run.read(io.BytesIO(data))
+
+
+def test_what_is_no_file_is_refused_with_the_right_door() -> None:
+    for thing in ({"q": {"d": 1}}, 3, [[1.0]]):
+        with pytest.raises(InputError, match=r"For dicts use from_dict"):
+            Run.read(thing)  # type: ignore[arg-type]
 
 
 def test_missing_files_and_directories(tmp_path: Path) -> None:

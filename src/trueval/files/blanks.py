@@ -39,7 +39,7 @@ def make_regular(data: bytes) -> RegularText:
     if b"\n" not in data:
         data = data.replace(b"\r", b"\n")
     texts, lines, before = [], [], 0
-    for chunk in _chunks_of_lines(data.translate(BLANKS_TO_SPACE)):
+    for chunk in _chunks_of_lines(data):
         text = _collapse_blanks(chunk)
         ends = np.flatnonzero(text == NEWLINE)
         starts = np.concatenate(([0], ends[:-1] + 1))
@@ -54,7 +54,7 @@ def _chunks_of_lines(text: bytes) -> Iterator[NDArray[np.uint8]]:
     start = 0
     while start < len(text):
         stop = text.find(b"\n", start + CHUNK) + 1 or len(text)
-        chunk = text[start:stop]
+        chunk = text[start:stop].translate(BLANKS_TO_SPACE)
         yield np.frombuffer(chunk if chunk.endswith(b"\n") else chunk + b"\n", np.uint8)
         start = stop
 

@@ -122,9 +122,10 @@ def as_ids(column: pl.Series, name: str, source: str) -> pl.Series:
         return column.alias(name)
     if column.dtype.is_integer() or column.dtype in (pl.Categorical, pl.Enum, pl.Null):
         return column.cast(pl.String).alias(name)
+    reason = "; a float has lost the id as it was written" if column.dtype.is_float() else ""
     raise InputError(
-        f"{source}: the column {column.name!r} of {name} holds {column.dtype}. Ids must be strings or integers; "
-        'a float has lost the id as it was written ("007", 1e16). Read the column as strings.'
+        f"{source}: the column {column.name!r} of {name} holds {column.dtype}. Ids must be strings or "
+        f"integers{reason}. Read the column as strings."
     )
 
 

@@ -68,6 +68,11 @@ def _read_bytes(source: Source) -> tuple[bytes, str]:
         return sys.stdin.buffer.read(), "<stdin>"
     if isinstance(source, (str, PathLike)):
         return _read_path(Path(fspath(source))), fspath(source)
+    if not hasattr(source, "read"):
+        raise InputError(
+            f"{type(source).__name__}: not a file. It must be a path, '-' or an open file. "
+            "For dicts use from_dict, for frames from_frame, for arrays from_arrays."
+        )
     data: Any = source.read()
     label = getattr(source, "name", None)
     return data.encode() if isinstance(data, str) else bytes(data), label if isinstance(label, str) else "<file object>"

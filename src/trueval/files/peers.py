@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import InputError
+from trueval.files.beir import canonical_table
 from trueval.files.columns import find_columns
 from trueval.files.content import Content
 from trueval.files.table import Kind, Table, value_column
@@ -35,11 +36,13 @@ def read_dict(nested: Any, kind: Kind, source: str | None = None) -> Table:
     label = source or f"{type(nested).__module__.partition('.')[0]}.{type(nested).__name__}"
     per_query = _descend(_mapping(nested, kind, label), label)
     documents, values = _flatten(per_query, kind, label)
-    queries = _as_strings(list(per_query), "query", label)
+    queries = _as_strings(list(per_query), "query id", label)
     frame = pl.DataFrame(
         {
             "query_id": pl.Series(queries, dtype=pl.String).repeat_by(pl.Series([len(d) for d in documents])).explode(),
-            "doc_id": pl.Series(_as_strings(list(chain.from_iterable(documents)), "document", label), dtype=pl.String),
+            "doc_id": pl.Series(
+                _as_strings(list(chain.from_iterable(documents)), "document id", label), dtype=pl.String
+            ),
             value_column(kind): _as_floats(list(chain.from_iterable(values)), value_column(kind), label),
         }
         if any(documents)
@@ -116,6 +119,8 @@ def _hit(hit: Any, kind: Kind, label: str, query: Any) -> tuple[Any, Any]:
             return hit[found["doc_id"]], hit[value]
     elif isinstance(hit, (list, tuple)) and len(hit) == 2:
         return hit[0], hit[1]
+    elif kind == "judgments" and isinstance(hit, (str, int)):  # a JSON file has no sets of relevant documents
+        return hit, 1.0
     raise InputError(
         f"{label}: query {query!r} lists {str(hit)[:80]}. It must be a pair (document, {value_column(kind)}) "
         f"or a dict with corpus_id and {value_column(kind)}."
@@ -128,7 +133,7 @@ def _as_strings(ids: list[Any], what: str, label: str) -> list[str]:
         if not issubclass(kind, (str, int, np.integer)) or issubclass(kind, bool):
             wrong = next(i for i in ids if type(i) is kind)
             raise InputError(
-                f"{label}: the {what} id {wrong!r} is a {kind.__name__}. Ids must be strings or integers. Convert it."
+                f"{label}: the {what} {wrong!r} is a {kind.__name__}. Ids must be strings or integers. Convert it."
             )
     return ids if kinds <= {str} else [str(i) for i in ids]
 
@@ -138,11 +143,14 @@ def _as_floats(values: list[Any], name: str, label: str) -> pl.Series:
         if not hasattr(kind, "__float__"):
             wrong = next(v for v in values if type(v) is kind)
             raise InputError(f"{label}: the {name} {wrong!r} is a {kind.__name__}. It must be a number. Convert it.")
-    return pl.Series(name, np.fromiter(values, np.float64, len(values)))
+    try:
+        return pl.Series(name, np.fromiter(values, np.float64, len(values)))
+    except (OverflowError, TypeError, ValueError) as error:
+        raise InputError(f"{label}: a {name} cannot be a number: {error}. Convert it.") from error
 
 
 def read_json(content: Content, kind: Kind) -> Table:
-    """Read a .json file that holds {query: {document: number}}.
+    """Read a .json file that holds {query: {document: number}}, or a list of records.
 
     Raises:
         InputError: the text is no JSON object, or a key is in it twice.
@@ -159,7 +167,24 @@ def read_json(content: Content, kind: Kind) -> Table:
             f"{content.source}: the key {error.args[0]!r} is twice in one object. Each document must be "
             "listed once. Keep one."
         ) from None
+    if isinstance(nested, list) and all(isinstance(record, dict) for record in nested):
+        return canonical_table(_records(nested, kind, content.source), kind, content.source)
     return read_dict(nested, kind, content.source)
+
+
+def _records(records: list[dict[str, Any]], kind: Kind, label: str) -> pl.DataFrame:
+    names = find_columns(list({key: None for record in records for key in record}), kind)
+    columns: dict[str, list[Any]] = {column: [record.get(column) for record in records] for column in names.values()}
+    for name in ("query_id", "doc_id"):
+        if name in names:
+            columns[names[name]] = _as_strings(columns[names[name]], name, label)
+    numbers = {column for name, column in names.items() if name not in ("query_id", "doc_id")}
+    return pl.DataFrame(
+        [
+            _as_floats(values, key, label) if key in numbers else pl.Series(key, values)
+            for key, values in columns.items()
+        ]
+    )
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -73,12 +73,10 @@ def _sniff(content: Content) -> str:
 
 
 def _sniff_json(line: str) -> str:
-    """Tell jsonl (the first line is an object of plain values) from one JSON object."""
+    """Tell jsonl (the first line is an object with a plain value, such as a score) from one JSON value."""
     try:
         first = json.loads(line)
     except json.JSONDecodeError:
         return "json"
-    plain = (
-        isinstance(first, dict) and bool(first) and not any(isinstance(value, (dict, list)) for value in first.values())
-    )
-    return "jsonl" if plain else "json"
+    values = [value for key, value in first.items() if not key.startswith("mteb_")] if isinstance(first, dict) else []
+    return "jsonl" if any(not isinstance(value, (dict, list)) for value in values) else "json"

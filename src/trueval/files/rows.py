@@ -49,7 +49,7 @@ def check_rows(table: Table, kind: Kind) -> Rows:
 
 
 def _check_ids(table: Table) -> None:
-    for name in {"query_id", "doc_id", "facet"} & set(table.frame.columns):
+    for name in [name for name in ("query_id", "doc_id", "facet") if name in table.frame.columns]:
         ids = table.frame[name]
         if ids.null_count() or (ids.str.len_bytes() == 0).any():
             row = int((ids.is_null() | (ids == "")).fill_null(value=True).arg_max() or 0)

@@ -64,17 +64,17 @@ def read_jsonl(content: Content, kind: Kind, facets: bool = False) -> Table:
         raise _json_error(content) or InputError(
             f"{content.source}: cannot be read as jsonl: {str(error).splitlines()[0]}"
         ) from error
-    _refuse_float_ids(content, list(ids))
+    _refuse_other_ids(content, list(ids))
     return canonical_table(frame, kind, content.source, facets, line)
 
 
-def _refuse_float_ids(content: Content, columns: list[str]) -> None:
+def _refuse_other_ids(content: Content, columns: list[str]) -> None:
     for column in columns:
-        pattern = json.dumps(column).encode() + rb"\s*:\s*(-?\d+(?:\.\d+|[eE]|\.\d+[eE])[^\s,}]*)"
+        pattern = json.dumps(column).encode() + rb"\s*:\s*(-?\d+[.eE][^\s,}]*|true|false|[\[{])"
         if (found := re.search(pattern, content.data)) is not None:
             line = content.data.count(b"\n", 0, found.start()) + 1
             raise InputError(
-                f"{content.source}:{line}: the {column} is the float {found[1].decode()}. "
+                f"{content.source}:{line}: the {column} is {found[1].decode()}. "
                 "Ids must be strings or integers. Write them as strings."
             )
 
