@@ -177,14 +177,16 @@ def build(pool: Pool, lists: Lists, found: Found, order: TieOrder, *, depth: int
 def _summarize_lists(groups: TieGroups, lists: Lists, queries: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """[query] listed, tied_documents, largest_group, last_above and last_tied of Standings."""
     listed, tied, largest, above, last = (np.zeros(queries, dtype=np.int64) for _ in range(5))
-    some = np.flatnonzero((np.diff(lists.offsets) > 0) & (lists.query >= 0))
+    lengths = lists.offsets[1:] - lists.offsets[:-1]
+    some = np.flatnonzero((lengths > 0) & (lists.query >= 0))
     query = lists.query[some]
-    listed[query] = np.diff(lists.offsets)[some]
+    listed[query] = lengths[some]
     if len(groups.score):
-        filled = groups.first[:-1][np.diff(groups.first) > 0]
-        compact = np.cumsum(np.diff(groups.first) > 0) - 1
-        tied[query] = np.add.reduceat(np.where(groups.size > 1, groups.size, 0), filled)[compact[some]]
-        largest[query] = np.maximum.reduceat(groups.size, filled)[compact[some]]
+        filled = lengths > 0
+        first = groups.first[:-1][filled]
+        compact = np.cumsum(filled) - 1
+        tied[query] = np.add.reduceat(np.where(groups.size > 1, groups.size, 0), first)[compact[some]]
+        largest[query] = np.maximum.reduceat(groups.size, first)[compact[some]]
         final = groups.first[1:][some] - 1
         last[query] = groups.size[final]
         above[query] = groups.start[final] - lists.offsets[:-1][some]

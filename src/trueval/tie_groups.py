@@ -7,7 +7,7 @@ A list already in descending order is read once; any other is sorted, many lists
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -26,19 +26,16 @@ class TieGroups(NamedTuple):
     Attributes:
         start: [group + 1] position of the group's first document when every list is sorted by descending score.
         first: [list + 1] the list's first group.
+        size: [group] documents in the group.
         score: [group] the score that its documents share.
         in_order: whether every list was in descending order as given, so that positions are those of the input.
     """
 
     start: Ints
     first: Ints
+    size: Ints
     score: Floats
     in_order: bool
-
-    @property
-    def size(self) -> Ints:
-        """[group] documents in the group."""
-        return np.diff(self.start)
 
 
 def tie_groups(scores: Floats, offsets: Ints) -> TieGroups:
@@ -59,11 +56,11 @@ def tie_groups(scores: Floats, offsets: Ints) -> TieGroups:
     descending = _sort_lists(scores, offsets, unsorted) if len(unsorted) else scores
     new = np.ones(len(scores), dtype=bool)
     np.not_equal(descending[1:], descending[:-1], out=new[1:])
-    heads = offsets[:-1][np.diff(offsets) > 0]
-    new[heads] = True
+    new[offsets[:-1][offsets[:-1] < offsets[1:]]] = True
     start = np.flatnonzero(new)
-    first = np.searchsorted(start, offsets)
-    return TieGroups(np.append(start, len(scores)), first, descending[start], not len(unsorted))
+    ends = np.append(start, len(scores))
+    first: Ints = np.searchsorted(start, offsets)
+    return TieGroups(ends, first, ends[1:] - start, descending[start], not len(unsorted))
 
 
 def find_groups(groups: TieGroups, lists: Ints, scores: Floats) -> Ints:
@@ -116,11 +113,7 @@ def members_of(groups: TieGroups, wanted: Ints, lists: Ints, scores: Floats, off
     if int(lengths.sum()) > 8 * len(scores):
         order = _stable_order(scores, offsets)
         return Members(order[ranges(groups.start[wanted], size)], ends)
-    found = [
-        offsets[lists[block]][row] + column
-        for block, row, column in _equal_in_lists(groups.score[wanted], lists, scores, offsets)
-    ]
-    return Members(np.concatenate([*found, np.empty(0, dtype=np.int64)]), ends)
+    return Members(_equal_in_lists(groups.score[wanted], lists, scores, offsets), ends)
 
 
 def ranges(starts: Ints, sizes: Ints) -> Ints:
@@ -130,71 +123,109 @@ def ranges(starts: Ints, sizes: Ints) -> Ints:
     [5, 6, 1, 2, 3]
     """
     ends = np.cumsum(sizes)
-    return np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - sizes), sizes)
+    shift: Ints = np.repeat(starts - (ends - sizes), sizes)
+    return np.arange(len(shift)) + shift
 
 
 def _unsorted_lists(scores: Floats, offsets: Ints) -> Ints:
     """The lists that are not in descending order."""
-    rises = np.flatnonzero(scores[1:] > scores[:-1]) + 1
-    owner: Ints = np.searchsorted(offsets, rises, side="right") - 1
-    return np.unique(owner[rises != offsets[owner]])
+    rises = np.zeros(len(scores), dtype=bool)
+    np.greater(scores[1:], scores[:-1], out=rises[1:])
+    heads = offsets[:-1]
+    filled = np.flatnonzero(heads < offsets[1:])
+    rises[heads[filled]] = False
+    if not rises.any():
+        return np.zeros(0, dtype=np.int64)
+    unsorted: Ints = filled[np.logical_or.reduceat(rises, heads[filled])]
+    return unsorted
 
 
 def _sort_lists(scores: Floats, offsets: Ints, which: Ints) -> Floats:
     """A copy of scores in which some lists are sorted in descending order."""
     out = scores.copy()
-
-    def sort_block(positions: Ints, inside: NDArray[np.bool_]) -> None:
-        block = np.where(inside, -scores[positions], np.inf)
-        block.sort(axis=1)
-        out[positions[inside]] = -block[inside]
-
-    _for_blocks(offsets, which, sort_block)
+    for block in _blocks(offsets, which):
+        # Padding is the smallest score, so that sorting leaves it behind every score of the list.
+        rows = block.take(scores, -np.inf)
+        rows.sort(axis=1)
+        block.put(out, rows[:, ::-1])
     return out
 
 
 def _stable_order(scores: Floats, offsets: Ints) -> Ints:
     """[document] positions sorted by list, descending score, input order."""
     out = np.arange(len(scores))
-
-    def order_block(positions: Ints, inside: NDArray[np.bool_]) -> None:
-        block = np.where(inside, -scores[positions], np.inf)
-        order = np.argsort(block, axis=1, kind="stable")
-        out[positions[inside]] = np.take_along_axis(positions, order, axis=1)[inside]
-
-    _for_blocks(offsets, _unsorted_lists(scores, offsets), order_block)
+    for block in _blocks(offsets, _unsorted_lists(scores, offsets)):
+        order = np.argsort(-block.take(scores, -np.inf), axis=1, kind="stable")
+        block.put(out, offsets[block.lists][:, None] + order)
     return out
 
 
-def _for_blocks(offsets: Ints, which: Ints, work: Callable[[Ints, NDArray[np.bool_]], None]) -> None:
-    """Call work(positions, inside) on blocks [lists, width] of lists whose lengths share a power of two.
+def _equal_in_lists(wanted: Floats, lists: Ints, scores: Floats, offsets: Ints) -> Ints:
+    """Positions at which each item's list holds the item's score, item after item, in input order."""
+    found = []
+    # Items come in order of their lists, so blocks of consecutive items keep the order.
+    for block in _blocks(offsets, lists, in_order=True):
+        row, column = np.nonzero(block.take(scores, np.nan) == wanted[block.item, None])
+        found.append(offsets[block.lists[row]] + column)
+    return np.concatenate([*found, np.empty(0, dtype=np.int64)])
 
-    Columns past a list's end repeat its last position and are marked outside; they come after every inside column.
+
+class _Block(NamedTuple):
+    """Some lists side by side, padded to one width.
+
+    Attributes:
+        item: [row] which of the lists asked for.
+        lists: [row] the list.
+        begin: [row] where it starts.
+        length: [row] its documents.
+        width: documents of the longest.
+        uniform: whether all lists of the whole array have this width, so that rows are rows of a matrix.
     """
-    lengths = np.diff(offsets)[which]
-    bucket = np.ceil(np.log2(np.maximum(lengths, 1))).astype(np.int64)
-    for power in np.unique(bucket).tolist():
-        chosen = which[bucket == power]
-        width = int(np.diff(offsets)[chosen].max())
-        step = max(1, BLOCK // width)
-        for begin in range(0, len(chosen), step):
-            lists = chosen[begin : begin + step]
-            column = np.arange(width)[None, :]
-            inside = column < np.diff(offsets)[lists][:, None]
-            positions = offsets[lists][:, None] + np.where(inside, column, 0)
-            work(positions, inside)
+
+    item: Ints
+    lists: Ints
+    begin: Ints
+    length: Ints
+    width: int
+    uniform: bool
+
+    def take(self, values: Floats, padding: float) -> Floats:
+        """[row, width] a copy of the lists' values."""
+        if self.uniform:
+            matrix: Floats = values.reshape(-1, self.width)[self.lists]
+            return matrix
+        inside = self._inside
+        out = np.full(inside.shape, padding)
+        out[inside] = values[ranges(self.begin, self.length)]
+        return out
+
+    def put(self, out: NDArray[np.generic], rows: NDArray[np.generic]) -> None:
+        """Write [row, width] back, padding left out."""
+        if self.uniform:
+            out.reshape(-1, self.width)[self.lists] = rows
+        else:
+            out[ranges(self.begin, self.length)] = rows[self._inside]
+
+    @property
+    def _inside(self) -> NDArray[np.bool_]:
+        return np.arange(self.width)[None, :] < self.length[:, None]
 
 
-def _equal_in_lists(wanted: Floats, lists: Ints, scores: Floats, offsets: Ints) -> Iterator[tuple[slice, Ints, Ints]]:
-    """Blocks of (items, row in the block, column in the list) at which the item's list holds the wanted score."""
-    if not len(lists):
-        return
-    width = int(np.diff(offsets)[lists].max())
-    step = max(1, BLOCK // max(width, 1))
-    column = np.arange(width)[None, :]
-    for begin in range(0, len(lists), step):
-        block = slice(begin, begin + step)
-        inside = column < np.diff(offsets)[lists[block]][:, None]
-        positions = offsets[lists[block]][:, None] + np.where(inside, column, 0)
-        row, found = np.nonzero((scores[positions] == wanted[block, None]) & inside)
-        yield block, row, found
+def _blocks(offsets: Ints, lists: Ints, *, in_order: bool = False) -> Iterator[_Block]:
+    """Cut lists into blocks of about BLOCK documents.
+
+    Lists of like length share a block, so that padding at most doubles it; with in_order only neighbors do.
+    """
+    lengths = np.diff(offsets)
+    uniform = bool((lengths == lengths[0]).all())
+    wanted = lengths[lists]
+    index = np.arange(len(lists)) if in_order or uniform else np.argsort(wanted, kind="stable")
+    begin = 0
+    while begin < len(index):
+        reach = index[begin : begin + 1 + BLOCK // max(int(wanted[index[begin]]), 1)]
+        widest = np.maximum.accumulate(wanted[reach])
+        rows = max(1, int(np.searchsorted(widest * np.arange(1, len(reach) + 1), BLOCK, side="right")))
+        chosen = reach[:rows]
+        width = int(widest[rows - 1])
+        yield _Block(chosen, lists[chosen], offsets[lists[chosen]], wanted[chosen], width, uniform)
+        begin += rows
