@@ -90,7 +90,7 @@ class LocalModel:
         model = self.pretrained(loader, dtype=getattr(self.torch, self.dtype), **options)
         return model.to(self.device).eval()
 
-    def sentence_transformers(self, loader: str, **options: Any) -> Any:
+    def sentence_transformers(self, loader: str) -> Any:
         """Return what a class of sentence-transformers loads from the model's place, in its dtype, on its device."""
         library = getattr(need("sentence_transformers"), loader)
         try:
@@ -100,9 +100,8 @@ class LocalModel:
                     device=self.device,
                     trust_remote_code=self.trust_remote_code,
                     model_kwargs={"dtype": getattr(self.torch, self.dtype)},
-                    **options,
                 )
-        except (OSError, ValueError, KeyError, RuntimeError) as error:
+        except _load_errors() as error:
             raise _cannot_load(self.place.path, loader, error) from error
 
     def tokenizer_of_place(self) -> Any:
@@ -122,16 +121,21 @@ def pretrained(loader: Any, path: str, trust_remote_code: bool, **options: Any) 
     try:
         with quiet():
             return loader.from_pretrained(path, trust_remote_code=trust_remote_code, **options)
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except _load_errors() as error:
         raise _cannot_load(path, loader.__name__, error) from error
+
+
+def _load_errors() -> tuple[type[Exception], ...]:
+    """Return what the libraries raise for folders and ids that hold no model they know."""
+    return (OSError, ValueError, KeyError, RuntimeError, need("safetensors").SafetensorError)
 
 
 def _cannot_load(path: str, loader: str, error: Exception) -> InputError:
     """Return the error for a model that a library does not load, with the library's reason."""
     reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
     return InputError(
-        f"{path}: {loader} cannot load it: {reason} It must be a folder that save_pretrained wrote, or an id of the hub, "
-        "reachable from here. A model with code of its own needs trust_remote_code."
+        f"{path}: {loader} cannot load it: {reason} It must be a folder that save_pretrained wrote, or an id of the "
+        "hub, reachable from here. A model with code of its own needs trust_remote_code."
     )
 
 

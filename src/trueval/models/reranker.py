@@ -94,8 +94,8 @@ class LocalReranker(LocalModel):
         if labels != _LABELS[self.scoring]:
             raise InputError(
                 f"{self.name}: the recipe {self.recipe.name} takes {self.scoring} of {_LABELS[self.scoring]} label(s). "
-                f"The model has {labels}. One label is scored by sigmoid, two, (no, yes), by softmax: name the recipe that "
-                "fits."
+                f"The model has {labels}. One label is scored by sigmoid, two, (no, yes), by softmax: name the one "
+                "that fits."
             )
 
 
@@ -165,11 +165,14 @@ class CrossEncoderReranker(LocalReranker):
 
     def load(self) -> None:
         """Load the cross-encoder; one label is scored by sigmoid, two by softmax."""
-        self.model = self.sentence_transformers("CrossEncoder", max_length=self.max_length or None)
+        self.model = self.sentence_transformers("CrossEncoder")
         labels = 2 if answer_module(self.model) is not None else self.model.num_labels
         self.scoring = "softmax" if labels == 2 else "sigmoid"
         self.check_labels(labels)
-        self.max_length = int(self.model.max_length or 0)
+        length = "max_seq_length" if hasattr(self.model, "max_seq_length") else "max_length"  # renamed in version 6
+        if self.max_length:
+            setattr(self.model, length, self.max_length)
+        self.max_length = int(getattr(self.model, length) or 0)
 
     def forward(self, pairs: list[tuple[str, str]]) -> Any:
         """Return the logits of each pair, in the model's dtype, which some versions upcast on the way."""

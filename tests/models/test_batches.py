@@ -1,0 +1,124 @@
+"""Batches: order, memory, formats and outputs that are not finite."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from trueval.errors import InputError, TruevalWarning
+from trueval.models.batches import in_batches, to_array
+from trueval.models.loading import load_embedder, load_reranker
+from trueval.numerics import FORMATS
+
+torch = pytest.importorskip("torch")
+
+
+def test_items_run_longest_first_and_come_back_in_their_order():
+    batches = []
+
+    def forward(batch):
+        batches.append(batch)
+        return [text.upper() for text in batch]
+
+    done = in_batches(forward, ["bb", "a", "dddd", "ccc"], 3, len)
+    assert batches == [["dddd", "ccc", "bb"], ["a"]]
+    assert done == (["BB", "A", "DDDD", "CCC"], 3)
+    assert in_batches(forward, [], 3, len).outputs == []
+
+
+@pytest.mark.parametrize(
+    "error", [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("DefaultCPUAllocator: not enough memory")]
+)
+def test_out_of_memory_halves_the_batch_and_says_so(error):
+    sizes = []
+
+    def forward(batch):
+        sizes.append(len(batch))
+        if len(batch) > 2:
+            raise error
+        return batch
+
+    with pytest.warns(TruevalWarning) as told:
+        done = in_batches(forward, list(range(7)), 8, lambda _: 1)
+    assert done == (list(range(7)), 1)
+    assert sizes == [7, 3, 1, 1, 1, 1, 1, 1, 1]
+    assert [str(warning.message)[:47] for warning in told] == [
+        "Out of memory with a batch of 7; going on with ",
+        "Out of memory with a batch of 3; going on with ",
+    ]
+
+
+def test_one_text_that_does_not_fit_is_an_error():
+    def forward(batch):
+        raise torch.OutOfMemoryError
+
+    with pytest.raises(InputError, match="with a single text"):
+        in_batches(forward, ["a"], 4, len)
+    with pytest.raises(InputError, match="integer >= 1"):
+        in_batches(forward, ["a"], 0, len)
+
+
+def test_other_errors_pass():
+    def forward(batch):
+        raise RuntimeError("shapes do not match")
+
+    with pytest.raises(RuntimeError, match="shapes do not match"):
+        in_batches(forward, ["a"], 4, len)
+
+
+def test_a_model_remembers_the_smaller_batch(folder_of, tiny, monkeypatch):
+    model = load_reranker(f"cross-encoder:{folder_of('cross-encoder')}", device="cpu", batch_size=4)
+    forward = model.forward
+
+    def greedy(batch):
+        if len(batch) > 2:
+            raise torch.OutOfMemoryError
+        return forward(batch)
+
+    monkeypatch.setattr(model, "forward", greedy)
+    with pytest.warns(TruevalWarning, match="going on with 2"):
+        halved = model.logits(tiny.QUERY, tiny.DOCUMENTS * 2)
+    assert halved.shape == (6, 2)
+    assert model.settings()["batch_size"] == 2
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float16", "float32"])
+def test_arrays_hold_every_bit_of_a_tensor(name):
+    bits = torch.arange(2**16, dtype=torch.int32).to(torch.int16)
+    tensor = bits.view(getattr(torch, name)) if name != "float32" else bits.float()
+    array = to_array(tensor)
+    assert array.dtype.name == name
+    assert array.dtype.itemsize * 8 == 1 + FORMATS[name].exponent_bits + FORMATS[name].mantissa_bits
+    assert np.array_equal(array.astype(np.float32), tensor.float().numpy(), equal_nan=True)
+
+
+def test_logits_that_overflow_float16_are_refused_with_the_documents(tiny, tmp_path):
+    transformers = pytest.importorskip("transformers")
+    folder = tiny.bert(tmp_path, labels=2)
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(folder)
+    with torch.no_grad():
+        model.classifier.weight.mul_(1e6)
+    model.save_pretrained(folder)
+    assert np.isfinite(
+        load_reranker(str(folder), dtype="bfloat16", device="cpu").logits("air", tiny.DOCUMENTS).astype(float)
+    ).all()
+    small = load_reranker(str(folder), dtype="float16", device="cpu")
+    with pytest.raises(
+        InputError, match=r"in float16 gave outputs that are not finite for 3 of 3 texts: 0 \('lift'\), 1 "
+    ):
+        small.logits("air", tiny.DOCUMENTS)
+    with pytest.raises(InputError, match=r"texts: d7, d8, d9\. Scores need finite logits"):
+        small.logits("air", tiny.DOCUMENTS, names=["d7", "d8", "d9"])
+
+
+def test_embeddings_that_overflow_float16_are_refused_with_the_documents(tiny, tmp_path):
+    transformers = pytest.importorskip("transformers")
+    folder = tiny.bert(tmp_path)
+    model = transformers.AutoModel.from_pretrained(folder)
+    with torch.no_grad():
+        model.encoder.layer[-1].output.LayerNorm.weight.mul_(1e6)
+    model.save_pretrained(folder)
+    for recipe in ("all-MiniLM-L6-v2", "late-interaction", "sentence-transformer"):
+        small = load_embedder(f"{recipe}:{folder}", dtype="float16", device="cpu")
+        with pytest.raises(InputError, match="not finite for 2 of 2 texts: a, b"):
+            small.embed_documents(["lift", "wing"], names=["a", "b"])
