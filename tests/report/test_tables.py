@@ -1,5 +1,6 @@
 import io
 
+import pytest
 from rich.console import Console
 from tests.report.results import results, value
 
@@ -57,5 +58,14 @@ def test_markup_in_names_is_text() -> None:
     assert any("[bold]x" in line for line in lines)
 
 
-def test_the_policy_is_named() -> None:
-    assert draw(results({"a": {"RR": value(0.5, 0.5, 0.5, 0.5)}}))[-1] == "policy: tie order docid-desc"
+@pytest.mark.parametrize(
+    ("policy", "shown"),
+    [
+        ({"tie_order": "docid-desc", "convention": None, "judged_only": False, "seed": 3}, "tie order docid-desc"),
+        ({"tie_order": "random", "seed": 0, "judged_only": True}, "tie order random, seed 0, judged only True"),
+        ({"rel": 0.0, "tie_precision": 0.25}, "rel 0, tie precision 0.25"),
+    ],
+)
+def test_the_policy_is_named(policy: dict, shown: str) -> None:
+    content = results({"a": {"RR": value(0.5, 0.5, 0.5, 0.5)}}) | {"policy": policy}
+    assert draw(content)[-1] == f"policy: {shown}"

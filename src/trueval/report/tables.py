@@ -137,9 +137,9 @@ def _remarks(results: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _policy(policy: Mapping[str, Any]) -> str:
-    shown = (
-        f"{name.replace('_', ' ')} {f'{value:g}' if isinstance(value, float) else value}"
-        for name, value in policy.items()
-        if value not in (None, False)
-    )
-    return f"policy: {', '.join(shown)}"
+    idle = {name for name, value in policy.items() if value is None or value is False}
+    if policy.get("tie_order") != "random":
+        idle.add("seed")
+    shown = {name.replace("_", " "): value for name, value in policy.items() if name not in idle}
+    words = (f"{name} {f'{value:g}' if isinstance(value, float) else value}" for name, value in shown.items())
+    return f"policy: {', '.join(words)}"
