@@ -17,16 +17,17 @@ def _success(standings: Standings, measure: Measure) -> Values:
     """
     last = standings.limit(measure.cutoff)
     first = first_relevant(standings, measure)
-    highest, lowest, expected = (np.zeros(standings.queries) for _ in range(3))
+    highest, lowest, miss = (np.zeros(standings.queries), np.zeros(standings.queries), np.ones(standings.queries))
     highest[first.query] = first.above + 1 <= last
     lowest[first.query] = first.above + first.tied - first.relevant + 1 <= last
-    expected[first.query] = 1 - _none_relevant(first, last)
+    miss[first.query] = _none_relevant(first, last)
     oblivious = no_values(standings.queries)
     if standings.order_is_known:
         rank = first_relevant_rank(standings, measure)
         oblivious = ((rank <= last) & (rank < NO_LIMIT)).astype(float)
-    sd = np.sqrt(expected * (1 - expected))
-    return Values(expected, lowest, highest, oblivious, sd, count_relevant(standings, measure) == 0)
+    # From the chance of a miss itself: one below 1e-16 would vanish in 1 - miss.
+    sd = np.sqrt(miss * (1 - miss))
+    return Values(1 - miss, lowest, highest, oblivious, sd, count_relevant(standings, measure) == 0)
 
 
 def _none_relevant(first: FirstRelevant, last: int) -> Floats:
