@@ -11,7 +11,7 @@ from trueval.errors import PolicyError
 from trueval.numerics import round_to
 from trueval.standings import Floats, Ints, Standings
 from trueval.tie_groups import TieGroups, find_groups, tie_groups
-from trueval.tie_order import TieOrder, check_tie_order, count_ahead, hash_keys
+from trueval.tie_order import INPUT_ORDERS, TieOrder, check_tie_order, count_ahead, hash_keys
 
 if TYPE_CHECKING:
     from trueval.judgments import Judgments
@@ -116,7 +116,7 @@ def standings_from_arrays(
         grades: [document] grades; NaN or below 0 means unjudged.
         offsets: [list + 1] where each list starts.
         tie_precision: as in standings.
-        tie_order: "input" or "random"; arrays have neither ids nor ranks.
+        tie_order: one that needs neither ids nor ranks, which arrays do not have: "input" or "random", for example.
         seed: of the random tie order.
         depth: ranks past this one count for nothing.
         judged_only: leave documents without a grade out of the lists.
@@ -153,10 +153,14 @@ def build(pool: Pool, lists: Lists, found: Found, order: TieOrder, *, depth: int
     score = lists.scores[found.position]
     of_row = find_groups(groups, owner, score)
     above = groups.start[of_row] - lists.offsets[owner]
-    ahead = count_ahead(groups, of_row, owner, found.position, lists.scores, lists.offsets, order)
+    ahead = count_ahead(groups, of_row, found.position, order)
+    if order.open_from is not None:
+        ahead[(groups.size[of_row] > 1) & (np.diff(lists.offsets)[owner] >= order.open_from)] = -1
     query, grade = pool.query[found.judged], pool.grade[found.judged]
     rows = np.lexsort((-grade, above, query))
     ranked = np.lexsort((-pool.grade, pool.query))
+    listed = np.zeros(len(pool.grade), dtype=bool)
+    listed[found.judged] = True
     return Standings(
         query[rows],
         grade[rows],
@@ -170,6 +174,7 @@ def build(pool: Pool, lists: Lists, found: Found, order: TieOrder, *, depth: int
         *_summarize_lists(groups, lists, len(pool.judged)),
         item=pool.item[found.judged][rows],
         pool_item=pool.item[ranked],
+        pool_listed=listed[ranked],
         depth=depth,
     )
 
@@ -229,8 +234,8 @@ def _hash(doc_ids: pl.Series, query: Ints) -> pl.Series:
 def _run_order(run: Run, row_of: Ints, name: str, seed: int) -> TieOrder:
     """The tie order of a run; row_of maps positions in the lists to rows of the run."""
     frame = run.frame
-    if check_tie_order(name) == "input":
-        return TieOrder()
+    if check_tie_order(name) in INPUT_ORDERS:
+        return INPUT_ORDERS[name]
     if name == "rank":
         if "rank" not in frame.columns:
             raise PolicyError(f"Tie order 'rank' needs ranks; {run.source} has none. Use 'input' or 'docid-desc'.")
@@ -246,8 +251,10 @@ def _random_keys(frame: pl.DataFrame, rows: Ints, seed: int) -> pl.Series:
 
 def _array_order(owner: Ints, name: str, seed: int) -> TieOrder:
     """The tie order of arrays: documents are known by list and place only."""
-    if check_tie_order(name) == "input":
-        return TieOrder()
+    if check_tie_order(name) in INPUT_ORDERS:
+        return INPUT_ORDERS[name]
     if name != "random":
-        raise PolicyError(f"Tie order {name!r} needs document ids or ranks; arrays have 'input' and 'random'.")
+        raise PolicyError(
+            f"Tie order {name!r} needs document ids or ranks; arrays have {', '.join([*INPUT_ORDERS, 'random'])}."
+        )
     return TieOrder(lambda position: hash_keys(seed, list(map(str, owner[position])), list(map(str, position))))

@@ -72,6 +72,7 @@ class Standings:
         last_tied: [query] documents in the last group.
         item: [row] index of the document in the judgments (or the flat grades), for facets and sources.
         pool_item: [pool] the same index for the pool.
+        pool_listed: [pool] whether the run listed the document.
         depth: ranks past this one count for nothing (trec_eval -M); None for no limit.
     """
 
@@ -91,6 +92,7 @@ class Standings:
     last_tied: Ints
     item: Ints
     pool_item: Ints
+    pool_listed: Bools
     depth: int | None = None
 
     @property
@@ -115,11 +117,6 @@ class Standings:
         return _place(self.pool_query, self.queries)
 
     @cached_property
-    def by_grade(self) -> Ints:
-        """[row] the order that sorts rows by query, then grade from best to worst: the pool of the listed."""
-        return np.lexsort((-self.grade, self.query))
-
-    @cached_property
     def oblivious_rank(self) -> Ints:
         """[row] rank under the tie order, from 1; past every cutoff (NO_LIMIT) where the order is not known."""
         return np.where(self.ahead >= 0, self.above + self.ahead + 1, NO_LIMIT)
@@ -133,6 +130,11 @@ class Standings:
     def order_is_known(self) -> bool:
         """Whether the tie order is known, so that oblivious values exist."""
         return not bool((self.ahead < 0).any())
+
+    @cached_property
+    def order_unknown(self) -> Bools:
+        """[query] whether the tie order is not known for some judged document of the query."""
+        return self.sum_by_query(self.ahead < 0) > 0
 
     @cached_property
     def last_rank(self) -> int:

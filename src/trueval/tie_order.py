@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import PolicyError
-from trueval.tie_groups import Floats, Ints, Members, TieGroups, members_of, ranges
+from trueval.tie_groups import Ints, Members, TieGroups, members_of, ranges
 
 TIE_ORDERS: Final = {
     "input": "as the run lists them",
@@ -21,6 +21,9 @@ TIE_ORDERS: Final = {
     "docid-desc": "document id descending by bytes, as trec_eval",
     "docid-asc": "document id ascending by bytes",
     "random": "by a hash of seed, query id and document id",
+    "input-below-16": "as the run lists them in lists of fewer than 16 documents, not known in longer ones, as ranx",
+    "average": "none: the tool itself reports the mean over all orders",
+    "unspecified": "not known: where the order matters there is no oblivious value",
 }
 
 # Compared pair by pair up to this many times the documents in the groups; beyond it sorting the ids is cheaper.
@@ -35,10 +38,22 @@ class TieOrder(NamedTuple):
     Attributes:
         keys: from positions in the flat arrays to the keys that decide; None keeps the input order.
         descending: whether the larger key comes first.
+        open_from: documents from which on the order of a list is not known; None if it always is.
     """
 
     keys: Callable[[Ints], Keys] | None = None
     descending: bool = False
+    open_from: int | None = None
+
+
+# Those that need neither ids nor ranks nor a seed. NumPy and numba sort fewer than 16 elements by insertion, which
+# keeps the order of equal ones.
+INPUT_ORDERS: Final = {
+    "input": TieOrder(),
+    "input-below-16": TieOrder(open_from=16),
+    "average": TieOrder(open_from=0),
+    "unspecified": TieOrder(open_from=0),
+}
 
 
 def check_tie_order(name: str) -> str:
@@ -48,24 +63,13 @@ def check_tie_order(name: str) -> str:
     return name
 
 
-def count_ahead(
-    groups: TieGroups,
-    of_row: Ints,
-    lists: Ints,
-    position: Ints,
-    scores: Floats,
-    offsets: Ints,
-    order: TieOrder,
-) -> Ints:
+def count_ahead(groups: TieGroups, of_row: Ints, position: Ints, order: TieOrder) -> Ints:
     """Count the tied documents that the tie order puts before each of some documents.
 
     Args:
         groups: the tie groups of all lists.
         of_row: [row] group of each document asked for.
-        lists: [row] its list.
         position: [row] its position in the flat arrays.
-        scores: [document] scores of all lists.
-        offsets: [list + 1] where each list starts.
         order: the tie order.
 
     Returns:
@@ -75,12 +79,12 @@ def count_ahead(
     tied = np.flatnonzero(groups.size[of_row] > 1)
     if not len(tied):
         return ahead
-    if order.keys is None and groups.in_order:
+    if order.keys is None and groups.order is None:
         ahead[tied] = position[tied] - groups.start[of_row[tied]]
         return ahead
-    wanted, first, group = np.unique(of_row[tied], return_index=True, return_inverse=True)
-    members = members_of(groups, wanted, lists[tied][first], scores, offsets)
-    own = _find_members(members, group, position[tied], len(scores))
+    wanted, group = np.unique(of_row[tied], return_inverse=True)
+    members = members_of(groups, wanted)
+    own = _find_members(members, group, position[tied], int(groups.start[-1]))
     if order.keys is None:
         ahead[tied] = own - members.offsets[group]
     else:

@@ -22,6 +22,7 @@ from trueval.measures.parameters import (
     GAIN,
     REL,
     bounded,
+    choice,
     count_relevant,
     cutoff_or_listed,
     gains_of,
@@ -44,7 +45,7 @@ def linear(standings: Standings, gains: Floats, weights: Weights, norm: Floats, 
     Returns:
         Values, exact; lowest <= expected <= highest always, and all equal where no order changes the value.
     """
-    ranks = _extreme_ranks(standings, gains)
+    ranks = extreme_ranks(standings, gains)
     query, group = standings.query, standings.groups.of_row
     scale = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
 
@@ -78,7 +79,13 @@ class ExtremeRanks(NamedTuple):
     decided: Bools
 
 
-def _extreme_ranks(standings: Standings, gains: Floats) -> ExtremeRanks:
+def extreme_ranks(standings: Standings, gains: Floats) -> ExtremeRanks:
+    """Find the ranks of documents in the best and the worst order.
+
+    Args:
+        standings: of one run.
+        gains: [row] what each judged document that the run lists gains, 0 or more.
+    """
     groups, above = standings.groups, standings.above
     place = _place_by_gain(standings, gains)
     decided = groups.tied == 1
@@ -140,6 +147,11 @@ def _one(standings: Standings, measure: Measure) -> Floats:
     return np.ones(standings.queries)
 
 
+def _precision_norm(standings: Standings, measure: Measure) -> Floats:
+    norm = cutoff_or_listed(standings, measure)
+    return np.minimum(norm, standings.listed) if measure["short"] == "listed" else norm
+
+
 def _f1_norm(standings: Standings, measure: Measure) -> Floats:
     return (cutoff_or_listed(standings, measure) + count_relevant(standings, measure)) / 2
 
@@ -157,10 +169,9 @@ def _discounts(standings: Standings, measure: Measure) -> Table:
 
 def ideal_gain(standings: Standings, measure: Measure) -> Floats:
     """[query] DCG@k of the best order of the judged documents, or of the listed ones if the measure has base='list'."""
-    from_list = measure["base"] == "list"
-    query = standings.query if from_list else standings.pool_query
-    grades = standings.grade[standings.by_grade] if from_list else standings.pool_grade
-    gains = gains_of(grades, measure)
+    counts_for_ideal = standings.pool_listed if measure["base"] == "list" else slice(None)
+    query = standings.pool_query[counts_for_ideal]
+    gains = gains_of(standings.pool_grade[counts_for_ideal], measure)
     gains = gains[np.lexsort((-gains, query))]
     counts = np.bincount(query, minlength=standings.queries)
     place = np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -189,7 +200,7 @@ def _rbp(standings: Standings, measure: Measure) -> Values:
 
 
 def _judged(standings: Standings, measure: Measure) -> Values:
-    listed = np.minimum(standings.listed, cutoff_or_listed(standings, measure))
+    listed = np.minimum(standings.listed, standings.limit(measure.cutoff)).astype(float)
     never = np.zeros(standings.queries, dtype=bool)
     return linear(standings, np.ones(len(standings.query)), _top(standings, measure), listed, never)
 
@@ -208,10 +219,13 @@ P = register(
     Definition(
         "P",
         "Precision: share of the first k that is relevant; without a cutoff, of all listed documents.",
-        "Hits@k / k",
+        "Hits@k / k, or / min(k, listed) with short='listed'",
         "P-A eq. 12; trec_eval P, set_P",
-        _binary(_top, cutoff_or_listed),
-        parameters={"rel": REL},
+        _binary(_top, _precision_norm),
+        parameters={
+            "rel": REL,
+            "short": choice("k", "listed", about="divide a list of fewer than k documents by k, or by their number"),
+        },
     )
 )
 R = register(

@@ -38,7 +38,7 @@ def _number(value: Value, low: float, high: float) -> Value:
 
 def _gain(value: Value) -> Value:
     """Canonical gain: a word, or a map as pairs of floats sorted by grade."""
-    if value in ("linear", "exp"):
+    if value in ("linear", "exp", "binary"):
         return value
     pairs = value.items() if isinstance(value, Mapping) else value
     if not isinstance(pairs, (tuple, ItemsView)):
@@ -52,9 +52,9 @@ def _gain(value: Value) -> Value:
 REL = bounded(1, 0, math.inf, "a document is relevant if its grade is at least this")
 GAIN = Parameter(
     "linear",
-    "'linear', 'exp' or a map {grade: gain} of gains >= 0",
+    "'linear', 'exp', 'binary' or a map {grade: gain} of gains >= 0",
     _gain,
-    "gain of a grade: itself, 2^g - 1, or the map's",
+    "gain of a grade: itself, 2^g - 1, 1 for any above 0, or the map's",
 )
 BASE = choice("judgments", "list", about="whether the ideal and the number of relevant documents are the list's own")
 
@@ -66,13 +66,14 @@ def is_relevant(grades: Floats, measure: Measure) -> Bools:
 
 def count_relevant(standings: Standings, measure: Measure) -> Floats:
     """[query] N+: relevant documents in the judgments, or in the list if the measure has base='list'."""
+    relevant = is_relevant(standings.pool_grade, measure)
     if "base" in measure.definition.parameters and measure["base"] == "list":
-        return standings.sum_by_query(is_relevant(standings.grade, measure))
-    return standings.sum_pool(is_relevant(standings.pool_grade, measure))
+        relevant &= standings.pool_listed
+    return standings.sum_pool(relevant)
 
 
 def gains_of(grades: Floats, measure: Measure) -> Floats:
-    """The gain of each grade: linear g, exponential 2^g - 1, or the measure's own map.
+    """The gain of each grade: linear g, exponential 2^g - 1, binary 1[g > 0], or the measure's own map.
 
     Source: Järvelin & Kekäläinen 2002 (linear); Burges et al. 2005 (exponential). Grades that a map does not name gain
     as trec_eval has it: their own value.
@@ -80,6 +81,8 @@ def gains_of(grades: Floats, measure: Measure) -> Floats:
     gain = measure["gain"]
     if gain == "exp":
         return np.exp2(grades) - 1
+    if gain == "binary":
+        return (grades > 0).astype(float)
     if not isinstance(gain, tuple):
         return grades
     known, table = np.array(gain).T
