@@ -112,6 +112,11 @@ def test_high_precision_tells_apart_what_low_precision_ties():
     assert len(np.unique(sigmoid(logits, "bfloat16"))) < len(logits) / 2
 
 
+def test_high_precision_saturates_where_the_docstring_says():
+    assert sigmoid(np.array([16.6, 16.7, -88.7, -88.8]), "float32").tolist()[1::2] == [1.0, 0.0]
+    assert 0 < sigmoid(np.array([-88.7]), "float32")[0] < sigmoid(np.array([16.6]), "float32")[0] < 1
+
+
 def test_strict_rounds_every_step():
     no, yes = np.float32(0.3), np.float32(1.7)
     bf = ml_dtypes.bfloat16

@@ -10,7 +10,7 @@ softmax over the last axis, whose CPU kernel multiplies by 1/Σ. The kernels tha
 land on the other side of a midpoint for about 6 in a million pairs. Tensors are scored by torch on their own device;
 its float32 exponential may be off by one unit in the last place there. A product is a sum of many float32 terms, and
 the order of the sum is the kernel's own: near a midpoint two kernels may round to neighbors.
-Float32 saturates too: a sigmoid above a logit of 17.4 is 1, and below -88.7 it is 0.
+Float32 saturates too: the sigmoid of a logit above 16.7 is 1, and below -88.7 it is 0.
 """
 
 from __future__ import annotations

@@ -8,10 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch", reason="torch, of the extra models, is not installed")
-pytest.importorskip("transformers", reason="transformers, of the extra models, is not installed")
-pytest.importorskip("sentence_transformers", reason="sentence-transformers, of the extra models, is not installed")
-
 
 def _tiny():
     """The module beside this file; tests are imported by path, not as a package."""
@@ -33,6 +29,8 @@ def tiny():
 @pytest.fixture(scope="session")
 def folder_of(tmp_path_factory):
     """The folder of a tiny model by the name of its recipe."""
+    for module in ("torch", "transformers", "sentence_transformers"):
+        pytest.importorskip(module, reason=f"{module}, of the extra models, is not installed")
     built: dict[str, Path] = {}
 
     def build(recipe: str) -> Path:

@@ -10,7 +10,9 @@ from trueval.models.batches import in_batches, to_array
 from trueval.models.loading import load_embedder, load_reranker
 from trueval.numerics import FORMATS
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="torch, of the extra models, is not installed")
+transformers = pytest.importorskip("transformers", reason="transformers, of the extra models, is not installed")
+library = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
 
 
 def test_items_run_longest_first_and_come_back_in_their_order():
@@ -93,7 +95,6 @@ def test_arrays_hold_every_bit_of_a_tensor(name):
 
 
 def test_logits_that_overflow_float16_are_refused_with_the_documents(tiny, tmp_path):
-    transformers = pytest.importorskip("transformers")
     folder = tiny.bert(tmp_path, labels=2)
     model = transformers.AutoModelForSequenceClassification.from_pretrained(folder)
     with torch.no_grad():
@@ -112,7 +113,6 @@ def test_logits_that_overflow_float16_are_refused_with_the_documents(tiny, tmp_p
 
 
 def test_embeddings_that_overflow_float16_are_refused_with_the_documents(tiny, tmp_path):
-    transformers = pytest.importorskip("transformers")
     folder = tiny.bert(tmp_path)
     model = transformers.AutoModel.from_pretrained(folder)
     with torch.no_grad():

@@ -7,12 +7,12 @@ import pytest
 
 from trueval.errors import InputError
 from trueval.models import high_precision
-from trueval.models.reranker import raw_logits
+from trueval.models.reranker import answer_module, raw_logits
 from trueval.scoring import sigmoid, softmax
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-library = pytest.importorskip("sentence_transformers")
+torch = pytest.importorskip("torch", reason="torch, of the extra models, is not installed")
+transformers = pytest.importorskip("transformers", reason="transformers, of the extra models, is not installed")
+library = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
 
 
 @pytest.fixture
@@ -47,9 +47,8 @@ def test_it_takes_what_predict_takes(folder_of, pairs):
     assert logits.shape == (3, 2)
     probabilities = wrapped.predict(pairs, batch_size=2, apply_softmax=True)
     assert np.allclose(probabilities[:, 1], softmax(logits, "float32"), rtol=0, atol=2**-23)
-    assert np.array_equal(
-        wrapped.predict(pairs, batch_size=2, activation_fn=torch.nn.Tanh()), np.tanh(logits)
-    ) or np.allclose(wrapped.predict(pairs, batch_size=2, activation_fn=torch.nn.Tanh()), np.tanh(logits), atol=2**-23)
+    tanh = wrapped.predict(pairs, batch_size=2, activation_fn=torch.nn.Tanh())
+    assert np.allclose(tanh, np.tanh(logits), rtol=0, atol=2**-22)
 
 
 def test_it_ranks_as_the_model_does(folder_of, tiny):
@@ -64,6 +63,8 @@ def test_it_ranks_as_the_model_does(folder_of, tiny):
 def test_the_difference_of_two_answers_is_taken_in_float32(folder_of, pairs):
     """A CrossEncoder of a language model subtracts bfloat16 logits, which rounds before any score is computed."""
     model = cross_encoder(folder_of("Qwen3-Reranker-0.6B"))
+    if answer_module(model) is None:
+        pytest.skip("this version of sentence-transformers has no cross-encoders from language models")
     both = raw_logits(model, pairs, show_progress_bar=False).float()
     assert both.shape == (3, 2)
     own = model.predict(pairs, activation_fn=torch.nn.Identity(), convert_to_tensor=True)

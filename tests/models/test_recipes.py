@@ -256,8 +256,11 @@ def test_a_wrong_number_of_labels_is_refused(tiny, tmp_path, folder_of):
 
 
 def test_a_classifier_without_trained_head_is_refused(folder_of):
+    folder = folder_of("multilingual-e5-large")
     with pytest.raises(InputError, match="hold no weights for classifier"):
-        load_model(f"bge-reranker-v2-m3:{folder_of('multilingual-e5-large')}", device="cpu")
+        load_model(f"bge-reranker-v2-m3:{folder}", device="cpu")
+    with pytest.raises(InputError, match="hold a XLMRobertaModel, which has no trained head"):
+        load_model(f"cross-encoder:{folder}", device="cpu")
 
 
 def test_the_role_must_fit(folder_of):

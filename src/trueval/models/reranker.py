@@ -166,6 +166,7 @@ class CrossEncoderReranker(LocalReranker):
     def load(self) -> None:
         """Load the cross-encoder; one label is scored by sigmoid, two by softmax."""
         self.model = self.sentence_transformers("CrossEncoder")
+        self._check_head()
         labels = 2 if answer_module(self.model) is not None else self.model.num_labels
         self.scoring = "softmax" if labels == 2 else "sigmoid"
         self.check_labels(labels)
@@ -173,6 +174,16 @@ class CrossEncoderReranker(LocalReranker):
         if self.max_length:
             setattr(self.model, length, self.max_length)
         self.max_length = int(getattr(self.model, length) or 0)
+
+    def _check_head(self) -> None:
+        """Refuse a model of another kind: the library would give it a new, random head."""
+        network = self.model.model
+        saved = network.config.architectures or []
+        if saved and type(network).__name__ not in saved:
+            raise InputError(
+                f"{self.name}: the files hold a {saved[0]}, which has no trained head for pairs. A cross-encoder "
+                "must be a ...ForSequenceClassification, or a language model with a recipe. Use another recipe."
+            )
 
     def forward(self, pairs: list[tuple[str, str]]) -> Any:
         """Return the logits of each pair, in the model's dtype, which some versions upcast on the way."""
@@ -200,11 +211,12 @@ def raw_logits(model: Any, pairs: Sequence[Any], **options: Any) -> Any:
         options: as its `predict` takes them.
     """
     identity = need("torch").nn.Identity()
-    answers = answer_module(model)
+    answers, activation = answer_module(model), model.activation_fn
     hook = answers.register_forward_hook(_both_answers) if answers is not None else None
     try:
         return model.predict(pairs, activation_fn=identity, convert_to_tensor=True, **options)
     finally:
+        model.activation_fn = activation  # versions before 6 keep the one they were given
         if hook is not None:
             hook.remove()
 
