@@ -17,6 +17,7 @@ FACE = [
     "Run",
     "Scores",
     "__version__",
+    "compare",
     "errors",
     "evaluate",
     "evaluate_arrays",

@@ -13,6 +13,7 @@ __all__ = [
     "Run",
     "Scores",
     "__version__",
+    "compare",
     "errors",
     "evaluate",
     "evaluate_arrays",
@@ -22,6 +23,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from trueval import errors
+    from trueval.compare import compare
     from trueval.evaluate import evaluate, evaluate_arrays
     from trueval.judgments import Judgments
     from trueval.measures import Measure, parse, registry
@@ -36,6 +38,7 @@ else:
             "Measure": "trueval.measures",
             "Run": "trueval.run",
             "Scores": "trueval.scores",
+            "compare": "trueval.compare",
             "errors": "trueval.errors",
             "evaluate": "trueval.evaluate",
             "evaluate_arrays": "trueval.evaluate",

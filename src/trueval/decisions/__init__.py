@@ -1,0 +1,1 @@
+"""Decisions between systems: intervals, tests, win probability over tie orders, verdicts."""
