@@ -28,14 +28,15 @@ class TieGroups(NamedTuple):
         first: [list + 1] the list's first group.
         size: [group] documents in the group.
         score: [group] the score that its documents share.
-        in_order: whether every list was in descending order as given, so that positions are those of the input.
+        order: [document] position in the input of each document of the sorted lists, arbitrary inside a group; None if
+            every list was in descending order as given.
     """
 
     start: Ints
     first: Ints
     size: Ints
     score: Floats
-    in_order: bool
+    order: Ints | None
 
 
 def tie_groups(scores: Floats, offsets: Ints) -> TieGroups:
@@ -52,15 +53,15 @@ def tie_groups(scores: Floats, offsets: Ints) -> TieGroups:
     >>> groups.start.tolist(), groups.size.tolist()
     ([0, 1, 3, 4], [1, 2, 1])
     """
-    unsorted = _unsorted_lists(scores, offsets)
-    descending = _sort_lists(scores, offsets, unsorted) if len(unsorted) else scores
+    order = _descending_order(scores, offsets)
+    descending = scores if order is None else scores[order]
     new = np.ones(len(scores), dtype=bool)
     np.not_equal(descending[1:], descending[:-1], out=new[1:])
     new[offsets[:-1][offsets[:-1] < offsets[1:]]] = True
     start = np.flatnonzero(new)
     ends = np.append(start, len(scores))
     first: Ints = np.searchsorted(start, offsets)
-    return TieGroups(ends, first, ends[1:] - start, descending[start], not len(unsorted))
+    return TieGroups(ends, first, ends[1:] - start, descending[start], order)
 
 
 def find_groups(groups: TieGroups, lists: Ints, scores: Floats) -> Ints:
@@ -95,25 +96,22 @@ class Members(NamedTuple):
     offsets: Ints
 
 
-def members_of(groups: TieGroups, wanted: Ints, lists: Ints, scores: Floats, offsets: Ints) -> Members:
+def members_of(groups: TieGroups, wanted: Ints) -> Members:
     """List the documents of some groups in input order.
 
     Args:
         groups: all groups.
         wanted: [wanted] indices of groups, ascending.
-        lists: [wanted] the list of each.
-        scores: [document] the scores that groups was made from.
-        offsets: [list + 1] where each list starts.
     """
     size = groups.size[wanted]
-    ends = np.concatenate(([0], np.cumsum(size)))
-    if groups.in_order:
-        return Members(ranges(groups.start[wanted], size), ends)
-    lengths = np.diff(offsets)[lists]
-    if int(lengths.sum()) > 8 * len(scores):
-        order = _stable_order(scores, offsets)
-        return Members(order[ranges(groups.start[wanted], size)], ends)
-    return Members(_equal_in_lists(groups.score[wanted], lists, scores, offsets), ends)
+    offsets = np.concatenate(([0], np.cumsum(size)))
+    place = ranges(groups.start[wanted], size)
+    if groups.order is None:
+        return Members(place, offsets)
+    shift = np.repeat(np.arange(len(wanted)), size) * len(groups.order)
+    position = groups.order[place] + shift
+    position.sort()
+    return Members(position - shift, offsets)
 
 
 def ranges(starts: Ints, sizes: Ints) -> Ints:
@@ -140,41 +138,23 @@ def _unsorted_lists(scores: Floats, offsets: Ints) -> Ints:
     return unsorted
 
 
-def _sort_lists(scores: Floats, offsets: Ints, which: Ints) -> Floats:
-    """A copy of scores in which some lists are sorted in descending order."""
-    out = scores.copy()
-    for block in _blocks(offsets, which):
-        # Padding is the smallest score, so that sorting leaves it behind every score of the list.
-        rows = block.take(scores, -np.inf)
-        rows.sort(axis=1)
-        block.put(out, rows[:, ::-1])
-    return out
-
-
-def _stable_order(scores: Floats, offsets: Ints) -> Ints:
-    """[document] positions sorted by list, descending score, input order."""
-    out = np.arange(len(scores))
-    for block in _blocks(offsets, _unsorted_lists(scores, offsets)):
-        order = np.argsort(-block.take(scores, -np.inf), axis=1, kind="stable")
-        block.put(out, offsets[block.lists][:, None] + order)
-    return out
-
-
-def _equal_in_lists(wanted: Floats, lists: Ints, scores: Floats, offsets: Ints) -> Ints:
-    """Positions at which each item's list holds the item's score, item after item, in input order."""
-    found = []
-    # Items come in order of their lists, so blocks of consecutive items keep the order.
-    for block in _blocks(offsets, lists, in_order=True):
-        row, column = np.nonzero(block.take(scores, np.nan) == wanted[block.item, None])
-        found.append(offsets[block.lists[row]] + column)
-    return np.concatenate([*found, np.empty(0, dtype=np.int64)])
+def _descending_order(scores: Floats, offsets: Ints) -> Ints | None:
+    """[document] positions sorted by list and descending score; None if they stand so already."""
+    unsorted = _unsorted_lists(scores, offsets)
+    if not len(unsorted):
+        return None
+    order = np.arange(len(scores))
+    for block in _blocks(offsets, unsorted):
+        # NaN sorts behind every number, infinities included, so padding stays outside.
+        place = np.argsort(-block.take(scores, np.nan), axis=1)
+        block.put(order, place + block.begin[:, None])
+    return order
 
 
 class _Block(NamedTuple):
     """Some lists side by side, padded to one width.
 
     Attributes:
-        item: [row] which of the lists asked for.
         lists: [row] the list.
         begin: [row] where it starts.
         length: [row] its documents.
@@ -182,7 +162,6 @@ class _Block(NamedTuple):
         uniform: whether all lists of the whole array have this width, so that rows are rows of a matrix.
     """
 
-    item: Ints
     lists: Ints
     begin: Ints
     length: Ints
@@ -211,21 +190,17 @@ class _Block(NamedTuple):
         return np.arange(self.width)[None, :] < self.length[:, None]
 
 
-def _blocks(offsets: Ints, lists: Ints, *, in_order: bool = False) -> Iterator[_Block]:
-    """Cut lists into blocks of about BLOCK documents.
-
-    Lists of like length share a block, so that padding at most doubles it; with in_order only neighbors do.
-    """
-    lengths = np.diff(offsets)
+def _blocks(offsets: Ints, lists: Ints) -> Iterator[_Block]:
+    """Cut lists into blocks of about BLOCK documents; lists of like length share one, so padding at most doubles it."""
+    lengths = offsets[1:] - offsets[:-1]
     uniform = bool((lengths == lengths[0]).all())
     wanted = lengths[lists]
-    index = np.arange(len(lists)) if in_order or uniform else np.argsort(wanted, kind="stable")
+    order = np.argsort(wanted, kind="stable")
     begin = 0
-    while begin < len(index):
-        reach = index[begin : begin + 1 + BLOCK // max(int(wanted[index[begin]]), 1)]
-        widest = np.maximum.accumulate(wanted[reach])
-        rows = max(1, int(np.searchsorted(widest * np.arange(1, len(reach) + 1), BLOCK, side="right")))
-        chosen = reach[:rows]
-        width = int(widest[rows - 1])
-        yield _Block(chosen, lists[chosen], offsets[lists[chosen]], wanted[chosen], width, uniform)
-        begin += rows
+    while begin < len(order):
+        longest = 2 * max(int(wanted[order[begin]]), 1)
+        rows = order[begin : begin + max(1, BLOCK // longest)]
+        rows = rows[: int(np.searchsorted(wanted[rows], longest, side="right"))]
+        chosen = lists[rows]
+        yield _Block(chosen, offsets[chosen], wanted[rows], int(wanted[rows[-1]]), uniform)
+        begin += len(rows)
