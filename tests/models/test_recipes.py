@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from trueval.errors import InputError, PolicyError
+from trueval.models import Embedder, Reranker
 from trueval.models.loading import DTYPES, find_model, load_embedder, load_model, load_reranker
 from trueval.models.recipes import RECIPES, find_recipe
 from trueval.numerics import storage_dtype
@@ -24,6 +25,7 @@ def test_every_recipe_has_a_tiny_model_and_a_source(tiny):
 @pytest.mark.parametrize("name", RERANKERS)
 def test_rerankers_return_raw_logits_in_their_dtype(folder_of, tiny, name, dtype):
     model = load_reranker(f"{name}:{folder_of(name)}", dtype=dtype, device="cpu")
+    assert isinstance(model, Reranker)
     logits = model.logits(tiny.QUERY, tiny.DOCUMENTS)
     labels = {"softmax": 2, "sigmoid": 1}[model.scoring]
     assert logits.shape == (3, labels)
@@ -50,6 +52,7 @@ def test_padding_and_order_do_not_change_logits_beyond_rounding(folder_of, tiny,
 @pytest.mark.parametrize("name", POOLED)
 def test_embedders_return_unit_vectors_in_their_dtype(folder_of, tiny, name, dtype):
     model = load_embedder(f"{name}:{folder_of(name)}", dtype=dtype, device="cpu")
+    assert isinstance(model, Embedder)
     documents = model.embed_documents(tiny.DOCUMENTS)
     queries = model.embed_queries([tiny.QUERY])
     assert documents.shape == (3, 32)

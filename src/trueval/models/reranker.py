@@ -82,8 +82,9 @@ class LocalReranker(LocalModel):
         Returns:
             [document] scores.
         """
-        score = softmax if self.scoring == "softmax" else sigmoid
-        return score(self.logits(query, documents), format)
+        logits = self.logits(query, documents)
+        scores: NDArray[Any] = softmax(logits, format) if self.scoring == "softmax" else sigmoid(logits, format)
+        return scores
 
     def forward(self, pairs: list[tuple[str, str]]) -> Any:
         """Return the logits of one batch, [pair, label], as a tensor."""
