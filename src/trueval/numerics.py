@@ -200,7 +200,7 @@ def _to_grid(part: NDArray[np.float64], width: float) -> NDArray[np.float64]:
         return np.rint(part / width)
 
 
-def resolution(format: str, low: float = 0.0, high: float = 1.0) -> Resolution:  # noqa: A002 (the word of the field)
+def resolution(format: str, low: float = 0.0, high: float = 1.0) -> Resolution:
     """Return what a format can tell apart strictly between two bounds.
 
     The default bounds are those of softmax and sigmoid scores (P-A Appendix A).
