@@ -2,18 +2,21 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from trueval.cli.gates import parse_max_range
+from trueval.cli.details import Details
+from trueval.cli.gate import conclude, parse_gates, with_baseline
 from trueval.cli.output import Format, save, show, talk
 from trueval.errors import TruevalWarning
 
 if TYPE_CHECKING:
+    from trueval.judgments import Judgments
     from trueval.measures import Measure
+    from trueval.run import Run
     from trueval.scores import Scores
 
 DEFAULT_MEASURES = "nDCG@10 RR@10 AP@100 R@100 P@10"
@@ -76,8 +79,33 @@ def evaluate(
             "nDCG@10=X for one measure.",
         ),
     ] = None,
+    minimum: Annotated[
+        list[str] | None,
+        typer.Option("--min", metavar="M=X", help="Exit with 1 when the expected mean of measure M is below X."),
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="RUN", help="The run that --max-drop compares every other run with.")
+    ] = None,
+    max_drop: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="X",
+            help="Exit with 1 when a run lost more than X against the baseline at every value of the 95% interval that "
+            "joins queries and ties; nDCG@10=X for one measure.",
+        ),
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write results.json, results.csv and results.md there too.")
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write results.json, results.csv and results.md there too, and details.json for `trueval report`.",
+        ),
+    ] = None,
+    collection: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Folder with corpus.jsonl and queries.jsonl, whose texts --out shows beside their ids."
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of --tie-order random.")] = None,
 ) -> None:
@@ -89,11 +117,11 @@ def evaluate(
     from trueval.scores import results as results_of
 
     chosen = parse_list(" ".join(measures or [DEFAULT_MEASURES]))
-    gates = parse_max_range(max_range or [], [str(measure) for measure in chosen])
+    gates = parse_gates(max_range, minimum, max_drop, baseline, chosen)
     policy: dict[str, Any] = {
         "convention": convention,
         "tie_order": tie_order,
-        "tie_precision": _tie_precision(tie_precision),
+        "tie_precision": precision_or_width(tie_precision),
         "rel": rel,
         "empty": empty,
         "missing": missing,
@@ -101,17 +129,21 @@ def evaluate(
         "depth": depth,
         "seed": seed,
     }
-    _refuse_repeated([qrels, *runs])
+    paths = with_baseline(runs, baseline)
+    refuse_repeated([qrels, *paths])
+    if collection is not None and out is None:
+        raise typer.BadParameter("needs --out, where the texts are written.", param_hint="--collection")
     given = {name: value for name, value in policy.items() if value is not None}
-    scores = measure_files(qrels, runs, chosen, grades=_grade_map(grades), policy=given)
+    details = None if out is None else Details(qrels, paths, collection)
+    scores = measure_files(qrels, paths, chosen, grades=grade_map(grades), policy=given, observe=details)
     results = results_of(scores, per_query=per_query)
     show(results, form, per_query=per_query)
-    if out is not None:
+    if out is not None and details is not None:
         save(results, out)
-    failures = [line for gate in gates for line in gate.failures(results)]
-    for line in failures:
-        typer.echo(line, err=True)
-    raise typer.Exit(1 if failures else 0)
+        details.save(out)
+    conclude(
+        results, gates.check(results, scores[: len(runs)], None if baseline is None else scores[paths.index(baseline)])
+    )
 
 
 def measure_files(
@@ -121,6 +153,7 @@ def measure_files(
     *,
     grades: Mapping[float, float] | None = None,
     policy: Mapping[str, Any] | None = None,
+    observe: "Callable[[Run, Judgments, Scores], None] | None" = None,
 ) -> "list[Scores]":
     """Reads judgments and runs, one run at a time, and says on stderr what readers and evaluation remark.
 
@@ -130,6 +163,7 @@ def measure_files(
         measures: what to measure.
         grades: grade in the file → grade to use.
         policy: options of `trueval.evaluate`.
+        observe: called with each run while it is in memory.
 
     Returns:
         The scores of each run, in order.
@@ -155,6 +189,8 @@ def measure_files(
             begin(path)
             run = Run.read(path, name=names[path])
             scores.append(evaluate_run(run, judgments, measures, **(policy or {})))
+            if observe is not None:
+                observe(run, judgments, scores[-1])
     talk(note for each in scores for note in each.notes)
     return scores
 
@@ -165,20 +201,27 @@ def _distinct_names(paths: Sequence[str]) -> dict[str, str | None]:
     return {path: path if count[Path(path).name] > 1 else None for path in paths}
 
 
-def _refuse_repeated(paths: Sequence[str]) -> None:
+def refuse_repeated(paths: Sequence[str]) -> None:
+    """Raises typer.BadParameter if a path is there twice."""
     repeated = [path for path, times in Counter(paths).items() if times > 1]
     if repeated:
         raise typer.BadParameter(f"{repeated[0]} is given twice. Name each file once.", param_hint="QRELS RUN...")
 
 
-def _tie_precision(text: str | None) -> str | float | None:
+def precision_or_width(text: str | None) -> str | float | None:
+    """The value of `--tie-precision`: a number where it reads as one, else the name of a format."""
     try:
         return text if text is None else float(text)
     except ValueError:
         return text
 
 
-def _grade_map(text: str | None) -> dict[float, float] | None:
+def grade_map(text: str | None) -> dict[float, float] | None:
+    """The value of `--grades`: grade in the file → grade to use.
+
+    Raises:
+        typer.BadParameter: it does not read as OLD:NEW pairs.
+    """
     if text is None:
         return None
     try:

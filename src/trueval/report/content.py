@@ -31,13 +31,11 @@ class Column(NamedTuple):
         title: its heading.
         field: name of the value in the source row; "" where the column is not one.
         numeric: whether it holds numbers: set to the right, sorted as numbers.
-        hint: one sentence that explains the heading.
     """
 
     title: str
     field: str = ""
     numeric: bool = False
-    hint: str = ""
 
 
 class Cell(NamedTuple):
@@ -77,16 +75,16 @@ class Table:
         columns: headings; the first one names the row.
         rows: in the order of reading.
         notes: lines under the table.
-        sorted_by: title of the column that the rows come sorted by, largest first; "" if none.
+        folded: whether it begins closed, for tables that few people read to the end.
     """
 
     id: str
-    caption: str
+    caption: Words
     file: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
-    sorted_by: str = ""
+    folded: bool = False
 
 
 @dataclass(frozen=True)

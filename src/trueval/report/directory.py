@@ -1,11 +1,11 @@
 """A result directory: a folder of JSON files, each of a kind that a section of the page knows.
 
 What a file promises: the top level is an object with "kind" (a text) and "format" (an integer that grows when a reader
-of the old form would misread the new one). The rest belongs to the kind. Files without a kind that look like the JSON of
-`trueval evaluate` are of the kind "evaluate". Other files are left alone and named at the end of the page.
+of the old form would misread the new one). The rest belongs to the kind. A file without a kind is of the kind whose section
+names keys that it has. Other files are left alone and named at the end of the page.
 
 How a section registers itself: its module under report/sections/ ends with
-`register(Section(kind, format, order, build))`, and report/sections/__init__.py imports the module. `build` takes the
+`register(Section(kind, format, order, build, keys))`, and report/sections/__init__.py imports the module. `build` takes the
 file and the directory, so that it may look at files of other kinds, and returns a Part of the page (report/content.py).
 
 | kind | file | written by |
@@ -82,12 +82,14 @@ class Section:
         format: the newest format it understands.
         order: place on the page; lower comes first.
         build: makes the part of the page; None for files that another section reads.
+        keys: at the top level of a file, by which one without a kind is known; empty if every file names its kind.
     """
 
     kind: str
     format: int
     order: int
     build: Callable[[ResultFile, Directory], Part] | None = None
+    keys: frozenset[str] = frozenset()
 
 
 _SECTIONS: dict[str, Section] = {}
@@ -163,4 +165,5 @@ def _kind(data: Any) -> str:
         return ""
     if "kind" in data:
         return str(data["kind"])
-    return "evaluate" if {"format", "policy", "runs"} <= data.keys() else ""
+    matching = (section.kind for section in registered() if section.keys and section.keys <= data.keys())
+    return next(matching, "")

@@ -1,0 +1,130 @@
+"""The page: one HTML file that opens offline."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from trueval.errors import MissingExtraError
+from trueval.report import sections
+from trueval.report.content import Block, Part, Words
+from trueval.report.directory import Directory, registered
+
+__all__ = ["page", "parts", "sections"]
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def page(directory: Directory, *, plots: bool = True) -> str:
+    """Writes the page of a result directory.
+
+    Everything in it is escaped, and a content security policy forbids it to load anything or to run any script but its
+    own. It reads without scripts; they sort tables and draw plots.
+
+    Args:
+        directory: the results.
+        plots: whether to embed the plot library, most of the page's size.
+
+    Returns:
+        HTML.
+
+    Raises:
+        MissingExtraError: jinja2 or plotly is not installed.
+    """
+    scripts = [(TEMPLATES / "page.js").read_text(encoding="utf-8")]
+    if plots:
+        scripts.insert(0, _plot_library())
+    return _template().render(
+        title=f"trueval: {directory.path.resolve().name}",
+        part=merged(parts(directory)),
+        others=directory.others,
+        style=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
+        scripts=scripts,
+        hashes=[_hash(script) for script in scripts],
+        version=_version(),
+    )
+
+
+def parts(directory: Directory) -> tuple[Part, ...]:
+    """What each file gives to the page, in the order of the page.
+
+    Args:
+        directory: the results.
+
+    Returns:
+        One part for each file that a section builds from.
+    """
+    built = [section for section in registered() if section.build is not None]
+    return tuple(
+        section.build(file, directory) for section in built for file in directory.of(section.kind) if section.build
+    )
+
+
+def merged(several: tuple[Part, ...]) -> Part:
+    """One part out of several: summaries first, closings last.
+
+    Args:
+        several: in the order of the page.
+
+    Returns:
+        Their sentences and blocks; a block whose id is taken gets a number.
+    """
+    blocks, closing = (_distinct([block for part in several for block in getattr(part, name)]) for name in _BODY)
+    summary, advice = (_once([words for part in several for words in getattr(part, name)]) for name in _HEAD)
+    return Part(summary, advice, blocks, closing)
+
+
+_HEAD = ("summary", "advice")
+_BODY = ("blocks", "closing")
+
+
+def _once(sentences: list[Words]) -> tuple[Words, ...]:
+    return tuple(dict.fromkeys(sentences))
+
+
+def _distinct(blocks: list[Block]) -> tuple[Block, ...]:
+    from dataclasses import replace
+
+    seen: dict[str, int] = {}
+    result = []
+    for block in blocks:
+        seen[block.id] = seen.get(block.id, 0) + 1
+        result.append(block if seen[block.id] == 1 else replace(block, id=f"{block.id}-{seen[block.id]}"))
+    return tuple(result)
+
+
+def _template() -> Any:
+    try:
+        import jinja2
+    except ImportError as error:
+        raise MissingExtraError("Pages", "report") from error
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template("page.html.j2")
+
+
+def _plot_library() -> str:
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise MissingExtraError("Pages", "report") from error
+    library: str = get_plotlyjs()
+    return library
+
+
+def _hash(script: str) -> str:
+    """The script as a content security policy names it (CSP level 3, hash-source)."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+def _version() -> str:
+    from trueval import __version__
+
+    return __version__

@@ -1,0 +1,225 @@
+"""The page of a comparison: verdicts, leaderboards, differences with their intervals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trueval.decisions.comparison import FORMAT_VERSION
+from trueval.report.content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words
+from trueval.report.directory import Directory, ResultFile, Section, pointer, register
+from trueval.report.numbers import fixed, percent, signed
+
+KEYS = frozenset({"format", "differences", "leaderboards"})
+MOST_PAIRS = 40  # differences drawn in one plot; more cannot be read
+MOST = 8  # measures that the summary speaks of one by one
+ROW_HEIGHT, FRAME_HEIGHT = 26, 70  # CSS pixels of a difference in a plot, and of the plot around them
+NUMBERS = ("expected", "lowest", "highest", "oblivious")
+
+
+def build(file: ResultFile, directory: Directory) -> Part:
+    """The part of the page for one comparison.
+
+    Args:
+        file: the comparison.
+        directory: not needed; a comparison stands on its own.
+
+    Returns:
+        Summary, advice, leaderboards, differences and the choices behind them.
+    """
+    return Part(
+        tuple(_summary(file)),
+        tuple(_advice(file.data)),
+        (_leaderboard_block(file), _difference_block(file)),
+        (_choice_block(file),),
+    )
+
+
+def _summary(file: ResultFile) -> Iterator[Words]:
+    differences = file.data["differences"]
+    separated = sum(each["separated"] for each in differences)
+    yield (
+        f"Of {len(differences)} differences between runs, {separated} are separated by these queries, "
+        f"{sum(each['undecidable'] for each in differences)} are undecidable under ties, and for "
+        f"{sum(each['reversed'] for each in differences)} the expectation reverses the oblivious order.",
+    )
+    for index, board in list(enumerate(file.data["leaderboards"]))[:MOST]:
+        if file.data["baseline"] is None and board["standings"]:
+            yield _first_group(file, index, board)
+
+
+def _first_group(file: ResultFile, index: int, board: Mapping[str, Any]) -> Words:
+    best = board["standings"][0]
+    source = file.source("leaderboards", index, "standings", 0, "expected")
+    lead: Words = (f"{board['measure']}: {best['run']} is first with ", Number(*_value(best["expected"]), source))
+    peers = [row["run"] for row in board["standings"][1:] if _letters(row["groups"]) & _letters(best["groups"])]
+    if not peers:
+        return (*lead, ", and the tests tell it from every other run.")
+    return (*lead, f"; these queries cannot tell it from {', '.join(peers)}.")
+
+
+def _letters(groups: str) -> frozenset[str]:
+    """The letters of a group text.
+
+    >>> sorted(_letters("aba1"))
+    ['a', 'a1', 'b']
+    """
+    return frozenset(re.findall(r"[a-z]\d*", groups))
+
+
+def _advice(data: Mapping[str, Any]) -> Iterator[Words]:
+    undecidable = [each for each in data["differences"] if each["undecidable"]]
+    if undecidable:
+        pairs = "; ".join(f"{each['first']} and {each['second']} on {each['measure']}" for each in undecidable[:MOST])
+        rest = f"; and {len(undecidable) - MOST} more" if len(undecidable) > MOST else ""
+        yield (f"Remove ties before judging these, because ties decide who wins: {pairs}{rest}.",)
+    open_pairs = [each for each in data["differences"] if not each["separated"] and not each["undecidable"]]
+    if open_pairs:
+        yield (
+            f"Do not claim the {len(open_pairs)} differences that these queries do not separate; more judged queries "
+            "would narrow their intervals.",
+        )
+
+
+def _leaderboard_block(file: ResultFile) -> Block:
+    columns = (
+        Column("measure"),
+        Column("place", "/place", numeric=True),
+        Column("run", "/run"),
+        *(Column(name, f"/{name}", numeric=True) for name in ("expected", "lowest", "highest")),
+        Column("groups", "/groups"),
+    )
+    rows = tuple(
+        Row(pointer("leaderboards", index, "standings", place), _standing_cells(board["measure"], row))
+        for index, board in enumerate(file.data["leaderboards"])
+        for place, row in enumerate(board["standings"])
+    )
+    words = ("Runs that share a letter cannot be told apart by these queries and their ties.",)
+    table = Table("leaderboards", ("Runs from best to worst by each measure.",), file.name, columns, rows)
+    return Block("leaderboards-block", "Leaderboards", words=(words,), tables=(table,))
+
+
+def _standing_cells(measure: str, row: Mapping[str, Any]) -> tuple[Cell, ...]:
+    return (
+        Cell(measure, measure),
+        Cell(str(row["place"]), row["place"]),
+        Cell(row["run"], row["run"]),
+        Cell(fixed(row["expected"]), row["expected"], strong=True),
+        *(Cell(fixed(row[name]), row[name]) for name in ("lowest", "highest")),
+        Cell(row["groups"], row["groups"]),
+    )
+
+
+def _difference_block(file: ResultFile) -> Block:
+    level = file.data["choices"]["level"]
+    words = (
+        "A difference is the first run's value less the second's. Its tie range holds every value that the orders of "
+        f"equal scores allow; the interval is what the queries leave open, at level {level:g}. p is of the "
+        f"{file.data['choices']['test']} test, adjusted by Holm; win is the probability over tie orders that the "
+        "first run is the better one.",
+    )
+    return Block(
+        "differences",
+        "Differences",
+        words=(words,),
+        figures=tuple(_figures(file.data, level)),
+        tables=(_difference_table(file),),
+    )
+
+
+def _figures(data: Mapping[str, Any], level: float) -> Iterator[Figure]:
+    for index, measure in enumerate(dict.fromkeys(each["measure"] for each in data["differences"])):
+        mine = [each for each in data["differences"] if each["measure"] == measure and each["expected"] is not None]
+        if not mine:
+            continue
+        shown = sorted(mine, key=lambda each: -abs(each["expected"]))[:MOST_PAIRS]
+        drawn = {
+            "names": [f"{each['first']} − {each['second']}" for each in shown],
+            "told": [f"expected {signed(each['expected'])}; {each['verdict']}" for each in shown],
+            "expected": [each["expected"] for each in shown],
+            "ties": [[each["lowest"], each["highest"]] for each in shown],
+            "interval": [each["expected_interval"] for each in shown],
+            "interval_name": f"{percent(level)} interval over queries",
+        }
+        title = measure if len(shown) == len(mine) else f"{measure}: the {len(shown)} largest of {len(mine)} differences"
+        description = f"Differences of expected {measure} with their tie ranges and intervals over queries."
+        height = FRAME_HEIGHT + ROW_HEIGHT * len(shown)
+        yield Figure(f"differences-{index}", title, description, "differences", drawn, height)
+
+
+def _difference_table(file: ResultFile) -> Table:
+    columns = (
+        Column("measure", "/measure"),
+        Column("first", "/first"),
+        Column("second", "/second"),
+        Column("difference", "/expected", numeric=True),
+        *(Column(name, f"/{name}", numeric=True) for name in NUMBERS[1:]),
+        Column("interval from", "/expected_interval/0", numeric=True),
+        Column("to", "/expected_interval/1", numeric=True),
+        Column("win", "/win/value", numeric=True),
+        Column("p", "/tests/holm", numeric=True),
+        *(Column(name, f"/{name}", numeric=True) for name in ("wins", "ties", "losses")),
+        Column("verdict", "/verdict"),
+    )
+    rows = tuple(
+        Row(pointer("differences", index), tuple(_difference_cells(each)))
+        for index, each in enumerate(file.data["differences"])
+    )
+    notes = tuple(file.data["notes"])
+    return Table("difference-table", ("Every difference.",), file.name, columns, rows, notes)
+
+
+def _difference_cells(each: Mapping[str, Any]) -> Iterator[Cell]:
+    for name in ("measure", "first", "second"):
+        yield Cell(each[name], each[name])
+    for name in NUMBERS:
+        yield Cell(signed(each[name]), each[name], strong=name == "expected")
+    for end in each["expected_interval"]:
+        yield Cell(signed(end), end)
+    for value in (each["win"]["value"], each["tests"]["holm"]):
+        yield Cell(fixed(value), value)
+    for name in ("wins", "ties", "losses"):
+        yield Cell(str(each[name]), each[name])
+    yield Cell(each["verdict"], each["verdict"])
+
+
+def _choice_block(file: ResultFile) -> Block:
+    choices = {name: value for name, value in file.data["choices"].items() if name != "policy"}
+    rows = tuple(
+        Row(pointer("choices", name), (Cell(name.replace("_", " "), name), Cell(_text(value), _text(value))))
+        for name, value in choices.items()
+    )
+    columns = (Column("choice"), Column("value"))
+    table = Table("comparison-choices", ("The choices behind the comparison.",), file.name, columns, rows)
+    return Block("comparison-conventions", "Conventions of the comparison", tables=(table,))
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _value(value: float | None) -> tuple[str, float]:
+    return fixed(value), value if value is not None else float("nan")
+
+
+def significance(comparison: Mapping[str, Any]) -> dict[tuple[str, str], list[str]]:
+    """Which runs each run is better than, where the queries separate the two.
+
+    Args:
+        comparison: the JSON of a comparison.
+
+    Returns:
+        (measure, run) → names of the runs below it.
+    """
+    found: dict[tuple[str, str], list[str]] = {}
+    for each in comparison["differences"]:
+        if not each["separated"]:
+            continue
+        gain = each["expected"] if each["better"] == "higher" else -each["expected"]
+        pair = (each["first"], each["second"]) if gain > 0 else (each["second"], each["first"])
+        found.setdefault((each["measure"], pair[0]), []).append(pair[1])
+    return found
+
+
+COMPARE = register(Section("compare", FORMAT_VERSION, order=5, build=build, keys=KEYS))
