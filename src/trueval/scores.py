@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -91,6 +91,7 @@ class Scores:
         unjudged_queries: queries of the run without judgments, left out.
         policy: every choice behind the numbers.
         notes: one-line warnings, those of the readers included.
+        details: [measure] numbers that belong beside the mean, by name.
     """
 
     name: str
@@ -107,6 +108,7 @@ class Scores:
     unjudged_queries: tuple[str, ...]
     policy: Policy
     notes: tuple[str, ...]
+    details: tuple[Mapping[str, float], ...] = ()
 
     def mean(self, measure: str | Measure) -> Estimate:
         """The mean of a measure over the queries for which it is available.
@@ -180,6 +182,8 @@ class Scores:
         entry["queries"] = estimate.queries
         if not exact:
             entry["exact"] = False
+        if self.details and self.details[self.index(measure)]:
+            entry["details"] = dict(self.details[self.index(measure)])
         return entry
 
 

@@ -62,6 +62,15 @@ def seven_document_queries() -> dict[str, Query]:
     }
 
 
+# Every grade above on the rubric 1 to 5 of the measures of evidence; unjudged stays unjudged.
+RUBRIC = {0: 1.0, 0.5: 2.0, 1: 3.0, 2: 4.0, 2.5: 2.0, 3: 5.0, 4: 4.0, 5: 5.0}
+
+
+def on_rubric(query: Query) -> Query:
+    """Return the same lists with grades of 1 to 5."""
+    return Query(query.scores, {d: g if g < 0 else RUBRIC[g] for d, g in query.grades.items()}, query.ranks)
+
+
 def long_query(documents: int = 1000, seed: int = 11) -> Query:
     """Return a long list of coarse scores: groups of one to some hundred documents, every eighth document judged."""
     rng = np.random.default_rng(seed)

@@ -20,6 +20,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from twin_evidence import EVIDENCE, EVIDENCE_PARAMETERS
 
 Number = Fraction | float
 Orders = Mapping["Ranking", int]
@@ -36,6 +37,7 @@ class Notation:
     name: str
     parameters: Mapping[str, Any]
     k: int | None
+    inner: Notation | None = None
 
     @staticmethod
     def read(text: str) -> Notation:
@@ -43,11 +45,17 @@ class Notation:
         if found is None:
             raise UnknownToTheTwinError(text)
         name, inside, cutoff = found.groups()
+        within = re.match(r"\s*([A-Za-z][\w+-]*(?:\([^()]*\))?)\s*(?:,|$)", inside or "")
+        inside = (inside or "")[within.end() :] if within else inside
         call = ast.parse(f"f({inside or ''})", mode="eval").body
         assert isinstance(call, ast.Call), text
         assert not call.args, text
         parameters = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-        return Notation(name, parameters, int(cutoff) if cutoff else None)
+        inner = Notation.read(within[1]) if within else None
+        return Notation(name, parameters, int(cutoff) if cutoff else None, inner)
+
+    def at(self, k: int | None) -> Notation:
+        return Notation(self.name, self.parameters, k, self.inner)
 
 
 @dataclass(frozen=True)
@@ -102,6 +110,8 @@ def gain(ranking: Ranking, m: Notation, grade: Number) -> Number:
         return ranking.number(grade)
     if kind == "exp":
         return ranking.number(2 ** ranking.number(grade)) - 1
+    if kind == "binary":
+        return ranking.number(int(grade > 0))
     mapped = gain_map(kind)
     return ranking.number(mapped.get(float(grade), grade))
 
@@ -140,8 +150,12 @@ def hits(ranking: Ranking, m: Notation) -> Number:
 
 
 def precision(ranking: Ranking, m: Notation) -> Number:
-    """Relevant documents in the top k, over k; without k, over the documents listed."""
-    return ratio(ranking, hits(ranking, m), ranking.listed if m.k is None else m.k)
+    """Relevant documents in the top k, over k, or over the documents there; without k, over the documents listed."""
+    there = ranking.listed if m.k is None else min(m.k, ranking.listed)
+    short = m.parameters.get("short", "k")
+    if short not in ("k", "listed"):
+        raise UnknownToTheTwinError(f"short={short!r}")
+    return ratio(ranking, hits(ranking, m), there if m.k is None or short == "listed" else m.k)
 
 
 def recall(ranking: Ranking, m: Notation) -> Number:
@@ -173,14 +187,19 @@ def reciprocal_rank(ranking: Ranking, m: Notation) -> Number:
 
 
 def average_precision(ranking: Ranking, m: Notation) -> Number:
-    """Σ over relevant documents in the top k of the precision at their rank, over N+ or min(N+, k)."""
+    """Σ over relevant documents in the top k of the precision at their rank, over N+, min(N+, k) or their own number.
+
+    For norm='threshold' this is the value of an order; what scikit-learn says of all orders is threshold_precision.
+    """
     count = relevant_count(ranking, m)
     norm = m.parameters.get("norm", "R")
-    if norm not in ("R", "min"):
+    if norm not in ("R", "min", "hits", "threshold"):
         raise UnknownToTheTwinError(f"norm={norm!r}")
     if norm == "min" and m.k is not None:
         count = min(count, m.k)
     ranks = relevant_ranks(ranking, m, m.k)
+    if norm == "hits":
+        count = len(ranks)
     total = sum((ratio(ranking, found, rank) for found, rank in enumerate(ranks, 1)), ranking.number(0))
     return ratio(ranking, total, count)
 
@@ -215,13 +234,14 @@ DEFINITIONS: dict[str, Callable[[Ranking, Notation], Number]] = {
     "Rprec": r_precision,
     "RBP": rank_biased_precision,
     "Judged": judged,
+    **EVIDENCE,
 }
 PARAMETERS = {
     "nDCG": {"gain", "base"},
     "DCG": {"gain"},
     "RR": {"rel"},
     "AP": {"rel", "base", "norm"},
-    "P": {"rel"},
+    "P": {"rel", "short"},
     "R": {"rel", "base"},
     "F1": {"rel", "base"},
     "Hits": {"rel"},
@@ -229,6 +249,7 @@ PARAMETERS = {
     "Rprec": {"rel", "base"},
     "RBP": {"rel", "p", "scale"},
     "Judged": set(),
+    **EVIDENCE_PARAMETERS,
 }
 
 
@@ -296,8 +317,10 @@ class Truth(NamedTuple):
 
 
 def over_orders(orders: Orders, measure: str) -> Truth:
-    """Return the exact statistics of a measure over listed orders."""
+    """Return the exact statistics of a measure over listed orders; NaN as soon as one order has no value."""
     values = [(value(ranking, measure), count) for ranking, count in orders.items()]
+    if any(math.isnan(v) for v, _ in values):
+        return Truth(math.nan, math.nan, math.nan, math.nan)
     total = sum(count for _, count in values)
     mean = Fraction(sum(v * count for v, count in values), total)
     variance = Fraction(sum((v - mean) ** 2 * count for v, count in values), total)
@@ -348,6 +371,18 @@ def order_by(scores: Mapping[str, float], tie_order: str, ranks: Mapping[str, in
     elif tie_order != "input":
         raise UnknownToTheTwinError(f"tie order {tie_order!r}")
     return sorted(documents, key=lambda document: -scores[document])
+
+
+def threshold_precision(scores: Mapping[str, float], grades: Mapping[str, float], measure: str) -> Number:
+    """Return AP(norm='threshold'): the documents of a score enter together, so each counts the precision at the last."""
+    m = Notation.read(measure)
+    ranking = ranking_of([document for group in tie_groups(scores) for document in group], grades)
+    total, seen, found = Fraction(0), 0, 0
+    for group in tie_groups(scores):
+        new = sum(is_judged(grades.get(d)) and grades[d] >= threshold(m) for d in group)
+        seen, found = seen + len(group), found + new
+        total += Fraction(new * found, seen) if m.k is None or seen <= m.k else 0
+    return ratio(ranking, total, relevant_count(ranking, m))
 
 
 def round_to_bits(score: float, bits: int) -> float:

@@ -1,6 +1,9 @@
 """The measures: registered definitions, their text form, and what they compute from standings."""
 
+from trueval.measures.all_gold import AllGold
 from trueval.measures.average_precision import AP
+from trueval.measures.ceilings import PROC, ordering_headroom, pPROC, retrieval_headroom
+from trueval.measures.evidence import P4, Harm, N_Recall4, N_Recall5, RA_nWG, nWG
 from trueval.measures.grammar import parse, parse_list
 from trueval.measures.linear import DCG, F1, RBP, Hits, Judged, P, R, Rprec, linear, nDCG
 from trueval.measures.measure import Definition, Measure, Parameter, Values, register, registry
@@ -11,22 +14,33 @@ __all__ = [
     "AP",
     "DCG",
     "F1",
+    "P4",
+    "PROC",
     "RBP",
     "RR",
+    "AllGold",
     "Definition",
+    "Harm",
     "Hits",
     "Judged",
     "Measure",
+    "N_Recall4",
+    "N_Recall5",
     "P",
     "Parameter",
     "R",
+    "RA_nWG",
     "Rprec",
     "Success",
     "Values",
     "linear",
     "nDCG",
+    "nWG",
+    "ordering_headroom",
+    "pPROC",
     "parse",
     "parse_list",
     "register",
     "registry",
+    "retrieval_headroom",
 ]

@@ -78,6 +78,7 @@ class Definition:
         empty: what an undefined query is worth: "policy" (0 unless told otherwise) or "na" (left out and counted).
         needs_zeros: whether documents of grade 0 matter to it.
         takes_measure: whether its first argument is another measure.
+        details: numbers about all queries that belong beside the mean, by name; None if there are none.
     """
 
     name: str
@@ -92,11 +93,14 @@ class Definition:
     empty: str = "policy"
     needs_zeros: bool = False
     takes_measure: bool = False
+    details: Callable[[Standings, Measure], Mapping[str, float]] | None = None
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure to compute: a definition, a cutoff and the parameters that differ from their defaults.
+    """A measure to compute: a definition, a cutoff and the parameters that it names.
+
+    A parameter that is named keeps its value whatever a policy says, also where that is the default.
 
     >>> from trueval.measures import nDCG, parse
     >>> str(nDCG(gain="exp") @ 10)
@@ -123,9 +127,7 @@ class Measure:
         """The measure with parameters."""
         values = {**dict(self.chosen), **{name: self._checked(name, value) for name, value in parameters.items()}}
         declared = self.definition.parameters
-        chosen = tuple(
-            (name, values[name]) for name in declared if name in values and values[name] != declared[name].default
-        )
+        chosen = tuple((name, values[name]) for name in declared if name in values)
         return replace(self, chosen=chosen, inner=self._checked_inner(inner) or self.inner)
 
     def __getitem__(self, name: str) -> Value:
@@ -156,6 +158,10 @@ class Measure:
         if self.inner is None and self.definition.takes_measure:
             raise MeasureError(f"{self.name} needs a measure as first argument, for example {self.name}(RA-nWG)@10.")
         return self.definition.compute(standings, self)
+
+    def details(self, standings: Standings) -> Mapping[str, float]:
+        """Numbers about all queries that belong beside the mean, such as how many queries no run can satisfy."""
+        return {} if self.definition.details is None else self.definition.details(standings, self)
 
     def number(self, name: str) -> float:
         """The value of a numeric parameter."""

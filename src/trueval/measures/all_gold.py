@@ -1,0 +1,69 @@
+"""AllGold: whether all the evidence stands among the first K documents; P-B calls it Hit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trueval.measures.measure import Definition, Measure, Values, no_values, register
+from trueval.measures.parameters import REL, count_relevant, is_relevant, relevant_by_group
+from trueval.standings import Standings, sum_by
+
+
+def _all_gold(standings: Standings, measure: Measure) -> Values:
+    """AllGold@K: 0 if gold is not listed, 1 if every gold group ends by K, C(m-r, T-r)/C(m, T) if K cuts the last."""
+    last = standings.limit(measure.cutoff)
+    gold = is_relevant(standings.grade, measure)
+    wanted = count_relevant(standings, measure)
+    complete = (standings.sum_by_query(gold) == wanted) & (wanted > 0)
+    best, worst, chance = np.zeros(standings.queries), np.zeros(standings.queries), complete.astype(float)
+    groups, r = standings.groups, relevant_by_group(standings, gold)
+    np.maximum.at(best, groups.query, np.where(r > 0, groups.above + r, 0))
+    np.maximum.at(worst, groups.query, np.where(r > 0, groups.above + groups.tied, 0))
+    cut = np.flatnonzero((r > 0) & (groups.above + groups.tied > last))
+    for group in cut:
+        drawn = last - int(groups.above[group])
+        chance[groups.query[group]] *= _all_drawn(int(groups.tied[group]), int(r[group]), drawn)
+    highest, lowest = complete & (best <= last), complete & (worst <= last)
+    expected = np.clip(chance, lowest, highest)
+    oblivious = no_values(standings.queries)
+    if standings.order_is_known:
+        late = sum_by(standings.query, gold & (standings.oblivious_rank > last), standings.queries)
+        oblivious = (complete & (late == 0)).astype(float)
+    sd = np.sqrt(expected * (1 - expected))
+    return Values(expected, lowest.astype(float), highest.astype(float), oblivious, sd, wanted == 0)
+
+
+def _all_drawn(tied: int, gold: int, drawn: int) -> float:
+    """C(m - r, T - r) / C(m, T), the chance that T of m tied documents hold all r gold ones.
+
+    >>> _all_drawn(4, 2, 2) == 1 / 6
+    True
+    """
+    if drawn < gold:
+        return 0.0
+    steps = np.arange(gold)
+    return float(np.prod((drawn - steps) / (tied - steps)))
+
+
+def _details(standings: Standings, measure: Measure) -> dict[str, float]:
+    """How many queries have more gold than K documents can hold, so that no run reaches them."""
+    wanted = count_relevant(standings, measure)
+    known = int((wanted > 0).sum())
+    if measure.cutoff is None or not known:
+        return {}
+    impossible = int((wanted > measure.cutoff).sum())
+    return {"impossible_queries": float(impossible), "impossible_share": impossible / known}
+
+
+AllGold = register(
+    Definition(
+        "AllGold",
+        "1 if all relevant documents stand among the first K, else 0; P-B calls it Hit.",
+        "1[every relevant d has rank(d) <= K]; under a tie across K: C(m-r, K-c-r) / C(m, K-c)",
+        "P-B (Dallaire 2025) §2.3.1; FORMULAS §3",
+        _all_gold,
+        parameters={"rel": REL},
+        empty="na",
+        details=_details,
+    )
+)

@@ -1,0 +1,201 @@
+"""Measures of evidence: what the first K documents, taken as a set, hold of what the query needs.
+
+    M@K = sum over the first K documents of w(grade) / Z
+
+They are linear measures with the same weight for every rank up to K, so ties across K are exact. Grades are those of
+the rubric 1 to 5; documents without a grade gain nothing. Source: P-B (Dallaire 2025, arXiv 2511.09545) §2.4.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trueval.measures.draws import draw, moments
+from trueval.measures.linear import linear
+from trueval.measures.measure import Definition, Measure, Parameter, Values, register
+from trueval.measures.parameters import bounded, choice
+from trueval.measures.rarity import COLUMNS
+from trueval.measures.weights import Top
+from trueval.measures.worth import Worth, worth_of
+from trueval.standings import Floats, Standings, sum_by
+
+ALPHA = bounded(1, 0, np.inf, "how strongly the rarity of a grade scales its weight; 0 not at all")
+CAP4 = bounded(1, 0, 1, "largest weight of grade 4")
+CAP3 = bounded(0.25, 0, 1, "largest weight of grade 3")
+UNJUDGED = choice(
+    "nothing", "upper", about="what documents without a grade gain: nothing, or as much as the best, for an upper bound"
+)
+BOUND: dict[str, Parameter] = {"unjudged": UNJUDGED}
+
+
+def _evidence(standings: Standings, measure: Measure) -> Values:
+    """The value, or its upper bound if the documents without a grade were as good as they can be."""
+    worth = worth_of(standings, measure, cutoff_of(measure))
+    if measure["unjudged"] == "upper":
+        return _upper(standings, measure, worth)
+    return set_values(standings, measure, worth)
+
+
+def cutoff_of(measure: Measure) -> int:
+    """K of a measure that needs one."""
+    return measure.cutoff or 1
+
+
+def set_values(standings: Standings, measure: Measure, worth: Worth) -> Values:
+    """The worth of the first K documents over the norm, as a linear measure."""
+    last = standings.limit(measure.cutoff)
+    return linear(standings, worth.of_rows(standings), Top(last), worth.norm, worth.undefined)
+
+
+def _upper(standings: Standings, measure: Measure, worth: Worth) -> Values:
+    """min(1, value + unjudged documents among the first K / Z).
+
+    Before the cap this is places - sum of (1 - w) over the judged documents in them, so linear; where the cap can be
+    reached in some orders only, the outcomes of the cut are counted out.
+    """
+    last = standings.limit(measure.cutoff)
+    scale = np.divide(1.0, worth.norm, out=np.zeros_like(worth.norm), where=worth.norm > 0)
+    full = np.minimum(standings.listed, last) * scale
+    loss = linear(standings, 1 - worth.of_rows(standings), Top(last), worth.norm, worth.undefined)
+    lowest, highest = np.minimum(full - loss.highest, 1), np.minimum(full - loss.lowest, 1)
+    expected, sd = np.clip(full - loss.expected, lowest, highest), np.where(lowest == 1, 0, loss.sd)
+    for query in np.flatnonzero((full - loss.lowest > 1) & (lowest < 1)):
+        expected[query], sd[query] = _capped(standings, worth, int(query), last)
+        expected[query] = np.clip(expected[query], lowest[query], highest[query])
+    return Values(expected, lowest, highest, np.minimum(full - loss.oblivious, 1), sd, worth.undefined)
+
+
+def _capped(standings: Standings, worth: Worth, query: int, last: int) -> tuple[float, float]:
+    """Mean and standard deviation of the capped upper bound of one query, over the outcomes of the cut."""
+    surely, tied, population, drawn = cut_counts(standings, query, last)
+    outcomes = draw(tied.astype(int).tolist(), population, drawn)
+    gains = min(int(standings.listed[query]), last) - (surely + outcomes.counts) @ (1 - worth.weights[query])
+    return moments(np.minimum(gains / worth.norm[query], 1), outcomes.chance)
+
+
+def cut_counts(standings: Standings, query: int, last: int) -> tuple[Floats, Floats, int, int]:
+    """What the last rank that counts does to the lists of one query.
+
+    Returns:
+        [grade] judged documents that surely stand within it; [grade] those in the group that it cuts; documents in
+        that group; and how many of them stand within it. No group cut: zeros.
+    """
+    rows = slice(*np.searchsorted(standings.query, [query, query + 1]).tolist())
+    above, tied = standings.above[rows], standings.tied[rows]
+    grade = standings.grade[rows].astype(np.int64)
+    cut = (above < last) & (above + tied > last)
+    surely = np.bincount(grade[above + tied <= last], minlength=COLUMNS).astype(float)
+    inside = np.bincount(grade[cut], minlength=COLUMNS).astype(float)
+    if not cut.any():
+        return surely, inside, 0, 0
+    return surely, inside, int(tied[cut][0]), last - int(above[cut][0])
+
+
+def _details(standings: Standings, measure: Measure) -> dict[str, float]:
+    """Over the queries where the measure is defined: unjudged documents in the first K, and the bound they allow."""
+    last = standings.limit(measure.cutoff)
+    worth = worth_of(standings, measure, cutoff_of(measure))
+    known = ~worth.undefined
+    if measure["unjudged"] == "upper" or not known.any():
+        return {}
+    judged = linear(standings, np.ones(len(standings.query)), Top(last), np.ones(standings.queries), worth.undefined)
+    unjudged = np.minimum(standings.listed, last) - judged.expected
+    found = {"unjudged_in_top": float(unjudged[known].mean()), "upper": float(_bound(standings, measure, worth))}
+    if measure.name == "RA-nWG":
+        fives = sum_by(standings.pool_query, standings.pool_grade == 5, standings.queries)
+        found["fallback_queries"] = float((known & (fives == 0)).sum())
+    return found
+
+
+def _bound(standings: Standings, measure: Measure, worth: Worth) -> float:
+    """Mean over queries of the expected upper bound."""
+    return float(_upper(standings, measure, worth).expected[~worth.undefined].mean())
+
+
+RA_nWG = register(
+    Definition(
+        "RA-nWG",
+        "Rarity-aware normalized weighted gain: share of the best set of K that the first K documents are worth.",
+        "sum of w(g) 1[rank(d) <= K] / sum of the K largest w in the judgments; w5 = 1, "
+        "w4 = min(.5 (n5/n4)^alpha, cap4), w3 = min(.1 (n5/n3)^alpha, cap3); without grade 5: 1, 1, .2",
+        "P-B (Dallaire 2025) §2.4",
+        _evidence,
+        cutoff_use="required",
+        parameters={"alpha": ALPHA, "cap4": CAP4, "cap3": CAP3, **BOUND},
+        empty="na",
+        needs_zeros=True,
+        details=_details,
+    )
+)
+nWG = register(
+    Definition(
+        "nWG",
+        "Normalized weighted gain with fixed weights: the companion of RA-nWG whose weights no label can move.",
+        "sum of b(g) 1[rank(d) <= K] / sum of the K largest b in the judgments; b5 = 1, b4 = .5, b3 = .1",
+        "P-B (Dallaire 2025) §2.4, base utilities",
+        _evidence,
+        cutoff_use="required",
+        parameters=BOUND,
+        empty="na",
+        needs_zeros=True,
+        details=_details,
+    )
+)
+N_Recall4 = register(
+    Definition(
+        "N-Recall4+",
+        "Share of the grade 4 and 5 documents that could stand among the first K which do.",
+        "#{d : grade >= 4, rank(d) <= K} / min(K, R4+)",
+        "P-B (Dallaire 2025) §2.4",
+        _evidence,
+        cutoff_use="required",
+        parameters=BOUND,
+        empty="na",
+        needs_zeros=True,
+        details=_details,
+    )
+)
+N_Recall5 = register(
+    Definition(
+        "N-Recall5",
+        "Share of the grade 5 documents that could stand among the first K which do.",
+        "#{d : grade = 5, rank(d) <= K} / min(K, R5)",
+        "P-B (Dallaire 2025) §2.4",
+        _evidence,
+        cutoff_use="required",
+        parameters=BOUND,
+        empty="na",
+        needs_zeros=True,
+        details=_details,
+    )
+)
+P4 = register(
+    Definition(
+        "P4+",
+        "Share of the first K places that documents of grade 4 and 5 take.",
+        "#{d : grade >= 4, rank(d) <= K} / K",
+        "P-B (Dallaire 2025) §2.4",
+        _evidence,
+        cutoff_use="required",
+        parameters=BOUND,
+        empty="na",
+        needs_zeros=True,
+        details=_details,
+    )
+)
+Harm = register(
+    Definition(
+        "Harm",
+        "Share of the first K places that documents of grade 1 and 2 take; lower is better.",
+        "#{d : grade <= 2, rank(d) <= K} / K",
+        "P-B (Dallaire 2025) §2.2, §2.4",
+        _evidence,
+        cutoff_use="required",
+        parameters=BOUND,
+        better="lower",
+        worst=1.0,
+        empty="na",
+        needs_zeros=True,
+        details=_details,
+    )
+)

@@ -1,0 +1,85 @@
+"""What a grade of the rubric 1..5 is worth to a prompt: fixed, or scaled by how rare the grade is for the query.
+
+    n_g = graded documents of grade g in the judgments of the query; b5 = 1, b4 = .5, b3 = .1, b2 = b1 = 0
+    n5 > 0:  w5 = 1, w4 = min(b4 (n5/n4)^alpha, cap4), w3 = min(b3 (n5/n3)^alpha, cap3)
+    n5 = 0:  w5 = 1, w4 = 1, w3 = .2
+    w2 = w1 = 0
+
+The number of graded documents cancels. Source: P-B (Dallaire 2025, arXiv 2511.09545) §2.4.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trueval.errors import MeasureError
+from trueval.measures.measure import Measure
+from trueval.standings import Floats, Standings
+
+# Columns of tables by grade: 0 (never used, so that a grade is its own column), 1, 2, 3, 4, 5.
+COLUMNS = 6
+BASE_GAINS = np.array([0.0, 0.0, 0.0, 0.1, 0.5, 1.0])
+FALLBACK = np.array([0.0, 0.0, 0.0, 0.2, 1.0, 1.0])
+
+
+def check_rubric(standings: Standings, measure: Measure) -> None:
+    """Refuse judgments whose grades are not 1, 2, 3, 4 or 5: a 0..3 scale would silently take the fallback weights.
+
+    Raises:
+        MeasureError: names the grade and the cure.
+    """
+    grades = standings.pool_grade
+    outside = ~np.isin(grades, np.arange(1.0, 6.0))
+    if outside.any():
+        raise MeasureError(
+            f"{measure.name} reads grades on the rubric 1 to 5. Got grade {grades[outside][0]:g}; {int(outside.sum())}"
+            " judgments are not on it. Map the grades, for example --grades 0:1,1:3,2:4,3:5"
+            " (in Python judgments.map_grades({0: 1, 1: 3, 2: 4, 3: 5}))."
+        )
+
+
+def grade_counts(standings: Standings) -> Floats:
+    """[query, grade] n_g, judged documents of each grade of the rubric."""
+    place = standings.pool_query * COLUMNS + standings.pool_grade.astype(np.int64)
+    counts = np.bincount(place, minlength=standings.queries * COLUMNS)
+    return counts.reshape(standings.queries, COLUMNS).astype(float)
+
+
+def rarity_weights(counts: Floats, alpha: float = 1.0, cap4: float = 1.0, cap3: float = 0.25) -> Floats:
+    """[query, grade] w_g of RA-nWG.
+
+    Args:
+        counts: [query, grade] n_g.
+        alpha: how strongly rarity scales; 0 not at all.
+        cap4: largest w4.
+        cap3: largest w3.
+
+    >>> rarity_weights(np.array([[0, 0, 0, 2, 4, 1]]))[0].tolist()  # .1 * 1/2 and .5 * 1/4
+    [0.0, 0.0, 0.0, 0.05, 0.125, 1.0]
+    """
+    rarity = (counts[:, 5:] / np.maximum(counts, 1)) ** alpha
+    scaled = np.minimum(BASE_GAINS * rarity, [0, 0, 0, cap3, cap4, 1])
+    scaled[counts == 0] = 0
+    scaled[:, 5] = 1
+    return np.where(counts[:, 5:] > 0, scaled, FALLBACK)
+
+
+def best_gain(counts: Floats, weights: Floats, size: int) -> Floats:
+    """[query] sum of the `size` largest weights among documents counted by grade.
+
+    A grade 3 can weigh more than a grade 4 (many 4s, few 3s), so the grades are ordered by their weight.
+
+    Args:
+        counts: [query, grade] documents.
+        weights: [query, grade] what each is worth, 0 or more.
+        size: how many may be chosen.
+
+    >>> best_gain(np.array([[0, 0, 0, 0, 3.0, 1]]), np.array([[0, 0, 0, 0, 0.5, 1]]), 3).tolist()
+    [2.0]
+    """
+    order = np.argsort(-weights, axis=1, kind="stable")
+    counts, weights = np.take_along_axis(counts, order, 1), np.take_along_axis(weights, order, 1)
+    before = np.cumsum(counts, axis=1) - counts
+    taken = np.clip(size - before, 0, counts)
+    total: Floats = (taken * weights).sum(axis=1)
+    return total

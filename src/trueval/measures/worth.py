@@ -1,0 +1,91 @@
+"""What the measures of evidence add up: a worth for each grade, over a norm, for the set of the first K documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from trueval.errors import MeasureError
+from trueval.measures.measure import Measure
+from trueval.measures.rarity import BASE_GAINS, best_gain, check_rubric, grade_counts, rarity_weights
+from trueval.standings import Bools, Floats, Standings
+
+
+class Worth(NamedTuple):
+    """A measure of a set: the sum of what its documents are worth, over a norm.
+
+    Attributes:
+        weights: [query, grade 0..5] what a document is worth.
+        norm: [query] Z.
+        undefined: [query] whether the judgments hold nothing to find.
+    """
+
+    weights: Floats
+    norm: Floats
+    undefined: Bools
+
+    def of_rows(self, standings: Standings) -> Floats:
+        """[row] what each judged document that the run lists is worth."""
+        gains: Floats = self.weights[standings.query, standings.grade.astype(np.int64)]
+        return gains
+
+
+def worth_of(standings: Standings, measure: Measure, cutoff: int) -> Worth:
+    """The weights and the norm of a measure of evidence at a cutoff.
+
+    Raises:
+        MeasureError: the measure is not one of a set, or a grade is not on the rubric.
+    """
+    if measure.name not in WORTHS:
+        raise MeasureError(f"{measure} must be one of {', '.join(WORTHS)}. Name one of these inside the brackets.")
+    check_rubric(standings, measure)
+    return WORTHS[measure.name](grade_counts(standings), measure, cutoff)
+
+
+def _normalized(weights: Floats, counts: Floats, cutoff: int) -> Worth:
+    ideal = best_gain(counts, weights, cutoff)
+    return Worth(weights, ideal, ideal == 0)
+
+
+def _rarity_aware(counts: Floats, measure: Measure, cutoff: int) -> Worth:
+    weights = rarity_weights(counts, measure.number("alpha"), measure.number("cap4"), measure.number("cap3"))
+    return _normalized(weights, counts, cutoff)
+
+
+def _fixed(counts: Floats, measure: Measure, cutoff: int) -> Worth:
+    return _normalized(np.broadcast_to(BASE_GAINS, counts.shape), counts, cutoff)
+
+
+def _recall_from(grade: int) -> Callable[[Floats, Measure, int], Worth]:
+    """Coverage of grades from this one up: each document counts 1, over min(K, R)."""
+
+    def worth(counts: Floats, measure: Measure, cutoff: int) -> Worth:
+        return _normalized(np.broadcast_to(np.arange(6) >= grade, counts.shape).astype(float), counts, cutoff)
+
+    return worth
+
+
+def _share(low: int, high: int) -> Callable[[Floats, Measure, int], Worth]:
+    """Share of the K places that grades from low to high take."""
+
+    def worth(counts: Floats, measure: Measure, cutoff: int) -> Worth:
+        inside = (np.arange(6) >= low) & (np.arange(6) <= high)
+        weights = np.broadcast_to(inside, counts.shape).astype(float)
+        return Worth(weights, np.full(len(counts), float(cutoff)), counts.sum(axis=1) == 0)
+
+    return worth
+
+
+WORTHS: Mapping[str, Callable[[Floats, Measure, int], Worth]] = MappingProxyType(
+    {
+        "RA-nWG": _rarity_aware,
+        "nWG": _fixed,
+        "N-Recall4+": _recall_from(4),
+        "N-Recall5": _recall_from(5),
+        "P4+": _share(4, 5),
+        "Harm": _share(1, 2),
+    }
+)
