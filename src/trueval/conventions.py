@@ -1,91 +1,169 @@
-"""Policies: every choice that changes a number, and the named presets of other tools.
+"""Conventions: what each tool does, as a policy of ours whose oblivious value is the tool's own number.
 
-What the tools do is written in the documentation page on conventions, with the versions it was read from.
+What was read and measured, with the versions, stands in the documentation page on conventions.
 """
 
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trueval.errors import PolicyError
-from trueval.tie_order import check_tie_order
+from trueval.policies import OURS, Exceptional, Policy, choose
 
-EMPTY: Final = ("zero", "skip", "error")
-MISSING: Final = ("worst", "skip", "error")
-BASES: Final = ("judgments", "list")
+if TYPE_CHECKING:
+    from trueval.measures import Measure
+
+__all__ = ["CONVENTIONS", "OURS", "TOOLS", "Policy", "Tool", "policy"]
+
+_TREC_MEASURES: Final = {
+    "nDCG": "optional",
+    "RR": "optional",
+    "AP": "optional",
+    "P": "optional",
+    "R": "optional",
+    "F1": "optional",
+    "Hits": "optional",
+    "Success": "required",
+    "Rprec": "none",
+    "bpref": "none",
+}
+_TOP_K_MEASURES: Final = dict.fromkeys(("nDCG", "AP", "RR", "P", "R", "Success"), "required")
 
 
-@dataclass(frozen=True)
-class Policy:
-    """Every choice that changes a number.
+class Tool(NamedTuple):
+    """Another tool.
 
     Attributes:
-        convention: the preset it began from; None for ours.
-        tie_order: order of tied documents behind the oblivious value (tie_order.TIE_ORDERS).
-        tie_precision: number format or grid width that decides what is tied; None as read, float64.
-        rel: threshold of relevance for measures that do not name their own.
-        base: "judgments" or "list", for measures that do not name their own.
-        empty: a query without relevant documents: "zero" counts it as 0, "skip" leaves it out, "error" stops.
-        missing: a judged query that the run lacks: "worst" value, "skip" or "error".
-        depth: ranks past this one count for nothing; None for no limit.
-        judged_only: leave documents without a grade out of the lists.
-        seed: of the random tie order.
+        policy: what it does.
+        version: what this was read from and tested with.
+        measures: the measures of ours that it has, and whether with a cutoff: "required", "optional" or "none".
+        order: why its order of equal scores is not known, where that is so.
     """
 
-    convention: str | None = None
-    tie_order: str = "docid-desc"
-    tie_precision: str | float | None = None
-    rel: float = 1
-    base: str = "judgments"
-    empty: str = "zero"
-    missing: str = "worst"
-    depth: int | None = None
-    judged_only: bool = False
-    seed: int = 0
+    policy: Policy
+    version: str
+    measures: Mapping[str, str]
+    order: str = ""
 
-    def __post_init__(self) -> None:
-        check_tie_order(self.tie_order)
-        _check_choice("empty", self.empty, EMPTY)
-        _check_choice("missing", self.missing, MISSING)
-        _check_choice("base", self.base, BASES)
-        if not 0 <= self.rel < math.inf:
-            raise PolicyError(f"rel must be a number of at least 0: a grade below 0 means unjudged. Got {self.rel!r}.")
-        if self.depth is not None and self.depth < 1:
-            raise PolicyError(f"depth must be an integer >= 1. Got {self.depth!r}.")
-
-    def to_dict(self) -> dict[str, object]:
-        """The policy as it stands in the JSON of results."""
-        return asdict(self)
+    def has(self, measure: Measure) -> bool:
+        """Whether the tool has the measure, with or without its cutoff."""
+        use = self.measures.get(measure.name)
+        return (
+            use is not None
+            and not (use == "required" and not measure.cutoff)
+            and not (use == "none" and measure.cutoff)
+        )
 
 
-def _check_choice(name: str, value: str, accepted: tuple[str, ...]) -> None:
-    if value not in accepted:
-        raise PolicyError(f"{name} must be one of {', '.join(accepted)}. Got {value!r}.")
-
-
-# trueval's own: FORMULAS §2-3, with the tie order that most tools use.
-OURS: Final = Policy()
-
-CONVENTIONS: Final[Mapping[str, Policy]] = MappingProxyType(
+TOOLS: Final[Mapping[str, Tool]] = MappingProxyType(
     {
-        # trec_eval 10.0-rc3: doubles; a judged query that the run lacks is an error unless told otherwise.
-        "trec_eval": Policy("trec_eval", tie_order="docid-desc", missing="error"),
-        # pytrec_eval-terrier 0.5.11, around trec_eval 9: stores scores as float32, so it also creates ties.
-        "pytrec_eval": Policy("pytrec_eval", tie_order="docid-desc", tie_precision="float32", missing="skip"),
+        # Scores stay doubles; a judged query that the run lacks is an error unless told otherwise.
+        "trec_eval": Tool(
+            Policy("trec_eval", tie_order="docid-desc", missing="error", float_grades="truncate"),
+            "trec_eval 10.0-rc3",
+            _TREC_MEASURES,
+        ),
+        # Around trec_eval 9: stores scores as float32, so it also creates ties.
+        "pytrec_eval": Tool(
+            Policy(
+                "pytrec_eval", tie_order="docid-desc", tie_precision="float32", missing="skip", float_grades="error"
+            ),
+            "pytrec_eval-terrier 0.5.11",
+            _TREC_MEASURES,
+        ),
+        # Qrels and Run objects; pairs of dicts are matched by position and reversed. Its rbp multiplies by the grade.
+        "ranx": Tool(
+            Policy("ranx", tie_order="input-below-16", missing="error", float_grades="truncate"),
+            "ranx 0.3.21",
+            {
+                **dict.fromkeys(("nDCG", "DCG", "AP", "RR", "P", "R", "F1", "Hits", "Success"), "optional"),
+                "Rprec": "none",
+                "bpref": "none",
+            },
+            "ranx sorts lists of 16 documents and more by an unstable sort",
+        ),
+        # InformationRetrievalEvaluator, given the documents with a grade above 0 as relevant_docs.
+        "sentence-transformers": Tool(
+            Policy(
+                "sentence-transformers",
+                tie_order="docid-asc",
+                gain="binary",
+                norm="min",
+                labels="positive",
+                empty="skip",
+            ),
+            "sentence-transformers 6.2.0",
+            _TOP_K_MEASURES,
+        ),
+        # Its nDCG is the mean over tied documents; the rest sorts by topk or argsort, and makes predictions float32.
+        "torchmetrics": Tool(
+            Policy(
+                "torchmetrics",
+                tie_order="unspecified",
+                tie_precision="float32",
+                base="list",
+                norm="hits",
+                labels="binary",
+                missing="skip",
+                exceptions=(
+                    Exceptional(("nDCG",), (("tie_order", "average"),)),
+                    Exceptional(("AP", "RR", "P", "R"), (("nonpositive", "not-retrieved"),)),
+                ),
+            ),
+            "torchmetrics 1.9.0",
+            {**dict.fromkeys(("nDCG", "AP", "RR", "P", "R", "Success"), "optional"), "Rprec": "none"},
+            "torch.topk and argsort leave the order of equal scores open",
+        ),
+        # ndcg_score and dcg_score with ignore_ties=False; average_precision_score.
+        "sklearn": Tool(
+            Policy(
+                "sklearn",
+                tie_order="unspecified",
+                base="list",
+                labels="binary",
+                missing="skip",
+                exceptions=(
+                    Exceptional(("nDCG", "DCG"), (("tie_order", "average"),)),
+                    Exceptional(("AP",), (("tie_order", "input"), ("norm", "threshold"))),
+                ),
+            ),
+            "scikit-learn 1.9.1",
+            {"nDCG": "optional", "DCG": "optional", "AP": "none"},
+            "scikit-learn has no such measure",
+        ),
+        # pytrec_eval, beside its own MRR on doubles.
+        "mteb": Tool(
+            Policy(
+                "mteb",
+                tie_order="docid-desc",
+                tie_precision="float32",
+                missing="skip",
+                float_grades="error",
+                exceptions=(Exceptional(("RR",), (("tie_precision", None),)),),
+            ),
+            "mteb 2.26.24",
+            _TOP_K_MEASURES,
+        ),
+        # P-A (Yang et al. 2026, arXiv 2508.03306): complete candidate lists.
+        "paper": Tool(
+            Policy("paper", tie_order="input", base="list"),
+            "arXiv 2508.03306",
+            dict.fromkeys(("nDCG", "AP", "RR", "P", "R", "F1", "Hits"), "optional"),
+        ),
     }
 )
 
+CONVENTIONS: Final[Mapping[str, Policy]] = MappingProxyType({name: tool.policy for name, tool in TOOLS.items()})
 
-def policy(convention: str | None = None, **choices: object) -> Policy:
+
+def policy(convention: str | Policy | None = None, **choices: Any) -> Policy:
     """Our policy, or that of a named convention, with the choices that are given.
 
     Args:
-        convention: name of a preset in CONVENTIONS; None for ours.
+        convention: name of a preset in CONVENTIONS, or a policy to begin from; None for ours.
         choices: attributes of Policy; None means as the preset has it.
 
     Raises:
@@ -94,9 +172,10 @@ def policy(convention: str | None = None, **choices: object) -> Policy:
     >>> policy("pytrec_eval", rel=2).tie_precision
     'float32'
     """
+    if isinstance(convention, Policy):
+        return choose(convention, choices)
     if convention is not None and convention not in CONVENTIONS:
         close = difflib.get_close_matches(convention, CONVENTIONS, n=1)
         hint = f" Did you mean {close[0]}?" if close else ""
         raise PolicyError(f"Convention must be one of {', '.join(CONVENTIONS)}. Got {convention!r}.{hint}")
-    base = OURS if convention is None else CONVENTIONS[convention]
-    return replace(base, **{name: value for name, value in choices.items() if value is not None})  # type: ignore[arg-type]
+    return choose(OURS if convention is None else CONVENTIONS[convention], choices)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from trueval.conventions import Policy, policy
+from trueval.conventions import TOOLS, Policy, policy
 from trueval.counting import standings, standings_from_arrays
-from trueval.errors import InputError, TruevalWarning
+from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.files.ragged import ragged
+from trueval.input_rules import check_binary, judgments_under, retrieved_only, whole_grades, without_first
 from trueval.measures import Measure, Values, parse_list
 from trueval.scores import STATISTICS, Scores, Ties
 from trueval.standings import Bools, Floats, Standings
@@ -28,7 +31,7 @@ def evaluate(
     judgments: Judgments,
     measures: Measures,
     *,
-    convention: str | None = None,
+    convention: str | Policy | None = None,
     tie_order: str | None = None,
     tie_precision: str | float | None = None,
     rel: float | None = None,
@@ -45,12 +48,12 @@ def evaluate(
         run: the scores a system gave.
         judgments: grades; their queries are the evaluated ones, in their order.
         measures: texts or Measures; blanks outside brackets separate several in one text.
-        convention: preset of another tool, over which the other choices win; None for ours.
+        convention: preset of another tool, or a whole Policy, over which the other choices win; None for ours.
         tie_order: order of tied documents for the oblivious value; "docid-desc" unless a convention says otherwise.
         tie_precision: number format or grid width that decides what is tied; None as read.
         rel: threshold of relevance for measures that do not name their own; 1.
         base: "judgments" or "list", for measures that do not name their own.
-        empty: a query without relevant documents: "zero", "skip" or "error".
+        empty: a query without relevant documents: "zero", "one", "skip" or "error".
         missing: a judged query that the run lacks: "worst", "skip" or "error".
         depth: ranks past this one count for nothing (trec_eval -M).
         judged_only: leave documents without a grade out of the lists (trec_eval -J).
@@ -76,18 +79,25 @@ def evaluate(
         judged_only=judged_only,
         seed=seed,
     )
-    counted = standings(
-        run,
-        judgments,
-        tie_precision=chosen.tie_precision,
-        tie_order=chosen.tie_order,
-        seed=chosen.seed,
-        depth=chosen.depth,
-        judged_only=chosen.judged_only,
-    )
+    judged = judgments_under(judgments, chosen.float_grades)
+    listed = without_first(run) if chosen.skip_first else run
+
+    @cache
+    def count(counting: Policy) -> Standings:
+        found = standings(
+            listed,
+            judged,
+            tie_precision=counting.tie_precision,
+            tie_order=counting.tie_order,
+            seed=counting.seed,
+            depth=counting.depth,
+            judged_only=counting.judged_only,
+        )
+        return found if counting.nonpositive == "retrieved" else retrieved_only(found)
+
     unjudged = _unjudged_queries(run, judgments)
-    notes = (*judgments.notes, *run.notes, *_notes(run, judgments, counted, unjudged))
-    return _score(run.name, judgments.query_ids.to_list(), counted, parse_list(measures), chosen, unjudged, notes)
+    notes = (*judgments.notes, *run.notes, *_notes(run, judgments, count(_counting(chosen)), unjudged))
+    return _score(run.name, judgments.query_ids.to_list(), count, parse_list(measures), chosen, unjudged, notes)
 
 
 def evaluate_arrays(
@@ -96,7 +106,7 @@ def evaluate_arrays(
     measures: Measures,
     *,
     mask: Any = None,
-    convention: str | None = None,
+    convention: str | Policy | None = None,
     tie_order: str | None = None,
     tie_precision: str | float | None = None,
     rel: float | None = None,
@@ -113,8 +123,8 @@ def evaluate_arrays(
         grade_lists: the same shape; NaN or a grade below 0 means unjudged.
         measures: as in evaluate.
         mask: the same shape, False for padding; None if there is none.
-        convention: as in evaluate; its tie order must not need document ids.
-        tie_order: "input" (the default) or "random".
+        convention: as in evaluate; its tie order must not need document ids, nor may it skip first results.
+        tie_order: one without ids, such as "random"; "input" unless a convention says otherwise.
         tie_precision: as in evaluate.
         rel: as in evaluate.
         empty: as in evaluate.
@@ -128,13 +138,14 @@ def evaluate_arrays(
 
     Raises:
         InputError: shapes differ, or a score is NaN.
+        PolicyError: a choice needs document ids.
 
     >>> evaluate_arrays([[0.9, 0.5, 0.5]], [[0, 1, 0]], "RR").mean("RR").expected == (1 / 2 + 1 / 3) / 2
     True
     """
     chosen = policy(
         convention,
-        tie_order=tie_order or "input",
+        tie_order=tie_order or (None if convention else "input"),
         tie_precision=tie_precision,
         rel=rel,
         empty=empty,
@@ -144,29 +155,50 @@ def evaluate_arrays(
     )
     parsed = parse_list(measures)
     scores, grades, offsets = ragged(score_lists, grade_lists, mask)
-    counted = standings_from_arrays(
-        scores,
-        grades,
-        offsets,
+    grades = whole_grades(grades, chosen.float_grades, name)
+    if chosen.skip_first:
+        raise PolicyError("skip_first needs a run with document ids. Drop the first results from the arrays instead.")
+
+    @cache
+    def count(counting: Policy) -> Standings:
+        found = standings_from_arrays(
+            scores,
+            grades,
+            offsets,
+            tie_precision=counting.tie_precision,
+            tie_order=counting.tie_order,
+            seed=counting.seed,
+            depth=counting.depth,
+            judged_only=counting.judged_only,
+            keep_zeros=chosen.rel <= 0 or any(measure.needs_zeros for measure in parsed),
+        )
+        return found if counting.nonpositive == "retrieved" else retrieved_only(found)
+
+    return _score(name, [str(query) for query in range(len(offsets) - 1)], count, parsed, chosen, (), ())
+
+
+def _counting(chosen: Policy) -> Policy:
+    """The choices on which standings depend, the others as ours: policies that count alike share their standings."""
+    return Policy(
+        tie_order="unspecified" if chosen.tie_order == "average" else chosen.tie_order,
         tie_precision=chosen.tie_precision,
-        tie_order=chosen.tie_order,
-        seed=chosen.seed,
         depth=chosen.depth,
         judged_only=chosen.judged_only,
-        keep_zeros=chosen.rel <= 0 or any(measure.needs_zeros for measure in parsed),
+        seed=chosen.seed,
+        nonpositive=chosen.nonpositive,
     )
-    return _score(name, [str(query) for query in range(len(offsets) - 1)], counted, parsed, chosen, (), ())
 
 
 def _score(
     name: str,
     query_ids: Sequence[str],
-    counted: Standings,
+    count: Callable[[Policy], Standings],
     measures: tuple[Measure, ...],
     chosen: Policy,
     unjudged: tuple[str, ...],
     notes: tuple[str, ...],
 ) -> Scores:
+    counted = count(_counting(chosen))
     absent = counted.listed == 0
     missing = tuple(query_ids[index] for index in np.flatnonzero(absent).tolist())
     if chosen.missing == "error" and missing:
@@ -174,11 +206,18 @@ def _score(
             f"{name} lacks {len(missing)} of {len(query_ids)} judged queries, the first {missing[0]!r}. "
             "Count them with missing='worst', or leave them out with missing='skip'."
         )
-    columns = [_measure(counted, measure, chosen, absent, query_ids) for measure in measures]
+    own = [chosen.of(measure) for measure in measures]
+    standings_of = [count(_counting(each)) for each in own]
+    columns = [
+        _measure(found, measure, each, absent, query_ids)
+        for found, measure, each in zip(standings_of, measures, own, strict=True)
+    ]
+    notes += _open_orders(name, measures, columns, chosen)
     statistics = {name: np.column_stack([getattr(values, name) for values in columns]) for name in STATISTICS}
     for note in notes:
         warnings.warn(note, TruevalWarning, stacklevel=3)
     exact = tuple(values.exact for values in columns)
+    effective = [chosen.settle(measure) for measure in measures]
     ties = _ties(counted, query_ids, measures)
     return Scores(
         name,
@@ -190,13 +229,16 @@ def _score(
         unjudged_queries=unjudged,
         policy=chosen,
         notes=notes,
+        details=tuple(measure.details(found) for measure, found in zip(effective, standings_of, strict=True)),
         **statistics,
     )
 
 
 def _measure(counted: Standings, measure: Measure, chosen: Policy, absent: Bools, query_ids: Sequence[str]) -> Values:
     """One measure under the policies for empty and missing queries."""
-    values = measure.with_defaults(rel=chosen.rel, base=chosen.base).evaluate(counted)
+    if chosen.labels == "binary":
+        check_binary(counted, measure)
+    values = _with_order(chosen.settle(measure).evaluate(_some_order(counted)), counted.order_unknown, chosen.tie_order)
     empty = "skip" if measure.definition.empty == "na" else chosen.empty
     if empty == "error" and values.undefined.any():
         first = query_ids[int(np.flatnonzero(values.undefined)[0])]
@@ -205,18 +247,42 @@ def _measure(counted: Standings, measure: Measure, chosen: Policy, absent: Bools
             f"{first!r}. Count them as 0 with empty='zero', or leave them out with empty='skip'."
         )
 
-    def settle(column: Floats, worst: float) -> Floats:
+    def settle(column: Floats, worst: float, nothing: float) -> Floats:
         column = np.where(absent, np.nan if chosen.missing == "skip" else worst, column)
-        return np.where(values.undefined, 0.0 * column if empty == "zero" else np.nan, column)
+        return np.where(values.undefined, 0.0 * column + nothing, column)
 
-    worst = measure.definition.worst
+    worst, nothing = measure.definition.worst, {"zero": 0.0, "one": 1.0}.get(empty, np.nan)
     return values._replace(
-        expected=settle(values.expected, worst),
-        lowest=settle(values.lowest, worst),
-        highest=settle(values.highest, worst),
-        oblivious=settle(values.oblivious, worst),
-        sd=settle(values.sd, 0.0),
+        expected=settle(values.expected, worst, nothing),
+        lowest=settle(values.lowest, worst, nothing),
+        highest=settle(values.highest, worst, nothing),
+        oblivious=settle(values.oblivious, worst, nothing),
+        sd=settle(values.sd, 0.0, 0.0 * nothing),
     )
+
+
+def _some_order(counted: Standings) -> Standings:
+    """The same standings with an order where none is known; what it says there is not used."""
+    return counted if counted.order_is_known else replace(counted, ahead=np.maximum(counted.ahead, 0))
+
+
+def _with_order(values: Values, unknown: Bools, tie_order: str) -> Values:
+    """Values whose oblivious one is the mean, or is left out where the order is not known and matters."""
+    if tie_order == "average":
+        return values._replace(oblivious=values.expected)
+    if not unknown.any():
+        return values
+    decided = np.where(values.lowest == values.highest, values.lowest, np.nan)
+    return values._replace(oblivious=np.where(unknown, decided, values.oblivious))
+
+
+def _open_orders(name: str, measures: Sequence[Measure], columns: Sequence[Values], chosen: Policy) -> tuple[str, ...]:
+    """One line that says why some oblivious values are not available, if any are not."""
+    lost = [int((np.isnan(values.oblivious) & ~np.isnan(values.expected)).sum()) for values in columns]
+    named = ", ".join(f"{measure} ({count})" for measure, count in zip(measures, lost, strict=True) if count)
+    reason = TOOLS[chosen.convention].order if chosen.convention else ""
+    because = reason or f"tie order {chosen.tie_order!r} leaves the order of equal scores open"
+    return (f"{name}: {because}; queries without an oblivious value: {named}.",) if named else ()
 
 
 def _ties(counted: Standings, query_ids: Sequence[str], measures: tuple[Measure, ...]) -> Ties:
