@@ -29,6 +29,7 @@ class Judgments:
         offsets: [queries + 1]; rows of query i are frame[offsets[i]:offsets[i + 1]].
         source: the path, "<stdin>", or what they came from.
         notes: one-line remarks made while reading.
+        source_codes: [row] number of the source that the document comes from; None where sources are not known.
 
     >>> Judgments.from_dict({"q1": {"d1": 2, "d2": 0}}).frame.rows()
     [('q1', 'd1', 2.0), ('q1', 'd2', 0.0)]
@@ -39,6 +40,7 @@ class Judgments:
     offsets: NDArray[np.int64]
     source: str
     notes: tuple[str, ...] = ()
+    source_codes: NDArray[np.int64] | None = None
 
     @classmethod
     def read(cls, source: Source, *, facets: bool = False, format: str | None = None) -> Judgments:
@@ -98,6 +100,19 @@ class Judgments:
     def _from_table(cls, table: Table) -> Judgments:
         rows = check_rows(table, "judgments")
         return cls(rows.table.frame, rows.query_ids, rows.offsets, table.source, table.notes)
+
+    def with_sources(self, sources: Mapping[str, str]) -> Judgments:
+        """Say from which source (paper, site, file) each document comes; one that is not named is its own source.
+
+        Args:
+            sources: source of each document id.
+
+        >>> Judgments.from_dict({"q": {"a": 5, "b": 5, "c": 5}}).with_sources({"a": "x", "c": "x"}).source_codes
+        array([0, 1, 0])
+        """
+        names = [(sources[doc], "") if doc in sources else ("", doc) for doc in self.frame["doc_id"].to_list()]
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        return dataclasses.replace(self, source_codes=np.array([numbers[name] for name in names], dtype=np.int64))
 
     def map_grades(self, mapping: Mapping[float, float]) -> Judgments:
         """Replace every grade; grades below 0 (unjudged) stay where the mapping does not name them.

@@ -74,6 +74,7 @@ class Standings:
         pool_item: [pool] the same index for the pool.
         pool_listed: [pool] whether the run listed the document.
         depth: ranks past this one count for nothing (trec_eval -M); None for no limit.
+        sources: [item] code of the source of each document in the judgments; None where sources are not known.
     """
 
     query: Ints
@@ -94,6 +95,7 @@ class Standings:
     pool_item: Ints
     pool_listed: Bools
     depth: int | None = None
+    sources: Ints | None = None
 
     @property
     def queries(self) -> int:

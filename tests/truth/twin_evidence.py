@@ -108,6 +108,20 @@ def all_gold(ranking: Ranking, m: Notation) -> Number:
     return ranking.number(int(found == wanted)) if wanted else math.nan
 
 
+def novel_gain(weighted: Sequence[tuple[Fraction, str]], beta: Fraction) -> Fraction:
+    """Σ over sources of [max w + β (Σ w - max w)] for documents given as weight and source."""
+    total = Fraction(0)
+    for source in {s for _, s in weighted}:
+        own = [w for w, s in weighted if s == source]
+        total += max(own) + beta * (sum(own) - max(own))
+    return total
+
+
+def novelty_of_strangers(ranking: Ranking, m: Notation) -> Number:
+    """Where every document is its own source, novelty is the measure inside; tests/measures has the sources."""
+    return actual(ranking, m)
+
+
 EVIDENCE: dict[str, Callable[[Ranking, Notation], Number]] = {
     **dict.fromkeys(("RA-nWG", "nWG", "N-Recall4+", "N-Recall5", "P4+", "Harm"), evidence),
     "AllGold": all_gold,
@@ -115,11 +129,13 @@ EVIDENCE: dict[str, Callable[[Ranking, Notation], Number]] = {
     "pPROC": share_of_ceiling,
     "retrieval_headroom": retrieval_headroom,
     "ordering_headroom": ordering_headroom,
+    "novelty": novelty_of_strangers,
 }
 EVIDENCE_PARAMETERS = {
     "RA-nWG": {"alpha", "cap4", "cap3", "unjudged"},
     **{name: {"unjudged"} for name in ("nWG", "N-Recall4+", "N-Recall5", "P4+", "Harm")},
     "AllGold": {"rel"},
+    "novelty": {"beta"},
     **{name: {"pool"} for name in ("PROC", "pPROC", "retrieval_headroom", "ordering_headroom")},
 }
 ON_THE_RUBRIC = frozenset(EVIDENCE) - {"AllGold"}

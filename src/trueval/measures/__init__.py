@@ -7,6 +7,7 @@ from trueval.measures.evidence import P4, Harm, N_Recall4, N_Recall5, RA_nWG, nW
 from trueval.measures.grammar import parse, parse_list
 from trueval.measures.linear import DCG, F1, RBP, Hits, Judged, P, R, Rprec, linear, nDCG
 from trueval.measures.measure import Definition, Measure, Parameter, Values, register, registry
+from trueval.measures.novelty import novelty
 from trueval.measures.reciprocal_rank import RR
 from trueval.measures.success import Success
 
@@ -36,6 +37,7 @@ __all__ = [
     "linear",
     "nDCG",
     "nWG",
+    "novelty",
     "ordering_headroom",
     "pPROC",
     "parse",
