@@ -36,7 +36,7 @@ def page(directory: Directory, *, plots: bool = True) -> str:
     scripts = [(TEMPLATES / "page.js").read_text(encoding="utf-8")]
     if plots:
         scripts.insert(0, _plot_library())
-    return _template().render(
+    text: str = _template().render(
         title=f"trueval: {directory.path.resolve().name}",
         part=merged(parts(directory)),
         others=directory.others,
@@ -45,6 +45,7 @@ def page(directory: Directory, *, plots: bool = True) -> str:
         hashes=[_hash(script) for script in scripts],
         version=_version(),
     )
+    return text
 
 
 def parts(directory: Directory) -> tuple[Part, ...]:

@@ -81,8 +81,8 @@ def latex(results: Mapping[str, Any], comparison: Mapping[str, Any] | None = Non
     lines = [" & ".join([letter, name(run), *map(cell, row)]) for letter, run, row in _rows(results, comparison)]
     note = "".join(f"% {line}\n" for line in _notes(results, comparison))
     body = "".join(f"{line} \\\\\n" for line in lines)
-    columns = "ll" + "l" * len(measures)
-    return f"{note}\\begin{{tabular}}{{{columns}}}\n\\toprule\n{head} \\\\\n\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
+    begin = f"\\begin{{tabular}}{{ll{'l' * len(measures)}}}"
+    return f"{note}{begin}\n\\toprule\n{head} \\\\\n\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
 
 
 def markdown(results: Mapping[str, Any], comparison: Mapping[str, Any] | None = None) -> str:

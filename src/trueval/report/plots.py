@@ -23,7 +23,7 @@ RANGE, EXPECTED, OBLIVIOUS = "#9db7d5", "#0b3d91", "#b3261e"
 # Okabe & Ito 2008, told apart by most color-blind readers; black first, yellow last.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#F0E442")
 # The salt of element ids and the date are all that differs between two drawings.
-STYLE: Mapping[str, Any] = {"svg.hashsalt": "trueval", "font.size": 8, "axes.spines.top": False, "axes.spines.right": False}
+STYLE: Any = {"svg.hashsalt": "trueval", "font.size": 8, "axes.spines.top": False, "axes.spines.right": False}
 
 
 def draw_tie_ranges(results: Mapping[str, Any], stem: Path) -> tuple[Path, Path]:
@@ -78,7 +78,7 @@ def draw_tie_groups(runs: Sequence[Mapping[str, Any]], stem: Path) -> tuple[Path
         axes.set_xticks(range(len(sizes)), sizes)
         axes.set_xlabel("documents in the tie group")
         axes.set_ylabel("share of documents, %")
-        for text in axes.legend(frameon=False).get_texts():
+        for text in figure.legend(loc="outside upper center", ncols=4, frameon=False).get_texts():
             text.set_parse_math(False)
         return _write(figure, stem)
 
@@ -86,8 +86,8 @@ def draw_tie_groups(runs: Sequence[Mapping[str, Any]], stem: Path) -> tuple[Path
 def _tie_range(axes: Axes, ranked: Sequence[Mapping[str, Any]], measure: str) -> None:
     places = list(range(len(ranked)))
     values = [run["measures"][measure] for run in ranked]
-    ends = [[value[name] for value in values] for name in ("lowest", "highest")]
-    axes.hlines(places, *ends, color=RANGE, linewidth=5, label="lowest to highest")
+    lowest, highest = ([value[name] for value in values] for name in ("lowest", "highest"))
+    axes.hlines(places, lowest, highest, color=RANGE, linewidth=5, label="lowest to highest")
     axes.plot([value["expected"] for value in values], places, "o", color=EXPECTED, markersize=4, label="expected")
     known = [(value["oblivious"], place) for place, value in enumerate(values) if value["oblivious"] is not None]
     if known:

@@ -8,7 +8,7 @@ import platform
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -55,4 +55,4 @@ def _fingerprint(path: str) -> Mapping[str, Any]:
 
 def _clock() -> datetime:
     epoch = os.environ.get("SOURCE_DATE_EPOCH")  # reproducible-builds.org/specs/source-date-epoch
-    return datetime.fromtimestamp(int(epoch), timezone.utc) if epoch else datetime.now(timezone.utc)
+    return datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)

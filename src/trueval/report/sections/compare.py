@@ -9,13 +9,13 @@ from typing import Any
 from trueval.decisions.comparison import FORMAT_VERSION
 from trueval.report.content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words
 from trueval.report.directory import Directory, ResultFile, Section, pointer, register
-from trueval.report.numbers import fixed, percent, signed
+from trueval.report.numbers import fixed, signed
 
 KEYS = frozenset({"format", "differences", "leaderboards"})
 MOST_PAIRS = 40  # differences drawn in one plot; more cannot be read
 MOST = 8  # measures that the summary speaks of one by one
-ROW_HEIGHT, FRAME_HEIGHT = 26, 70  # CSS pixels of a difference in a plot, and of the plot around them
-NUMBERS = ("expected", "lowest", "highest", "oblivious")
+ROW_HEIGHT, FRAME_HEIGHT = 30, 50  # CSS pixels of a difference in a plot, and of the plot around them
+NUMBERS = ("lowest", "highest", "oblivious")
 
 
 def build(file: ResultFile, directory: Directory) -> Part:
@@ -38,12 +38,11 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
 def _summary(file: ResultFile) -> Iterator[Words]:
     differences = file.data["differences"]
-    separated = sum(each["separated"] for each in differences)
-    yield (
-        f"Of {len(differences)} differences between runs, {separated} are separated by these queries, "
-        f"{sum(each['undecidable'] for each in differences)} are undecidable under ties, and for "
-        f"{sum(each['reversed'] for each in differences)} the expectation reverses the oblivious order.",
-    )
+    counts = {name: sum(each[name] for each in differences) for name in ("separated", "undecidable", "reversed")}
+    words = f"These queries separate {counts['separated']} of {len(differences)} differences between runs"
+    words += f"; undecidable under ties: {counts['undecidable']}" if counts["undecidable"] else ""
+    words += f"; reversed by the expectation: {counts['reversed']}" if counts["reversed"] else ""
+    yield (f"{words}.",)
     for index, board in list(enumerate(file.data["leaderboards"]))[:MOST]:
         if file.data["baseline"] is None and board["standings"]:
             yield _first_group(file, index, board)
@@ -53,10 +52,10 @@ def _first_group(file: ResultFile, index: int, board: Mapping[str, Any]) -> Word
     best = board["standings"][0]
     source = file.source("leaderboards", index, "standings", 0, "expected")
     lead: Words = (f"{board['measure']}: {best['run']} is first with ", Number(*_value(best["expected"]), source))
-    peers = [row["run"] for row in board["standings"][1:] if _letters(row["groups"]) & _letters(best["groups"])]
-    if not peers:
-        return (*lead, ", and the tests tell it from every other run.")
-    return (*lead, f"; these queries cannot tell it from {', '.join(peers)}.")
+    others = [row["run"] for row in board["standings"][1:] if _letters(row["groups"]) & _letters(best["groups"])]
+    if not others:
+        return (*lead, ", and these queries tell it from every other run.")
+    return (*lead, f"; these queries do not tell it from {', '.join(others)}.")
 
 
 def _letters(groups: str) -> frozenset[str]:
@@ -135,17 +134,19 @@ def _figures(data: Mapping[str, Any], level: float) -> Iterator[Figure]:
             continue
         shown = sorted(mine, key=lambda each: -abs(each["expected"]))[:MOST_PAIRS]
         drawn = {
-            "names": [f"{each['first']} − {each['second']}" for each in shown],
+            "names": [[each["first"], each["second"]] for each in shown],
             "told": [f"expected {signed(each['expected'])}; {each['verdict']}" for each in shown],
             "expected": [each["expected"] for each in shown],
             "ties": [[each["lowest"], each["highest"]] for each in shown],
             "interval": [each["expected_interval"] for each in shown],
-            "interval_name": f"{percent(level)} interval over queries",
+            "interval_name": f"{100 * level:g}% interval over queries",
         }
-        title = measure if len(shown) == len(mine) else f"{measure}: the {len(shown)} largest of {len(mine)} differences"
+        title = (
+            measure if len(shown) == len(mine) else f"{measure}: the {len(shown)} largest of {len(mine)} differences"
+        )
         description = f"Differences of expected {measure} with their tie ranges and intervals over queries."
         height = FRAME_HEIGHT + ROW_HEIGHT * len(shown)
-        yield Figure(f"differences-{index}", title, description, "differences", drawn, height)
+        yield Figure(f"differences-{index}", title, description, "differences", drawn, height, wide=True)
 
 
 def _difference_table(file: ResultFile) -> Table:
@@ -154,13 +155,13 @@ def _difference_table(file: ResultFile) -> Table:
         Column("first", "/first"),
         Column("second", "/second"),
         Column("difference", "/expected", numeric=True),
-        *(Column(name, f"/{name}", numeric=True) for name in NUMBERS[1:]),
+        Column("verdict", "/verdict"),
+        Column("p", "/tests/holm", numeric=True),
         Column("interval from", "/expected_interval/0", numeric=True),
         Column("to", "/expected_interval/1", numeric=True),
+        *(Column(name, f"/{name}", numeric=True) for name in NUMBERS),
         Column("win", "/win/value", numeric=True),
-        Column("p", "/tests/holm", numeric=True),
         *(Column(name, f"/{name}", numeric=True) for name in ("wins", "ties", "losses")),
-        Column("verdict", "/verdict"),
     )
     rows = tuple(
         Row(pointer("differences", index), tuple(_difference_cells(each)))
@@ -173,15 +174,14 @@ def _difference_table(file: ResultFile) -> Table:
 def _difference_cells(each: Mapping[str, Any]) -> Iterator[Cell]:
     for name in ("measure", "first", "second"):
         yield Cell(each[name], each[name])
-    for name in NUMBERS:
-        yield Cell(signed(each[name]), each[name], strong=name == "expected")
-    for end in each["expected_interval"]:
-        yield Cell(signed(end), end)
-    for value in (each["win"]["value"], each["tests"]["holm"]):
-        yield Cell(fixed(value), value)
+    yield Cell(signed(each["expected"]), each["expected"], strong=True)
+    yield Cell(each["verdict"], each["verdict"])
+    yield Cell(fixed(each["tests"]["holm"]), each["tests"]["holm"])
+    for value in (*each["expected_interval"], *(each[name] for name in NUMBERS)):
+        yield Cell(signed(value), value)
+    yield Cell(fixed(each["win"]["value"]), each["win"]["value"])
     for name in ("wins", "ties", "losses"):
         yield Cell(str(each[name]), each[name])
-    yield Cell(each["verdict"], each["verdict"])
 
 
 def _choice_block(file: ResultFile) -> Block:
@@ -222,4 +222,4 @@ def significance(comparison: Mapping[str, Any]) -> dict[tuple[str, str], list[st
     return found
 
 
-COMPARE = register(Section("compare", FORMAT_VERSION, order=5, build=build, keys=KEYS))
+COMPARE = register(Section("compare", FORMAT_VERSION, order=20, build=build, keys=KEYS))

@@ -23,7 +23,7 @@ MEANINGS = (
     "worst and the best order, range their difference. Oblivious is the value under one tie order, the one that a tool "
     "would print; bias is oblivious minus expected, sd the standard deviation over the orders."
 )
-ROW_HEIGHT, FRAME_HEIGHT = 30, 78  # CSS pixels of a run in a tie-range plot, and of the plot around the runs
+ROW_HEIGHT, FRAME_HEIGHT = 30, 50  # CSS pixels of a run in a tie-range plot, and of the plot around the runs
 
 
 def build(file: ResultFile, directory: Directory) -> Part:
@@ -38,13 +38,12 @@ def build(file: ResultFile, directory: Directory) -> Part:
     """
     results = file.data
     details = _details(file, directory)
-    blocks = [value_block(file), tie_block(file, details)]
-    if details is not None:
-        blocks += [query_block(details), worst_block(details)]
+    optional = (None, None) if details is None else (query_block(details), worst_block(details))
+    blocks = (value_block(file), tie_block(file, details), *(block for block in optional if block is not None))
     return Part(
-        tuple(summary(file)),
+        tuple(summary(file, told=_told(directory))),
         tuple(advice(results, compared=bool(directory.of("compare")))),
-        tuple(block for block in blocks if block is not None),
+        blocks,
         (policy_block(file), provenance_block(file, details)),
     )
 
@@ -73,6 +72,12 @@ def tie_block(file: ResultFile, details: ResultFile | None) -> Block:
         "a group, so that documents with the same score may be missing from the file.",
     )
     return Block("ties", "Ties", words=(words,), figures=figures, tables=tuple(tables))
+
+
+def _told(directory: Directory) -> frozenset[str]:
+    """Measures whose leader a comparison names."""
+    boards = (board for each in directory.of("compare") for board in each.data["leaderboards"])
+    return frozenset(board["measure"] for board in boards if board["standings"] and board["standings"][0]["groups"])
 
 
 def _details(file: ResultFile, directory: Directory) -> ResultFile | None:
@@ -177,7 +182,7 @@ def _tie_cells(run: Mapping[str, Any]) -> tuple[Cell, ...]:
 
 def _group_figure(details: ResultFile) -> Figure:
     runs = details.data["runs"]
-    longest = max((run["tie_groups"] for run in runs), key=len, default=[])
+    longest: list[dict[str, Any]] = max((run["tie_groups"] for run in runs), key=len, default=[])
     data = {
         "sizes": [size_name(row) for row in longest[1:]],
         "runs": [{"name": run["name"], "share": [row["share"] for row in run["tie_groups"][1:]]} for run in runs],
@@ -218,8 +223,6 @@ def size_name(row: Mapping[str, Any]) -> str:
     ('3–4', '2')
     """
     return str(row["to"]) if row["from"] == row["to"] else f"{row['from']}–{row['to']}"
-
-
 
 
 EVALUATE = register(Section("evaluate", FORMAT_VERSION, order=10, build=build, keys=KEYS))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from trueval.report.content import Block, Case, Cell, Column, Figure, Number, Row, Table, Words
@@ -46,11 +46,22 @@ def _query_figure(details: ResultFile) -> Figure:
         "measures": shown,
         "queries": queries,
         "values": [[_plotted(run, measure) for measure in shown] for run in runs],
-        "left_out": len(measures) - len(shown),
+        "start": _widest(runs, shown),
     }
     title = "Values of each query" if len(shown) == len(measures) else f"Values of each query ({', '.join(shown)})"
     description = "Lowest, expected, highest and oblivious value of each query, for the chosen run and measure."
     return Figure("per-query", title, description, "queries", data, 420, wide=True)
+
+
+def _widest(runs: Sequence[Mapping[str, Any]], measures: Sequence[str]) -> list[int]:
+    """The indices of run and measure whose queries ties move most: the most telling ones to begin with."""
+    total = {(index, measure): 0.0 for index in range(len(runs)) for measure in measures}
+    for index, run in enumerate(runs):
+        for row in run["per_query"]:
+            if (index, row["measure"]) in total:
+                total[index, row["measure"]] += _range(row)
+    index, measure = max(total, key=total.__getitem__)
+    return [index, measures.index(measure)]
 
 
 def _plotted(run: Mapping[str, Any], measure: str) -> dict[str, list[float | None]]:
@@ -146,7 +157,7 @@ def _case(details: ResultFile, worst: _Worst, *, opened: bool) -> Case:
     title += (", bias ", number("bias")) if row["bias"] is not None else ()
     values: Words = ("Lowest ", number("lowest"), ", expected ", number("expected"), ", highest ", number("highest"))
     values += (", oblivious ", number("oblivious"), ".") if row["oblivious"] is not None else (".",)
-    words = ((f"“{row['text']}”",), values) if row.get("text") else (values,)
+    words: tuple[Words, ...] = ((f"“{row['text']}”",), values) if row.get("text") else (values,)
     if not row["groups"]:
         words += (("None of the groups within the cutoff holds a judged document.",),)
     tables = tuple(_group_table(details, worst, index, group) for index, group in enumerate(row["groups"]))

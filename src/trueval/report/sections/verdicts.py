@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from trueval.errors import MeasureError
@@ -14,11 +14,12 @@ from trueval.report.numbers import fixed, percent, signed
 MOST = 8  # measures that the summary speaks of one by one
 
 
-def summary(file: ResultFile) -> Iterator[Words]:
+def summary(file: ResultFile, *, told: Set[str] = frozenset()) -> Iterator[Words]:
     """The sentences that a hurried reader reads, most important first.
 
     Args:
         file: results of an evaluation.
+        told: measures whose leader a comparison on the same page names.
 
     Yields:
         Sentences whose numbers name their source.
@@ -31,10 +32,11 @@ def summary(file: ResultFile) -> Iterator[Words]:
     measures = [measure for measure in runs[0]["measures"] if by_merit(results, measure)]
     if len(runs) > 1:
         yield _leaders(results, measures)
-    for measure in measures[:MOST]:
+    rest = [measure for measure in measures if measure not in told]
+    for measure in rest[:MOST]:
         yield (_lead if len(runs) > 1 else _alone)(file, measure)
-    if len(measures) > MOST:
-        yield (f"{len(measures) - MOST} more measures stand in the table.",)
+    if len(rest) > MOST:
+        yield (f"{len(rest) - MOST} more measures stand in the table.",)
     yield from _extremes(file, measures)
     yield _tied(file)
 

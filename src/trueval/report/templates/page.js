@@ -1,6 +1,7 @@
 "use strict";
 (() => {
-  const NARROW = 560; // CSS pixels under which plots give their margins up
+  const NARROW = 560; // CSS pixels under which labels get smaller and shorter
+  const PAPER = 680; // CSS pixels, fits A4 and Letter inside the margins that browsers leave
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   const element = (name, properties = {}, ...children) => {
     const made = Object.assign(document.createElement(name), properties);
@@ -97,7 +98,11 @@
   // Names stand on a numbered axis: equal names stay apart, and none is taken for a number or a date.
   const named = (names, width) => {
     const most = Math.max(8, Math.floor(width / 22));
-    return { tickmode: "array", tickvals: names.map((_, index) => index), ticktext: names.map((name) => plain(shortened(name, most))) };
+    const pair = ([first, second]) => width < NARROW
+      ? `${plain(shortened(first, most))}<br>− ${plain(shortened(second, most - 2))}`
+      : plain(shortened(`${first} − ${second}`, 2 * most));
+    const label = (name) => Array.isArray(name) ? pair(name) : plain(shortened(name, most));
+    return { tickmode: "array", tickvals: names.map((_, index) => index), ticktext: names.map(label) };
   };
 
   const RANGE_KEY = [["bar", "range", "lowest to highest"], ["dot", "expected", "expected"], ["cross", "oblivious", "oblivious"]];
@@ -134,14 +139,14 @@
       const hover = names.map((name, index) => told(`query ${name}`, sorted, index));
       const thick = Math.max(2, Math.min(7, Math.floor(width / (known.length * 1.8 + 1))));
       return [ranges(sorted, names.map((_, index) => index), hover, true, thick), layout({
-        xaxis: axis({ title: `${known.length} queries`, showticklabels: false, showgrid: false, zeroline: false,
+        xaxis: axis({ title: `${known.length} queries`, showticklabels: false, ticks: "", showgrid: false, zeroline: false,
           range: [-1, known.length] }),
         yaxis: axis({ title: plain(data.measures[chosen.measure]) }),
       }), RANGE_KEY];
     },
     differences(data, width) {
       const at = data.names.map((_, index) => index);
-      const hover = data.names.map((name, index) => `<b>${plain(name)}</b><br>${plain(data.told[index])}`);
+      const hover = data.names.map((name, index) => `<b>${plain(name.join(" − "))}</b><br>${plain(data.told[index])}`);
       const line = (ends, name, tone, size) => ({
         ...spread({ lowest: ends.map((end) => end[0]), highest: ends.map((end) => end[1]) }, at, false),
         mode: "lines", name, hoverinfo: "skip", line: { color: tone, width: size },
@@ -160,13 +165,14 @@
   };
 
   const choices = (holder, data, redraw) => {
-    const chosen = { run: 0, measure: 0, order: "expected" };
+    const chosen = { run: data.start[0], measure: data.start[1], order: "expected" };
     const add = (name, label, options) => {
       const select = element("select", {}, ...options.map(([value, text]) => element("option", { value, textContent: text })));
       select.addEventListener("change", () => {
         chosen[name] = name === "order" ? select.value : Number(select.value);
         redraw();
       });
+      select.value = chosen[name];
       holder.append(element("label", {}, label, select));
     };
     add("run", "Run", data.runs.map((name, index) => [index, name]));
@@ -176,6 +182,7 @@
   };
 
   const plots = [];
+  let printing = false;
   const config = { responsive: true, displayModeBar: false };
   const showKey = (holder, entries) => {
     const grid = holder.closest(".figures"), name = holder.dataset.draw;
@@ -193,11 +200,11 @@
     const height = parseFloat(holder.style.height);
     let chosen = null;
     const draw = () => {
-      const width = holder.clientWidth || 640;
+      const width = printing ? PAPER : holder.clientWidth || 640;
       const [traces, shape, key] = drawers[holder.dataset.draw](data, width, chosen);
       if (width < NARROW) shape.font.size = 11;
       showKey(holder, key);
-      return Plotly.react(holder, traces, { ...shape, height }, config);
+      return Plotly.react(holder, traces, { ...shape, height, ...(printing ? { width } : { autosize: true }) }, config);
     };
     if (holder.dataset.draw === "queries") chosen = choices(holder.parentElement.querySelector(".controls"), data, draw);
     holder.replaceChildren();
@@ -209,7 +216,15 @@
     Promise.all(Array.from(document.querySelectorAll(".plot"), start))
       .then(() => { document.documentElement.dataset.plots = String(plots.length); });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-    matchMedia("print").addEventListener("change", redraw);
+    const onPaper = (now) => {
+      if (printing === now) return;
+      printing = now;
+      document.documentElement.classList.toggle("paper", now); // before print styles apply, so that plots read light colors
+      redraw();
+    };
+    matchMedia("print").addEventListener("change", (event) => onPaper(event.matches));
+    window.addEventListener("beforeprint", () => onPaper(true));
+    window.addEventListener("afterprint", () => onPaper(false));
     let waiting = 0;
     window.addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(redraw, 150); });
   }
