@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import polars as pl
 
 from trueval.errors import PolicyError
 from trueval.numerics import round_to
-from trueval.standings import Floats, Ints, Standings
+from trueval.standings import Bools, Floats, Ints, Standings
 from trueval.tie_groups import TieGroups, find_groups, tie_groups
 from trueval.tie_order import INPUT_ORDERS, TieOrder, check_tie_order, count_ahead, hash_keys
 
@@ -94,7 +95,8 @@ def standings(
         lists = lists._replace(scores=lists.scores[row_of], offsets=np.searchsorted(row_of, lists.offsets))
         found = found._replace(position=np.searchsorted(row_of, found.position))
     lists = lists._replace(scores=round_to(lists.scores, tie_precision))
-    return build(pool, lists, found, _run_order(run, row_of, tie_order, seed), depth=depth)
+    counted = build(pool, lists, found, _run_order(run, row_of, tie_order, seed), depth=depth)
+    return replace(counted, sources=judgments.source_codes)
 
 
 def standings_from_arrays(
@@ -125,16 +127,14 @@ def standings_from_arrays(
     Raises:
         PolicyError: the tie order needs ids or ranks.
     """
-    owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     known = grades >= 0
     if judged_only:
-        scores, grades, owner = scores[known], grades[known], owner[known]
+        scores, grades = scores[known], grades[known]
         offsets, known = np.searchsorted(np.flatnonzero(known), offsets), np.ones(len(scores), dtype=bool)
-    judged = np.bincount(owner[known], minlength=len(offsets) - 1)
     item = np.flatnonzero(known if keep_zeros else grades > 0)
-    pool = Pool(owner[item], grades[item], item, judged)
+    pool = Pool(_list_of(item, offsets), grades[item], item, _count_by_list(known, offsets))
     lists = Lists(round_to(scores, tie_precision), offsets, np.arange(len(offsets) - 1))
-    order = _array_order(owner, tie_order, seed)
+    order = _array_order(offsets, tie_order, seed)
     return build(pool, lists, Found(item, np.arange(len(item))), order, depth=depth)
 
 
@@ -149,7 +149,7 @@ def build(pool: Pool, lists: Lists, found: Found, order: TieOrder, *, depth: int
         depth: ranks past this one count for nothing.
     """
     groups = tie_groups(lists.scores, lists.offsets)
-    owner = np.searchsorted(lists.offsets, found.position, side="right") - 1
+    owner = _list_of(found.position, lists.offsets)
     score = lists.scores[found.position]
     of_row = find_groups(groups, owner, score)
     above = groups.start[of_row] - lists.offsets[owner]
@@ -249,7 +249,26 @@ def _random_keys(frame: pl.DataFrame, rows: Ints, seed: int) -> pl.Series:
     return hash_keys(seed, frame["query_id"].gather(rows).to_list(), frame["doc_id"].gather(rows).to_list())
 
 
-def _array_order(owner: Ints, name: str, seed: int) -> TieOrder:
+def _list_of(position: Ints, offsets: Ints) -> Ints:
+    """The list that holds each position."""
+    owner: Ints = np.searchsorted(offsets, position, side="right") - 1
+    return owner
+
+
+def _count_by_list(flags: Bools, offsets: Ints) -> Ints:
+    """[list] number of flags set."""
+    width = len(flags) // max(len(offsets) - 1, 1)
+    if width and bool((np.diff(offsets) == width).all()):
+        even: Ints = np.count_nonzero(flags.reshape(-1, width), axis=1)
+        return even
+    counts = np.zeros(len(offsets) - 1, dtype=np.int64)
+    filled = offsets[:-1] < offsets[1:]
+    if filled.any():
+        counts[filled] = np.add.reduceat(flags, offsets[:-1][filled], dtype=np.int64)
+    return counts
+
+
+def _array_order(offsets: Ints, name: str, seed: int) -> TieOrder:
     """The tie order of arrays: documents are known by list and place only."""
     if check_tie_order(name) in INPUT_ORDERS:
         return INPUT_ORDERS[name]
@@ -257,4 +276,6 @@ def _array_order(owner: Ints, name: str, seed: int) -> TieOrder:
         raise PolicyError(
             f"Tie order {name!r} needs document ids or ranks; arrays have {', '.join([*INPUT_ORDERS, 'random'])}."
         )
-    return TieOrder(lambda position: hash_keys(seed, list(map(str, owner[position])), list(map(str, position))))
+    return TieOrder(
+        lambda position: hash_keys(seed, list(map(str, _list_of(position, offsets))), list(map(str, position)))
+    )

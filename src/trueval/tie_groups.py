@@ -7,7 +7,9 @@ A list already in descending order is read once; any other is sorted, many lists
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -15,9 +17,12 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Positions = NDArray[np.int32 | np.int64]
 
-# Elements sorted or compared at once: 32 MiB of float64, small beside any file that needs blocks.
-BLOCK = 1 << 22
+# Positions below this fit in 32 bits, which halves what sorting writes.
+SHORT = 1 << 31
+# Documents sorted at once by one thread: 4 MiB of float64; fewer would be too little work to hand to a thread.
+BLOCK = 1 << 19
 
 
 class TieGroups(NamedTuple):
@@ -36,7 +41,7 @@ class TieGroups(NamedTuple):
     first: Ints
     size: Ints
     score: Floats
-    order: Ints | None
+    order: Positions | None
 
 
 def tie_groups(scores: Floats, offsets: Ints) -> TieGroups:
@@ -138,16 +143,26 @@ def _unsorted_lists(scores: Floats, offsets: Ints) -> Ints:
     return unsorted
 
 
-def _descending_order(scores: Floats, offsets: Ints) -> Ints | None:
+def _descending_order(scores: Floats, offsets: Ints) -> Positions | None:
     """[document] positions sorted by list and descending score; None if they stand so already."""
     unsorted = _unsorted_lists(scores, offsets)
     if not len(unsorted):
         return None
-    order = np.arange(len(scores))
-    for block in _blocks(offsets, unsorted):
+    short = len(scores) < SHORT
+    order: Positions = np.arange(len(scores), dtype=np.int32) if short else np.arange(len(scores), dtype=np.int64)
+
+    def sort_block(block: _Block) -> None:
         # NaN sorts behind every number, infinities included, so padding stays outside.
         place = np.argsort(-block.take(scores, np.nan), axis=1)
-        block.put(order, place + block.begin[:, None])
+        place += block.begin[:, None]
+        block.put(order, place)
+
+    blocks = list(_blocks(offsets, unsorted))
+    if len(blocks) == 1:
+        sort_block(blocks[0])
+    else:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(sort_block, blocks))
     return order
 
 
