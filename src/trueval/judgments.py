@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import InputError, PolicyError
-from trueval.files import Source, Table, check_rows, read_arrays, read_dict, read_frame, read_table
+from trueval.files import Source, Table, check_rows, id_notes, read_arrays, read_dict, read_frame, read_table
 
 __all__ = ["Judgments", "grade_map"]
 
@@ -99,7 +99,8 @@ class Judgments:
     @classmethod
     def _from_table(cls, table: Table) -> Judgments:
         rows = check_rows(table, "judgments")
-        return cls(rows.table.frame, rows.query_ids, rows.offsets, table.source, table.notes)
+        notes = table.notes + id_notes(rows.table, rows.query_ids)
+        return cls(rows.table.frame, rows.query_ids, rows.offsets, table.source, notes)
 
     def with_sources(self, sources: Mapping[str, str]) -> Judgments:
         """Say from which source (paper, site, file) each document comes; one that is not named is its own source.

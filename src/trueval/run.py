@@ -9,7 +9,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from trueval.files import Source, Table, check_rows, rank_notes, read_arrays, read_dict, read_frame, read_table
+from trueval.files import (
+    Source,
+    Table,
+    check_rows,
+    id_notes,
+    rank_notes,
+    read_arrays,
+    read_dict,
+    read_frame,
+    read_table,
+)
 
 __all__ = ["Run"]
 
@@ -97,5 +107,5 @@ class Run:
     @classmethod
     def _from_table(cls, table: Table, name: str) -> Run:
         rows = check_rows(table, "run")
-        notes = table.notes + rank_notes(rows)
+        notes = table.notes + rank_notes(rows) + id_notes(rows.table, rows.query_ids)
         return cls(rows.table.frame, rows.query_ids, rows.offsets, name, table.source, notes)

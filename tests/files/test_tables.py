@@ -77,7 +77,7 @@ def test_csv_as_people_write_it(change: Any) -> None:
 CSV_FAULTS = {
     "word": ("a,b,1\n\na,c,high\n", 4, "'high'"),
     "empty score": ("a,b,1\na,c,\n", 3, "None"),
-    "missing score": ("a,b,1\na,c\n", 3, "None"),
+    "missing score": ("a,b,1\na,c\n", 3, "2 fields"),
     "NaN": ("a,b,1\na,c,nan\n", 3, "nan"),
     "empty id": ("a,b,1\n\n,c,1\n", 4, "query_id"),
     "duplicate": ("a,b,1\n\n\na,b,2\n", 5, "twice (first on line 2)"),
@@ -150,7 +150,7 @@ def test_jsonl_and_its_integer_ids() -> None:
 
 JSONL_FAULTS = {
     "no JSON": ('{"qid": "a", "docno": "c", "score": 1', 4, "no JSON"),
-    "NaN": ('{"qid": "a", "docno": "c", "score": NaN}', 4, "NaN"),
+    "NaN": ('{"qid": "a", "docno": "c", "score": NaN}', 4, "nan"),
     "no object": ("[1]", 4, "must be one object"),
     "float id": ('{"qid": 1.0, "docno": "c", "score": 1}', 4, "the qid is 1.0"),
     "list id": ('{"qid": ["a"], "docno": "c", "score": 1}', 4, "the qid is ["),

@@ -2,6 +2,7 @@
 
 from trueval.files.arrays import read_arrays
 from trueval.files.content import Source
+from trueval.files.id_notes import id_notes
 from trueval.files.peers import read_dict
 from trueval.files.ranks import rank_notes
 from trueval.files.reading import FORMATS, read_table
@@ -16,6 +17,7 @@ __all__ = [
     "Source",
     "Table",
     "check_rows",
+    "id_notes",
     "rank_notes",
     "read_arrays",
     "read_dict",

@@ -11,12 +11,26 @@ from functools import partial
 import polars as pl
 
 from trueval.errors import InputError
-from trueval.files.columns import as_ids, as_numbers, pick_columns
-from trueval.files.content import Content, decoding_error
-from trueval.files.layout import first_line
+from trueval.files.columns import (
+    as_ids,
+    as_numbers,
+    lost_values,
+    may_have_lost,
+    pick_columns,
+    refuse_repeated_columns,
+    squash,
+)
+from trueval.files.content import Content
+from trueval.files.layout import first_line, first_offset
+from trueval.files.limits import LINE
+from trueval.files.records import Records, find_records
 from trueval.files.table import Kind, Table, in_canonical_order, value_column
+from trueval.files.text import decoding_error
 
 __all__ = ["canonical_table", "read_delimited", "sniff_delimiter"]
+
+MOST_COLUMNS = 4096  # each column of a table costs memory for every row
+MOST_GRADES = 6  # levels that judgments have
 
 
 def sniff_delimiter(line: str) -> str:
@@ -31,61 +45,113 @@ def sniff_delimiter(line: str) -> str:
 def read_delimited(content: Content, kind: Kind, facets: bool = False) -> Table:
     """Read text whose first line names the columns; quotes are those of csv.
 
+    Blanks around fields are dropped where the header line has them too ("a, b, c"); else they belong to the field.
+    Comment lines are skipped before the header line only, for an id may begin with "#".
+
     Raises:
-        InputError: a column is missing, a line has too many or too few fields, or the text is not UTF-8.
+        InputError: a column is missing, a line has too many or too few fields, a quote is out of place, or the text
+            is not UTF-8.
     """
-    if b"\n" not in content.data:
-        content = replace(content, data=content.data.replace(b"\r", b"\n"))
-    delimiter = sniff_delimiter(first_line(content))
-    strings = _parse(content, delimiter)
-    empty = strings.select(pl.all_horizontal(pl.all().is_null()).alias("empty"))["empty"]
-    if empty.any():
-        strings = strings.filter(~empty)
-    if b" " in content.data:
+    if (undecodable := decoding_error(content)) is not None:
+        raise undecodable
+    header = first_line(content)
+    delimiter = sniff_delimiter(header)
+    body, before = _from_header_on(content.data)
+    records = find_records(body, delimiter, content.source, before) if b'"' in body else None
+    names = _header(body, delimiter, f"{content.source}:{before + 1}")
+    strings = _parse(body, delimiter)
+    if strings is None or not _is_whole(strings, records, body, delimiter):
+        records = records or find_records(body, delimiter, content.source, before)
+        _refuse_wrong_width(records, len(names), content.source)
+        strings = _without_blank_lines(strings, records, content.source)
+    if f"{delimiter} " in header or f" {delimiter}" in header:
         strings = strings.with_columns(pl.all().str.strip_chars(" "))
-    line = partial(_line_of_record, content.data, delimiter)
-    return canonical_table(strings, kind, content.source, facets, line)
+        names = [name.strip() for name in names]
+    strings.columns = _unlike(names, kind, facets, f"{content.source}:{before + 1}")
+    table = canonical_table(strings, kind, content.source, facets, partial(_line_of_record, body, delimiter, before))
+    return replace(table, notes=table.notes + _judgments_note(names, kind, table))
 
 
-def _parse(content: Content, delimiter: str) -> pl.DataFrame:
+def _from_header_on(data: bytes) -> tuple[bytes, int]:
+    """The text from its header line on, and the number of lines before."""
+    start = first_offset(data)
+    return data[start:], data.count(b"\n", 0, start)
+
+
+def _header(body: bytes, delimiter: str, place: str) -> list[str]:
     try:
-        return pl.read_csv(
-            content.data.lstrip(b"\r\n"),
-            separator=delimiter,
-            quote_char='"' if b'"' in content.data else None,
-            infer_schema=False,
+        names = next(
+            csv.reader(io.StringIO(body[: LINE.value].decode(errors="replace"), newline=""), delimiter=delimiter)
         )
-    except pl.exceptions.PolarsError as error:
-        if (undecodable := decoding_error(content)) is not None:
-            raise undecodable from None
-        raise _width_error(content, delimiter) or InputError(
-            f"{content.source}: cannot be read as text with a header line ({str(error).splitlines()[0]}). "
-            "Quotes must come in pairs around a field, and a quote inside one must be doubled. Correct them."
-        ) from error
+    except csv.Error as error:
+        raise InputError(f"{place}: the header line cannot be read: {error}. Correct it.") from error
+    if len(names) > MOST_COLUMNS:
+        raise InputError(f"{place}: {len(names)} columns. There can be at most {MOST_COLUMNS}. Newlines may be lost.")
+    return names
 
 
-def _width_error(content: Content, delimiter: str) -> InputError | None:
-    reader = csv.reader(io.StringIO(content.data.decode(), newline=""), delimiter=delimiter)
-    header = next((record for record in reader if record), [])
-    for record in reader:
-        if len(record) > len(header):
-            return InputError(
-                f"{content.source}:{reader.line_num}: {len(record)} fields. The header line has {len(header)}. "
-                "Correct the line, or quote the field that holds the separator."
-            )
-    return None
+def _parse(body: bytes, delimiter: str) -> pl.DataFrame | None:
+    quote = '"' if b'"' in body else None
+    try:
+        return pl.read_csv(body, separator=delimiter, quote_char=quote, infer_schema=False)
+    except pl.exceptions.PolarsError:
+        return None
 
 
-def _line_of_record(data: bytes, delimiter: str, row: int) -> int:
+def _is_whole(strings: pl.DataFrame, records: Records | None, body: bytes, delimiter: str) -> bool:
+    """Check that every record became one row, as wide as the header line; polars fills narrow and blank lines."""
+    if strings.select(pl.all_horizontal(pl.all().is_null()).any()).item():
+        return False
+    if records is None:  # no row is wider, so none is narrower if they have enough delimiters together
+        return body.count(delimiter.encode()) == (strings.height + 1) * (strings.width - 1)
+    return strings.height + 1 == len(records.lines) and bool((records.widths == strings.width).all())
+
+
+def _refuse_wrong_width(records: Records, width: int, source: str) -> None:
+    wrong = records.widths != width
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InputError(
+            f"{source}:{records.lines[row]}: {records.widths[row]} fields. The header line has {width}. "
+            "Correct the line, or quote the field that holds the separator."
+        )
+
+
+def _without_blank_lines(strings: pl.DataFrame | None, records: Records, source: str) -> pl.DataFrame:
+    if strings is not None:
+        strings = strings.filter(~pl.all_horizontal(pl.all().is_null()))
+    if strings is None or strings.height + 1 != len(records.lines):
+        raise InputError(
+            f"{source}: only {0 if strings is None else strings.height} of {len(records.lines) - 1} rows can be "
+            "read. A row without any value, or a quote out of place, is the likely cause. Correct it."
+        )
+    return strings
+
+
+def _unlike(names: list[str], kind: Kind, facets: bool, place: str) -> list[str]:
+    """Names of which none is twice; refused where it matters which of two columns is read."""
+    refuse_repeated_columns(names, kind, facets, place)
+    return [name if name not in names[:index] else f"{name} {index}" for index, name in enumerate(names)]
+
+
+def _line_of_record(body: bytes, delimiter: str, before: int, row: int) -> int:
     """Find the line where a record starts; called for error messages only."""
-    reader = csv.reader(io.StringIO(data.decode(), newline=""), delimiter=delimiter)
-    start, left = 1, row + 2  # the header line, and rows count from 0
-    for record in reader:
-        left -= any(record)
-        if left == 0:
-            return start
-        start = reader.line_num + 1
-    return start
+    return int(find_records(body, delimiter, "", before).lines[row + 1])
+
+
+def _judgments_note(names: list[str], kind: Kind, table: Table) -> tuple[str, ...]:
+    """Remark on the columns of BEIR's judgments with few whole scores, given as a run."""
+    if kind != "run" or "corpusid" not in map(squash, names) or table.frame.is_empty():
+        return ()
+    scores = table.frame["score"]
+    distinct = scores.unique().sort()
+    if len(distinct) > MOST_GRADES or len(distinct) == len(scores) or (distinct != distinct.round()).any():
+        return ()
+    shown = ", ".join(f"{value:g}" for value in distinct)
+    return (
+        f"{table.source}: the scores are only {shown}, and the columns are those of BEIR's judgments; are these "
+        "judgments given as a run?",
+    )
 
 
 def canonical_table(
@@ -107,21 +173,25 @@ def canonical_table(
         ranks, notes = _ranks(table, columns["rank"], needed=value not in columns)
         picked += ranks
     if value in columns:
-        picked.append(_numbers(table, columns[value], value))
+        numbers, lost = _numbers(table, columns[value], value)
+        picked.append(numbers)
+        notes += lost
     result = pl.DataFrame(picked)
     if value not in columns:
         result = result.with_columns(score=-pl.col("rank").cast(pl.Float64))
     return Table(in_canonical_order(result), source, line, notes)
 
 
-def _numbers(table: Table, column: str, name: str) -> pl.Series:
+def _numbers(table: Table, column: str, name: str) -> tuple[pl.Series, tuple[str, ...]]:
     raw = table.frame[column]
     numbers = as_numbers(raw, name, table.source)
     unparsed = numbers.is_null()
     if unparsed.any():
         row = int(unparsed.arg_max() or 0)
         raise table.error(row, f"the {name} is {raw[row]!r}. It must be a number. Correct or remove the row.")
-    return numbers
+    if raw.dtype == pl.String and may_have_lost(numbers):
+        return numbers, lost_values(numbers, raw, table)
+    return numbers, ()
 
 
 def _ranks(table: Table, column: str, needed: bool) -> tuple[list[pl.Series], tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -21,10 +22,12 @@ class RegularText(NamedTuple):
     Args:
         text: lines that are neither empty nor comments, each ending in a newline.
         lines: [rows] the line (from 1) that each row has in the source.
+        widths: [rows] the number of fields.
     """
 
     text: bytes
     lines: NDArray[np.int64]
+    widths: NDArray[np.int32]
 
 
 def make_regular(data: bytes) -> RegularText:
@@ -38,16 +41,22 @@ def make_regular(data: bytes) -> RegularText:
     """
     if b"\n" not in data:
         data = data.replace(b"\r", b"\n")
-    texts, lines, before = [], [], 0
+    joined, lines, widths, before = io.BytesIO(), [np.empty(0, np.int64)], [np.empty(0, np.int32)], 0
     for chunk in _chunks_of_lines(data):
         text = _collapse_blanks(chunk)
         ends = np.flatnonzero(text == NEWLINE)
         starts = np.concatenate(([0], ends[:-1] + 1))
         kept = (ends > starts) & (text[starts] != HASH)
-        texts.append((text if kept.all() else text[np.repeat(kept, ends + 1 - starts)]).tobytes())
+        joined.write((text if kept.all() else text[np.repeat(kept, ends + 1 - starts)]).data)
         lines.append(np.flatnonzero(kept) + (before + 1))
+        widths.append(_count_fields(text, ends)[kept])
         before += len(ends)
-    return RegularText(b"".join(texts), np.concatenate(lines) if lines else np.empty(0, np.int64))
+    return RegularText(joined.getvalue(), np.concatenate(lines), np.concatenate(widths))
+
+
+def _count_fields(text: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[np.int32]:
+    blanks = np.searchsorted(np.flatnonzero(text == SPACE), ends)
+    return (np.diff(blanks, prepend=0) + 1).astype(np.int32)
 
 
 def _chunks_of_lines(text: bytes) -> Iterator[NDArray[np.uint8]]:

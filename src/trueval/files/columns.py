@@ -7,9 +7,19 @@ from collections.abc import Sequence
 import polars as pl
 
 from trueval.errors import InputError
-from trueval.files.table import Kind, other_kind, value_column
+from trueval.files.table import Kind, Table, other_kind, value_column
 
-__all__ = ["as_ids", "as_numbers", "find_columns", "looks_like_header", "pick_columns"]
+__all__ = [
+    "as_ids",
+    "as_numbers",
+    "find_columns",
+    "looks_like_header",
+    "lost_values",
+    "may_have_lost",
+    "pick_columns",
+    "refuse_repeated_columns",
+    "squash",
+]
 
 # Squashed names (lower case, no "_", "-", "." or blank), the most telling first: of query_id and query, query_id.
 QUERY_NAMES = ("queryid", "qid", "topicid", "topicno", "queryno", "qno", "topic", "query", "q")
@@ -18,6 +28,7 @@ SCORE_NAMES = ("score", "sim", "similarity", "scores", "rsv")
 GRADE_NAMES = ("grade", "relevance", "label", "rel", "relevancelabel", "relevancy", "judgment", "qrel", "score")
 RANK_NAMES = ("rank", "position", "ranking")
 FACET_NAMES = ("facet", "subtopic", "subtopicid", "intent", "aspect", "iteration", "iter")
+BLANKS = " \t\r"
 EXAMPLES = {
     "query_id": "query_id, query-id, qid, topic",
     "doc_id": "doc_id, docid, docno, corpus-id, pid",
@@ -34,7 +45,12 @@ def _names(kind: Kind, facets: bool) -> dict[str, tuple[str, ...]]:
     return names | {"grade": GRADE_NAMES} | ({"facet": FACET_NAMES} if facets else {})
 
 
-def _squash(name: str) -> str:
+def squash(name: str) -> str:
+    """Leave out of a column name what people write differently.
+
+    >>> squash("Query-ID ")
+    'queryid'
+    """
     return "".join(c for c in name.strip().lower() if c not in "_-. ")
 
 
@@ -49,13 +65,28 @@ def find_columns(header: Sequence[str], kind: Kind, facets: bool = False) -> dic
     """
     squashed: dict[str, str] = {}
     for column in header:
-        squashed.setdefault(_squash(column), column)
+        squashed.setdefault(squash(column), column)
     found = {}
     for canonical, names in _names(kind, facets).items():
         column_found = next((squashed[name] for name in names if name in squashed), None)
         if column_found is not None:
             found[canonical] = column_found
     return found
+
+
+def refuse_repeated_columns(header: Sequence[str], kind: Kind, facets: bool, place: str) -> None:
+    """Refuse a table that has a needed column twice under one name.
+
+    Raises:
+        InputError: it does.
+    """
+    squashed = [squash(column) for column in header]
+    for canonical, column in find_columns(header, kind, facets).items():
+        if squashed.count(squash(column)) > 1:
+            raise InputError(
+                f"{place}: the column {column!r} is there twice. There must be one {canonical}. "
+                f"Got: {', '.join(header)[:200]}. Remove or rename one."
+            )
 
 
 def looks_like_header(fields: Sequence[str]) -> bool:
@@ -65,7 +96,7 @@ def looks_like_header(fields: Sequence[str]) -> bool:
     (True, False)
     """
     known = {*QUERY_NAMES, *DOC_NAMES, *SCORE_NAMES, *GRADE_NAMES, *RANK_NAMES}
-    return any(_squash(f) in known for f in fields) and not any(_is_number(f) for f in fields)
+    return any(squash(f) in known for f in fields) and not any(_is_number(f) for f in fields)
 
 
 def _is_number(field: str) -> bool:
@@ -82,6 +113,7 @@ def pick_columns(header: Sequence[str], kind: Kind, place: str, facets: bool = F
     Raises:
         InputError: a column is missing, or the table is of the other kind.
     """
+    refuse_repeated_columns(header, kind, facets, place)
     found = find_columns(header, kind, facets)
     _refuse_other_kind(header, found, kind, place)
     value = value_column(kind)
@@ -96,11 +128,11 @@ def pick_columns(header: Sequence[str], kind: Kind, place: str, facets: bool = F
 
 
 def _refuse_other_kind(header: Sequence[str], found: dict[str, str], kind: Kind, place: str) -> None:
-    squashed = [_squash(column) for column in header]
+    squashed = [squash(column) for column in header]
     if kind == "run":
         wrong = not {"score", "rank"} & found.keys() and any(name in GRADE_NAMES for name in squashed)
     else:
-        wrong = _squash(found.get("grade", "score")) == "score" and any(name in RANK_NAMES for name in squashed)
+        wrong = squash(found.get("grade", "score")) == "score" and any(name in RANK_NAMES for name in squashed)
     if wrong:
         raise InputError(
             f"{place}: the columns ({', '.join(header)}) are those of {_article(other_kind(kind))}. "
@@ -136,9 +168,44 @@ def as_numbers(column: pl.Series, name: str, source: str) -> pl.Series:
         InputError: the column holds something that is no number.
     """
     if column.dtype == pl.String:
-        return column.str.strip_chars().cast(pl.Float64, strict=False).alias(name)
+        return column.str.strip_chars(BLANKS).cast(pl.Float64, strict=False).alias(name)
     if column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null):
         return column.cast(pl.Float64).alias(name)
     raise InputError(
         f"{source}: the column {column.name!r} of {name} holds {column.dtype}. It must hold numbers. Convert it."
+    )
+
+
+def may_have_lost(numbers: pl.Series) -> bool:
+    """Tell whether a number is infinite or 0: a double holds nothing above 1.8e308 and nothing below 4.9e-324.
+
+    >>> may_have_lost(pl.Series([0.5])), may_have_lost(pl.Series([0.0]))
+    (False, True)
+    """
+    return bool((numbers.is_infinite() | (numbers == 0)).any())
+
+
+def lost_values(numbers: pl.Series, texts: pl.Series, table: Table) -> tuple[str, ...]:
+    """Compare infinite numbers and zeros with their text.
+
+    Returns:
+        a note where a number other than 0 became 0.
+
+    Raises:
+        InputError: a finite number became infinite.
+    """
+    overflown = numbers.is_infinite() & ~texts.str.contains(r"(?i)inf")
+    if overflown.any():
+        row = int(overflown.arg_max() or 0)
+        raise table.error(
+            row,
+            f"the {numbers.name} {texts[row][:40]!r} is too large for a double (1.8e308). Write inf if it is meant.",
+        )
+    vanished = (numbers == 0) & texts.str.contains("^[^eE]*[1-9]")
+    if not vanished.any():
+        return ()
+    row = int(vanished.arg_max() or 0)
+    return (
+        f"{table.place(row)}: {vanished.sum()} {numbers.name}s are too small for a double and count as 0, for "
+        f"instance {texts[row][:40]!r}",
     )

@@ -1,27 +1,24 @@
-"""The bytes of a file, unpacked and known to be text or a table format."""
+"""The bytes of a source, read once and unpacked."""
 
 from __future__ import annotations
 
-import gzip
+import os
+import stat
 import sys
-import zlib
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 from typing import IO, Any
 
 from trueval.errors import InputError
+from trueval.files.limits import SIZE
+from trueval.files.packing import drain, unpack
 
-__all__ = ["Content", "Source", "check_text", "decoding_error", "read_content"]
+__all__ = ["Content", "Source", "read_content"]
 
 Source = str | PathLike[str] | IO[bytes] | IO[str]
 
-GZIP_MAGIC = b"\x1f\x8b"  # RFC 1952 section 2.3.1
-ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"  # RFC 8878 section 3.1.1, little-endian 0xFD2FB528
-SKIPPABLE_MAGIC = b"\x2a\x4d\x18"  # RFC 8878 section 3.1.2, after one byte 0x50 to 0x5F
-OTHER_PACKERS = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"PK\x03\x04": "zip"}
 BOM = b"\xef\xbb\xbf"
-UTF_16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 # What people add to the name of a run or of judgments; all of it is left out of the name shown in tables.
 SUFFIXES = frozenset(
     (
@@ -52,10 +49,11 @@ def read_content(source: Source) -> Content:
     Compression is recognized by the first bytes, not by the name.
 
     Raises:
-        InputError: the file is missing, a directory, unreadable, empty, truncated, or packed in another way.
+        InputError: the file is missing, a directory, unreadable, empty, truncated, too large, packed in another way,
+            or changes while it is read.
     """
     packed, label = _read_bytes(source)
-    data = _unpack(packed, label).removeprefix(BOM)
+    data = unpack(packed, label).removeprefix(BOM)
     if not data:
         raise InputError(
             f"{label}: the file is empty. It must have at least one row. Check that it was written to the end."
@@ -65,7 +63,7 @@ def read_content(source: Source) -> Content:
 
 def _read_bytes(source: Source) -> tuple[bytes, str]:
     if isinstance(source, str) and source == "-":
-        return sys.stdin.buffer.read(), "<stdin>"
+        return drain(sys.stdin.buffer, "<stdin>"), "<stdin>"
     if isinstance(source, (str, PathLike)):
         return _read_path(Path(fspath(source))), fspath(source)
     if not hasattr(source, "read"):
@@ -74,52 +72,54 @@ def _read_bytes(source: Source) -> tuple[bytes, str]:
             "For dicts use from_dict, for frames from_frame, for arrays from_arrays."
         )
     data: Any = source.read()
-    label = getattr(source, "name", None)
-    return data.encode() if isinstance(data, str) else bytes(data), label if isinstance(label, str) else "<file object>"
+    name = getattr(source, "name", None)
+    label = name if isinstance(name, str) else "<file object>"
+    return _encoded(data, label) if isinstance(data, str) else bytes(data), label
+
+
+def _encoded(text: str, label: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        raise InputError(
+            f"{label}:{line}: the text holds half a surrogate pair ({text[error.start]!r}). It must be Unicode. "
+            "Open the file as bytes."
+        ) from None
 
 
 def _read_path(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        with path.open("rb", buffering=0) as file:
+            before = os.fstat(file.fileno())
+            data = _read_to_end(file, before, str(path))
+            changed = _state(before) != _state(os.fstat(file.fileno())) or _state(before) != _state(path.stat())
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file. Check the path and the working directory.") from None
     except IsADirectoryError:
         raise InputError(f"{path}: this is a directory. Give one file in it.") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}. Check its permissions.") from error
-
-
-def _unpack(data: bytes, label: str) -> bytes:
-    if data.startswith(GZIP_MAGIC):
-        return _gunzip(data, label)
-    if data.startswith(ZSTD_MAGIC) or (data[1:4] == SKIPPABLE_MAGIC and 0x50 <= data[0] <= 0x5F):
-        return _unzstd(data, label)
-    for magic, packer in OTHER_PACKERS.items():
-        if data.startswith(magic):
-            raise InputError(f"{label}: packed with {packer}. It must be plain, gzip or zstd. Unpack it first.")
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a NUL character in the path
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: cannot be read: {reason}. Check the path and its permissions.") from error
+    if changed or (before.st_size and stat.S_ISREG(before.st_mode) and len(data) != before.st_size):
+        raise InputError(f"{path}: the file changed while it was read. Wait until it is written to the end.")
     return data
 
 
-def _gunzip(data: bytes, label: str) -> bytes:
-    try:
-        return gzip.decompress(data)
-    except EOFError:
-        raise InputError(f"{label}: the gzip file is truncated. Copy or write it again to the end.") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{label}: the gzip file is damaged: {error}. Copy or write it again.") from error
+def _read_to_end(file: Any, state: os.stat_result, label: str) -> bytes:
+    """A regular file in one piece; a pipe or device piece by piece, for it may never end."""
+    if not stat.S_ISREG(state.st_mode):
+        return drain(file, label)
+    if state.st_size > SIZE.value:
+        raise InputError(f"{label}: {state.st_size:,} bytes. At most {SIZE.value:,} are read. {SIZE.cure}")
+    return bytes(file.readall())
 
 
-def _unzstd(data: bytes, label: str) -> bytes:
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        from backports import zstd
-    try:
-        return bytes(zstd.decompress(data))
-    except zstd.ZstdError as error:
-        raise InputError(
-            f"{label}: the zstd file is truncated or damaged. Copy or write it again. ({error})"
-        ) from error
+def _state(state: os.stat_result) -> tuple[int, ...]:
+    """What tells that a file was written to or replaced; nothing for pipes and devices, whose times move."""
+    return (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns) if stat.S_ISREG(state.st_mode) else ()
 
 
 def _stem(label: str) -> str:
@@ -127,34 +127,3 @@ def _stem(label: str) -> str:
     while path.suffix.lower() in SUFFIXES and path.stem:
         path = path.with_suffix("")
     return path.name or label
-
-
-def check_text(content: Content) -> None:
-    """Refuse bytes that are no UTF-8 text with lines.
-
-    Raises:
-        InputError: UTF-16, or a NUL byte, with its line.
-    """
-    if content.data.startswith(UTF_16_BOMS):
-        raise InputError(f"{content.source}: the text is UTF-16. It must be UTF-8. Save it again as UTF-8.")
-    nul = content.data.find(b"\0")
-    if nul >= 0:
-        line = content.data.count(b"\n", 0, nul) + 1
-        raise InputError(
-            f"{content.source}:{line}: a NUL byte. The file must be UTF-8 text; NUL bytes come from "
-            "UTF-16 or from a binary format. "
-            "Save it again as UTF-8, or give the format."
-        )
-
-
-def decoding_error(content: Content) -> InputError | None:
-    """Find the first byte that is not UTF-8, with its line; None if all are."""
-    try:
-        content.data.decode()
-    except UnicodeDecodeError as error:
-        line = content.data.count(b"\n", 0, error.start) + 1
-        return InputError(
-            f"{content.source}:{line}: byte 0x{content.data[error.start]:02x} is not UTF-8. The text must be UTF-8. "
-            "Convert it, for instance with: iconv -f latin1 -t utf-8"
-        )
-    return None

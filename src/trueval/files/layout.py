@@ -12,11 +12,12 @@ from trueval.errors import InputError
 from trueval.files.content import Content
 from trueval.files.table import Kind
 
-__all__ = ["Layout", "find_layout", "first_fields", "first_line", "ranks_or_scores", "refuse_ranks"]
+__all__ = ["Layout", "find_layout", "first_fields", "first_line", "first_offset", "ranks_or_scores", "refuse_ranks"]
 
 FIRST_LINE = re.compile(rb"^[ \t\r\v\f]*([^#\s][^\n\r]*)", re.MULTILINE)
 RUN_WORDS = "query Q0 document rank score tag"
 JUDGMENTS_WORDS = "query iteration document grade"
+MOST_FIELDS = 64  # on a line; text after the run tag has a few words
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,16 @@ def first_line(content: Content) -> str:
     return found[1].decode(errors="replace")
 
 
+def first_offset(data: bytes) -> int:
+    r"""Give the offset of the first line that is neither empty nor a comment.
+
+    >>> first_offset(b"# note\n\nqid,docno,score\n")
+    8
+    """
+    found = FIRST_LINE.search(data)
+    return found.start() if found else 0
+
+
 def first_fields(content: Content) -> list[str]:
     """Split the first line at blanks."""
     return [field for field in re.split(r"[ \t\r\v\f]+", first_line(content)) if field]
@@ -75,6 +86,10 @@ def find_layout(fields: Sequence[str], kind: Kind, source: str, facets: bool) ->
     Raises:
         InputError: the number of columns is that of the other kind, or of neither.
     """
+    if len(fields) > MOST_FIELDS:
+        raise InputError(
+            f"{source}: {len(fields)} fields on the first line. A row has at most {MOST_FIELDS}. Newlines may be lost."
+        )
     return _run_layout(fields, source) if kind == "run" else _judgments_layout(fields, source, facets)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Set
 from itertools import chain
 from typing import Any, cast
@@ -11,12 +10,10 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import InputError
-from trueval.files.beir import canonical_table
 from trueval.files.columns import find_columns
-from trueval.files.content import Content
 from trueval.files.table import Kind, Table, value_column
 
-__all__ = ["read_dict", "read_json"]
+__all__ = ["as_floats", "as_strings", "read_dict"]
 
 # Attributes under which result objects keep {query: {document: number}}: ranx has run and qrels, and to_dict() for
 # both; InformationRetrievalEvaluator of sentence-transformers and the tasks of mteb keep judgments in relevant_docs.
@@ -36,14 +33,14 @@ def read_dict(nested: Any, kind: Kind, source: str | None = None) -> Table:
     label = source or f"{type(nested).__module__.partition('.')[0]}.{type(nested).__name__}"
     per_query = _descend(_mapping(nested, kind, label), label)
     documents, values = _flatten(per_query, kind, label)
-    queries = _as_strings(list(per_query), "query id", label)
+    queries = as_strings(list(per_query), "query id", label)
     frame = pl.DataFrame(
         {
             "query_id": pl.Series(queries, dtype=pl.String).repeat_by(pl.Series([len(d) for d in documents])).explode(),
             "doc_id": pl.Series(
-                _as_strings(list(chain.from_iterable(documents)), "document id", label), dtype=pl.String
+                as_strings(list(chain.from_iterable(documents)), "document id", label), dtype=pl.String
             ),
-            value_column(kind): _as_floats(list(chain.from_iterable(values)), value_column(kind), label),
+            value_column(kind): as_floats(list(chain.from_iterable(values)), value_column(kind), label),
         }
         if any(documents)
         else {"query_id": [], "doc_id": [], value_column(kind): []},
@@ -127,7 +124,12 @@ def _hit(hit: Any, kind: Kind, label: str, query: Any) -> tuple[Any, Any]:
     )
 
 
-def _as_strings(ids: list[Any], what: str, label: str) -> list[str]:
+def as_strings(ids: list[Any], what: str, label: str) -> list[str]:
+    """Turn ids into strings; integers are written in decimal.
+
+    Raises:
+        InputError: an id is neither string nor integer, or no Unicode.
+    """
     kinds = set(map(type, ids))
     for kind in kinds:
         if not issubclass(kind, (str, int, np.integer)) or issubclass(kind, bool):
@@ -135,10 +137,23 @@ def _as_strings(ids: list[Any], what: str, label: str) -> list[str]:
             raise InputError(
                 f"{label}: the {what} {wrong!r} is a {kind.__name__}. Ids must be strings or integers. Convert it."
             )
-    return ids if kinds <= {str} else [str(i) for i in ids]
+    strings = ids if kinds <= {str} else [str(i) for i in ids]
+    try:
+        "".join(strings).encode()
+    except UnicodeEncodeError:
+        wrong = next(i for i in strings if any("\ud800" <= character <= "\udfff" for character in i))
+        raise InputError(
+            f"{label}: the {what} {wrong!r} holds half a surrogate pair. It must be Unicode. Correct it."
+        ) from None
+    return strings
 
 
-def _as_floats(values: list[Any], name: str, label: str) -> pl.Series:
+def as_floats(values: list[Any], name: str, label: str) -> pl.Series:
+    """Turn numbers into Float64.
+
+    Raises:
+        InputError: a value is no number.
+    """
     for kind in set(map(type, values)):
         if not hasattr(kind, "__float__"):
             wrong = next(v for v in values if type(v) is kind)
@@ -147,49 +162,3 @@ def _as_floats(values: list[Any], name: str, label: str) -> pl.Series:
         return pl.Series(name, np.fromiter(values, np.float64, len(values)))
     except (OverflowError, TypeError, ValueError) as error:
         raise InputError(f"{label}: a {name} cannot be a number: {error}. Convert it.") from error
-
-
-def read_json(content: Content, kind: Kind) -> Table:
-    """Read a .json file that holds {query: {document: number}}, or a list of records.
-
-    Raises:
-        InputError: the text is no JSON object, or a key is in it twice.
-    """
-    try:
-        nested = json.loads(content.data, object_pairs_hook=_without_repeats)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{content.source}:{error.lineno}: no JSON: {error.msg}. Correct the file.") from error
-    except UnicodeDecodeError as error:
-        line = content.data.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{content.source}:{line}: not UTF-8. Save the file as UTF-8.") from error
-    except KeyError as error:
-        raise InputError(
-            f"{content.source}: the key {error.args[0]!r} is twice in one object. Each document must be "
-            "listed once. Keep one."
-        ) from None
-    if isinstance(nested, list) and all(isinstance(record, dict) for record in nested):
-        return canonical_table(_records(nested, kind, content.source), kind, content.source)
-    return read_dict(nested, kind, content.source)
-
-
-def _records(records: list[dict[str, Any]], kind: Kind, label: str) -> pl.DataFrame:
-    names = find_columns(list({key: None for record in records for key in record}), kind)
-    columns: dict[str, list[Any]] = {column: [record.get(column) for record in records] for column in names.values()}
-    for name in ("query_id", "doc_id"):
-        if name in names:
-            columns[names[name]] = _as_strings(columns[names[name]], name, label)
-    numbers = {column for name, column in names.items() if name not in ("query_id", "doc_id")}
-    return pl.DataFrame(
-        [
-            _as_floats(values, key, label) if key in numbers else pl.Series(key, values)
-            for key, values in columns.items()
-        ]
-    )
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        seen: set[str] = set()
-        raise KeyError(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]
-    return result

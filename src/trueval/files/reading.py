@@ -8,16 +8,20 @@ import re
 from trueval.errors import PolicyError
 from trueval.files.beir import read_delimited, sniff_delimiter
 from trueval.files.columns import looks_like_header
-from trueval.files.content import Content, Source, check_text, read_content
+from trueval.files.content import Content, Source, read_content
+from trueval.files.json_file import read_json
+from trueval.files.jsonl import read_jsonl
 from trueval.files.layout import first_line
-from trueval.files.peers import read_json
 from trueval.files.table import Kind, Table
-from trueval.files.tables import read_arrow, read_jsonl, read_parquet
+from trueval.files.tables import read_arrow, read_parquet
+from trueval.files.text import check_text
 from trueval.files.trec import read_trec
 
 __all__ = ["FORMATS", "read_table"]
 
 FORMATS = ("trec", "msmarco", "beir", "tsv", "csv", "jsonl", "json", "parquet", "arrow")
+SIGNATURES = {"parquet": b"PAR1", "arrow": b"ARROW1"}
+JSON_OPENING = re.compile(rb"\s*[\[{]")
 READERS = {
     "trec": read_trec,
     "msmarco": read_trec,
@@ -49,20 +53,24 @@ def read_table(source: Source, kind: Kind, format: str | None = None, facets: bo
     if format is not None and format not in FORMATS:
         raise PolicyError(f"format must be one of {', '.join(FORMATS)}. Got {format!r}.")
     content = read_content(source)
-    chosen = format or _sniff(content)
-    if chosen not in ("parquet", "arrow"):
-        check_text(content)
+    if format is None and (signed := _sniff_signature(content.data)) is not None:
+        format = signed
+    if format not in ("parquet", "arrow"):
+        looks_like_json = format in ("json", "jsonl") or (
+            format is None and JSON_OPENING.match(content.data) is not None
+        )
+        content = check_text(content, is_json=looks_like_json)
+    chosen = format or _sniff_text(content)
     if chosen == "json":
         return read_json(content, kind), content.name
     return READERS[chosen](content, kind, facets), content.name
 
 
-def _sniff(content: Content) -> str:
-    if content.data.startswith(b"PAR1"):
-        return "parquet"
-    if content.data.startswith(b"ARROW1"):
-        return "arrow"
-    check_text(content)
+def _sniff_signature(data: bytes) -> str | None:
+    return next((format for format, signature in SIGNATURES.items() if data.startswith(signature)), None)
+
+
+def _sniff_text(content: Content) -> str:
     line = first_line(content)
     if line.startswith(("{", "[")):
         return _sniff_json(line)
@@ -76,7 +84,7 @@ def _sniff_json(line: str) -> str:
     """Tell jsonl (the first line is an object with a plain value, such as a score) from one JSON value."""
     try:
         first = json.loads(line)
-    except json.JSONDecodeError:
+    except (RecursionError, ValueError):  # ValueError: no JSON, or an integer of thousands of digits
         return "json"
     values = [value for key, value in first.items() if not key.startswith("mteb_")] if isinstance(first, dict) else []
     return "jsonl" if any(not isinstance(value, (dict, list)) for value in values) else "json"

@@ -1,23 +1,19 @@
-"""Tables with types: parquet, Arrow files, jsonl, and frames in memory."""
+"""Tables with types: parquet, Arrow files, and frames in memory."""
 
 from __future__ import annotations
 
 import io
-import json
-import re
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import polars as pl
 
 from trueval.errors import InputError
 from trueval.files.beir import canonical_table
-from trueval.files.columns import find_columns
-from trueval.files.content import Content, decoding_error
+from trueval.files.content import Content
 from trueval.files.table import Kind, Table
 
-__all__ = ["read_arrow", "read_frame", "read_jsonl", "read_parquet"]
+__all__ = ["read_arrow", "read_frame", "read_parquet"]
 
 
 def read_parquet(content: Content, kind: Kind, facets: bool = False) -> Table:
@@ -41,68 +37,11 @@ def read_arrow(content: Content, kind: Kind, facets: bool = False) -> Table:
 def _load(content: Content, reader: Callable[..., pl.DataFrame], words: str) -> pl.DataFrame:
     try:
         return reader(io.BytesIO(content.data))
-    except (pl.exceptions.PolarsError, OSError) as error:
-        reason = str(error).splitlines()[0]
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(
             f"{content.source}: the {words} file is truncated or damaged ({reason}). Copy or write it again."
         ) from error
-
-
-def read_jsonl(content: Content, kind: Kind, facets: bool = False) -> Table:
-    """Read one JSON object a line.
-
-    Raises:
-        InputError: a line is no JSON object, a column is missing, or an id is a float.
-    """
-    line = partial(_line_of_object, content.data)
-    try:
-        columns = pl.read_ndjson(content.data, infer_schema_length=1).columns
-        names = find_columns(columns, kind, facets)
-        ids = {names[name]: pl.String for name in ("query_id", "doc_id", "facet") if name in names}
-        frame = pl.read_ndjson(content.data, schema_overrides=ids, infer_schema_length=None)
-    except pl.exceptions.PolarsError as error:
-        raise _json_error(content) or InputError(
-            f"{content.source}: cannot be read as jsonl: {str(error).splitlines()[0]}"
-        ) from error
-    _refuse_other_ids(content, list(ids))
-    return canonical_table(frame, kind, content.source, facets, line)
-
-
-def _refuse_other_ids(content: Content, columns: list[str]) -> None:
-    for column in columns:
-        pattern = json.dumps(column).encode() + rb"\s*:\s*(-?\d+[.eE][^\s,}]*|true|false|[\[{])"
-        if (found := re.search(pattern, content.data)) is not None:
-            line = content.data.count(b"\n", 0, found.start()) + 1
-            raise InputError(
-                f"{content.source}:{line}: the {column} is {found[1].decode()}. "
-                "Ids must be strings or integers. Write them as strings."
-            )
-
-
-def _json_error(content: Content) -> InputError | None:
-    if (undecodable := decoding_error(content)) is not None:
-        return undecodable
-    for number, line in enumerate(content.data.split(b"\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            parsed = json.loads(line)
-        except json.JSONDecodeError as error:
-            return InputError(
-                f"{content.source}:{number}: no JSON: {error.msg}. Each line must be one object. Correct it."
-            )
-        if not isinstance(parsed, dict) or any(value != value for value in parsed.values()):
-            return InputError(
-                f"{content.source}:{number}: {line[:80].decode()!r}. Each line must be one object, "
-                "without NaN. Correct it."
-            )
-    return None
-
-
-def _line_of_object(data: bytes, row: int) -> int:
-    """Find the line of an object; called for error messages only."""
-    lines = [number for number, line in enumerate(data.split(b"\n"), start=1) if line.strip()]
-    return lines[max(row, 0)]
 
 
 def read_frame(frame: Any, kind: Kind, facets: bool = False) -> Table:

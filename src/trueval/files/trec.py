@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import InputError
-from trueval.files.blanks import make_regular
-from trueval.files.content import Content, decoding_error
-from trueval.files.layout import Layout, find_layout, first_fields, ranks_or_scores, refuse_ranks
+from trueval.files.blanks import RegularText, make_regular
+from trueval.files.columns import lost_values, may_have_lost
+from trueval.files.content import Content
+from trueval.files.layout import MOST_FIELDS, Layout, find_layout, first_fields, ranks_or_scores, refuse_ranks
+from trueval.files.shifted import is_number, refuse_cut_line, refuse_shifted_rows
 from trueval.files.table import Kind, Table, count_lines_from_one, in_canonical_order
+from trueval.files.text import decoding_error, shown
 
 __all__ = ["read_trec"]
 
-OTHER_BLANKS = (b"\r", b"\v", b"\f")
+OTHER_BLANKS = (b"\v", b"\f")
 
 
 def read_trec(content: Content, kind: Kind, facets: bool = False) -> Table:
@@ -33,17 +38,45 @@ def read_trec(content: Content, kind: Kind, facets: bool = False) -> Table:
     Raises:
         InputError: a field is missing, a number does not parse, or the columns are those of the other kind.
     """
-    layout = find_layout(first_fields(content), kind, content.source, facets)
-    separator = _only_separator(content.data)
+    fields = first_fields(content)
+    layout = find_layout(fields, kind, content.source, facets)
+    if layout.text_may_follow:
+        refuse_cut_line(content.data, len(fields), content.source)
+    separator = None if _may_be_shifted(fields, layout) else _only_separator(content.data)
     frame = None if separator is None else _parse(content.data, separator, layout)
-    if frame is not None and _is_whole(frame, content.data):
-        return _finish(frame, layout, Table(pl.DataFrame(), content.source, count_lines_from_one))
+    if separator is not None and frame is not None and _is_whole(frame, content.data):
+        return _finish(frame, layout, _Text(content.data, separator, content.source, count_lines_from_one))
+    del frame
+    return _read_with_care(content, layout, fields)
+
+
+def _may_be_shifted(fields: Sequence[str], layout: Layout) -> bool:
+    """Tell whether the run tag of the first line is a number, or text follows it."""
+    return layout.text_may_follow and (len(fields) > 6 or (len(fields) == 6 and is_number(fields[5])))
+
+
+class _Text(NamedTuple):
+    """The text that a frame was parsed from."""
+
+    data: bytes
+    separator: str
+    source: str
+    line: Callable[[int], int]
+
+
+def _read_with_care(content: Content, layout: Layout, fields: Sequence[str]) -> Table:
+    if (error := decoding_error(content)) is not None:
+        raise error
     regular = make_regular(content.data)
-    table = Table(pl.DataFrame(), content.source, partial(_true_line, regular.lines))
-    frame = _parse(regular.text, " ", layout)
+    text = _Text(regular.text, " ", content.source, partial(_true_line, regular.lines))
+    table = Table(pl.DataFrame(), content.source, text.line)
+    _refuse_wrong_width(regular, layout, table)
+    if layout.text_may_follow:
+        refuse_shifted_rows(regular, fields[1], table)
+    frame = _parse(regular.text, " ", layout, more=True)
     if frame is None or frame.height != len(regular.lines) or _has_nulls(frame):
-        frame = _parse_with_care(regular.text, layout, table, content)
-    return _finish(frame, layout, table)
+        frame = _parse_numbers_apart(text, layout, table)
+    return _finish(frame, layout, text)
 
 
 def _true_line(lines: NDArray[np.int64], row: int) -> int:
@@ -57,16 +90,27 @@ def _only_separator(data: bytes) -> str | None:
     return None if tabs == spaces else "\t" if tabs else " "
 
 
-def _parse(text: bytes, separator: str, layout: Layout, as_strings: bool = False) -> pl.DataFrame | None:
-    types = {} if as_strings else layout.types
+def _parse(
+    text: bytes, separator: str, layout: Layout, *, strings: Sequence[str] | None = None, more: bool = False
+) -> pl.DataFrame | None:
+    """Parse the needed columns; or, as strings, those named.
+
+    Args:
+        text: lines of fields.
+        separator: what stands between them.
+        layout: the columns.
+        strings: the columns to give, as strings.
+        more: a line may have more fields than the first.
+    """
+    types = {} if strings else layout.types
     schema = {name: types.get(name, pl.String) for name in layout.names}
     try:
         return (
             pl.scan_csv(
                 text, separator=separator, has_header=False, quote_char=None, schema=schema,
-                truncate_ragged_lines=layout.text_may_follow,
+                truncate_ragged_lines=more,
             )
-            .select(layout.needed)
+            .select(strings or layout.needed)
             .collect()
         )  # fmt: skip
     except pl.exceptions.PolarsError:
@@ -86,50 +130,65 @@ def _is_whole(frame: pl.DataFrame, data: bytes) -> bool:
     return not queries.str.starts_with("#").any()
 
 
-def _parse_with_care(text: bytes, layout: Layout, table: Table, content: Content) -> pl.DataFrame:
+def _parse_numbers_apart(text: _Text, layout: Layout, table: Table) -> pl.DataFrame:
     """Find the row at fault; or, where only ranks do not parse, read the rest."""
-    if (error := decoding_error(content)) is not None:
-        raise error
-    _refuse_wrong_width(text, layout, table)
-    strings = _parse(text, " ", layout, as_strings=True)
-    if strings is None:
+    frame = _parse(text.data, text.separator, layout, strings=layout.needed, more=True)
+    if frame is None:
         raise InputError(f"{table.source}: the text cannot be read as {layout.words}.")
-    numbers = strings.with_columns(
-        pl.col(name).cast(kind, strict=False) for name, kind in layout.types.items() if name in strings.columns
-    )
-    for name in layout.numbers:
-        if (row := numbers[name].is_null().arg_max()) is not None and numbers[name][row] is None:
+    for name, kind in layout.types.items():
+        if name not in frame.columns:
+            continue
+        numbers = frame[name].cast(kind, strict=False)
+        if name in layout.numbers and numbers.null_count():
+            row = int(numbers.is_null().arg_max() or 0)
             raise table.error(
                 row,
-                f"the {name} {strings[name][row]!r} of document {strings['doc_id'][row]!r} is not a number. "
+                f"the {name} {frame[name][row]!r} of document {frame['doc_id'][row]!r} is not a number. "
                 f"Each line must be: {layout.words}. Correct the line.",
             )
-    return numbers
+        frame = frame.with_columns(numbers)
+    return frame
 
 
-def _refuse_wrong_width(text: bytes, layout: Layout, table: Table) -> None:
-    data = np.frombuffer(text, np.uint8)
-    ends = np.flatnonzero(data == ord("\n"))
-    widths = np.diff(np.searchsorted(np.flatnonzero(data == ord(" ")), ends), prepend=0) + 1
-    wrong = (widths < layout.fewest) if layout.text_may_follow else (widths != layout.fewest)
+def _refuse_wrong_width(regular: RegularText, layout: Layout, table: Table) -> None:
+    most = MOST_FIELDS if layout.text_may_follow else layout.fewest
+    wrong = (regular.widths < layout.fewest) | (regular.widths > most)
     if wrong.any():
         row = int(wrong.argmax())
-        line = text[ends[row - 1] + 1 if row else 0 : ends[row]].decode()
+        line = _row_of(regular.text, row)
         raise table.error(
-            row, f"{widths[row]} fields ({line[:80]!r}). It must be: {layout.words}. Correct or remove the line."
+            row,
+            f"{regular.widths[row]} fields ({shown(line)}). It must be: {layout.words}. Correct or remove the line.",
         )
 
 
-def _finish(frame: pl.DataFrame, layout: Layout, table: Table) -> Table:
-    notes: tuple[str, ...] = ()
+def _row_of(text: bytes, row: int) -> bytes:
+    """Give a row of a regular text."""
+    start = 0
+    for _ in range(row):
+        start = text.index(b"\n", start) + 1
+    return text[start : text.index(b"\n", start)]
+
+
+def _finish(frame: pl.DataFrame, layout: Layout, text: _Text) -> Table:
+    table = Table(frame, text.source, text.line)
+    name = layout.numbers[0]
+    notes = _lost_values(frame[name], text, layout, table)
     if "rank" in frame.columns and frame["rank"].null_count():
         row = int(frame["rank"].is_null().arg_max() or 0)
-        frame, notes = (
-            frame.drop("rank"),
-            (f"{table.place(row)}: a rank is not an integer, so the rank column is not used",),
-        )
+        frame = frame.drop("rank")
+        notes += (f"{table.place(row)}: a rank is not an integer, so the rank column is not used",)
     if layout.third_is_rank_or_score:
-        frame, notes = ranks_or_scores(frame, table.source)
+        frame, more = ranks_or_scores(frame, table.source)
+        notes += more
     if layout.names == ("query_id", "doc_id", "grade"):
         refuse_ranks(frame, table.source)
     return Table(in_canonical_order(frame), table.source, table.line, notes)
+
+
+def _lost_values(numbers: pl.Series, text: _Text, layout: Layout, table: Table) -> tuple[str, ...]:
+    """Parse the numbers again as they are written where some are infinite or 0, which may have been something else."""
+    if not may_have_lost(numbers):
+        return ()
+    frame = _parse(text.data, text.separator, layout, strings=[numbers.name], more=True)
+    return () if frame is None else lost_values(numbers, frame[numbers.name], table)

@@ -1,0 +1,95 @@
+"""On which line a key of a JSON text stands; used for error messages only."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+__all__ = ["Place", "find_line", "find_repeated_key", "places"]
+
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]', re.DOTALL)
+
+
+class Place(NamedTuple):
+    """A key, or an item of a list.
+
+    Args:
+        path: the keys and list positions that lead to it, from the outermost.
+        offset: where it begins.
+        opens: which object or list holds it, counted from 0 in order of opening.
+    """
+
+    path: tuple[str | int, ...]
+    offset: int
+    opens: int
+
+
+@dataclass
+class _Level:
+    """An object or list that is not yet closed."""
+
+    opens: int
+    is_list: bool
+    key: str | int | None = field(default=None)
+
+
+def places(text: str) -> Iterator[Place]:
+    """Walk through the keys of a JSON text and the items of its lists, in order.
+
+    >>> [place.path for place in places('{"q": {"d": 1}, "r": [2]}')]
+    [('q',), ('q', 'd'), ('r',), ('r', 0)]
+    """
+    levels: list[_Level] = []
+    opened, previous = 0, (0, "")
+    for found in TOKEN.finditer(text):
+        mark = found[0]
+        if mark in "{[":
+            levels.append(_Level(opened, mark == "["))
+            opened += 1
+            if levels[-1].is_list:
+                levels[-1].key = 0
+                yield Place(_path(levels), found.end(), levels[-1].opens)
+        elif mark in "}]" and levels:
+            levels.pop()
+        elif mark == "," and levels and levels[-1].is_list:
+            levels[-1].key = int(levels[-1].key or 0) + 1
+            yield Place(_path(levels), found.end(), levels[-1].opens)
+        elif mark == ":" and levels and previous[1].startswith('"'):
+            levels[-1].key = str(json.loads(previous[1], strict=False))
+            yield Place(_path(levels), previous[0], levels[-1].opens)
+        previous = (found.start(), mark)
+
+
+def _path(levels: list[_Level]) -> tuple[str | int, ...]:
+    return tuple(level.key for level in levels if level.key is not None)
+
+
+def find_repeated_key(text: str) -> int:
+    """Give the line (from 1) of the first key that is in its object already."""
+    seen: set[tuple[int, str | int]] = set()
+    for place in places(text):
+        key = (place.opens, place.path[-1])
+        if key in seen:
+            return _line(text, place.offset)
+        seen.add(key)
+    return 1
+
+
+def find_line(text: str, path: tuple[str | int, ...], *, from_outermost: bool = False) -> int:
+    r"""Give the line (from 1) of the first key whose path ends in the given one, or is the given one.
+
+    >>> find_line('{"q":\n {"d": 1,\n  "e": 2}}', ("q", "e"))
+    3
+    """
+    length = None if from_outermost else -len(path)
+    offset = next((place.offset for place in places(text) if place.path[length:] == path), 0)
+    return _line(text, offset)
+
+
+def _line(text: str, offset: int) -> int:
+    """Count the lines up to the first character that is no blank."""
+    found = re.compile(r"\s*").match(text, offset)
+    return text.count("\n", 0, found.end() if found else offset) + 1
