@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from trueval.decisions.alignment import Aligned, align
-from trueval.decisions.comparison import Comparison, Difference, Interval, Leaderboard, Standing, Tests
+from trueval.decisions.comparison import Comparison, Difference, Interval, Leaderboard, Significance, Standing
 from trueval.decisions.intervals import bootstrap_intervals
 from trueval.decisions.resampling import lists_all_signs, thread_count
 from trueval.decisions.significance import (
@@ -225,7 +225,7 @@ def _compare_group(
 ) -> dict[int, _Findings]:
     """Resample and test every pair on measures that count the same queries, the same resamples for all."""
     expected, sd = (
-        statistic[:, kept][:, :, measures].transpose(1, 0, 2).reshape(len(kept), -1)
+        statistic[:, kept][:, :, measures].transpose(1, 0, 2).reshape(len(kept), len(aligned.names) * len(measures))
         for statistic in (aligned.expected, aligned.sd)
     )
     first, second = ((pairs[:, side][:, None] * len(measures) + np.arange(len(measures))).ravel() for side in (0, 1))
@@ -294,7 +294,7 @@ def _differences(
                 win=win,
                 expected_interval=Interval(*found.expected[pair].tolist()),
                 realized_interval=Interval(*found.realized[pair].tolist()),
-                tests=Tests(float(tests[0]), found.exact, float(tests[1]), float(tests[2]), corrected, other),
+                tests=Significance(float(tests[0]), found.exact, float(tests[1]), float(tests[2]), corrected, other),
                 cohen_d=float(found.cohen_d[pair]),
                 hedges_g=float(found.hedges_g[pair]),
                 wins=int((gain > chosen.tolerance).sum()),

@@ -23,7 +23,7 @@ class Interval(NamedTuple):
     high: float
 
 
-class Tests(NamedTuple):
+class Significance(NamedTuple):
     """p of the paired tests over queries, two-sided; NaN where not available.
 
     Attributes:
@@ -86,7 +86,7 @@ class Difference:
     win: WinProbability
     expected_interval: Interval
     realized_interval: Interval
-    tests: Tests
+    tests: Significance
     cohen_d: float
     hedges_g: float
     wins: int
@@ -197,7 +197,7 @@ class Comparison:
 
     def to_polars(self) -> pl.DataFrame:
         """One row for each difference; null where not available."""
-        return pl.DataFrame([dict(_flat(each.to_dict())) for each in self.differences], infer_schema_length=None)
+        return pl.DataFrame([dict(flatten(each.to_dict())) for each in self.differences], infer_schema_length=None)
 
 
 def _board(board: Leaderboard) -> dict[str, object]:
@@ -214,7 +214,7 @@ def _null(value: object) -> object:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def _flat(entry: dict[str, object]) -> Iterator[tuple[str, object]]:
+def flatten(entry: dict[str, object]) -> Iterator[tuple[str, object]]:
     """Names and values, with parts of parts as win_low or expected_interval_high."""
     for name, value in entry.items():
         if isinstance(value, dict):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -40,6 +40,7 @@ COPIES: Final = 20_000
 
 PER_ROW: Final = frozenset({"query", "grade", "above", "tied", "ahead", "score", "item"})
 PER_POOLED: Final = frozenset({"pool_query", "pool_grade", "pool_item", "pool_listed"})
+PER_QUERY: Final = frozenset({"judged", "listed", "tied_documents", "largest_group", "last_above", "last_tied"})
 
 
 class Atoms(NamedTuple):
@@ -181,10 +182,8 @@ def repeat_query(whole: Standings, query: int, ahead: Ints) -> Standings:
     copies = len(ahead)
     rows = np.tile(np.flatnonzero(whole.query == query), copies)
     pooled = np.tile(np.flatnonzero(whole.pool_query == query), copies)
-    once = np.full(copies, query)
-    names = [each.name for each in fields(whole) if each.name != "depth"]
-    index = {name: rows if name in PER_ROW else pooled if name in PER_POOLED else once for name in names}
-    taken = {name: getattr(whole, name)[index[name]] for name in names}
+    kinds = (PER_ROW, rows), (PER_POOLED, pooled), (PER_QUERY, np.full(copies, query))
+    taken = {name: getattr(whole, name)[index] for names, index in kinds for name in names}
     taken["ahead"] = ahead.ravel()
     taken["query"] = np.repeat(np.arange(copies), ahead.shape[1])
     taken["pool_query"] = np.repeat(np.arange(copies), len(pooled) // copies)

@@ -54,10 +54,11 @@ def judge(
     >>> judge(expected=0.1, oblivious=0.1, tie_range=0.0, win=sure, adjusted_p=0.01, level=0.95).words
     'separated'
     """
+    alpha = round(1 - level, 12)
     apart = min(abs(expected), abs(oblivious)) > NO_DIFFERENCE
     turned = apart and expected * oblivious < 0
-    undecidable = tie_range > NO_DIFFERENCE and win.low < level and win.high > 1 - level
-    separated = adjusted_p < 1 - level and not undecidable
+    undecidable = tie_range > NO_DIFFERENCE and win.low < level and win.high > alpha
+    separated = adjusted_p < alpha and not undecidable
     said = (REVERSED, turned), (UNDECIDABLE, undecidable), (SEPARATED, separated), (NOT_SEPARATED, True)
     return Verdict(turned, undecidable, separated, next(words for words, holds in said if holds))
 

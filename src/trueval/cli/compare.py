@@ -1,0 +1,177 @@
+"""`trueval compare`: which of several runs is better, and how sure that is."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from trueval.cli.evaluate import DEFAULT_MEASURES, grade_map, measure_files, precision_or_width, refuse_repeated
+from trueval.cli.gate import with_baseline
+from trueval.cli.output import talk, write_atomically
+
+if TYPE_CHECKING:
+    from trueval.judgments import Judgments
+    from trueval.run import Run
+    from trueval.scores import Scores
+
+Format = Literal["table", "json", "csv", "markdown", "latex"]
+FILES = {"comparison.json": "json", "comparison.csv": "csv", "comparison.md": "markdown", "comparison.tex": "latex"}
+
+
+def compare(
+    qrels: Annotated[str, typer.Argument(metavar="QRELS", help="Judgments, as in `trueval evaluate`; - is stdin.")],
+    runs: Annotated[list[str], typer.Argument(metavar="RUN RUN...", help="Two or more run files.")],
+    measures: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measures",
+            "-m",
+            metavar="LIST",
+            help=f"Measures, parted by blanks or repeated. Default: {DEFAULT_MEASURES}.",
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="RUN", help="Compare every run with this one, and not every pair. Default: all pairs."),
+    ] = None,
+    queries: Annotated[
+        str,
+        typer.Option(
+            metavar="POLICY",
+            help="all: every judged query, the worst value where a run lacks it; common: those that every run has; "
+            "error: every run must have all.",
+        ),
+    ] = "all",
+    test: Annotated[
+        str, typer.Option(metavar="NAME", help="Test that decides: randomization, t or wilcoxon.")
+    ] = "randomization",
+    family: Annotated[
+        str, typer.Option(metavar="NAME", help="Tests corrected together: those of each measure, or all.")
+    ] = "measure",
+    level: Annotated[float, typer.Option(metavar="X", help="Of intervals, tests and verdicts.")] = 0.95,
+    resamples: Annotated[int, typer.Option(metavar="N", help="Bootstrap resamples and random sign patterns.")] = 10_000,
+    tie_samples: Annotated[
+        int,
+        typer.Option(metavar="N", help="Tie orders to draw where they cannot all be listed; 0: normal, with bounds."),
+    ] = 0,
+    convention: Annotated[str | None, typer.Option(metavar="NAME", help="Do as another tool does.")] = None,
+    tie_order: Annotated[
+        str | None, typer.Option(metavar="ORDER", help="Order of equal scores for the oblivious value.")
+    ] = None,
+    tie_precision: Annotated[
+        str | None, typer.Option(metavar="P", help="Number format or grid width that decides what is tied.")
+    ] = None,
+    rel: Annotated[float | None, typer.Option(metavar="N", help="Grade from which a document is relevant.")] = None,
+    grades: Annotated[str | None, typer.Option(metavar="MAP", help="Replace grades first, such as 0:1,1:3.")] = None,
+    empty: Annotated[
+        str | None, typer.Option(metavar="POLICY", help="Queries without a relevant document: zero, skip or error.")
+    ] = None,
+    judged_only: Annotated[bool, typer.Option("--judged-only", help="Leave unjudged documents out of runs.")] = False,
+    depth: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Look at the first N documents of each query only.")
+    ] = None,
+    form: Annotated[Format, typer.Option("--format", help="What to print.")] = "table",
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write comparison.json, .csv, .md and .tex there too."),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Of everything random; the same seed gives the same result.")
+    ] = 0,
+    threads: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Default: one for each processor. Changes no number.")
+    ] = None,
+) -> None:
+    """Compares runs: differences with intervals, tests, win probabilities over tie orders, verdicts and groups.
+
+    Example: trueval compare qrels.trec bm25.trec dense.trec rerank.trec.gz -m "nDCG@10 RR@10"
+    """
+    from trueval.compare import Choices
+
+    paths = with_baseline(runs, baseline)
+    if len(paths) < 2:
+        raise typer.BadParameter(f"needs at least two runs. Got {runs[0]}.", param_hint="RUN RUN...")
+    choices = Choices(queries, level, resamples, seed, test, family, tie_samples=tie_samples)
+    policy: dict[str, Any] = {
+        "convention": convention,
+        "tie_order": tie_order,
+        "tie_precision": precision_or_width(tie_precision),
+        "rel": rel,
+        "empty": empty,
+        "judged_only": judged_only or None,
+        "depth": depth,
+        "seed": seed,
+    }
+    refuse_repeated([qrels, *paths])
+    texts = " ".join(measures or [DEFAULT_MEASURES])
+    given = {name: value for name, value in policy.items() if value is not None}
+    comparison = compare_files(qrels, paths, texts, baseline, choices, grade_map(grades), given, threads)
+    _show(comparison, form)
+    if out is not None:
+        _save(comparison, out)
+
+
+def compare_files(
+    qrels: str,
+    paths: list[str],
+    measures: str,
+    baseline: str | None,
+    choices: Any,
+    grades: Mapping[float, float] | None,
+    policy: Mapping[str, Any],
+    threads: int | None,
+) -> dict[str, Any]:
+    """Reads and compares runs.
+
+    Args:
+        qrels: path of the judgments.
+        paths: of the runs, the baseline among them.
+        measures: parted by blanks.
+        baseline: its path; None for all pairs.
+        choices: a `trueval.compare.Choices`.
+        grades: grade in the file → grade to use.
+        policy: options of `trueval.evaluate`.
+        threads: that share the work.
+
+    Returns:
+        What `Comparison.to_dict` returns.
+    """
+    from dataclasses import asdict
+
+    from trueval.compare import compare_scores
+    from trueval.decisions.tie_orders import TieOrders
+    from trueval.measures import parse_list
+
+    orders: list[TieOrders] = []
+
+    def observe(run: "Run", judgments: "Judgments", scores: "Scores") -> None:
+        orders.append(TieOrders(run, judgments, scores.policy, len(orders)))
+
+    scores = measure_files(qrels, paths, parse_list(measures), grades=grades, policy=policy, observe=observe)
+    name = None if baseline is None else scores[paths.index(baseline)].name
+    found = compare_scores(scores, baseline=name, orders=orders, threads=threads, **asdict(choices))
+    said = {note for each in scores for note in each.notes}
+    talk(note for note in found.notes if note not in said)
+    return found.to_dict()
+
+
+def _show(comparison: Mapping[str, Any], form: Format) -> None:
+    from trueval.report import comparison as report
+
+    if form == "table":
+        from rich.console import Console
+
+        Console(highlight=False).print(report.table(comparison))
+        return
+    sys.stdout.write(report.WRITERS[form](comparison))
+
+
+def _save(comparison: Mapping[str, Any], folder: Path) -> None:
+    from trueval.report.comparison import WRITERS
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, form in FILES.items():
+        write_atomically(folder / name, WRITERS[form](comparison))
+    typer.echo(f"wrote {', '.join(FILES)} to {folder}", err=True)

@@ -1,0 +1,137 @@
+import csv
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Outcome
+
+Command = Callable[..., Outcome]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Twelve queries: good puts the relevant document first, bad second, tied ties both."""
+    lines = {"qrels": "", "good": "", "bad": "", "tied": ""}
+    for query in range(12):
+        lines["qrels"] += f"q{query} 0 a 1\n"
+        for name, first, second in (("good", 2.0, 1.0), ("bad", 1.0, 2.0), ("tied", 1.0, 1.0)):
+            lines[name] += f"q{query} Q0 a 1 {first} x\nq{query} Q0 b 2 {second} x\n"
+    for name, text in lines.items():
+        (tmp_path / f"{name}.trec").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def paths(folder: Path, *names: str) -> list[Path]:
+    return [folder / f"{name}.trec" for name in ("qrels", *names)]
+
+
+def test_json_holds_the_arithmetic(trueval: Command, runs: Path) -> None:
+    status, out, err = trueval("compare", *paths(runs, "good", "bad"), "-m", "RR", "--format", "json")
+    assert status == 0, err
+    found = json.loads(out)
+    (pair,) = found["differences"]
+    assert (pair["first"], pair["second"], pair["expected"], pair["lowest"]) == ("good", "bad", 0.5, 0.5)
+    assert pair["tests"]["randomization"] == 2 / 2**12
+    assert pair["win"] == {"value": 1.0, "low": 1.0, "high": 1.0, "method": "certain"}
+    assert pair["verdict"] == "separated"
+    assert [row["run"] for row in found["leaderboards"][0]["standings"]] == ["good", "bad"]
+    assert found["choices"]["queries"] == "all"
+
+
+def test_table_shows_groups_and_marks_within_80_columns(trueval: Command, runs: Path) -> None:
+    status, out, err = trueval("compare", *paths(runs, "bad", "tied", "good"), "-m", "RR P@1")
+    assert status == 0, err
+    assert max(len(line.rstrip()) for line in out.splitlines()) <= 80
+    assert re.search(r"1 good +1\.0000 \[1\.0000, 1\.0000\] a", out)
+    assert re.search(r"1 - 3 \+0\.5000 .* 12/0/0 \*\*", out)
+
+
+def test_ties_that_decide_are_marked(trueval: Command, runs: Path) -> None:
+    other = (runs / "tied.trec").read_text(encoding="utf-8")
+    (runs / "twin.trec").write_text(other, encoding="utf-8")
+    out = trueval("compare", *paths(runs, "tied", "twin"), "-m", "RR").out
+    assert re.search(r"1 - 2 +0\.0000 .*0\.500 +0/12/0 \?", out)
+
+
+def test_baseline_may_be_one_of_the_runs_or_another(trueval: Command, runs: Path) -> None:
+    texts = []
+    for names in (("good", "tied"), ("good", "tied", "bad")):
+        arguments = (*paths(runs, *names), "--baseline", runs / "bad.trec", "-m", "RR", "--format", "json")
+        texts.append(json.loads(trueval("compare", *arguments).out)["differences"])
+    assert [(row["first"], row["second"]) for row in texts[0]] == [("good", "bad"), ("tied", "bad")]
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    ("form", "beginning"), [("csv", "measure,better,first"), ("markdown", "### RR"), ("latex", "% * separated")]
+)
+def test_text_formats(trueval: Command, runs: Path, form: str, beginning: str) -> None:
+    status, out, err = trueval("compare", *paths(runs, "good", "bad"), "-m", "RR", "--format", form)
+    assert status == 0, err
+    assert out.startswith(beginning)
+
+
+def test_csv_reads_back(trueval: Command, runs: Path) -> None:
+    out = trueval("compare", *paths(runs, "good", "bad", "tied"), "-m", "RR P@1", "--format", "csv").out
+    rows = list(csv.DictReader(out.splitlines()))
+    assert len(rows) == 6
+    assert {row["win_method"] for row in rows} == {"certain", "exact"}
+    assert float(rows[0]["p_holm"]) <= 1
+
+
+def test_out_holds_every_form(trueval: Command, runs: Path) -> None:
+    folder = runs / "out"
+    assert trueval("compare", *paths(runs, "good", "bad"), "--out", folder).status == 0
+    assert sorted(path.name for path in folder.iterdir()) == [
+        f"comparison.{suffix}" for suffix in ("csv", "json", "md", "tex")
+    ]
+
+
+def test_threads_and_repetition_change_no_byte(trueval: Command, runs: Path) -> None:
+    arguments = ("compare", *paths(runs, "good", "bad", "tied"), "--format", "json")
+    texts = {trueval(*arguments, "--threads", threads).out for threads in (1, 2, 2)}
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (("--queries", "some"), "all, common, error"),
+        (("--test", "z"), "wilcoxon"),
+        (("--level", "95"), "0.95"),
+        (("--resamples", "5"), ">= 100"),
+        (("--format", "yaml"), "markdown"),
+        (("-m", "nDGC@10"), "Did you mean nDCG?"),
+    ],
+)
+def test_misuse_leaves_with_two(trueval: Command, runs: Path, option: tuple[str, str], said: str) -> None:
+    status, out, err = trueval("compare", *paths(runs, "good", "bad"), *option)
+    assert (status, out) == (2, "")
+    assert said in re.sub(r"[\s│]+", " ", err)
+
+
+def test_one_run_is_misuse(trueval: Command, runs: Path) -> None:
+    outcome = trueval("compare", *paths(runs, "good"))
+    assert outcome.status == 2
+    assert "at least two runs" in re.sub(r"[\s│]+", " ", outcome.err)
+
+
+def test_missing_queries_are_said_and_can_be_refused(trueval: Command, runs: Path) -> None:
+    short = "".join((runs / "good.trec").read_text(encoding="utf-8").splitlines(keepends=True)[:20])
+    (runs / "short.trec").write_text(short, encoding="utf-8")
+    arguments = ("compare", *paths(runs, "short", "bad"), "-m", "RR")
+    assert "12 queries\n" in trueval(*arguments).out
+    common = trueval(*arguments, "--queries", "common")
+    assert "10 queries, 2 left out" in common.out
+    assert "2 of 12 queries are left out" in common.err
+    assert trueval(*arguments, "--queries", "error").status == 1
+
+
+def test_the_real_runs_fit_80_columns(trueval: Command, dl_hard_folder: Path) -> None:
+    files = sorted(dl_hard_folder.glob("*.run.gz"))
+    status, out, err = trueval("compare", dl_hard_folder / "qrels.trec", *files, "--tie-precision", "bfloat16")
+    assert status == 0, err
+    assert max(len(line.rstrip()) for line in out.splitlines()) <= 80
+    assert re.search(r"3 - 4 \+0\.0007 \[.*\] \[-0\.0009, \+0\.0024\] 1\.0000 0\.773 22/10/18 \?", out)

@@ -1,0 +1,137 @@
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Outcome
+
+Command = Callable[..., Outcome]
+QUERIES = 40
+
+
+def write(folder: Path, name: str, ranks: list[int]) -> Path:
+    """A run that puts the relevant document of query i on rank ranks[i] of 1, 2 or 4, without ties."""
+    path = folder / f"{name}.trec"
+    lines = []
+    for query, rank in enumerate(ranks):
+        documents = ["b", "c", "d"]
+        documents.insert(rank - 1, "a")
+        lines += [f"q{query} Q0 {document} 0 {10 - place} x" for place, document in enumerate(documents)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """RR: old 1.0; worse 0.5 on every query; noisy loses 0.5 on a quarter of them; other is like old."""
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    (tmp_path / "qrels.trec").write_text("".join(f"q{q} 0 a 1\n" for q in range(QUERIES)), encoding="utf-8")
+    write(tmp_path, "old", [1] * QUERIES)
+    write(tmp_path, "other", [1] * QUERIES)
+    write(tmp_path, "worse", [2] * QUERIES)
+    write(tmp_path, "noisy", [2 if query % 4 == 0 else 1 for query in range(QUERIES)])
+    return tmp_path
+
+
+def gate(trueval: Command, folder: Path, run: str, *options: str) -> Outcome:
+    return trueval("evaluate", folder / "qrels.trec", folder / f"{run}.trec", "-m", "RR P@1", *options)
+
+
+@pytest.mark.parametrize(
+    ("run", "limit", "status"),
+    [
+        ("worse", "RR=0.5", 0),
+        ("worse", "RR=0.51", 1),
+        ("old", "RR=1", 0),
+        ("worse", "P@1=0", 0),
+        ("worse", "P(rel=1)@1=0.1", 1),
+    ],
+)
+def test_min(trueval: Command, folder: Path, run: str, limit: str, status: int) -> None:
+    if "(" in limit:
+        outcome = trueval("evaluate", folder / "qrels.trec", folder / f"{run}.trec", "-m", "P(rel=1)@1", "--min", limit)
+    else:
+        outcome = gate(trueval, folder, run, "--min", limit)
+    assert outcome.status == status
+    assert (f"below --min {limit}" in outcome.err) == (status == 1)
+
+
+@pytest.mark.parametrize(
+    ("run", "limit", "status"),
+    [
+        ("worse", "0.4", 1),
+        ("worse", "RR=0.4", 1),
+        ("worse", "RR=0.5", 0),
+        ("other", "0", 0),
+        ("noisy", "RR=0.0", 1),
+        ("noisy", "RR=0.1", 0),  # lost 0.125, but the interval reaches 0.1
+    ],
+)
+def test_max_drop_fails_only_beyond_the_joint_interval(
+    trueval: Command, folder: Path, run: str, limit: str, status: int
+) -> None:
+    outcome = gate(trueval, folder, run, "--baseline", str(folder / "old.trec"), "--max-drop", limit)
+    assert outcome.status == status, outcome.err
+    assert ("is beyond --max-drop" in outcome.err) == (status == 1)
+    assert "old" in outcome.out
+
+
+def test_a_loss_that_ties_may_undo_passes(trueval: Command, folder: Path) -> None:
+    tied = (folder / "worse.trec").read_text(encoding="utf-8")
+    (folder / "tied.trec").write_text(re.sub(r" 0 (10|9|8|7) x", " 0 1 x", tied), encoding="utf-8")
+    baseline = ("--baseline", str(folder / "noisy.trec"), "--max-drop", "RR=0.3")
+    assert gate(trueval, folder, "tied", *baseline).status == 0
+    assert gate(trueval, folder, "worse", *baseline).status == 1
+
+
+def test_the_baseline_is_not_gated_unless_it_is_a_run(trueval: Command, folder: Path) -> None:
+    options = ("--baseline", str(folder / "worse.trec"), "--max-drop", "1", "--min", "RR=0.9")
+    assert gate(trueval, folder, "old", *options).status == 0
+    both = trueval("evaluate", folder / "qrels.trec", folder / "old.trec", folder / "worse.trec", "-m", "RR", *options)
+    assert both.status == 1
+    assert "worse: RR is 0.5, below" in both.err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--min", "0.5"), "must be MEASURE=X"),
+        (("--min", "RR=high"), "must be MEASURE=X"),
+        (("--min", "nDCG@5=0.5"), "not evaluated"),
+        (("--max-drop", "0.1"), "needs --baseline RUN"),
+        (("--baseline", "old.trec"), "needs --max-drop X"),
+        (("--baseline", "old.trec", "--max-drop", "-1"), "X >= 0"),
+    ],
+)
+def test_misuse_leaves_with_two(trueval: Command, folder: Path, options: tuple[str, ...], said: str) -> None:
+    outcome = gate(trueval, folder, "old", *options)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert said in re.sub(r"[\s│]+", " ", outcome.err)
+
+
+def test_one_query_has_no_interval_and_cannot_pass(trueval: Command, tmp_path: Path) -> None:
+    (tmp_path / "qrels.trec").write_text("q0 0 a 1\n", encoding="utf-8")
+    for name in ("old", "new"):
+        write(tmp_path, name, [1])
+    options = ("--baseline", str(tmp_path / "old.trec"), "--max-drop", "0.5")
+    outcome = trueval("evaluate", tmp_path / "qrels.trec", tmp_path / "new.trec", "-m", "RR", *options)
+    assert outcome.status == 1
+    assert "has no interval" in outcome.err
+
+
+def test_the_summary_is_appended_where_github_wants_it(
+    trueval: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = folder / "summary.md"
+    page.write_text("before\n", encoding="utf-8")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
+    gate(trueval, folder, "worse")
+    assert page.read_text(encoding="utf-8") == "before\n"
+    options = ("--min", "RR=0.9", "--max-range", "0.1", "--baseline", str(folder / "old.trec"), "--max-drop", "RR=0.9")
+    assert gate(trueval, folder, "worse", *options).status == 1
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("before\n## trueval: 1 of 4 checks failed\n")
+    assert "| **failed** | worse | RR | `--min RR=0.9` | 0.5000 |" in text
+    assert "| passed | worse | RR | `--max-range 0.1` | 0.0000 [0.5000, 0.5000] |" in text
+    assert "| passed | worse | RR | `--max-drop RR=0.9` | [+0.5000, +0.5000] |" in text
+    assert "| worse | RR | 0.5000 |" in text

@@ -1,0 +1,255 @@
+import math
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.decisions.made_scores import LOSS, made_scores
+
+import trueval as tv
+from trueval.compare import compare_runs, compare_scores
+from trueval.errors import InputError, MeasureError, PolicyError
+
+RNG = np.random.default_rng(0)
+BASE = RNG.random(30)
+BETTER = np.clip(BASE + 0.1 + 0.1 * RNG.normal(size=30), 0, 1)
+
+
+def only(*scores, **choices):
+    (difference,) = compare_scores(scores, **{"resamples": 1000} | choices).differences
+    return difference
+
+
+def test_every_number_of_a_pair_by_hand() -> None:
+    a = made_scores("a", [0.5, 0.4, 0.3, 0.2], [0.1, 0, 0, 0], oblivious=[0.6, 0.4, 0.3, 0.2])
+    b = made_scores("b", [0.1, 0.4, 0.4, 0.1], [0, 0, 0.2, 0])
+    found = only(a, b)
+    assert found.queries == 4
+    assert found.expected == pytest.approx((0.4 + 0 - 0.1 + 0.1) / 4)
+    assert (found.lowest, found.highest) == pytest.approx((found.expected - 0.075, found.expected + 0.075))
+    assert found.oblivious == pytest.approx(found.expected + 0.025)
+    assert found.sd == pytest.approx(math.sqrt(0.1**2 + 0.2**2) / 4)
+    assert (found.wins, found.ties, found.losses) == (2, 1, 1)
+    differences = np.array([0.4, 0, -0.1, 0.1])
+    assert found.cohen_d == pytest.approx(differences.mean() / differences.std(ddof=1))
+    # The sum with 0.4 positive is 0.4 +- 0.1 +- 0.1: it reaches the observed 0.4 in 3 of 4 patterns.
+    assert found.tests.randomization == pytest.approx(0.75)
+    assert found.tests.exact
+
+
+def test_the_other_way_round_is_the_mirror_image() -> None:
+    a, b = made_scores("a", BETTER, 0.05), made_scores("b", BASE, 0.02)
+    one, other = only(a, b), only(b, a)
+    assert one.expected == -other.expected
+    assert (one.lowest, one.highest) == (-other.highest, -other.lowest)
+    assert one.win.value == pytest.approx(1 - other.win.value)
+    assert one.tests == other.tests
+    assert (one.wins, one.losses) == (other.losses, other.wins)
+    assert one.verdict == other.verdict == "separated"
+
+
+def test_lower_is_better_turns_wins_and_places_but_no_difference() -> None:
+    a, b = (made_scores(name, values, 0.001, measures=(LOSS,)) for name, values in (("a", BASE), ("b", BETTER)))
+    found = compare_scores([a, b], resamples=1000)
+    (pair,) = found.differences
+    assert pair.expected < 0 < pair.gain
+    assert pair.win.value == 1.0
+    assert pair.wins > pair.losses
+    assert [row.run for row in found.leaderboards[0].standings] == ["a", "b"]
+    usual = only(made_scores("a", BASE, 0.001), made_scores("b", BETTER, 0.001))
+    assert (usual.expected, usual.win.value, usual.wins) == (pair.expected, 0.0, pair.losses)
+
+
+def test_win_probability_over_two_queries_by_hand() -> None:
+    judgments = tv.Judgments.from_dict({"q1": {"a": 1}, "q2": {"b": 1}})
+    one = tv.Run.from_dict({"q1": {"a": 1.0, "b": 1.0}, "q2": {"a": 1.0, "b": 2.0}}, name="one")
+    other = tv.Run.from_dict({"q1": {"a": 1.0, "b": 1.0}, "q2": {"a": 1.0, "b": 1.0}}, name="other")
+    (pair,) = tv.compare(one, other, judgments, "P@1", resamples=100).differences
+    # P@1 of one: a coin on q1, 1 on q2; of the other: two coins.
+    sums = [(x + 1) - (y + z) for x in (0, 1) for y in (0, 1) for z in (0, 1)]
+    assert pair.win.value == pytest.approx(sum(1 if s > 0 else 0.5 if s == 0 else 0 for s in sums) / 8)
+
+
+def test_undecidable_and_reversed() -> None:
+    a, b = made_scores("a", BASE + 0.001, 0.2), made_scores("b", BASE, 0.2)
+    assert only(a, b).verdict == "undecidable under ties"
+    turned = made_scores("a", BETTER, 0.2, oblivious=BETTER - 0.2)
+    assert only(turned, b).verdict == "the oblivious order is reversed by the expectation"
+    assert only(made_scores("a", BASE), made_scores("b", BASE)).verdict == "not separated by these queries"
+
+
+def test_the_realized_interval_is_wider_by_the_tie_variance_of_both() -> None:
+    a, b = (made_scores(name, values, 0.3) for name, values in (("a", BETTER), ("b", BASE)))
+    found = only(a, b, resamples=20_000)
+    sharp, blurred = (np.diff(span)[0] for span in (found.expected_interval, found.realized_interval))
+    deviation = np.std(BETTER - BASE)
+    assert blurred / sharp == pytest.approx(math.sqrt(deviation**2 + 2 * 0.3**2) / deviation, rel=0.03)
+    tieless = only(made_scores("a", BETTER), made_scores("b", BASE))
+    assert tieless.expected_interval == tieless.realized_interval
+
+
+def test_an_unknown_tie_variance_leaves_out_what_needs_it() -> None:
+    a = made_scores("a", BETTER, 0.3)
+    object.__setattr__(a, "sd", np.full_like(a.sd, np.nan))
+    found = only(a, made_scores("b", BASE))
+    assert np.isnan(found.realized_interval).all()
+    assert not np.isnan(found.expected_interval).any()
+    assert found.win.method == "none"
+    assert found.undecidable
+    assert found.to_dict()["realized_interval"] == [None, None]
+
+
+def test_baseline_comes_second_and_drops_the_groups() -> None:
+    scores = [made_scores(name, values) for name, values in (("a", BASE), ("b", BETTER), ("c", BASE / 2))]
+    found = compare_scores(scores, baseline="b", resamples=1000)
+    assert [(each.first, each.second) for each in found.differences] == [("a", "b"), ("c", "b")]
+    assert {row.groups for row in found.leaderboards[0].standings} == {""}
+    everyone = compare_scores(scores, resamples=1000)
+    assert len(everyone.differences) == 3
+    assert [row.groups for row in everyone.leaderboards[0].standings] == ["a", "b", "c"]
+    assert everyone.difference("nDCG@10", "a", "b").first == "a"
+
+
+def test_the_family_decides_how_far_p_is_adjusted() -> None:
+    rng = np.random.default_rng(3)
+    scores = [made_scores(name, rng.random((20, 2)), measures="nDCG@10 RR@10") for name in "abc"]
+    each, together = (
+        compare_scores(scores, resamples=1000, family=family).differences for family in ("measure", "all")
+    )
+    smallest = min(each, key=lambda pair: pair.tests.randomization)
+    p = smallest.tests.randomization
+    assert smallest.tests.holm == pytest.approx(min(3 * p, 1))
+    same = next(
+        x for x in together if (x.measure, x.first, x.second) == (smallest.measure, smallest.first, smallest.second)
+    )
+    assert same.tests.holm == pytest.approx(min(6 * p, 1))
+
+
+@pytest.mark.parametrize("test", ["randomization", "t", "wilcoxon"])
+def test_the_chosen_test_is_the_one_adjusted(test: str) -> None:
+    found = only(made_scores("a", BETTER), made_scores("b", BASE), test=test)
+    assert found.tests.holm == getattr(found.tests, test)
+
+
+def test_queries_that_a_run_lacks() -> None:
+    a = made_scores("a", [0.0, 0.5, 0.6], missing=("q0",))
+    b = made_scores("b", [0.4, 0.3, 0.2])
+    assert only(a, b).queries == 3
+    common = compare_scores([a, b], queries="common", resamples=1000)
+    assert common.differences[0].queries == 2
+    assert common.differences[0].expected == pytest.approx(0.3)
+    assert common.leaderboards[0].left_out == ("q0",)
+    assert any("1 of 3 queries are left out" in note for note in common.notes)
+    with pytest.raises(InputError, match="lacks 1 judged queries, the first 'q0'"):
+        compare_scores([a, b], queries="error")
+
+
+def test_queries_without_a_value_are_left_out_of_their_measure_by_all() -> None:
+    a = made_scores("a", [[0.1, 0.2], [0.3, np.nan], [0.5, 0.6]], measures="nDCG@10 RR@10")
+    b = made_scores("b", [[0.2, 0.1], [np.nan, 0.2], [0.2, 0.3]], measures="nDCG@10 RR@10")
+    found = compare_scores([a, b], resamples=1000)
+    assert [pair.queries for pair in found.differences] == [2, 2]
+    assert [pair.expected for pair in found.differences] == pytest.approx([0.1, 0.2])
+    nothing = only(made_scores("a", [np.nan, 0.1]), made_scores("b", [0.1, np.nan]))
+    assert nothing.queries == 0
+    assert math.isnan(nothing.expected)
+    assert nothing.verdict == "not separated by these queries"
+
+
+def test_scores_of_other_queries_need_the_policy_common() -> None:
+    a, b = made_scores("a", [0.1, 0.2, 0.4]), made_scores("b", [0.4, 0.2], ids=("q2", "q1"))
+    with pytest.raises(InputError, match="b was not evaluated on 'q0'"):
+        compare_scores([a, b])
+    found = compare_scores([a, b], queries="common", resamples=1000)
+    assert found.differences[0].queries == 2
+    assert found.differences[0].expected == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize(
+    ("scores", "choices", "error", "words"),
+    [
+        (("a",), {}, InputError, "at least 2 runs"),
+        (("a", "a"), {}, InputError, "different names"),
+        (("a", "b"), {"baseline": "c"}, InputError, "one of the runs a, b"),
+        (("a", "b"), {"queries": "some"}, PolicyError, "all, common, error"),
+        (("a", "b"), {"test": "z"}, PolicyError, "randomization, t, wilcoxon"),
+        (("a", "b"), {"family": "z"}, PolicyError, "measure, all"),
+        (("a", "b"), {"level": 95}, PolicyError, "0.95"),
+        (("a", "b"), {"resamples": 1}, PolicyError, ">= 100"),
+        (("a", "b"), {"resample": 1000}, PolicyError, "Unknown choice 'resample'"),
+        (("a", "b"), {"threads": 0}, PolicyError, "threads"),
+    ],
+)
+def test_bad_choices_say_what_is_accepted(scores, choices, error, words) -> None:
+    with pytest.raises(error, match=words):
+        compare_scores([made_scores(name, BASE) for name in scores], **choices)
+
+
+def test_other_measures_cannot_be_compared() -> None:
+    with pytest.raises(MeasureError, match="same measures"):
+        compare_scores([made_scores("a", BASE), made_scores("b", BASE, measures="RR")])
+
+
+def test_one_query_has_neither_interval_nor_t() -> None:
+    found = only(made_scores("a", [0.5]), made_scores("b", [0.3]))
+    assert np.isnan(found.expected_interval).all()
+    assert math.isnan(found.tests.t)
+    assert found.tests.randomization == 1.0
+
+
+def test_threads_change_nothing_and_a_seed_does() -> None:
+    scores = [made_scores(name, RNG.random((25, 2)), 0.1, measures="nDCG@10 RR@10") for name in "abcde"]
+    one, two, other = (
+        compare_scores(scores, threads=threads, seed=seed).to_dict() for threads, seed in ((1, 0), (2, 0), (1, 1))
+    )
+    assert one == two
+    assert one["differences"] != other["differences"]
+
+
+def test_frame_and_json_hold_the_same_numbers() -> None:
+    found = compare_scores([made_scores("a", BETTER, 0.1), made_scores("b", BASE)], resamples=1000)
+    row = found.to_polars().to_dicts()[0]
+    entry = found.to_dict()["differences"][0]
+    assert row["expected"] == entry["expected"]
+    assert row["win_low"] == entry["win"]["low"]
+    assert row["p_holm"] == entry["tests"]["holm"]
+    assert [row["realized_interval_low"], row["realized_interval_high"]] == entry["realized_interval"]
+
+
+@pytest.mark.parametrize("precision", [None, "bfloat16"])
+def test_all_pairs_of_the_real_runs_in_seconds(dl_hard_folder: Path, precision: str | None) -> None:
+    runs = [tv.Run.read(path) for path in sorted(dl_hard_folder.glob("*.run.gz"))]
+    judgments = tv.Judgments.read(dl_hard_folder / "qrels.trec")
+    begin = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tv.errors.TruevalWarning)
+        found = compare_runs(runs, judgments, "nDCG@10 RR@10 AP@100 R@100 P@10", policy={"tie_precision": precision})
+    assert time.perf_counter() - begin < 20
+    assert len(found.differences) == 15 * 5
+    for pair in found.differences:
+        assert pair.lowest <= pair.expected <= pair.highest
+        assert pair.expected_interval.low <= pair.expected <= pair.expected_interval.high
+        assert pair.win.low <= pair.win.value <= pair.win.high
+        assert pair.wins + pair.ties + pair.losses == pair.queries == 50
+    assert found.difference("nDCG@10", "bm25+t5(zs)", "bm25").separated
+    by_order = [pair.win.method for pair in found.differences]
+    assert "exact" in by_order or precision is None
+
+
+@pytest.mark.slow
+def test_real_win_probabilities_agree_with_sampled_orders(dl_hard_folder: Path) -> None:
+    runs = [tv.Run.read(dl_hard_folder / f"{name}.run.gz") for name in ("bm25+bert(zs)", "bm25+rm3+bert(zs)", "bm25")]
+    judgments = tv.Judgments.read(dl_hard_folder / "qrels.trec")
+    policy = {"tie_precision": 0.5}
+    plain, drawn = (
+        compare_runs(runs, judgments, "nDCG@10 AP@100 RR@10", policy=policy, resamples=100, tie_samples=samples)
+        for samples in (0, 1000)
+    )
+    uncertain = 0
+    for one, other in zip(plain.differences, drawn.differences, strict=True):
+        uncertain += one.win.method in ("exact", "normal")
+        assert one.win.value == pytest.approx(other.win.value, abs=0.06)
+        assert one.win.low <= other.win.high
+        assert other.win.low <= one.win.high
+    assert uncertain
