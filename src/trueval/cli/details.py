@@ -29,12 +29,14 @@ class Details:
     def __init__(self, qrels: str, runs: Sequence[str], collection: Path | None) -> None:
         self._files = [("judgments", qrels), *(("run", path) for path in runs)]
         self._collection = collection
+        self._policy: dict[str, object] = {}
         self._runs: list[dict[str, Any]] = []
 
     def __call__(self, run: "Run", judgments: "Judgments", scores: "Scores") -> None:
         """Notes what the page says about a run."""
         from trueval.report.evidence import run_evidence
 
+        self._policy = scores.policy.to_dict()
         self._runs.append(run_evidence(run, judgments, scores))
 
     def save(self, folder: Path) -> None:
@@ -50,7 +52,8 @@ class Details:
         from trueval.report.evidence import FORMAT_VERSION, KIND, add_texts
         from trueval.report.provenance import provenance
 
-        details = {"kind": KIND, "format": FORMAT_VERSION, **provenance(self._files), "runs": self._runs}
+        origin = provenance(self._files)
+        details = {"kind": KIND, "format": FORMAT_VERSION, **origin, "policy": self._policy, "runs": self._runs}
         if self._collection is not None:
             add_texts(details, self._collection)
         text = json.dumps(details, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

@@ -29,7 +29,8 @@ class Column(NamedTuple):
 
     Attributes:
         title: its heading.
-        field: name of the value in the source row; "" where the column is not one.
+        field: JSON pointer from the source row to the value, or to a list that is counted; two of them joined by
+            " - " for a difference; "" where the column shows neither.
         numeric: whether it holds numbers: set to the right, sorted as numbers.
     """
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from trueval.input_rules import without_first
 from trueval.numerics import round_to
 from trueval.tie_groups import find_groups, tie_groups
 
@@ -118,7 +119,8 @@ def add_texts(details: Mapping[str, Any], collection: Path) -> None:
 
 def _listed(run: Run, judgments: Judgments, scores: Scores) -> Listed:
     """The documents of judged queries under the policy of the evaluation; groups as evaluation found them."""
-    frame = run.frame.filter(pl.col("query_id").is_in(judgments.query_ids.implode()))
+    frame = (without_first(run) if scores.policy.skip_first else run).frame
+    frame = frame.filter(pl.col("query_id").is_in(judgments.query_ids.implode()))
     if scores.policy.judged_only:
         known = judgments.frame.filter(pl.col("grade") >= 0).select("query_id", "doc_id").unique()
         frame = frame.join(known, on=["query_id", "doc_id"], how="semi", maintain_order="left")

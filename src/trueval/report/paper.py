@@ -12,6 +12,7 @@ from trueval.report.formats import LATEX_SPECIALS
 from trueval.report.numbers import fixed
 from trueval.report.plots import draw_tie_groups, draw_tie_ranges
 from trueval.report.sections.compare import significance
+from trueval.report.sections.evaluate import belongs
 from trueval.report.sections.verdicts import by_merit
 
 
@@ -148,12 +149,9 @@ def _notes(results: Mapping[str, Any], comparison: Mapping[str, Any] | None) -> 
 
 
 def _groups(directory: Directory, file: ResultFile, stem: Path) -> Sequence[Path]:
-    names = [run["name"] for run in file.data["runs"]]
-    for details in directory.of(DETAILS_KIND):
-        runs = details.data["runs"]
-        if [run["name"] for run in runs] == names and any(len(run["tie_groups"]) > 1 for run in runs):
-            return draw_tie_groups(runs, stem)
-    return ()
+    fitting = (details.data["runs"] for details in directory.of(DETAILS_KIND) if belongs(details.data, file.data))
+    runs = next(fitting, [])
+    return draw_tie_groups(runs, stem) if any(len(run["tie_groups"]) > 1 for run in runs) else ()
 
 
 def _comparison(directory: Directory, file: ResultFile) -> Mapping[str, Any] | None:

@@ -39,10 +39,12 @@ def build(file: ResultFile, directory: Directory) -> Part:
 def _summary(file: ResultFile) -> Iterator[Words]:
     differences = file.data["differences"]
     counts = {name: sum(each[name] for each in differences) for name in ("separated", "undecidable", "reversed")}
-    words = f"These queries separate {counts['separated']} of {len(differences)} differences between runs"
-    words += f"; undecidable under ties: {counts['undecidable']}" if counts["undecidable"] else ""
-    words += f"; reversed by the expectation: {counts['reversed']}" if counts["reversed"] else ""
-    yield (f"{words}.",)
+    shown = {name: Number(str(count), count, file.source("differences")) for name, count in counts.items()}
+    every = Number(str(len(differences)), len(differences), file.source("differences"))
+    words: Words = ("These queries separate ", shown["separated"], " of ", every, " differences between runs")
+    words += ("; undecidable under ties: ", shown["undecidable"]) if counts["undecidable"] else ()
+    words += ("; reversed by the expectation: ", shown["reversed"]) if counts["reversed"] else ()
+    yield (*words, ".")
     for index, board in list(enumerate(file.data["leaderboards"]))[:MOST]:
         if file.data["baseline"] is None and board["standings"]:
             yield _first_group(file, index, board)
@@ -50,6 +52,9 @@ def _summary(file: ResultFile) -> Iterator[Words]:
 
 def _first_group(file: ResultFile, index: int, board: Mapping[str, Any]) -> Words:
     best = board["standings"][0]
+    firsts = [row["run"] for row in board["standings"] if row["place"] == 1]
+    if len(firsts) > 1:
+        return (f"{board['measure']}: {', '.join(firsts)} share the first place.",)
     source = file.source("leaderboards", index, "standings", 0, "expected")
     lead: Words = (f"{board['measure']}: {best['run']} is first with ", Number(*_value(best["expected"]), source))
     others = [row["run"] for row in board["standings"][1:] if _letters(row["groups"]) & _letters(best["groups"])]
@@ -76,8 +81,8 @@ def _advice(data: Mapping[str, Any]) -> Iterator[Words]:
     open_pairs = [each for each in data["differences"] if not each["separated"] and not each["undecidable"]]
     if open_pairs:
         yield (
-            f"Do not claim the {len(open_pairs)} differences that these queries do not separate; more judged queries "
-            "would narrow their intervals.",
+            f"Claim no difference that these queries do not separate, {len(open_pairs)} in the table; more judged "
+            "queries would narrow the intervals.",
         )
 
 

@@ -12,7 +12,7 @@ from trueval.report.evidence import KIND as DETAILS_KIND
 from trueval.report.findings import find, marks, sentences
 from trueval.report.numbers import fixed, percent, signed
 from trueval.report.sections.provenance import policy_block, provenance_block
-from trueval.report.sections.queries import query_block, worst_block
+from trueval.report.sections.queries import PLOTTED, query_block, worst_block
 from trueval.report.sections.verdicts import advice, by_merit, summary
 from trueval.scores import FORMAT_VERSION
 
@@ -81,10 +81,23 @@ def _told(directory: Directory) -> frozenset[str]:
 
 
 def _details(file: ResultFile, directory: Directory) -> ResultFile | None:
-    """The details that belong to the results: those of the same runs."""
-    names = [run["name"] for run in file.data["runs"]]
-    found = (each for each in directory.of(DETAILS_KIND) if [run["name"] for run in each.data["runs"]] == names)
-    return next(found, None)
+    """The details that belong to the results: those of the same runs, measures and policy."""
+    return next((each for each in directory.of(DETAILS_KIND) if belongs(each.data, file.data)), None)
+
+
+def belongs(details: Mapping[str, Any], results: Mapping[str, Any]) -> bool:
+    """Whether details are about the same runs, measures and policy as some results.
+
+    Args:
+        details: content of details.json.
+        results: content of results.json.
+    """
+    if details["policy"] != results["policy"] or len(details["runs"]) != len(results["runs"]):
+        return False
+    return all(
+        mine["name"] == other["name"] and {row["measure"] for row in mine["per_query"]} <= other["measures"].keys()
+        for mine, other in zip(details["runs"], results["runs"], strict=True)
+    )
 
 
 def _range_figures(results: Mapping[str, Any]) -> Iterator[Figure]:
@@ -93,7 +106,7 @@ def _range_figures(results: Mapping[str, Any]) -> Iterator[Figure]:
         ranked = by_merit(results, measure)
         if not ranked:
             continue
-        values = {name: [run["measures"][measure][name] for run in ranked] for name in STATISTICS}
+        values = {name: [run["measures"][measure][name] for run in ranked] for name in PLOTTED}
         data = {"runs": [run["name"] for run in ranked], **values}
         first = ranked[0]["name"]
         description = f"{measure}: expected value, tie range and oblivious value of each run; {first} comes first."
@@ -162,7 +175,9 @@ def _tie_table(file: ResultFile) -> Table:
         Column("queries", "/queries", numeric=True),
         Column("tied documents", "/ties/tied_fraction", numeric=True),
         Column("largest group", "/ties/largest_group", numeric=True),
-        *(Column(title, numeric=True) for title in ("possible cuts", "missing queries", "unjudged queries")),
+        Column("possible cuts", "/ties/cut_queries", numeric=True),
+        Column("missing queries", "/missing_queries", numeric=True),
+        Column("unjudged queries", "/unjudged_queries", numeric=True),
     )
     rows = tuple(Row(pointer("runs", index), _tie_cells(run)) for index, run in enumerate(file.data["runs"]))
     return Table("tie-counts", ("Ties of each run, over the judged queries.",), file.name, columns, rows)

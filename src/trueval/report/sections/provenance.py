@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trueval.policies import OPTIONS
 from trueval.report.content import Block, Cell, Column, Row, Table, Words
 from trueval.report.directory import ResultFile, pointer
 from trueval.report.numbers import NOT_AVAILABLE
-from trueval.tie_order import TIE_ORDERS
 
-MEANINGS: Mapping[str, str] = {
-    "convention": "the tool whose choices were taken over",
-    "tie_order": "order of equal scores behind the oblivious value",
-    "tie_precision": "number format or grid that decides which scores are equal",
-    "rel": "grade from which a document is relevant, for measures that do not name their own",
-    "base": "what the ideal and the number of relevant documents come from",
-    "empty": "queries without a relevant document",
-    "missing": "judged queries that a run lacks",
-    "depth": "ranks past this one count for nothing",
-    "judged_only": "whether documents without a grade were left out of the lists",
-    "seed": "of the random tie order",
-}
 DEFAULTS: Mapping[str, str] = {"convention": "our own", "tie_precision": "as read", "depth": "no limit"}
 
 
@@ -35,7 +24,7 @@ def policy_block(file: ResultFile) -> Block:
         A table with one row for each choice.
     """
     policy = file.data["policy"]
-    rows = tuple(Row(pointer("policy"), _policy_cells(name, value)) for name, value in policy.items())
+    rows = tuple(Row(pointer("policy", name), _policy_cells(name, value)) for name, value in policy.items())
     caption = ("The choices behind the numbers.",)
     columns = (Column("choice"), Column("value"), Column("meaning"))
     return Block("conventions", "Conventions", tables=(Table("policy", caption, file.name, columns, rows),))
@@ -67,13 +56,21 @@ def provenance_block(file: ResultFile, details: ResultFile | None) -> Block:
 
 
 def _policy_cells(name: str, value: Any) -> tuple[Cell, ...]:
-    shown = DEFAULTS.get(name, "none") if value is None else {True: "yes", False: "no"}.get(value, value)
-    if isinstance(value, float | int) and not isinstance(value, bool):
-        shown = f"{value:g}"
-    meaning = MEANINGS.get(name, "")
-    if name == "tie_order":
-        meaning += f": {TIE_ORDERS.get(str(value), 'not known to this version')}"
-    return Cell(name.replace("_", " "), name), Cell(str(shown), str(shown)), Cell(meaning, meaning or None)
+    option, shown = OPTIONS.get(name), _shown(name, value)
+    meaning = option.about if option is not None else ""
+    if option is not None and isinstance(value, str) and value in option.words:
+        meaning += f": {option.words[value]}"
+    return Cell(name.replace("_", " "), name), Cell(shown, shown), Cell(meaning, meaning or None)
+
+
+def _shown(name: str, value: Any) -> str:
+    if value is None:
+        return DEFAULTS.get(name, "none")
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float | int):
+        return f"{value:g}"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _file_cells(file: Mapping[str, Any]) -> Iterator[Cell]:

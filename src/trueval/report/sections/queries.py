@@ -75,7 +75,7 @@ def _query_table(details: ResultFile) -> Table:
         Column("query", "/query"),
         Column("measure", "/measure"),
         *(Column(name, f"/{name}", numeric=True) for name in STATISTICS),
-        Column("range", numeric=True),
+        Column("range", "/highest - /lowest", numeric=True),
     )
     places = [
         (index, place, run["name"], row)
@@ -169,7 +169,7 @@ def _group_table(details: ResultFile, worst: _Worst, index: int, group: Mapping[
     with_text = any("text" in document for document in group["documents"])
     columns = [Column("document", "/document"), Column("grade", "/grade", numeric=True)]
     columns += [Column("score as read", "/score", numeric=True)]
-    columns += [Column("text", "/text")] if with_text else []
+    columns += [Column("text")] if with_text else []
     rows = tuple(
         Row(pointer(*keys, "documents", place), tuple(_document_cells(document, with_text)))
         for place, document in enumerate(group["documents"])

@@ -55,8 +55,8 @@ def advice(results: Mapping[str, Any], *, compared: bool) -> Iterator[Words]:
     for finding in (each for each in findings if each.kind == "reversed"):
         other = finding.second if finding.higher == finding.first else finding.first
         yield (
-            f"Publish expected values: the tie order {results['policy']['tie_order']} puts {finding.higher} above "
-            f"{other} on {finding.measure}, the mean over all orders puts it below.",
+            f"Publish expected values: the tie order {results['policy']['tie_order']} gives {finding.higher} a higher "
+            f"{finding.measure} than {other}, the mean over all orders a lower one.",
         )
     overlaps = [each for each in findings if each.kind == "overlap"]
     if overlaps:
@@ -100,12 +100,22 @@ def lower_is_better(measure: str) -> bool:
 
 
 def _leaders(results: Mapping[str, Any], measures: Sequence[str]) -> Words:
-    wins: dict[str, list[str]] = {}
+    wins: dict[tuple[str, ...], list[str]] = {}
     for measure in measures:
-        wins.setdefault(by_merit(results, measure)[0]["name"], []).append(measure)
+        wins.setdefault(_first(results, measure), []).append(measure)
     ranked = sorted(wins.items(), key=lambda item: -len(item[1]))
-    parts = [f"{name} has the best expected value on {_list(won)}" for name, won in ranked]
+    parts = [
+        f"{_list(names)} {'has' if len(names) == 1 else 'share'} the best expected value on {_list(won)}"
+        for names, won in ranked
+    ]
     return (f"Of {len(results['runs'])} runs, {'; '.join(parts)}.",)
+
+
+def _first(results: Mapping[str, Any], measure: str) -> tuple[str, ...]:
+    """Names of the runs whose expected value is the best."""
+    ranked = by_merit(results, measure)
+    best = ranked[0]["measures"][measure]["expected"]
+    return tuple(run["name"] for run in ranked if run["measures"][measure]["expected"] == best)
 
 
 def _lead(file: ResultFile, measure: str) -> Words:
