@@ -127,7 +127,7 @@ TOOLS: Final[Mapping[str, Tool]] = MappingProxyType(
                 missing="skip",
                 exceptions=(
                     Exceptional(("nDCG", "DCG"), (("tie_order", "average"),)),
-                    Exceptional(("AP",), (("tie_order", "input"), ("norm", "threshold"))),
+                    Exceptional(("AP",), (("norm", "threshold"),)),
                 ),
             ),
             "scikit-learn 1.9.1",

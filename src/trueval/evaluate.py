@@ -268,10 +268,10 @@ def _some_order(counted: Standings) -> Standings:
 
 def _with_order(values: Values, unknown: Bools, tie_order: str) -> Values:
     """Values whose oblivious one is the mean, or is left out where the order is not known and matters."""
-    if tie_order == "average":
-        return values._replace(oblivious=values.expected)
-    if not unknown.any():
+    if not values.ordered or not unknown.any():
         return values
+    if tie_order == "average":
+        return values._replace(oblivious=np.where(unknown, values.expected, values.oblivious))
     decided = np.where(values.lowest == values.highest, values.lowest, np.nan)
     return values._replace(oblivious=np.where(unknown, decided, values.oblivious))
 

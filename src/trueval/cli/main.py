@@ -9,6 +9,7 @@ from trueval import __version__
 from trueval.cli.compare import compare
 from trueval.cli.demo import demo
 from trueval.cli.evaluate import evaluate
+from trueval.cli.explain import explain
 from trueval.cli.measures import measures
 from trueval.cli.report import report
 from trueval.errors import MeasureError, PolicyError, TruevalError
@@ -25,7 +26,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit status: 0 fine, 1 a gate failed or the input is bad, 2 misuse. Data goes to stdout, talk to stderr.",
 )
-for command in (evaluate, compare, measures, report, demo):
+for command in (evaluate, compare, explain, measures, report, demo):
     app.command()(command)
 
 

@@ -44,7 +44,8 @@ def _average_precision(standings: Standings, measure: Measure) -> Values:
     elif standings.order_is_known:
         oblivious = np.clip(oblivious_sum(standings, relevant, last), lowest, highest)
     sd = np.sqrt(variance)
-    return Values(expected * scale, lowest * scale, highest * scale, oblivious * scale, sd * scale, wanted == 0)
+    values = Values(expected * scale, lowest * scale, highest * scale, oblivious * scale, sd * scale, wanted == 0)
+    return values._replace(ordered=measure["norm"] != "threshold")
 
 
 def _threshold_sum(groups: RelevantGroups, queries: int, last: int) -> Floats:

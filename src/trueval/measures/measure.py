@@ -33,6 +33,7 @@ class Values(NamedTuple):
         sd: [query] standard deviation over all orders; NaN where no exact form is known.
         undefined: [query] whether the query has nothing to measure (no relevant document): policy decides.
         exact: whether lowest and highest are reached by an order, not only bounds.
+        ordered: whether the oblivious value is that of an order; threshold AP is none's.
     """
 
     expected: Floats
@@ -42,6 +43,7 @@ class Values(NamedTuple):
     sd: Floats
     undefined: Bools
     exact: bool = True
+    ordered: bool = True
 
 
 @dataclass(frozen=True)
