@@ -1,0 +1,168 @@
+"""Answers: how often the generator is right when all the evidence was in its prompt, Acc|Hit.
+
+    Acc|Hit@K = sum over queries of Hit * correct / sum of Hit,   Hit = AllGold@K
+
+It isolates the generator from the retriever. Source: P-B (Dallaire 2025, arXiv 2511.09545) §2.3.1.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from trueval.errors import InputError, MeasureError
+from trueval.files.content import read_content
+from trueval.measures import parse
+
+if TYPE_CHECKING:
+    from trueval.files import Source
+    from trueval.measures import Measure
+    from trueval.scores import Scores
+    from trueval.standings import Floats
+
+__all__ = ["AccuracyGivenHit", "accuracy_given_hit", "correctness", "read_correctness"]
+
+
+class AccuracyGivenHit(NamedTuple):
+    """Accuracy of the answers of queries whose evidence is complete.
+
+    Attributes:
+        expected: sum of E[Hit] * correct / sum of E[Hit]: every query counts by the chance of its hit over tie orders.
+        lowest: the least ratio over the orders that leave a hit; NaN without any.
+        highest: the greatest.
+        oblivious: the ratio under the tie order; NaN where there is no hit, or no order is known.
+        hits: expected number of hits, the sum of E[Hit].
+        queries: queries with gold and with an answer.
+        unanswered: queries with gold whose answer is not in the file, left out.
+    """
+
+    expected: float
+    lowest: float
+    highest: float
+    oblivious: float
+    hits: float
+    queries: int
+    unanswered: int
+
+
+def accuracy_given_hit(scores: Scores, measure: str | Measure, correct: Mapping[str, float]) -> AccuracyGivenHit:
+    """Accuracy on the queries whose gold documents all stand among the first K.
+
+    Args:
+        scores: of a run, with AllGold at a cutoff among its measures.
+        measure: that measure, for example "AllGold@10" or "AllGold(rel=4)@10".
+        correct: 0, 1, or between, of each query id.
+
+    Raises:
+        MeasureError: the measure is not AllGold, or was not evaluated.
+    """
+    wanted = parse(measure) if isinstance(measure, str) else measure
+    if wanted.name != "AllGold":
+        raise MeasureError(f"Accuracy given a hit needs AllGold, for example AllGold@10. Got {wanted}.")
+    column = scores.index(wanted)
+    value = np.array([correct.get(query, math.nan) for query in scores.query_ids])
+    gold = ~np.isnan(scores.expected[:, column])
+    known = gold & ~np.isnan(value)
+    expected, low, high, oblivious = (
+        getattr(scores, name)[known, column] for name in ("expected", "lowest", "highest", "oblivious")
+    )
+    answers = value[known]
+    return AccuracyGivenHit(
+        _ratio(expected, answers),
+        _extreme(low, high, answers, 1),
+        _extreme(low, high, answers, -1),
+        _ratio(oblivious, answers),
+        float(expected.sum()),
+        int(known.sum()),
+        int((gold & ~known).sum()),
+    )
+
+
+def _ratio(hit: Floats, correct: Floats) -> float:
+    total = float(hit.sum())
+    return float((hit * correct).sum()) / total if total else math.nan
+
+
+def _extreme(low: Floats, high: Floats, correct: Floats, sign: int) -> float:
+    """The least (sign 1) or greatest (sign -1) ratio when each undecided query may hit or miss by itself.
+
+    Queries are independent, so the extreme takes all sure hits and the undecided ones of the worst (best) answers, as
+    many as go on lowering (raising) the ratio.
+    """
+    sure, undecided = correct[low == 1], np.sort(sign * correct[(low == 0) & (high == 1)])
+    sums = sign * float(sure.sum()) + np.concatenate(([0.0], np.cumsum(undecided)))
+    counts = len(sure) + np.arange(len(undecided) + 1)
+    ratios = sums[counts > 0] / counts[counts > 0]
+    return sign * float(ratios.min()) if len(ratios) else math.nan
+
+
+def read_correctness(source: Source) -> dict[str, float]:
+    """Read whether each answer was correct: JSON lines with query and correct, or two columns parted by tab or comma.
+
+    Args:
+        source: a path, "-" for standard input, or an open file. A line of column names is skipped.
+
+    Raises:
+        InputError: a line is bad, a query is there twice, or a value is not within 0 and 1; with file and line.
+    """
+    content = read_content(source)
+    text = content.data.decode()
+    found: dict[str, float] = {}
+    for line, query, value in _rows(text, content.source):
+        if query in found:
+            raise InputError(f"{content.source}:{line}: query {query!r} is there twice. Give one answer for each.")
+        found[query] = correctness(value, f"{content.source}:{line}")
+    return found
+
+
+def _rows(text: str, source: str) -> Iterator[tuple[int, str, Any]]:
+    if text.lstrip().startswith("{"):
+        for line, row in enumerate(text.splitlines(), 1):
+            if row.strip():
+                yield (line, *_object(row, f"{source}:{line}"))
+        return
+    delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
+    for line, fields in enumerate(csv.reader(io.StringIO(text), delimiter=delimiter), 1):
+        if line == 1 and fields[1:] and fields[1].strip().lower() in ("correct", "correctness", "accuracy"):
+            continue
+        if fields and len(fields) != 2:
+            raise InputError(f"{source}:{line}: a line must hold a query and a number. Got {len(fields)} fields.")
+        if fields:
+            yield line, fields[0].strip(), fields[1].strip()
+
+
+def _object(row: str, place: str) -> tuple[str, Any]:
+    try:
+        value = json.loads(row)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{place}: not JSON ({error.msg}). Write one object on each line.") from None
+    query = value.get("query", value.get("query_id")) if isinstance(value, dict) else None
+    if query is None or "correct" not in value:
+        raise InputError(f"{place}: a line must be an object with query and correct. Got {row.strip()[:80]}")
+    return str(query), value["correct"]
+
+
+def correctness(value: Any, place: str) -> float:
+    """Read one correctness.
+
+    Args:
+        value: true, false, or a number from 0 to 1, also as text.
+        place: where it stands, for the error.
+
+    Raises:
+        InputError: it is something else.
+    """
+    words = {"true": 1.0, "false": 0.0}
+    try:
+        number = words[value.lower()] if isinstance(value, str) and value.lower() in words else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 <= number <= 1:
+        raise InputError(f"{place}: correct must be true, false, or a number from 0 to 1. Got {value!r}.")
+    return number

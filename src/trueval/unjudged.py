@@ -1,0 +1,55 @@
+"""Treating documents without a grade as if they had one: an option, never a default."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from trueval.errors import PolicyError
+
+if TYPE_CHECKING:
+    from trueval.judgments import Judgments
+    from trueval.run import Run
+
+__all__ = ["grade_unjudged"]
+
+
+def grade_unjudged(judgments: Judgments, run: Run, grade: float) -> Judgments:
+    """Give a grade to every document that a run lists for a judged query and nobody graded.
+
+    A grade below 0 means unjudged, so it is replaced too where the run lists the document. With grade 1 or 2 of the
+    rubric this moves no weight and no norm of the measures of evidence; it fills Judged and adds to Harm. With a higher
+    grade the ideal grows by what this run lists, so runs are no longer held against the same judgments.
+
+    Args:
+        judgments: grades; documents that the run does not list stay as they are. Sources are dropped: name them after.
+        run: the lists whose documents are graded.
+        grade: what each gets, 0 or more.
+
+    Raises:
+        PolicyError: the grade is negative or infinite, or the judgments have facets.
+
+    >>> from trueval import Judgments, Run
+    >>> filled = grade_unjudged(Judgments.from_dict({"q": {"a": 5}}), Run.from_dict({"q": {"a": 2.0, "b": 1.0}}), 1)
+    >>> filled.frame.rows()
+    [('q', 'a', 5.0), ('q', 'b', 1.0)]
+    """
+    if not 0 <= grade < math.inf:
+        raise PolicyError(f"unjudged must be a grade of at least 0. Got {grade!r}.")
+    if "facet" in judgments.frame.columns:
+        raise PolicyError("unjudged cannot be given to judgments with facets: a new document would have none.")
+    keys = ["query_id", "doc_id"]
+    graded = judgments.frame.filter(pl.col("grade") >= 0).select(keys)
+    listed = run.frame.select(keys).filter(pl.col("query_id").is_in(judgments.query_ids.implode()))
+    new = listed.join(graded, on=keys, how="anti", maintain_order="left").with_columns(grade=pl.lit(float(grade)))
+    kept = judgments.frame.join(new.select(keys), on=keys, how="anti", maintain_order="left")
+    place = pl.DataFrame({"query_id": judgments.query_ids}).with_row_index("place")
+    both = pl.concat([kept.select(*keys, "grade"), new]).join(place, on="query_id", maintain_order="left")
+    frame = both.sort("place", maintain_order=True)
+    counts = np.bincount(frame["place"].to_numpy(), minlength=len(judgments.query_ids))
+    offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    return dataclasses.replace(judgments, frame=frame.drop("place"), offsets=offsets, source_codes=None)
