@@ -99,7 +99,7 @@ def _extreme(low: Floats, high: Floats, correct: Floats, sign: int) -> float:
     sums = sign * float(sure.sum()) + np.concatenate(([0.0], np.cumsum(undecided)))
     counts = len(sure) + np.arange(len(undecided) + 1)
     ratios = sums[counts > 0] / counts[counts > 0]
-    return sign * float(ratios.min()) if len(ratios) else math.nan
+    return sign * float(ratios.min()) + 0.0 if len(ratios) else math.nan  # no minus zero
 
 
 def read_correctness(source: Source) -> dict[str, float]:

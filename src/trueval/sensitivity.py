@@ -159,7 +159,8 @@ def sensitivity(
         judged_only: as in evaluate.
 
     Raises:
-        MeasureError: the measure is not RA-nWG at a cutoff, or a grade is not on the rubric.
+        InputError: a grade is not on the rubric.
+        MeasureError: the measure is not RA-nWG at a cutoff.
     """
     wanted = parse(measure) if isinstance(measure, str) else measure
     if wanted.name != "RA-nWG" or wanted.cutoff is None or wanted["unjudged"] != "nothing":

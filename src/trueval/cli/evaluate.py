@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trueval.cli.details import Details
+from trueval.cli.evidence import Evidence, say
 from trueval.cli.gate import conclude, parse_gates, with_baseline
 from trueval.cli.output import Format, save, show, talk
 from trueval.errors import TruevalWarning
@@ -108,6 +109,24 @@ def evaluate(
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of --tie-order random.")] = None,
+    unjudged: Annotated[
+        float | None,
+        typer.Option(metavar="N", min=0, help="Grade every document that a run lists and nobody graded N, such as 1."),
+    ] = None,
+    correct: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Whether each answer was correct, query and 0 to 1: gives the accuracy where AllGold@k holds.",
+        ),
+    ] = None,
+    sources: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Document and its source on each line, for novelty(...).")
+    ] = None,
+    sensitivity: Annotated[
+        bool,
+        typer.Option("--sensitivity", help="Vary the parameters of RA-nWG and every label among the first k."),
+    ] = False,
 ) -> None:
     """Measures run files exactly under ties: expected, lowest, highest and oblivious value, bias, standard deviation.
 
@@ -135,9 +154,14 @@ def evaluate(
         raise typer.BadParameter("needs --out, where the texts are written.", param_hint="--collection")
     given = {name: value for name, value in policy.items() if value is not None}
     details = None if out is None else Details(qrels, paths, collection)
-    scores = measure_files(qrels, paths, chosen, grades=grade_map(grades), policy=given, observe=details)
+    evidence = Evidence(chosen, unjudged=unjudged, correct=correct, sources=sources, sensitivity=sensitivity)
+    scores = measure_files(
+        qrels, paths, chosen, grades=grade_map(grades), policy=given, observe=details, evidence=evidence
+    )
     results = results_of(scores, per_query=per_query)
+    lines = evidence.finish(results, given)
     show(results, form, per_query=per_query)
+    say(lines, on_stdout=form == "table")
     if out is not None and details is not None:
         save(results, out)
         details.save(out)
@@ -154,6 +178,7 @@ def measure_files(
     grades: Mapping[float, float] | None = None,
     policy: Mapping[str, Any] | None = None,
     observe: "Callable[[Run, Judgments, Scores], None] | None" = None,
+    evidence: "Evidence | None" = None,
 ) -> "list[Scores]":
     """Reads judgments and runs, one run at a time, and says on stderr what readers and evaluation remark.
 
@@ -164,6 +189,7 @@ def measure_files(
         grades: grade in the file → grade to use.
         policy: options of `trueval.evaluate`.
         observe: called with each run while it is in memory.
+        evidence: reads logs of contexts, and gathers what stands beside the means.
 
     Returns:
         The scores of each run, in order.
@@ -174,23 +200,25 @@ def measure_files(
     """
     from trueval.cli.progress import progress
     from trueval.evaluate import evaluate as evaluate_run
-    from trueval.judgments import Judgments
-    from trueval.run import Run
 
+    evidence = evidence or Evidence(measures)
     with progress(1 + len(runs)) as begin, warnings.catch_warnings():
         warnings.simplefilter("ignore", TruevalWarning)
         begin(qrels)
-        judgments = Judgments.read(qrels)
+        judgments = evidence.read_judgments(qrels)
         if grades is not None:
             judgments = judgments.map_grades(grades)
+        evidence.remember(judgments)
         names = _distinct_names(runs)
         scores = []
         for path in runs:
             begin(path)
-            run = Run.read(path, name=names[path])
-            scores.append(evaluate_run(run, judgments, measures, **(policy or {})))
+            run = evidence.read_run(path, names[path])
+            judged = evidence.judge(run, judgments)
+            scores.append(evaluate_run(run, judged, measures, **(policy or {})))
+            evidence.observe(run, judged, scores[-1])
             if observe is not None:
-                observe(run, judgments, scores[-1])
+                observe(run, judged, scores[-1])
     talk(note for each in scores for note in each.notes)
     return scores
 

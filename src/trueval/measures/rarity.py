@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trueval.errors import MeasureError
+from trueval.errors import InputError
 from trueval.measures.measure import Measure
 from trueval.standings import Floats, Standings
 
@@ -26,12 +26,12 @@ def check_rubric(standings: Standings, measure: Measure) -> None:
     """Refuse judgments whose grades are not 1, 2, 3, 4 or 5: a 0..3 scale would silently take the fallback weights.
 
     Raises:
-        MeasureError: names the grade and the cure.
+        InputError: names the grade and the cure.
     """
     grades = standings.pool_grade
     outside = ~np.isin(grades, np.arange(1.0, 6.0))
     if outside.any():
-        raise MeasureError(
+        raise InputError(
             f"{measure.name} reads grades on the rubric 1 to 5. Got grade {grades[outside][0]:g}; {int(outside.sum())}"
             " judgments are not on it. Map the grades, for example --grades 0:1,1:3,2:4,3:5"
             " (in Python judgments.map_grades({0: 1, 1: 3, 2: 4, 3: 5}))."

@@ -37,7 +37,8 @@ def worth_of(standings: Standings, measure: Measure, cutoff: int) -> Worth:
     """The weights and the norm of a measure of evidence at a cutoff.
 
     Raises:
-        MeasureError: the measure is not one of a set, or a grade is not on the rubric.
+        InputError: a grade is not on the rubric.
+        MeasureError: the measure is not one of a set.
     """
     if measure.name not in WORTHS:
         raise MeasureError(f"{measure} must be one of {', '.join(WORTHS)}. Name one of these inside the brackets.")

@@ -1,0 +1,229 @@
+"""What `trueval evaluate` adds for contexts: logs, sources, unjudged documents, answers, sensitivity."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from trueval.cli.output import talk
+
+if TYPE_CHECKING:
+    from trueval.answers import AccuracyGivenHit
+    from trueval.judgments import Judgments
+    from trueval.measures import Measure
+    from trueval.run import Run
+    from trueval.scores import Scores
+    from trueval.sensitivity import Flip, Sensitivity
+
+# Choices of the evaluation that sensitivity takes too.
+SHARED = ("tie_precision", "depth", "judged_only")
+
+
+class Evidence:
+    """Reads judgments and runs, contexts among them, and gathers what stands beside the means.
+
+    Args:
+        measures: what is measured.
+        unjudged: grade of documents without one, None to leave them so.
+        correct: path of the correctness of answers.
+        sources: path of the sources of documents.
+        sensitivity: whether to compute the sensitivity of RA-nWG.
+    """
+
+    def __init__(
+        self,
+        measures: Sequence[Measure],
+        *,
+        unjudged: float | None = None,
+        correct: str | None = None,
+        sources: str | None = None,
+        sensitivity: bool = False,
+    ) -> None:
+        from trueval.answers import read_correctness
+
+        self._hits = [measure for measure in measures if measure.name == "AllGold" and measure.cutoff is not None]
+        if correct is not None and not self._hits:
+            raise typer.BadParameter(
+                "needs AllGold at a cutoff among the measures, such as AllGold@10.", param_hint="--correct"
+            )
+        self._subjects = [m for m in measures if m.name == "RA-nWG" and m["unjudged"] == "nothing"]
+        if sensitivity and not self._subjects:
+            raise typer.BadParameter("needs RA-nWG among the measures, such as RA-nWG@10.", param_hint="--sensitivity")
+        self._correct = None if correct is None else read_correctness(correct)
+        self._sources = None if sources is None else read_sources(sources)
+        self._unjudged, self._sensitivity = unjudged, sensitivity
+        self._logged: dict[str, dict[str, float]] = {}
+        self._runs: list[Run] = []
+        self._judgments: Judgments | None = None
+        self._answers: list[dict[str, AccuracyGivenHit]] = []
+
+    def read_judgments(self, path: str) -> Judgments:
+        """Judgments from a file, or the gold documents of a log of contexts."""
+        from trueval.contexts import looks_like_contexts, read_contexts
+        from trueval.errors import InputError
+        from trueval.judgments import Judgments
+
+        if not looks_like_contexts(path):
+            return Judgments.read(path)
+        judgments = read_contexts(path).judgments
+        if judgments is None:
+            raise InputError(
+                f"{path}: no line names gold documents. Give them under gold, or give a file of judgments."
+            )
+        return judgments
+
+    def read_run(self, path: str, name: str | None) -> Run:
+        """A run from a file, or the retrieved documents of a log of contexts, whose sources and answers are kept."""
+        from trueval.contexts import looks_like_contexts, read_contexts
+        from trueval.run import Run
+
+        if not looks_like_contexts(path):
+            return Run.read(path, name=name)
+        contexts = read_contexts(path, name=name)
+        self._logged[contexts.run.name] = dict(contexts.correct)
+        if contexts.sources:
+            self._sources = {**contexts.sources, **(self._sources or {})}
+        return contexts.run
+
+    def judge(self, run: Run, judgments: Judgments) -> Judgments:
+        """The judgments for one run: unjudged documents graded, sources named."""
+        from trueval.unjudged import grade_unjudged
+
+        if self._unjudged is not None:
+            judgments = grade_unjudged(judgments, run, self._unjudged)
+        if self._sources is not None:
+            judgments = judgments.with_sources(self._sources)
+        return judgments
+
+    def observe(self, run: Run, judgments: Judgments, scores: Scores) -> None:
+        """Notes what one run says about answers, and keeps the run where sensitivity needs it."""
+        from trueval.answers import accuracy_given_hit
+
+        correct = self._correct if self._correct is not None else self._logged.get(run.name)
+        found = {} if not correct else {str(hit): accuracy_given_hit(scores, hit, correct) for hit in self._hits}
+        self._answers.append(found)
+        if self._sensitivity:
+            self._runs.append(run)
+
+    def remember(self, judgments: Judgments) -> None:
+        """Keeps the judgments as they are before any run fills them."""
+        self._judgments = judgments
+
+    def finish(self, results: dict[str, Any], policy: dict[str, Any]) -> list[str]:
+        """Adds answers and sensitivity to the results, and says them in lines for people."""
+        lines = list(_details(results))
+        for run, found in zip(results["runs"], self._answers, strict=True):
+            if found:
+                run["answers"] = {name: _no_nan(one._asdict()) for name, one in found.items()}
+                lines += [_answer(run["name"], name, one) for name, one in found.items()]
+        if self._sensitivity and self._judgments is not None:
+            analyzed = self._all_sensitivity(policy)
+            results["sensitivity"] = [one.to_dict() for one in analyzed]
+            lines += [line for one in analyzed for line in sensitivity_lines(one)]
+        return lines
+
+    def _all_sensitivity(self, policy: dict[str, Any]) -> list[Sensitivity]:
+        from trueval.sensitivity import sensitivity
+        from trueval.unjudged import grade_unjudged
+
+        judgments = self._judgments
+        if judgments is None:
+            return []
+        for run in self._runs if self._unjudged is not None else []:
+            judgments = grade_unjudged(judgments, run, self._unjudged or 0.0)
+        shared = {name: policy[name] for name in SHARED if policy.get(name) is not None}
+        return [sensitivity(self._runs, judgments, measure, **shared) for measure in self._subjects]
+
+
+def say(lines: Sequence[str], *, on_stdout: bool) -> None:
+    """Prints lines for people: under a table on stdout, else on stderr."""
+    if not on_stdout:
+        talk(lines)
+        return
+    for line in lines:
+        typer.echo(line)
+
+
+def read_sources(path: str) -> dict[str, str]:
+    """Read the source of each document: two columns parted by tab or comma, or JSON lines with id and source.
+
+    Raises:
+        InputError: a line is bad, or a document is there twice; with file and line.
+    """
+    import json
+
+    from trueval.errors import InputError
+    from trueval.files.content import read_content
+
+    found: dict[str, str] = {}
+    for number, line in enumerate(read_content(path).data.decode().splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line) if line.lstrip().startswith("{") else None
+        except json.JSONDecodeError as error:
+            raise InputError(f"{path}:{number}: not JSON ({error.msg}). Write one object on each line.") from None
+        fields = line.split("\t" if "\t" in line else ",") if row is None else [row.get("id"), row.get("source")]
+        if len(fields) != 2 or None in fields:
+            raise InputError(f"{path}:{number}: a line must hold a document id and its source. Got {line[:80]!r}.")
+        doc, source = (str(field).strip() for field in fields)
+        if found.setdefault(doc, source) != source:
+            raise InputError(
+                f"{path}:{number}: document {doc!r} has two sources, {found[doc]!r} and {source!r}. Give one."
+            )
+    return found
+
+
+def _details(results: dict[str, Any]) -> Iterator[str]:
+    """One line for each mean that has numbers beside it."""
+    for run in results["runs"]:
+        for measure, entry in run["measures"].items():
+            numbers = entry.get("details", {})
+            if numbers:
+                said = ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in numbers.items())
+                yield f"{run['name']}  {measure}: {said}"
+
+
+def _answer(run: str, measure: str, found: AccuracyGivenHit) -> str:
+    if math.isnan(found.expected):
+        return f"{run}  Acc|{measure}: no query has all its gold documents, so there is nothing to average."
+    left = f"; {found.unanswered} queries without an answer are left out" if found.unanswered else ""
+    return (
+        f"{run}  Acc|{measure}: {found.expected:.4f} over {found.hits:.4g} expected hits "
+        f"({found.lowest:.4f} to {found.highest:.4f} over tie orders){left}"
+    )
+
+
+def sensitivity_lines(found: Sensitivity) -> Iterator[str]:
+    """What sensitivity found, in lines of plain words."""
+    yield f"Sensitivity of {found.measure}"
+    yield "  alpha  cap4  cap3  " + "  ".join(found.runs)
+    for cell in found.grid:
+        means = "  ".join(f"{mean.expected:{len(name)}.4f}" for mean, name in zip(cell.means, found.runs, strict=True))
+        swaps = "".join(f"  {worse} passes {better}" for better, worse in cell.swapped)
+        yield f"  {cell.alpha:5g}  {cell.cap4:4g}  {cell.cap3:4g}  {means}{swaps}"
+    if len(found.runs) > 1:
+        changed = sum(bool(cell.swapped) for cell in found.grid)
+        yield f"  Order of runs: {'as by default everywhere' if not changed else f'another in {changed} choices'}."
+    for one in found.flips:
+        means = f"{one.lowest_mean:.4f} and {one.highest_mean:.4f}"
+        yield f"  {one.run}: under each of {one.flips} one-label flips the mean stays between {means}."
+        if one.falls_when_raised:
+            yield f"    Queries that fall although a label rises: {len(one.falls_when_raised)}. The worst flip of each:"
+            yield from (f"      {_flip(flip)}" for flip in one.falls_when_raised)
+    if len(found.runs) > 1:
+        yield f"  One-label flips that reverse two runs: {len(found.swaps)}."
+        yield from (f"    {_flip(flip)}: {worse} passes {better}" for flip, better, worse in found.swaps[:5])
+
+
+def _flip(flip: Flip) -> str:
+    return (
+        f"query {flip.query}, document {flip.document}, {flip.old} to {flip.new}: {flip.before:.4f} to {flip.after:.4f}"
+    )
+
+
+def _no_nan(numbers: dict[str, float]) -> dict[str, float | None]:
+    return {name: None if math.isnan(value) else value for name, value in numbers.items()}
