@@ -7,6 +7,11 @@ the rank. Both look like text after the run tag, which trec_eval allows.
 from __future__ import annotations
 
 import re
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from trueval.errors import InputError
 from trueval.files.blanks import RegularText
@@ -14,19 +19,11 @@ from trueval.files.layout import RUN_WORDS
 from trueval.files.table import Table
 from trueval.files.text import line_at, shown
 
-__all__ = ["is_number", "refuse_cut_line", "refuse_shifted_rows"]
+__all__ = ["is_number", "refuse_cut_line", "refuse_shifted_rows", "row_of"]
 
-NUMBER = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 IS_NUMBER = re.compile(NUMBER)
-INTEGER = rb"[+-]?\d+"
-FIELD = rb"[^ \n]+"
-FIVE_FIELDS = rb"^(?:" + FIELD + rb" ){5}"
-NUMBER_AFTER_SCORE = re.compile(FIVE_FIELDS + NUMBER + rb" ", re.MULTILINE)
-NUMBER_AT_END = re.compile(FIVE_FIELDS + NUMBER + rb"$", re.MULTILINE)
-NO_RANK = re.compile(
-    rb"^(?:" + FIELD + rb" ){3}(?!" + NUMBER + rb" )" + FIELD + rb" " + NUMBER + rb" " + NUMBER + rb"(?: |$)",
-    re.MULTILINE,
-)
+COLUMNS = ("query_id", "iteration", "doc_id", "rank", "score", "tag")
 ROW_WIDTHS = (5, 6)  # without and with a run tag
 
 
@@ -36,7 +33,7 @@ def is_number(field: str) -> bool:
     >>> is_number("-1.5e3"), is_number("bm25")
     (True, False)
     """
-    return IS_NUMBER.fullmatch(field.encode()) is not None
+    return IS_NUMBER.fullmatch(field) is not None
 
 
 def refuse_shifted_rows(regular: RegularText, second: str, table: Table) -> None:
@@ -50,13 +47,29 @@ def refuse_shifted_rows(regular: RegularText, second: str, table: Table) -> None
     Raises:
         InputError: a number stands where the run tag should, or text after the tag is a whole row.
     """
-    widest = int(regular.widths.max(initial=0))
-    if widest > ROW_WIDTHS[1]:
-        _refuse(regular, NUMBER_AFTER_SCORE, table, SHIFTED)
-        _refuse(regular, _row_inside(second), table, JOINED)
-    if widest >= ROW_WIDTHS[1] and int(regular.widths.min()) == ROW_WIDTHS[0]:
-        _refuse(regular, NUMBER_AT_END, table, SHIFTED)
-    _refuse(regular, NO_RANK, table, SHIFTED)
+    widths = regular.widths
+    if widths.max() >= ROW_WIDTHS[1]:
+        numeric = _are_numbers(_column(regular.text, "tag", int(widths[0])))
+        if numeric.any():
+            other = (widths > ROW_WIDTHS[1]) | (widths.min() == ROW_WIDTHS[0])
+            _refuse(
+                numeric & (other | ~_are_numbers(_column(regular.text, "rank", int(widths[0])))),
+                regular.text,
+                table,
+                SHIFTED,
+            )
+    if widths.max() >= 2 * ROW_WIDTHS[0]:
+        _refuse_joined_rows(regular.text, second, table)
+
+
+def _column(text: bytes, name: str, width: int) -> pl.Series:
+    schema = dict.fromkeys((*COLUMNS, *(f"text{place}" for place in range(len(COLUMNS), width))), pl.String)
+    options: dict[str, Any] = {"has_header": False, "quote_char": None, "truncate_ragged_lines": True}
+    return pl.scan_csv(text, separator=" ", schema=schema, **options).select(name).collect()[name]
+
+
+def _are_numbers(texts: pl.Series) -> NDArray[np.bool_]:
+    return texts.str.contains(f"^{NUMBER}$").fill_null(value=False).to_numpy()
 
 
 SHIFTED = (
@@ -66,18 +79,30 @@ SHIFTED = (
 JOINED = "two rows on one line. A newline was lost. Correct the line"
 
 
-def _row_inside(second: str) -> re.Pattern[bytes]:
-    words = re.escape(second.encode()) + rb" " + FIELD + rb" " + INTEGER + rb" " + NUMBER + rb"(?: |$)"
-    return re.compile(FIVE_FIELDS + rb"(?:[^\n]* )?" + words, re.MULTILINE)
+def _refuse(wrong: NDArray[np.bool_], text: bytes, table: Table, reason: str) -> None:
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise table.error(row, f"{reason} ({shown(row_of(text, row))}). It must be: {RUN_WORDS}.")
 
 
-def _refuse(regular: RegularText, pattern: re.Pattern[bytes], table: Table, reason: str) -> None:
-    found = pattern.search(regular.text)
-    if found is None:
-        return
-    row = regular.text.count(b"\n", 0, found.start())
-    line = regular.text[found.start() : regular.text.find(b"\n", found.start())]
-    raise table.error(row, f"{reason} ({shown(line)}). It must be: {RUN_WORDS}.")
+def _refuse_joined_rows(text: bytes, second: str, table: Table) -> None:
+    row = rf" {re.escape(second)} [^ \n]+ [+-]?\d+ {NUMBER}(?: |$)"
+    pattern = re.compile(rf"^(?:[^ \n]+ ){{5}}[^\n]*{row}".encode(), re.MULTILINE)
+    if (found := pattern.search(text)) is not None:
+        number = text.count(b"\n", 0, found.start())
+        raise table.error(number, f"{JOINED} ({shown(row_of(text, number))}). It must be: {RUN_WORDS}.")
+
+
+def row_of(text: bytes, row: int) -> bytes:
+    r"""Give a row of a regular text.
+
+    >>> row_of(b"a b\nc d\n", 1)
+    b'c d'
+    """
+    start = 0
+    for _ in range(row):
+        start = text.index(b"\n", start) + 1
+    return text[start : text.index(b"\n", start)]
 
 
 def refuse_cut_line(data: bytes, width: int, source: str) -> None:

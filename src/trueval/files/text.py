@@ -58,7 +58,7 @@ def check_text(content: Content, *, is_json: bool = False) -> Content:
             data = data.replace(b"\r", b"\n")
         _refuse_lone_returns(data, content.source)
     _refuse_control_characters(data, content.source)
-    if (mark := data.find(BOM)) >= 0:
+    if not data.isascii() and (mark := data.find(BOM)) >= 0:
         raise InputError(
             f"{content.source}:{line_at(data, mark)}: a byte order mark (U+FEFF) inside the text; files were joined. "
             "It would become part of an id. Remove it."

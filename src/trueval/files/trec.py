@@ -11,11 +11,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import InputError
-from trueval.files.blanks import RegularText, make_regular
+from trueval.files.blanks import RegularText, has_one_width, make_regular
 from trueval.files.columns import lost_values, may_have_lost
 from trueval.files.content import Content
 from trueval.files.layout import MOST_FIELDS, Layout, find_layout, first_fields, ranks_or_scores, refuse_ranks
-from trueval.files.shifted import is_number, refuse_cut_line, refuse_shifted_rows
+from trueval.files.shifted import is_number, refuse_cut_line, refuse_shifted_rows, row_of
 from trueval.files.table import Kind, Table, count_lines_from_one, in_canonical_order
 from trueval.files.text import decoding_error, shown
 
@@ -43,10 +43,11 @@ def read_trec(content: Content, kind: Kind, facets: bool = False) -> Table:
     if layout.text_may_follow:
         refuse_cut_line(content.data, len(fields), content.source)
     separator = None if _may_be_shifted(fields, layout) else _only_separator(content.data)
-    frame = None if separator is None else _parse(content.data, separator, layout)
-    if separator is not None and frame is not None and _is_whole(frame, content.data):
-        return _finish(frame, layout, _Text(content.data, separator, content.source, count_lines_from_one))
-    del frame
+    if separator is not None and has_one_width(content.data, separator, len(fields)):
+        frame = _parse(content.data, separator, layout, columns=layout.needed)
+        if frame is not None and _is_whole(frame, content.data):
+            return _finish(frame, layout, _Text(content.data, separator, content.source, count_lines_from_one))
+        del frame
     return _read_with_care(content, layout, fields)
 
 
@@ -73,7 +74,7 @@ def _read_with_care(content: Content, layout: Layout, fields: Sequence[str]) -> 
     _refuse_wrong_width(regular, layout, table)
     if layout.text_may_follow:
         refuse_shifted_rows(regular, fields[1], table)
-    frame = _parse(regular.text, " ", layout, more=True)
+    frame = _parse(regular.text, " ", layout, columns=layout.needed, more=True)
     if frame is None or frame.height != len(regular.lines) or _has_nulls(frame):
         frame = _parse_numbers_apart(text, layout, table)
     return _finish(frame, layout, text)
@@ -91,15 +92,16 @@ def _only_separator(data: bytes) -> str | None:
 
 
 def _parse(
-    text: bytes, separator: str, layout: Layout, *, strings: Sequence[str] | None = None, more: bool = False
+    text: bytes, separator: str, layout: Layout, *, columns: Sequence[str], strings: bool = False, more: bool = False
 ) -> pl.DataFrame | None:
-    """Parse the needed columns; or, as strings, those named.
+    """Parse some columns; None if polars cannot.
 
     Args:
         text: lines of fields.
         separator: what stands between them.
         layout: the columns.
-        strings: the columns to give, as strings.
+        columns: those to give.
+        strings: whether numbers stay as they are written.
         more: a line may have more fields than the first.
     """
     types = {} if strings else layout.types
@@ -110,7 +112,7 @@ def _parse(
                 text, separator=separator, has_header=False, quote_char=None, schema=schema,
                 truncate_ragged_lines=more,
             )
-            .select(strings or layout.needed)
+            .select(columns)
             .collect()
         )  # fmt: skip
     except pl.exceptions.PolarsError:
@@ -132,7 +134,7 @@ def _is_whole(frame: pl.DataFrame, data: bytes) -> bool:
 
 def _parse_numbers_apart(text: _Text, layout: Layout, table: Table) -> pl.DataFrame:
     """Find the row at fault; or, where only ranks do not parse, read the rest."""
-    frame = _parse(text.data, text.separator, layout, strings=layout.needed, more=True)
+    frame = _parse(text.data, text.separator, layout, columns=layout.needed, strings=True, more=True)
     if frame is None:
         raise InputError(f"{table.source}: the text cannot be read as {layout.words}.")
     for name, kind in layout.types.items():
@@ -155,19 +157,11 @@ def _refuse_wrong_width(regular: RegularText, layout: Layout, table: Table) -> N
     wrong = (regular.widths < layout.fewest) | (regular.widths > most)
     if wrong.any():
         row = int(wrong.argmax())
-        line = _row_of(regular.text, row)
+        line = row_of(regular.text, row)
         raise table.error(
             row,
             f"{regular.widths[row]} fields ({shown(line)}). It must be: {layout.words}. Correct or remove the line.",
         )
-
-
-def _row_of(text: bytes, row: int) -> bytes:
-    """Give a row of a regular text."""
-    start = 0
-    for _ in range(row):
-        start = text.index(b"\n", start) + 1
-    return text[start : text.index(b"\n", start)]
 
 
 def _finish(frame: pl.DataFrame, layout: Layout, text: _Text) -> Table:
@@ -190,5 +184,5 @@ def _lost_values(numbers: pl.Series, text: _Text, layout: Layout, table: Table) 
     """Parse the numbers again as they are written where some are infinite or 0, which may have been something else."""
     if not may_have_lost(numbers):
         return ()
-    frame = _parse(text.data, text.separator, layout, strings=[numbers.name], more=True)
+    frame = _parse(text.data, text.separator, layout, columns=[numbers.name], strings=True, more=True)
     return () if frame is None else lost_values(numbers, frame[numbers.name], table)
