@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 PAGE = Path(__file__).with_name("commands.md")
-COMMANDS = ("", "evaluate", "measures", "demo")
+COMMANDS = ("", "evaluate", "compare", "measures", "demo")
 WIDTH = 100
 HEAD = """# Commands
 

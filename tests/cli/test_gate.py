@@ -79,7 +79,8 @@ def test_max_drop_fails_only_beyond_the_joint_interval(
 def test_a_loss_that_ties_may_undo_passes(trueval: Command, folder: Path) -> None:
     tied = (folder / "worse.trec").read_text(encoding="utf-8")
     (folder / "tied.trec").write_text(re.sub(r" 0 (10|9|8|7) x", " 0 1 x", tied), encoding="utf-8")
-    baseline = ("--baseline", str(folder / "noisy.trec"), "--max-drop", "RR=0.3")
+    # Tied throughout, RR is 0.521 with sd 0.046 over tie orders; the loss of 0.479 is the same on every query.
+    baseline = ("--baseline", str(folder / "old.trec"), "--max-drop", "RR=0.45")
     assert gate(trueval, folder, "tied", *baseline).status == 0
     assert gate(trueval, folder, "worse", *baseline).status == 1
 

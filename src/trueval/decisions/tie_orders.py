@@ -83,6 +83,11 @@ class TieOrders:
             judged_only=policy.judged_only,
         )
 
+    @property
+    def are_of_documents(self) -> bool:
+        """Whether every row of the standings is a document; facets make several of one, which must move together."""
+        return "facet" not in self.judgments.frame.columns
+
     def distribution(self, measure: Measure, queries: Ints) -> Atoms | None:
         """The distribution of the sum of a measure over some queries, every order equally likely.
 
@@ -99,7 +104,7 @@ class TieOrders:
             groups = self._groups(query, measure)
             listed.append((groups, math.prod(math.perm(group.tied, len(group.rows)) for group in groups)))
         counts = [count for _, count in listed]
-        if "facet" in self.judgments.frame.columns or max(counts, default=1) > MOST_ORDERS or sum(counts) > MOST_LISTED:
+        if not self.are_of_documents or max(counts, default=1) > MOST_ORDERS or sum(counts) > MOST_LISTED:
             return None
         return convolve(
             self._values(measure, query, groups) for query, (groups, _) in zip(queries, listed, strict=True)

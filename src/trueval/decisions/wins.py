@@ -84,8 +84,9 @@ class Winners:
         one, other = self._distribution(measure, first, a), self._distribution(measure, second, b)
         if one is not None and other is not None:
             return exact(one, other)
-        if self.tie_samples and self.orders is not None:
-            drawn = (self._samples(self.orders[run], measure, run, each) for run, each in ((first, a), (second, b)))
+        orders = self.orders if self.tie_samples else None
+        if orders is not None and orders[first].are_of_documents:
+            drawn = (self._samples(orders[run], measure, run, each) for run, each in ((first, a), (second, b)))
             return sampled(*drawn)
         return normal(a.spread(), b.spread())
 
