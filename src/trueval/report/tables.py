@@ -8,9 +8,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from trueval.policies import OURS
 from trueval.report.findings import find, marks, sentences
 from trueval.report.numbers import fixed, interval, percent, signed
 
+# Choices that go without saying where they are ours: few measures and fewer tools ask for them.
+RARELY_CHOSEN = ("gain", "norm", "short", "labels", "float_grades", "nonpositive")
 NUMBERS = ("expected", "lowest, highest", "range", "oblivious", "bias", "sd")
 
 
@@ -140,6 +143,14 @@ def _policy(policy: Mapping[str, Any]) -> str:
     idle = {name for name, value in policy.items() if value is None or value is False}
     if policy.get("tie_order") != "random":
         idle.add("seed")
-    shown = {name.replace("_", " "): value for name, value in policy.items() if name not in idle}
-    words = (f"{name} {f'{value:g}' if isinstance(value, float) else value}" for name, value in shown.items())
-    return f"policy: {', '.join(words)}"
+    idle |= {name for name in RARELY_CHOSEN if policy.get(name) == getattr(OURS, name)}
+    words = _choices({name: value for name, value in policy.items() if name not in idle | {"exceptions"}})
+    exceptions: dict[str, list[str]] = {}
+    for measure, own in (policy.get("exceptions") or {}).items():
+        exceptions.setdefault(_choices(own), []).append(measure)
+    return "; ".join([f"policy: {words}", *(f"for {', '.join(of)}: {own}" for own, of in exceptions.items())])
+
+
+def _choices(choices: Mapping[str, Any]) -> str:
+    values = ("as read" if v is None else f"{v:g}" if isinstance(v, float) else v for v in choices.values())
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in zip(choices, values, strict=True))
