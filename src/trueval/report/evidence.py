@@ -130,8 +130,9 @@ def _listed(run: Run, judgments: Judgments, scores: Scores) -> Listed:
     groups = tie_groups(rounded, offsets)
     owner = np.repeat(np.arange(len(lengths)), lengths)
     group = find_groups(groups, owner, rounded)
+    width = scores.policy.tie_precision
     columns = {
-        "tied_score": rounded,
+        "tied_score": rounded if width is None or isinstance(width, str) else rounded * width,  # from steps of the grid
         "above": groups.start[group] - offsets[owner],
         "tied": groups.size[group],
     }

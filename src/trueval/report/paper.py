@@ -150,7 +150,7 @@ def _notes(results: Mapping[str, Any], comparison: Mapping[str, Any] | None) -> 
 
 def _groups(directory: Directory, file: ResultFile, stem: Path) -> Sequence[Path]:
     fitting = (details.data["runs"] for details in directory.of(DETAILS_KIND) if belongs(details.data, file.data))
-    runs = next(fitting, [])
+    runs: list[dict[str, Any]] = next(fitting, [])
     return draw_tie_groups(runs, stem) if any(len(run["tie_groups"]) > 1 for run in runs) else ()
 
 

@@ -14,6 +14,7 @@ from trueval.report.numbers import fixed, signed
 KEYS = frozenset({"format", "differences", "leaderboards"})
 MOST_PAIRS = 40  # differences drawn in one plot; more cannot be read
 MOST = 8  # measures that the summary speaks of one by one
+LEAST_HEIGHT = 140  # CSS pixels under which Plotly finds no room for its axes
 ROW_HEIGHT, FRAME_HEIGHT = 30, 50  # CSS pixels of a difference in a plot, and of the plot around them
 NUMBERS = ("lowest", "highest", "oblivious")
 
@@ -150,7 +151,7 @@ def _figures(data: Mapping[str, Any], level: float) -> Iterator[Figure]:
             measure if len(shown) == len(mine) else f"{measure}: the {len(shown)} largest of {len(mine)} differences"
         )
         description = f"Differences of expected {measure} with their tie ranges and intervals over queries."
-        height = FRAME_HEIGHT + ROW_HEIGHT * len(shown)
+        height = max(LEAST_HEIGHT, FRAME_HEIGHT + ROW_HEIGHT * len(shown))
         yield Figure(f"differences-{index}", title, description, "differences", drawn, height, wide=True)
 
 

@@ -23,6 +23,7 @@ MEANINGS = (
     "worst and the best order, range their difference. Oblivious is the value under one tie order, the one that a tool "
     "would print; bias is oblivious minus expected, sd the standard deviation over the orders."
 )
+LEAST_HEIGHT = 140  # CSS pixels under which Plotly finds no room for its axes
 ROW_HEIGHT, FRAME_HEIGHT = 30, 50  # CSS pixels of a run in a tie-range plot, and of the plot around the runs
 
 
@@ -110,7 +111,7 @@ def _range_figures(results: Mapping[str, Any]) -> Iterator[Figure]:
         data = {"runs": [run["name"] for run in ranked], **values}
         first = ranked[0]["name"]
         description = f"{measure}: expected value, tie range and oblivious value of each run; {first} comes first."
-        height = FRAME_HEIGHT + ROW_HEIGHT * len(ranked)
+        height = max(LEAST_HEIGHT, FRAME_HEIGHT + ROW_HEIGHT * len(ranked))
         yield Figure(f"range-{index}", measure, description, "tieRange", data, height)
 
 

@@ -9,8 +9,8 @@
     return made;
   };
   const digits = (value) => value === null ? "–" : value.toFixed(4);
-  // Plotly reads a few HTML tags in labels and hover texts, so names are escaped before it sees them.
-  const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  // Plotly reads a few HTML tags and TeX between dollars in labels, so names are escaped before it sees them.
+  const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/\$/g, "&#36;");
   const shortened = (text, most) => text.length > most ? `${text.slice(0, most - 1)}…` : text;
 
   // ---- tables ----
@@ -161,6 +161,25 @@
           range: around([0], data.expected, ...data.ties, ...data.interval) }),
         yaxis: axis({ ...named(data.names, width), range: [data.names.length - .4, -.6], showgrid: false, zeroline: false }),
       }), [["bar", "range", "tie range of the difference"], ["thin", "run-1", data.interval_name], ["dot", "expected", "expected difference"]]];
+    },
+    precisionCurves(data) {
+      const at = data.curves[0].k.map((_, index) => index);
+      const traces = data.curves.flatMap((curve, index) => {
+        const tone = `run-${index % 8}`;
+        const hover = at.map((place) => told(`${curve.name}, k = ${curve.k[place]}`, curve, place));
+        return [
+          { x: [...at, ...at.toReversed()], y: [...curve.highest, ...curve.lowest.toReversed()], mode: "lines", fill: "toself",
+            fillcolor: color(tone), opacity: .18, line: { width: 0 }, hoverinfo: "skip" },
+          { x: at, y: curve.expected, mode: "lines+markers", line: { color: color(tone), width: 1.5 }, marker: { size: 6 },
+            text: hover, hovertemplate: "%{text}<extra></extra>" },
+          { x: at, y: curve.oblivious, mode: "markers", hoverinfo: "skip",
+            marker: { color: color(tone), symbol: "x-thin", size: 8, line: { width: 2, color: color(tone) } } },
+        ];
+      });
+      return [traces, layout({
+        xaxis: axis({ title: "k", tickmode: "array", tickvals: at, ticktext: data.curves[0].k.map(String) }),
+        yaxis: axis({ tickformat: ".0%" }),
+      }), data.curves.map((curve, index) => ["square", `run-${index % 8}`, curve.name])];
     },
   };
 

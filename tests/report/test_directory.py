@@ -1,0 +1,63 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from trueval.errors import InputError
+from trueval.report.content import Part
+from trueval.report.directory import Section, pointer, register, registered
+from trueval.report.sections import read_directory
+
+RESULTS = {"format": 1, "trueval": "0", "policy": {}, "runs": []}
+
+
+def write(folder: Path, **files: object) -> Path:
+    for name, content in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+    return folder
+
+
+def test_files_are_known_by_their_kind_or_their_keys(tmp_path: Path) -> None:
+    directory = read_directory(write(tmp_path, b=RESULTS, a={"kind": "evaluate", **RESULTS}, c={"x": 1}, d=[1]))
+    assert [(file.name, file.kind) for file in directory.files] == [("a.json", "evaluate"), ("b.json", "evaluate")]
+    assert directory.others == ("c.json", "d.json")
+    assert directory.of("compare") == ()
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({}, r"no result to report\. It must hold a JSON file of kind evaluate"),
+        ({"details": {"kind": "evaluate-details", "format": 1, "runs": []}}, "no result to report"),
+        ({"results": {**RESULTS, "format": 99}}, r"results\.json: format 99 of kind evaluate\. This version reads up"),
+    ],
+)
+def test_what_cannot_be_reported_is_an_error(tmp_path: Path, files: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_directory(write(tmp_path, **files))
+
+
+def test_a_broken_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_text('{"format": 1,', encoding="utf-8")
+    with pytest.raises(InputError, match=r"results\.json: not JSON"):
+        read_directory(tmp_path)
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nowhere: no such folder"):
+        read_directory(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("key", ["a/b", "a~b", "100% é", "R(rel=2, base='list')@10", 'say "<b>"#?'])
+def test_pointers_can_be_read_back(key: str) -> None:
+    from urllib.parse import unquote
+
+    fragment = pointer("measures", key)
+    assert not set(fragment) & set(' <>"#?')
+    assert unquote(fragment).split("/")[2].replace("~1", "/").replace("~0", "~") == key
+
+
+def test_a_kind_is_registered_once() -> None:
+    assert {"evaluate", "evaluate-details", "compare"} <= {section.kind for section in registered()}
+    with pytest.raises(ValueError, match="registered already"):
+        register(Section("compare", 1, 1, lambda file, directory: Part()))

@@ -1,0 +1,253 @@
+"""The page of the gold directory: a run of it is called <script>, and every number of it is exact in binary."""
+
+import json
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from tests.report.gold_page import FILE, FOLDER, gold_page
+
+from trueval.errors import MissingExtraError
+from trueval.report.numbers import NOT_AVAILABLE, fixed, percent, signed
+from trueval.report.page import TEMPLATES, page
+from trueval.report.sections import read_directory
+
+EVIL = '<script>alert("x")</script> & $a_1$'
+
+
+class Page(HTMLParser):
+    """Elements in order, each with its attributes and the text directly or indirectly in it."""
+
+    VOID = frozenset({"meta", "link", "br", "input"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str], list[str]]] = []
+        self._open: list[int] = []
+        self.feed(text)
+        self.close()
+        assert not self._open, [self.elements[index] for index in self._open]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}, []))
+        if tag not in self.VOID:
+            self._open.append(len(self.elements) - 1)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.elements[self._open.pop()][0] == tag
+
+    def handle_data(self, data: str) -> None:
+        for index in self._open:
+            self.elements[index][2].append(data)
+
+    def all(self, tag: str) -> list[tuple[dict[str, str], str]]:
+        return [(attributes, "".join(text)) for name, attributes, text in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def html() -> str:
+    return page(read_directory(FOLDER), plots=False)
+
+
+@pytest.fixture(scope="module")
+def parsed(html: str) -> Page:
+    return Page(html)
+
+
+def test_the_page_is_the_gold_page() -> None:
+    made = gold_page()
+    kept = FILE.read_text(encoding="utf-8")
+    assert made == kept, "The page changed. Look at the difference, then run: python -m tests.report.gold_page"
+
+
+def test_only_our_own_scripts_run(html: str, parsed: Page) -> None:
+    scripts = parsed.all("script")
+    running = [text for attributes, text in scripts if attributes.get("type") != "application/json"]
+    assert running == [(TEMPLATES / "page.js").read_text(encoding="utf-8")]
+    assert html.count("alert(") == html.count("alert(&#34;x") + html.count('alert(\\"x')
+    policy = next(each["content"] for each, _ in parsed.all("meta") if "http-equiv" in each)
+    assert "default-src 'none'" in policy
+    assert re.search(r"script-src 'sha256-[\w+/]+='$", policy)
+
+
+def test_a_run_called_script_is_shown_by_its_name(parsed: Page) -> None:
+    assert EVIL in [text for _, text in parsed.all("td")]
+    data = [json.loads(text) for each, text in parsed.all("script") if each.get("type") == "application/json"]
+    assert any(EVIL in json.dumps(each, ensure_ascii=False).replace('\\"', '"') for each in data)
+    assert not parsed.all("b")
+    assert not parsed.all("i")
+
+
+def test_the_page_names_nothing_to_load(parsed: Page) -> None:
+    for name, attributes, _ in parsed.elements:
+        for attribute in ("src", "href", "srcset", "action", "poster"):
+            target = attributes.get(attribute, "#")
+            assert target.startswith("#") or target == "data:,", (name, target)
+
+
+def test_links_within_the_page_lead_somewhere(parsed: Page) -> None:
+    ids = [attributes["id"] for _, attributes, _ in parsed.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    wanted = {attributes["href"][1:] for attributes, _ in parsed.all("a")}
+    wanted |= {each["aria-labelledby"] for _, each, _ in parsed.elements if "aria-labelledby" in each}
+    assert wanted <= set(ids)
+    assert parsed.all("a")[0][1] == "Skip to the summary"
+
+
+def test_both_color_schemes_and_paper_are_styled(parsed: Page) -> None:
+    ((_, style),) = parsed.all("style")
+    names = set(re.findall(r"--[\w-]+", style))
+    for media in (r"^:root \{", r"\(prefers-color-scheme: dark\) \{\s*:root\S* \{", r"@media print \{\s*:root\S* \{"):
+        block = re.search(media + r"([^}]*)\}", style, flags=re.MULTILINE)
+        assert block, media
+        assert names - {"--tone"} <= set(re.findall(r"(--[\w-]+):", block[1])), media
+    assert ":focus-visible" in style
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_is_readable_on_its_ground(parsed: Page, scheme: str) -> None:
+    """Contrast of at least 4.5 for text and 3 for marks (WCAG 2.2, 1.4.3 and 1.4.11)."""
+    ((_, style),) = parsed.all("style")
+    blocks = re.findall(r":root\S* \{([^}]*)\}", style)
+    colors = dict(re.findall(r"--([\w-]+): (#\w+)", blocks[0 if scheme == "light" else 1]))
+
+    def luminance(color: str) -> float:
+        digits = color[1:] if len(color) == 7 else "".join(2 * digit for digit in color[1:])
+        parts = [int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    def contrast(one: str, other: str) -> float:
+        low, high = sorted((luminance(colors[one]), luminance(colors[other])))
+        return (high + 0.05) / (low + 0.05)
+
+    assert all(contrast(name, ground) >= 4.5 for name in ("text", "quiet", "link") for ground in ("ground", "raised"))
+    marks = ["expected", "oblivious", *(f"run-{index}" for index in range(8))]
+    assert {name: contrast(name, "ground") for name in marks if contrast(name, "ground") < 3} == {}
+
+
+def test_tables_can_be_sorted_and_reached_by_keyboard(parsed: Page) -> None:
+    assert len(parsed.all("th")) > 50
+    assert all(each.get("aria-sort") == "none" and each.get("scope") == "col" for each, _ in parsed.all("th"))
+    regions = [each for each, _ in parsed.all("div") if each.get("class") == "scroll"]
+    assert len(regions) == len(parsed.all("table"))
+    assert all(each["tabindex"] == "0" and each["role"] == "region" for each in regions)
+    numbers = [(each, text) for each, text in parsed.all("td") if "number" in each.get("class", "")]
+    assert all("data-value" in each or text in (NOT_AVAILABLE, "not judged") for each, text in numbers)
+
+
+def test_the_tables_stand_in_the_page_without_scripts(parsed: Page) -> None:
+    cells = [text for _, text in parsed.all("td")]
+    assert {"0.8750", "-0.1250", "40.00%", "undecidable under ties"} <= set(cells)
+    assert all("This plot needs JavaScript" in text for each, text in parsed.all("div") if each.get("class") == "plot")
+
+
+# ---- every number has its source ----
+
+
+def resolve(file: str, fragment: str) -> Any:
+    value: Any = json.loads((FOLDER / file).read_text(encoding="utf-8"))
+    keys = (part.replace("~1", "/").replace("~0", "~") for part in unquote(fragment).split("/")[1:])
+    for key in keys:
+        value = value[int(key)] if isinstance(value, list) else value[key]
+    return value
+
+
+def shown(value: float) -> set[str]:
+    return {fixed(value), signed(value), percent(value), f"{value:g}", f"{value:,}", f"{value:.8g}"}
+
+
+def test_numbers_in_sentences_stand_in_the_files(parsed: Page) -> None:
+    numbers = parsed.all("data")
+    assert len(numbers) > 15
+    for attributes, text in numbers:
+        value = float(attributes["value"])
+        found = [resolve(*unquote(each).split("#")) for each in attributes["data-source"].split(" - ")]
+        if isinstance(found[0], list):
+            assert 0 <= value <= len(found[0])
+        else:
+            assert value == pytest.approx(found[0] if len(found) == 1 else abs(found[0] - found[1]), abs=0)
+        assert text in shown(value) | {str(int(value))}
+
+
+def test_the_summary_holds_no_number_without_a_source(html: str) -> None:
+    summary = html[html.index('<section id="summary"') : html.index('<section id="values"')]
+    bare = re.sub(r"<data .*?</data>", "", summary)
+    assert "<data" in summary
+    assert not re.findall(r"\d+\.\d+", re.sub(r"float\d+", "", bare))
+
+
+def table_cells(html: str) -> list[tuple[str, str, str, str, str]]:
+    """(file, source row, field, value, text) of every cell in a column with a field."""
+    cells = []
+    for file, table in re.findall(r'<table id="[^"]*" data-file="([^"]*)".*?>(.*?)</table>', html, flags=re.DOTALL):
+        fields = [attributes.get("data-field", "") for attributes, _ in Page(table).all("th")]
+        for row in re.findall(r"<tr data-source=.*?</tr>", table, flags=re.DOTALL):
+            read = Page(row)
+            source = read.all("tr")[0][0]["data-source"]
+            for field, (attributes, text) in zip(fields, read.all("td"), strict=True):
+                if field:
+                    cells.append((file, source, field, attributes.get("data-value", ""), text))
+    return cells
+
+
+def test_numbers_in_tables_stand_in_the_files(html: str) -> None:
+    cells = table_cells(html)
+    assert len(cells) > 150
+    for file, source, field, value, text in cells:
+        found = [resolve(file, source + part) for part in field.split(" - ")]
+        if len(found) == 2:
+            assert float(value) == found[0] - found[1]
+        elif isinstance(found[0], list):
+            assert text == str(len(found[0]))
+        elif isinstance(found[0], str):
+            assert text == found[0]
+        elif found[0] is None:
+            assert text in (NOT_AVAILABLE, "not judged")
+        else:
+            assert float(value) == found[0]
+        if value:
+            assert text in shown(float(value)) | {str(int(float(value)))}, (field, text)
+
+
+# ---- what is not there ----
+
+
+@pytest.mark.parametrize("library", ["jinja2", "plotly.offline"])
+def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(MissingExtraError, match=r"Pages need the extra \"report\""):
+        page(read_directory(FOLDER))
+
+
+def test_results_alone_make_a_page(tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_bytes((FOLDER / "results.json").read_bytes())
+    text = page(read_directory(tmp_path), plots=False)
+    assert "no details stand beside it" in text
+    assert 'id="worst"' not in text
+
+
+def test_a_comparison_alone_makes_a_page(tmp_path: Path) -> None:
+    (tmp_path / "comparison.json").write_bytes((FOLDER / "comparison.json").read_bytes())
+    text = page(read_directory(tmp_path), plots=False)
+    assert 'id="differences"' in text
+    assert 'id="values"' not in text
+
+
+def test_details_of_another_policy_are_not_mixed_in(tmp_path: Path) -> None:
+    for name in ("results.json", "details.json"):
+        (tmp_path / name).write_bytes((FOLDER / name).read_bytes())
+    results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    results["policy"]["rel"] = 2
+    (tmp_path / "results.json").write_text(json.dumps(results), encoding="utf-8")
+    assert "no details stand beside it" in page(read_directory(tmp_path), plots=False)
+
+
+def test_plotly_is_embedded_once_and_allowed_by_its_hash() -> None:
+    text = page(read_directory(FOLDER))
+    assert text.count("plotly.js v") == 1
+    assert len(re.findall(r"sha256-[\w+/]+=", text)) == 2
