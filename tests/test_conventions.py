@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from trueval.conventions import CONVENTIONS, OURS, TOOLS, policy
 from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.evaluate import evaluate, evaluate_arrays
 from trueval.judgments import Judgments
-from trueval.measures import parse
+from trueval.measures import parse, registry
 from trueval.policies import OPTIONS, Policy
 from trueval.run import Run
 from trueval.scores import Scores
@@ -383,6 +384,30 @@ def test_whole_grades() -> None:
     assert found.expected[0, 0] == pytest.approx(1 + dcg)
 
 
+def test_what_pytrec_eval_does_with_float_grades() -> None:
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    with pytest.raises(TypeError, match="integer"):
+        pytrec_eval.RelevanceEvaluator({"q": {"a": 1.5}}, {"map"})
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # as above
+def test_what_ranx_does_with_float_grades() -> None:
+    ranx = pytest.importorskip("ranx", reason="ranx is not installed")
+    run, judgments = {"q": {"a": 3.0, "b": 2.0}}, {"q": {"a": 1.9, "b": 2.0}}
+    theirs = ranx.evaluate(ranx.Qrels(judgments), ranx.Run(run), "ndcg")
+    assert ours((run, judgments), ["nDCG"], "ranx").oblivious[0, 0] == pytest.approx(theirs, abs=CLOSE)
+    assert ours((run, judgments), ["nDCG"], Policy()).oblivious[0, 0] != pytest.approx(theirs, abs=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # as above
+def test_adaptive_precision_of_torchmetrics_divides_by_the_list() -> None:
+    data = binary(UNTIED)
+    theirs = torchmetrics_values(data, ["precision"], top_k=50, adaptive_k=True)
+    assert_own_number(ours(data, ["P(short='listed')@50"], "torchmetrics"), theirs, FLOAT32)
+
+
 def test_a_grade_above_zero_is_a_member() -> None:
     data = ({"q": {"a": 3.0, "b": 2.0}}, {"q": {"a": 0.5, "b": 2.0}})
     assert ours(data, ["RR"], Policy()).expected[0, 0] == 0.5
@@ -420,3 +445,14 @@ def test_an_order_that_is_not_known_leaves_what_no_order_changes(order: str) -> 
     with pytest.warns(TruevalWarning, match="leaves the order") if lost else nullcontext():
         scores = evaluate_arrays([[1.0, 1.0], [2.0, 1.0], [1.0, 1.0]], [[1, 0], [0, 1], [1, 1]], "RR", tie_order=order)
     np.testing.assert_array_equal(scores.oblivious[:, 0], [math.nan if lost else 0.75, 0.5, 1.0])
+
+
+def test_the_page_names_every_option_every_value_and_every_tool() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "conventions.md").read_text(encoding="utf-8")
+    for name, option in OPTIONS.items():
+        row = next(line for line in page.splitlines() if line.startswith(f"| `{name}`"))
+        assert all(f"`{word}`" in row for word in option.words), row
+        assert ("` *" in row) == any(name in measure.definition.parameters for measure in registry().values())
+    for name, tool in TOOLS.items():
+        row = next(line for line in page.splitlines() if line.startswith(f"| `{name}`"))
+        assert tool.version in row
