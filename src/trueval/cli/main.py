@@ -11,6 +11,7 @@ from trueval.cli.demo import demo
 from trueval.cli.evaluate import evaluate
 from trueval.cli.explain import explain
 from trueval.cli.measures import measures
+from trueval.cli.precision import precision
 from trueval.cli.report import report
 from trueval.errors import MeasureError, PolicyError, TruevalError
 
@@ -26,7 +27,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit status: 0 fine, 1 a gate failed or the input is bad, 2 misuse. Data goes to stdout, talk to stderr.",
 )
-for command in (evaluate, compare, explain, measures, report, demo):
+for command in (evaluate, compare, explain, measures, precision, report, demo):
     app.command()(command)
 
 

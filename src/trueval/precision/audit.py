@@ -1,0 +1,370 @@
+"""The precision audit: what each regime's ties do to each measure (P-A, Table 1 and Figures 2, 4, 5)."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import polars as pl
+
+from trueval.errors import InputError, TruevalWarning
+from trueval.evaluate import evaluate
+from trueval.judgments import Judgments
+from trueval.measures import Measure, parse_list
+from trueval.precision.agreement import PERSISTENCE, Agreement, Resolution, agreement, resolution_of_ties
+from trueval.precision.order import OrderCheck, check_orders, order_notes
+from trueval.scores import STATISTICS, Scores
+from trueval.tie_groups import tie_groups
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from trueval.precision.regimes import Regime
+    from trueval.run import Run
+
+__all__ = ["Audit", "Flip", "RegimeResult", "audit", "audit_blocks"]
+
+# 1: the first.
+FORMAT_VERSION: Final = 1
+KIND: Final = "precision"
+CUTOFFS: Final = (1, 2, 3, 5, 10, 20, 50, 100)  # of the curves; those of P-A's figures are among them
+OVERLAP: Final = (3, 10)  # depth of the overlap of rankings of up to twice ten documents, and of longer ones
+POINTS: Final = ("oblivious", "expected", "lowest", "highest")
+
+
+@dataclass(frozen=True)
+class Flip:
+    """Two models whose order depends on ties.
+
+    Attributes:
+        kind: "flips" (oblivious and expected values disagree about which is higher) or "undecidable" (the ranges share
+            a value).
+        measure: its text form.
+        label: of the regime that both ran in.
+        first: the model with the higher expected value.
+        second: the other.
+    """
+
+    kind: str
+    measure: str
+    label: str
+    first: str
+    second: str
+
+
+@dataclass(frozen=True, eq=False)
+class RegimeResult:
+    """What the audit found for one regime.
+
+    Attributes:
+        regime: model and formats.
+        scores: of the measures and of the same measures at the cutoffs of the curves.
+        group_sizes: how many tie groups of each size there are.
+        agreement: means over queries of τ-b, overlap and RBO with the float32 run of the same model, and how its ties
+            resolve; None where there is no such run.
+    """
+
+    regime: Regime
+    scores: Scores
+    group_sizes: Mapping[int, int]
+    agreement: Mapping[str, Any] | None
+
+    @property
+    def tied_fraction(self) -> float:
+        """Share of documents in groups of two or more."""
+        documents = sum(size * count for size, count in self.group_sizes.items())
+        return 1 - self.group_sizes.get(1, 0) / documents
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What the audit found.
+
+    Attributes:
+        measures: asked for.
+        results: one for each regime.
+        order: which orders follow the labels.
+        notes: one-line remarks.
+    """
+
+    measures: tuple[Measure, ...]
+    results: tuple[RegimeResult, ...]
+    order: tuple[OrderCheck, ...]
+    notes: tuple[str, ...]
+
+    def flips(self) -> tuple[Flip, ...]:
+        """Return the pairs of models, in the same regime, whose order ties decide."""
+        found: list[Flip] = []
+        for first, second in combinations(self.results, 2):
+            if first.regime.label == second.regime.label and first.regime.model != second.regime.model:
+                found += [flip for measure in self.measures for flip in _flips(first, second, measure)]
+        return tuple(found)
+
+    def to_dict(self, about: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the JSON of `trueval precision`; values on the scale of the measures, null where not available.
+
+        Args:
+            about: what to say of collection, candidates and passes.
+        """
+        from trueval import __version__
+
+        return {
+            "kind": KIND,
+            "format": FORMAT_VERSION,
+            "trueval": __version__,
+            "policy": self.results[0].scores.policy.to_dict(),
+            **(about or {}),
+            "measures": [str(measure) for measure in self.measures],
+            "regimes": [_entry(result, self.measures) for result in self.results],
+            "flips": [asdict(flip) for flip in self.flips()],
+            "order": [{**check._asdict(), "follows": check.follows} for check in self.order],
+            "notes": list(self.notes),
+        }
+
+
+def audit(
+    runs: Mapping[Regime, Run],
+    judgments: Judgments,
+    measures: str | Measure | Iterable[str | Measure],
+    *,
+    tie_order: str = "input",
+    empty: str = "skip",
+    rel: float | None = None,
+    seed: int = 0,
+    cutoffs: Sequence[int] = CUTOFFS,
+) -> Audit:
+    """Audit runs of one or more models, each in one or more regimes, over the same candidates.
+
+    Args:
+        runs: by regime.
+        judgments: grades.
+        measures: as in `evaluate`.
+        tie_order: behind the oblivious value; P-A's is the order of the input.
+        empty: what a query without a relevant document is worth; P-A leaves them out.
+        rel: threshold of relevance of measures that name none; 1.
+        seed: of the random tie order and of permutations.
+        cutoffs: of the curves; those longer than the longest list are left out.
+
+    Raises:
+        InputError: there is no run.
+
+    >>> from trueval import Run
+    >>> from trueval.precision.regimes import Regime
+    >>> runs = {
+    ...     Regime("m", "softmax", "bfloat16", format): Run.from_arrays([scores])
+    ...     for format, scores in {"bfloat16": [0.5, 0.5], "float32": [0.499, 0.5]}.items()
+    ... }
+    >>> found = audit(runs, Judgments.from_arrays([[0, 1]]), "RR@10")
+    >>> [(result.scores.mean("RR@10").expected, result.scores.mean("RR@10").range) for result in found.results]
+    [(0.75, 0.5), (1.0, 0.0)]
+    """
+    options = {"tie_order": tie_order, "empty": empty, "rel": rel, "seed": seed}
+    longest = max((int(np.diff(run.offsets).max(initial=1)) for run in runs.values()), default=1)
+    return audit_blocks([runs], judgments, measures, options, cutoffs=[k for k in cutoffs if k <= longest])
+
+
+def audit_blocks(
+    blocks: Iterable[Mapping[Regime, Run]],
+    judgments: Judgments,
+    measures: str | Measure | Iterable[str | Measure],
+    options: Mapping[str, Any],
+    *,
+    cutoffs: Sequence[int] = CUTOFFS,
+) -> Audit:
+    """Audit runs that come some queries at a time; see `audit`.
+
+    Args:
+        blocks: runs by regime: the same regimes in every block, of the same queries within one.
+        judgments: grades; judged queries that stand in no block are left out.
+        measures: as in `evaluate`.
+        options: of `evaluate`.
+        cutoffs: of the curves.
+
+    Raises:
+        InputError: there is no run, or no query of it is judged.
+    """
+    wanted = parse_list(measures)
+    everything = _with_curves(wanted, cutoffs)
+    gathered: dict[Regime, _Gathered] = {}
+    order: tuple[OrderCheck, ...] = ()
+    notes: tuple[str, ...] = ()
+    for runs in blocks:
+        first = next(iter(runs.values()))
+        part = _judgments_of(first, judgments)
+        if not gathered:
+            order = check_orders(first, part, seed=int(options.get("seed") or 0))
+            notes = order_notes(replace(first, name="candidates"), part, tie_order=str(options["tie_order"]))
+        for regime, run in runs.items():
+            gathered.setdefault(regime, _Gathered(regime, run)).add(run, part, everything, options)
+        _compare(gathered, runs)
+    if not gathered:
+        raise InputError("There is no run to audit. It needs one regime at least.")
+    results = tuple(found.result() for found in gathered.values())
+    said = [note for result in results for note in result.scores.notes]
+    return Audit(wanted, results, order, tuple(dict.fromkeys([*notes, *said])))
+
+
+class _Gathered:
+    """What the blocks of one regime add up to."""
+
+    def __init__(self, regime: Regime, run: Run) -> None:
+        self.regime = regime
+        self.scores: list[Scores] = []
+        self.sizes: Counter[int] = Counter()
+        self.agreements: list[Agreement] = []
+        self.resolved = np.zeros(4, dtype=np.int64)
+        self.depth = OVERLAP[int(np.diff(run.offsets).max()) > 2 * OVERLAP[1]]
+        self.reference: str | None = None
+        self.ties_of: str | None = None
+
+    def add(self, run: Run, judgments: Judgments, measures: Sequence[Measure], options: Mapping[str, Any]) -> None:
+        """Evaluate one more run."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TruevalWarning)  # the same lines stand in the notes
+            self.scores.append(evaluate(run, judgments, measures, **options))
+        groups = tie_groups(run.frame["score"].to_numpy(), run.offsets)
+        sizes, counts = np.unique(groups.size, return_counts=True)
+        self.sizes.update(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
+
+    def result(self) -> RegimeResult:
+        """Return what was found."""
+        scores = _joined(self.scores)
+        return RegimeResult(self.regime, scores, dict(sorted(self.sizes.items())), self._agreement())
+
+    def _agreement(self) -> dict[str, Any] | None:
+        if self.reference is None:
+            return None
+        table = np.array(self.agreements)
+        known = ~np.isnan(table[:, 0])
+        found: dict[str, Any] = {
+            "reference": self.reference,
+            "queries": len(table),
+            "tau_b": float(table[known, 0].mean()) if known.any() else None,
+            "tau_b_queries": int(known.sum()),
+            "overlap": float(table[:, 1].mean()),
+            "overlap_depth": self.depth,
+            "rbo": float(table[:, 2].mean()),
+            "rbo_p": PERSISTENCE,
+        }
+        if self.ties_of is not None:
+            found["ties"] = {"of": self.ties_of, **Resolution(*self.resolved.tolist())._asdict()}
+        return found
+
+
+def _compare(gathered: Mapping[Regime, _Gathered], runs: Mapping[Regime, Run]) -> None:
+    """Compare every regime with the float32 regime of its model, and its ties with those of low scoring."""
+    for regime, run in runs.items():
+        reference = next((each for each in runs if each.model == regime.model and each.is_reference), None)
+        if reference is None or reference == regime:
+            continue
+        found = gathered[regime]
+        found.reference = reference.label
+        low = regime._replace(scoring_format=regime.model_dtype)
+        lists = [_lists(run), _lists(runs[reference]), _lists(runs.get(low, run))]
+        found.agreements += [agreement(mine, theirs, found.depth) for mine, theirs, _ in zip(*lists, strict=True)]
+        if low in runs and low != regime:
+            found.ties_of = low.label
+            for fine, theirs, tied in zip(*lists, strict=True):
+                found.resolved += resolution_of_ties(tied, fine, theirs)
+
+
+def _lists(run: Run) -> list[NDArray[np.float64]]:
+    return np.split(run.frame["score"].to_numpy(), run.offsets[1:-1])
+
+
+def _judgments_of(run: Run, judgments: Judgments) -> Judgments:
+    """Return the judgments of the run's queries."""
+    frame = judgments.frame.filter(pl.col("query_id").is_in(run.query_ids.implode()))
+    if not len(frame):
+        raise InputError(
+            f"{judgments.source}: no query of the candidates is judged. Queries look like "
+            f"{run.query_ids.head(3).to_list()} there and {judgments.query_ids.head(3).to_list()} in the judgments."
+        )
+    return Judgments.from_frame(frame) if len(frame) < len(judgments.frame) else judgments
+
+
+def _with_curves(measures: tuple[Measure, ...], cutoffs: Sequence[int]) -> tuple[Measure, ...]:
+    """Return the measures, then those with a cutoff at every cutoff of the curves."""
+    curves = (measure @ k for measure in measures if measure.cutoff is not None for k in cutoffs)
+    return tuple(dict.fromkeys([*measures, *curves]))
+
+
+def _joined(parts: Sequence[Scores]) -> Scores:
+    """Join scores of different queries."""
+    if len(parts) == 1:
+        return parts[0]
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in STATISTICS}
+    return replace(
+        parts[0],
+        query_ids=tuple(query for part in parts for query in part.query_ids),
+        exact=tuple(map(all, zip(*(part.exact for part in parts), strict=True))),
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        details=(),  # they are of one block only
+        **arrays,
+    )
+
+
+def _flips(first: RegimeResult, second: RegimeResult, measure: Measure) -> list[Flip]:
+    a, b = first.scores.mean(measure), second.scores.mean(measure)
+    kinds = []
+    if (a.oblivious - b.oblivious) * (a.expected - b.expected) < 0:
+        kinds.append("flips")
+    if max(a.range, b.range) > 0 and a.lowest <= b.highest and b.lowest <= a.highest:
+        kinds.append("undecidable")
+    better = a.expected >= b.expected if measure.better == "higher" else a.expected <= b.expected
+    models = [first.regime.model, second.regime.model]
+    names = models if better else models[::-1]
+    return [Flip(kind, str(measure), first.regime.label, *names) for kind in kinds]
+
+
+def _entry(result: RegimeResult, measures: Sequence[Measure]) -> dict[str, Any]:
+    regime = result.regime
+    return {
+        **regime._asdict(),
+        "label": regime.label,
+        "queries": len(result.scores.query_ids),
+        "ties": {
+            "tied_fraction": result.tied_fraction,
+            "largest_group": max(result.group_sizes),
+            "group_sizes": [{"size": size, "groups": count} for size, count in result.group_sizes.items()],
+        },
+        "measures": {str(measure): _estimate(result.scores, measure) for measure in measures},
+        "curves": {str(m): _curve(result.scores, m) for m in measures if m.cutoff is not None},
+        "agreement": result.agreement,
+    }
+
+
+def _estimate(scores: Scores, measure: Measure) -> dict[str, Any]:
+    mean = scores.mean(measure)
+    numbers = {
+        "oblivious": mean.oblivious,
+        "expected": mean.expected,
+        "lowest": mean.lowest,
+        "highest": mean.highest,
+        "range": mean.range,
+        "bias": mean.bias,
+        "sd": mean.sd,
+    }
+    exact = {} if scores.exact[scores.index(measure)] else {"exact": False}
+    return {**{name: _known(value) for name, value in numbers.items()}, "queries": mean.queries, **exact}
+
+
+def _curve(scores: Scores, measure: Measure) -> dict[str, list[Any]]:
+    """Return the measure at every cutoff that was evaluated."""
+    same = sorted(
+        (each for each in scores.measures if each.cutoff is not None and each @ 1 == measure @ 1),
+        key=lambda each: each.cutoff or 0,
+    )
+    means = [scores.mean(each) for each in same]
+    values = {name: [_known(getattr(mean, name)) for mean in means] for name in POINTS}
+    return {"k": [each.cutoff for each in same], **values}
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,306 @@
+"""Model outputs, computed once for each model dtype and kept: every scoring format is computed from them afterwards.
+
+A pass is a folder: pass.json says what was run on which texts, and shards hold the raw outputs in the model's own
+format (safetensors keeps bfloat16 as it is). A shard is moved to its place when it is complete, so an interrupted pass
+goes on where it stopped, with the batches that it would have had.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from trueval.collection import text_hash
+from trueval.errors import InputError, MissingExtraError
+from trueval.numerics import FORMATS, round_to, storage_dtype
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from trueval.collection import Candidates, Collection
+
+__all__ = ["Outputs", "StoredLogits", "model_outputs", "read_logits"]
+
+# 1: the first.
+FORMAT_VERSION: Final = 1
+KIND: Final = "logits"
+BATCHES: Final = 32  # batches in a shard: what an interruption can lose
+LABELS: Final = {1: "sigmoid", 2: "softmax"}
+
+Step = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """What a model in one dtype returned.
+
+    Args:
+        settings: all that decides the outputs: model, dtype, batch size, maximum length, versions and so on.
+        arrays: "pairs" of a reranker, [pair, label] logits, candidates of one query after those of another; or
+            "queries" and "documents" of an embedder, [text, dimension], for late interaction one array per text.
+        texts: count and SHA-256 of the texts of each part.
+        batch_sizes: batch sizes that shards ended with; more than one if memory ran out.
+    """
+
+    settings: Mapping[str, Any]
+    arrays: Mapping[str, Any]
+    texts: Mapping[str, Mapping[str, Any]]
+    batch_sizes: tuple[int, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what reports say about the pass."""
+        return {**self.settings, "texts": dict(self.texts), "batch_sizes": list(self.batch_sizes)}
+
+
+class _Part(NamedTuple):
+    """Texts or pairs that go through one function of a model."""
+
+    name: str
+    items: Sequence[Any]
+    called: Sequence[str]
+    forward: Callable[[Sequence[Any], Sequence[str]], Any]
+    length: Callable[[Any], int]
+
+    def texts(self) -> dict[str, Any]:
+        flat = (text for item in self.items for text in ([item] if isinstance(item, str) else item))
+        return {"count": len(self.items), "sha256": text_hash(flat)}
+
+
+def model_outputs(
+    model: Any, collection: Collection, candidates: Candidates, *, folder: Path | None = None, step: Step | None = None
+) -> Outputs:
+    """Run a model once over the candidates, or read what an earlier pass of the same kind left.
+
+    Args:
+        model: a LocalReranker or LocalEmbedder of trueval.models.
+        collection: with the texts.
+        candidates: what to score.
+        folder: where passes are kept, each in a folder of its own; None keeps nothing.
+        step: called with a part's name, items done and items in all after every shard.
+
+    Raises:
+        InputError: outputs are not finite (the documents are named), or a kept shard belongs to other texts.
+        MissingExtraError: a pass shall be kept and safetensors is not installed.
+    """
+    parts = _parts(model, collection, candidates)
+    texts = {part.name: part.texts() for part in parts}
+    settings = {**model.settings(), "weights": weights_hash(Path(str(model.settings()["path"])))}
+    identity = hashlib.sha256(json.dumps([FORMAT_VERSION, settings, texts], sort_keys=True).encode()).hexdigest()
+    place = None if folder is None else _open_pass(folder, settings, texts, identity)
+    sizes: set[int] = set()
+    shard = BATCHES * int(model.batch_size)
+    arrays = {part.name: _run_part(part, model, place, identity, sizes, shard, step) for part in parts}
+    return Outputs(settings, arrays, texts, tuple(sorted(sizes, reverse=True)))
+
+
+def _parts(model: Any, collection: Collection, candidates: Candidates) -> list[_Part]:
+    documents = [collection.documents[doc] for doc in candidates.doc_ids]
+    if hasattr(model, "pair_logits"):
+        asked = [collection.queries[query] for query in candidates.query_ids]
+        lists = list(enumerate(candidates.lists))
+        pairs = [(asked[i], documents[d]) for i, chosen in lists for d in chosen.tolist()]
+        called = [
+            f"{candidates.doc_ids[d]!r} (query {candidates.query_ids[i]!r})"
+            for i, chosen in lists
+            for d in chosen.tolist()
+        ]
+        return [_Part("pairs", pairs, called, model.pair_logits, lambda pair: len(pair[0]) + len(pair[1]))]
+    queries = [collection.queries[query] for query in candidates.query_ids]
+    named = [f"query {query!r}" for query in candidates.query_ids]
+    docs = [repr(doc) for doc in candidates.doc_ids]
+    return [
+        _Part("queries", queries, named, model.embed_queries, len),
+        _Part("documents", documents, docs, model.embed_documents, len),
+    ]
+
+
+def _run_part(
+    part: _Part, model: Any, place: Path | None, identity: str, sizes: set[int], shard: int, step: Step | None
+) -> Any:
+    """Return the outputs of every item, in its place; items run longest first, so that shards are padded little."""
+    order = sorted(range(len(part.items)), key=lambda i: -part.length(part.items[i]))
+    rows: list[Any] = [None] * len(order)
+    for number, start in enumerate(range(0, len(order), shard)):
+        chosen = order[start : start + shard]
+        file = None if place is None else place / f"{part.name}-{number:05}.safetensors"
+        if file is not None and file.exists():
+            outputs, size = _read_shard(file, identity, len(chosen))
+        else:
+            outputs = part.forward([part.items[i] for i in chosen], [part.called[i] for i in chosen])
+            size = int(model.batch_size)
+            if file is not None:
+                _write_shard(file, outputs, {"identity": identity, "part": part.name, "batch_size": str(size)})
+        sizes.add(size)
+        for i, output in zip(chosen, outputs, strict=True):
+            rows[i] = output
+        if step is not None:
+            step(part.name, start + len(chosen), len(order))
+    same = bool(rows) and all(np.ndim(row) == 1 for row in rows)
+    return np.stack(rows) if same else rows
+
+
+def _open_pass(folder: Path, settings: Mapping[str, Any], texts: Mapping[str, Any], identity: str) -> Path:
+    place = folder / f"{settings['model']}-{settings['dtype']}-{identity[:12]}"
+    place.mkdir(parents=True, exist_ok=True)
+    about = {"kind": KIND, "format": FORMAT_VERSION, "identity": identity, **settings, "texts": texts}
+    data = (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode()
+    _write(place / "pass.json", lambda path: path.write_bytes(data))
+    return place
+
+
+def _write(path: Path, write: Callable[[Path], Any]) -> None:
+    """Write a file beside its place and move it there in one step."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        write(temporary)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _safetensors() -> Any:
+    try:
+        import safetensors.numpy
+    except ImportError as error:
+        raise MissingExtraError("Stored logits", "models") from error
+    return safetensors
+
+
+def _write_shard(file: Path, outputs: Any, metadata: Mapping[str, str]) -> None:
+    """Write the rows one after another, with the number of rows of each item."""
+    library = _safetensors()
+    ragged = not isinstance(outputs, np.ndarray)
+    rows = np.concatenate(list(outputs)) if ragged else outputs
+    lengths = (
+        [len(output) for output in outputs] if ragged else [0] * len(outputs)
+    )  # 0: one row, without an axis of its own
+    tensors = {"values": np.ascontiguousarray(rows), "lengths": np.array(lengths, dtype=np.int64)}
+    _write(file, lambda path: library.numpy.save_file(tensors, path, metadata=dict(metadata)))
+
+
+def _read_shard(file: Path, identity: str, items: int) -> tuple[Any, int]:
+    library = _safetensors()
+    try:
+        with library.safe_open(file, framework="numpy") as opened:
+            metadata = opened.metadata() or {}
+            values, lengths = opened.get_tensor("values"), opened.get_tensor("lengths")
+    except library.SafetensorError as error:
+        raise InputError(f"{file}: a damaged shard ({error}). Remove it, and it is computed again.") from error
+    if metadata.get("identity") != identity or len(lengths) != items:
+        raise InputError(
+            f"{file}: a shard of another pass. Its texts, model and settings must be those of pass.json. "
+            "Remove it, and it is computed again."
+        )
+    if lengths.any():
+        return np.split(values, np.cumsum(lengths)[:-1]), int(metadata["batch_size"])
+    return values, int(metadata["batch_size"])
+
+
+def weights_hash(folder: Path) -> str | None:
+    """Return the SHA-256 of a model's weight files, or None for a model of the hub.
+
+    Args:
+        folder: what the model was loaded from.
+    """
+    files = sorted(file for pattern in ("*.safetensors", "*.bin") for file in folder.glob(pattern))
+    if not files:
+        return None
+    digest = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as data:
+            digest.update(hashlib.file_digest(data, "sha256").digest())
+    return digest.hexdigest()
+
+
+class StoredLogits(NamedTuple):
+    """Logits from a file.
+
+    Attributes:
+        name: of the model that made them, the file's stem.
+        query_ids: [pair].
+        doc_ids: [pair].
+        grades: [pair], or None where the file has none.
+        logits: by model dtype, [pair, label] values of that format.
+    """
+
+    name: str
+    query_ids: tuple[str, ...]
+    doc_ids: tuple[str, ...]
+    grades: NDArray[np.float64] | None
+    logits: Mapping[str, NDArray[Any]]
+
+    @property
+    def scoring(self) -> str:
+        """φ that fits the number of labels."""
+        return LABELS[next(iter(self.logits.values())).shape[1]]
+
+
+def read_logits(path: Path) -> StoredLogits:
+    """Read an .npz file: arrays query, doc, perhaps grade, and one [pair, label] array named by each model dtype.
+
+    Formats that NumPy lacks may be stored as float32; their values must be values of the format.
+
+    Raises:
+        InputError: the file is missing or no such file, an array is missing or misshapen, a logit is not finite or is
+            no value of its dtype.
+    """
+    arrays = _read_arrays(path)
+    dtypes = [name for name in FORMATS if name in arrays]
+    missing = [name for name in ("query", "doc") if name not in arrays] + ([] if dtypes else ["float32"])
+    if missing:
+        raise InputError(
+            f"{path}: no array {' and no '.join(missing)}. It must hold query, doc and one array of logits named "
+            f"by each model dtype, such as bfloat16. Got {', '.join(arrays) or 'none'}. Add what is missing."
+        )
+    query, doc = (tuple(map(str, arrays[name].tolist())) for name in ("query", "doc"))
+    logits = {dtype: _checked_logits(path, dtype, arrays[dtype], query, doc) for dtype in dtypes}
+    if len({array.shape for array in logits.values()}) > 1:
+        raise InputError(f"{path}: the logits of {', '.join(dtypes)} differ in shape. All must score the same pairs.")
+    grades = arrays["grade"].astype(np.float64) if "grade" in arrays else None
+    return StoredLogits(path.stem, query, doc, grades, logits)
+
+
+def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file. Correct the path.") from error
+    except (ValueError, OSError, AttributeError) as error:
+        raise InputError(f"{path}: not an .npz file ({error}). Write it with numpy.savez_compressed.") from error
+
+
+def _checked_logits(
+    path: Path, dtype: str, array: NDArray[Any], query: tuple[str, ...], doc: tuple[str, ...]
+) -> NDArray[Any]:
+    array = array[:, None] if array.ndim == 1 else array
+    if array.ndim != 2 or array.shape[1] not in LABELS or not len(array) == len(query) == len(doc):
+        raise InputError(
+            f"{path}: {dtype} has shape {array.shape}. It must be [{len(query)}, 1] or [{len(query)}, 2], (no, yes), "
+            f"one row for each of {len(query)} queries and {len(doc)} documents."
+        )
+    broken = ~np.isfinite(array.astype(np.float64)).all(axis=1)
+    if broken.any():
+        named = [f"{doc[i]!r} (query {query[i]!r})" for i in np.flatnonzero(broken)[:5].tolist()]
+        raise InputError(
+            f"{path}: {dtype} holds {int(broken.sum())} logits that are not finite: {', '.join(named)}. "
+            "float16 overflows above 65504: run the model in bfloat16 or float32."
+        )
+    rounded = round_to(array, dtype)
+    if (rounded != array.astype(np.float64)).any():
+        raise InputError(
+            f"{path}: {dtype} holds values that {dtype} does not have, so the model did not return them. "
+            "Store the raw logits, or name the array by the format that they are in."
+        )
+    return rounded.astype(storage_dtype(dtype))

@@ -1,0 +1,180 @@
+"""Regimes: the formats that a model runs in, that embeddings are stored in, and that scores are in; three things."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from trueval.numerics import find_format, round_to, storage_dtype
+from trueval.run import Run
+from trueval.scoring import maxsim, product, sigmoid, softmax
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from trueval.collection import Candidates
+
+__all__ = ["Regime", "plan", "scored"]
+
+MODEL: Final = "model"  # the model's own dtype
+HIGH: Final = "float32"
+ROWS: Final = 2_000_000  # scores of one regime in memory at once
+PAIRED: Final = ("softmax", "sigmoid")
+
+
+class Regime(NamedTuple):
+    """How scores came about.
+
+    Attributes:
+        model: its name.
+        scoring: φ: softmax, sigmoid, product or maxsim.
+        model_dtype: the format the model ran in.
+        scoring_format: the format that φ was rounded to; float32 on a narrower model is high-precision scoring.
+        index_dtype: the format that document embeddings are stored in; None where there are none. Queries keep the
+            model's dtype.
+    """
+
+    model: str
+    scoring: str
+    model_dtype: str
+    scoring_format: str
+    index_dtype: str | None = None
+
+    @property
+    def label(self) -> str:
+        """Model dtype, scoring format and, where it differs from the model's, index dtype (P-A, Figures 4 and 5).
+
+        >>> Regime("m", "softmax", "bfloat16", "float32").label
+        'bfloat16_float32'
+        """
+        index = "" if self.index_dtype in (None, self.model_dtype) else f"_index-{self.index_dtype}"
+        return f"{self.model_dtype}_{self.scoring_format}{index}"
+
+    @property
+    def name(self) -> str:
+        """Model and label."""
+        return f"{self.model} {self.label}"
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether everything is float32: what the other regimes of a model are compared with."""
+        return {self.model_dtype, self.scoring_format, self.index_dtype or HIGH} == {HIGH}
+
+
+def plan(
+    model: str, scoring: str, model_dtype: str, formats: Sequence[str] = (), index_dtypes: Sequence[str] = ()
+) -> tuple[Regime, ...]:
+    """List the regimes of a model in one dtype.
+
+    Args:
+        model: its name.
+        scoring: φ.
+        model_dtype: the format it ran in.
+        formats: of the scores; "model" is the model's dtype. By default that and float32.
+        index_dtypes: of stored document embeddings; by default the model's.
+
+    Raises:
+        PolicyError: a format is unknown.
+
+    >>> [regime.label for regime in plan("m", "product", "bfloat16")]
+    ['bfloat16_bfloat16', 'bfloat16_float32']
+    """
+    chosen = _distinct(formats or (MODEL, HIGH), model_dtype)
+    stored = [None] if scoring in PAIRED else _distinct(index_dtypes or (MODEL,), model_dtype)
+    return tuple(Regime(model, scoring, model_dtype, one, index) for index in stored for one in chosen)
+
+
+def _distinct(formats: Sequence[str], model_dtype: str) -> list[str]:
+    return list(dict.fromkeys(model_dtype if one == MODEL else find_format(one).name for one in formats))
+
+
+def scored(
+    candidates: Candidates, outputs: Sequence[tuple[Regime, Mapping[str, Any]]], rows: int = ROWS
+) -> Iterator[dict[Regime, Run]]:
+    """Score the candidates in every regime, some queries at a time.
+
+    Ties belong to one query, so a whole corpus is scored block by block and never stands in memory as one ranking.
+
+    Args:
+        candidates: what was scored.
+        outputs: a regime and the arrays that the model returned (`Outputs.arrays`); arrays may be shared.
+        rows: scores of one regime in a block, at most, unless one query alone has more.
+
+    Yields:
+        For each block of queries a run of each regime, candidates in their order.
+
+    Raises:
+        InputError: a score overflows its format, or is not a number.
+    """
+    stored: dict[tuple[int, str | None], Any] = {}
+    for first, last in _blocks(candidates, rows):
+        base = _block_run(candidates, first, last)
+        runs = {}
+        for regime, arrays in outputs:
+            key = (id(arrays), regime.index_dtype)
+            if regime.scoring not in PAIRED and key not in stored:
+                stored[key] = _stored(arrays["documents"], regime)
+            scores = _scores(regime, arrays, stored.get(key), candidates, first, last)
+            column = pl.Series("score", scores.astype(np.float64))
+            runs[regime] = replace(base, frame=base.frame.with_columns(column), name=regime.name)
+        yield runs
+
+
+def _blocks(candidates: Candidates, rows: int) -> Iterator[tuple[int, int]]:
+    """Cut the lists into stretches of at most so many rows, and of one list at least."""
+    first = held = 0
+    for place, chosen in enumerate(candidates.lists):
+        if held and held + len(chosen) > rows:
+            yield first, place
+            first, held = place, 0
+        held += len(chosen)
+    yield first, len(candidates.lists)
+
+
+def _block_run(candidates: Candidates, first: int, last: int) -> Run:
+    lists = candidates.lists[first:last]
+    sizes = [len(chosen) for chosen in lists]
+    doc_ids = pl.Series("doc_id", candidates.doc_ids).gather(np.concatenate(lists))
+    queries = pl.Series("query_id", candidates.query_ids[first:last]).gather(np.repeat(np.arange(len(lists)), sizes))
+    frame = pl.DataFrame([queries, doc_ids, pl.Series("score", np.zeros(sum(sizes)))])
+    return Run.from_frame(frame, name=candidates.kind)
+
+
+def _stored(documents: Any, regime: Regime) -> Any:
+    """Return document embeddings as the index holds them."""
+    if regime.index_dtype in (None, regime.model_dtype):
+        return documents
+    stored = storage_dtype(str(regime.index_dtype))
+    if isinstance(documents, np.ndarray):
+        return round_to(documents, regime.index_dtype).astype(stored)
+    return [round_to(document, regime.index_dtype).astype(stored) for document in documents]
+
+
+def _scores(
+    regime: Regime, arrays: Mapping[str, Any], documents: Any, candidates: Candidates, first: int, last: int
+) -> NDArray[Any]:
+    """Return the scores of some lists, one after another."""
+    lists = candidates.lists[first:last]
+    if regime.scoring in PAIRED:
+        start = sum(len(chosen) for chosen in candidates.lists[:first])
+        logits = arrays["pairs"][start : start + sum(len(chosen) for chosen in lists)]
+        function = softmax if regime.scoring == "softmax" else sigmoid
+        paired: NDArray[Any] = function(logits, regime.scoring_format)
+        return paired
+    queries = arrays["queries"][first:last]
+    if regime.scoring == "maxsim":
+        parts = [
+            maxsim(query, [documents[d] for d in chosen.tolist()], regime.scoring_format)
+            for query, chosen in zip(queries, lists, strict=True)
+        ]
+        return np.concatenate(parts)
+    if all(chosen is lists[0] for chosen in lists):  # the whole corpus: one matrix product
+        matrix: NDArray[Any] = product(queries, documents[lists[0]], regime.scoring_format)
+        return matrix.ravel()
+    return np.concatenate(
+        [product(query, documents[chosen], regime.scoring_format) for query, chosen in zip(queries, lists, strict=True)]
+    )
