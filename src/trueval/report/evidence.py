@@ -141,6 +141,18 @@ def _listed(run: Run, judgments: Judgments, scores: Scores) -> Listed:
 
 def _worst(scores: Scores, frame: pl.DataFrame, judgments: Judgments) -> Iterator[dict[str, Any]]:
     """The queries with the largest range or |bias| on each measure, with the groups behind them."""
+    rows = list(_moved(scores))
+    queries = pl.Series("query_id", sorted({row["query"] for _, row in rows}), dtype=pl.String)
+    of_these = pl.col("query_id").is_in(queries.implode())
+    listed = frame.filter(of_these & (pl.col("tied") > 1))
+    graded = judgments.frame.filter(of_these & (pl.col("grade") >= 0))
+    for measure, row in rows:
+        reach = _reach(measure, scores.policy.depth)
+        yield row | {"groups": list(_groups(row["query"], reach, listed, graded))}
+
+
+def _moved(scores: Scores) -> Iterator[tuple[Measure, dict[str, Any]]]:
+    """The queries of each measure that ties move most, widest range first."""
     table = scores.to_polars().with_columns(
         range=pl.col("highest") - pl.col("lowest"), bias=pl.col("oblivious") - pl.col("expected")
     )
@@ -150,20 +162,18 @@ def _worst(scores: Scores, frame: pl.DataFrame, judgments: Judgments) -> Iterato
         biased = rows.sort(pl.col("bias").abs(), descending=True, nulls_last=True, maintain_order=True).head(WORST)
         chosen = pl.concat([widest, biased]).unique(maintain_order=True)
         for row in chosen.sort("range", descending=True, maintain_order=True).to_dicts():
-            reach = _reach(measure, scores.policy.depth)
-            yield row | {"groups": list(_groups(row["query"], reach, frame, judgments))}
+            yield measure, row
 
 
 def _reach(measure: Measure, depth: int | None) -> float:
     return min(measure.cutoff or math.inf, depth or math.inf)
 
 
-def _groups(query: str, reach: float, frame: pl.DataFrame, judgments: Judgments) -> Iterator[dict[str, Any]]:
+def _groups(query: str, reach: float, listed: pl.DataFrame, graded: pl.DataFrame) -> Iterator[dict[str, Any]]:
     """The first tie groups of a query that begin within the cutoff and hold a judged document."""
-    graded = judgments.frame.filter((pl.col("query_id") == query) & (pl.col("grade") >= 0))
-    grades = graded.group_by("doc_id").agg(pl.col("grade").max())
-    listed = frame.filter((pl.col("query_id") == query) & (pl.col("tied") > 1) & (pl.col("above") < reach))
-    rows = listed.join(grades, on="doc_id", how="left", maintain_order="left")
+    grades = graded.filter(pl.col("query_id") == query).group_by("doc_id").agg(pl.col("grade").max())
+    inside = listed.filter((pl.col("query_id") == query) & (pl.col("above") < reach))
+    rows = inside.join(grades, on="doc_id", how="left", maintain_order="left")
     held = rows.filter(pl.col("grade").is_not_null())["above"].unique().sort().head(GROUPS)
     for above in held.to_list():
         group = rows.filter(pl.col("above") == above)
