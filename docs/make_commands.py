@@ -8,13 +8,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+from trueval.cli.main import app
+
 PAGE = Path(__file__).with_name("commands.md")
-COMMANDS = ("", "evaluate", "compare", "measures", "demo")
 WIDTH = 100
 HEAD = """# Commands
 
 What `--help` says. This page is made by `python docs/make_commands.py`, and a test compares it with the program.
 """
+
+
+def commands() -> list[str]:
+    """The program itself, as "", and its commands in the order of its help."""
+    return ["", *(command.callback.__name__ for command in app.registered_commands if command.callback)]
 
 
 def help_of(command: str) -> str:
@@ -34,7 +40,7 @@ def help_of(command: str) -> str:
 
 def page() -> str:
     """The whole page."""
-    parts = [f"## trueval {command}".rstrip() + f"\n\n```text\n{help_of(command)}\n```\n" for command in COMMANDS]
+    parts = [f"## trueval {command}".rstrip() + f"\n\n```text\n{help_of(command)}\n```\n" for command in commands()]
     return "\n".join([HEAD, *parts])
 
 
