@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trueval.errors import MeasureError
-from trueval.measures.draws import draw, moments
+from trueval.measures.draws import draw, moments, sizes_by_value
 from trueval.measures.evidence import cut_counts, cutoff_of, set_values
 from trueval.measures.linear import extreme_ranks
 from trueval.measures.measure import Definition, Measure, Parameter, Value, Values, no_values, register
@@ -90,7 +90,7 @@ def _ceiling(standings: Standings, worth: Worth, size: int, pool: int) -> Values
     expected, sd = highest.copy(), np.zeros(standings.queries)
     for query in np.flatnonzero(highest > lowest).tolist():
         surely, tied, population, drawn = cut_counts(standings, query, pool)
-        outcomes = draw(tied.astype(int).tolist(), population, drawn)
+        outcomes = draw(sizes_by_value(tied, worth.weights[query]), population, drawn)
         values = _best(worth, query, surely + outcomes.counts, size)
         expected[query], sd[query] = moments(values, outcomes.chance)
     return Values(np.clip(expected, lowest, highest), lowest, highest, oblivious, sd, worth.undefined)
@@ -128,59 +128,87 @@ def _retrieval_headroom(standings: Standings, measure: Measure) -> Values:
 
 def _ordering_headroom(standings: Standings, measure: Measure) -> Values:
     """PROC - M."""
-    return _joint(standings, _parts(standings, measure), lambda actual, ceiling: ceiling - actual)
+    return _joint(standings, _parts(standings, measure), lambda ways: ways)
 
 
 def _share_of_ceiling(standings: Standings, measure: Measure) -> Values:
     """M / PROC; undefined as soon as some order leaves nothing of worth among the candidates."""
     parts = _parts(standings, measure)
-    values = _joint(standings, parts, _ratio)
+    values = _joint(standings, parts, _as_share)
     nothing = (parts.ceiling.lowest == 0) & (standings.listed > 0)
     return values._replace(undefined=parts.worth.undefined | nothing)
 
 
-def _ratio(actual: Floats, ceiling: Floats) -> Floats:
-    return np.divide(actual, ceiling, out=np.zeros_like(actual + ceiling), where=ceiling > 0)
+class Ways(NamedTuple):
+    """What the measure can be for each outcome of the cut that decides the candidates.
 
+    Attributes:
+        mean: [outcome] mean of the difference of ceiling and measure, or of their ratio.
+        variance: [outcome] its variance.
+        least: [outcome] its least value.
+        most: [outcome] its greatest value.
+        ceiling: [outcome] the ceiling.
+        chance: [outcome] of the outcome.
+    """
 
-def _joint(standings: Standings, parts: Parts, of: Callable[[Floats, Floats], Floats]) -> Values:
-    """A function of a measure and its ceiling in the same order of the run."""
-    actual, ceiling = parts.actual, parts.ceiling
-    oblivious = of(actual.oblivious, ceiling.oblivious)
-    expected, lowest, highest = (of(actual.expected, ceiling.expected) for _ in range(3))
-    sd = np.zeros(standings.queries)
-    moving = (actual.highest > actual.lowest) | (ceiling.highest > ceiling.lowest)
-    for query in np.flatnonzero(moving & ~parts.worth.undefined).tolist():
-        outcomes = _outcomes(standings, parts, query)
-        values = of(outcomes.actual, outcomes.ceiling)
-        expected[query], sd[query] = moments(values, outcomes.chance)
-        lowest[query], highest[query] = values.min(), values.max()
-    return Values(expected, lowest, highest, oblivious, sd, parts.worth.undefined)
-
-
-class Outcomes(NamedTuple):
-    """[outcome] values of a measure and its ceiling for every way the two cuts can fall, with the chance of each."""
-
-    actual: Floats
+    mean: Floats
+    variance: Floats
+    least: Floats
+    most: Floats
     ceiling: Floats
     chance: Floats
 
 
-def _outcomes(standings: Standings, parts: Parts, query: int) -> Outcomes:
-    """List the ways: first what is drawn into the candidates, then what of it into the first K."""
+def _as_share(ways: Ways) -> Ways:
+    """From ceiling - measure to measure / ceiling; 0 where the ceiling is."""
+    scale = np.divide(1.0, ways.ceiling, out=np.zeros_like(ways.ceiling), where=ways.ceiling > 0)
+    mean, most, least = ((ways.ceiling - each) * scale for each in (ways.mean, ways.least, ways.most))
+    return ways._replace(mean=mean, variance=ways.variance * scale**2, least=least, most=most)
+
+
+def _joint(standings: Standings, parts: Parts, of: Callable[[Ways], Ways]) -> Values:
+    """The difference of the ceiling and the measure in the same order of the run, or what is made of it."""
+    actual, ceiling = parts.actual, parts.ceiling
+    nothing = np.zeros(standings.queries)
+    settled = Ways(ceiling.expected - actual.expected, nothing, nothing, nothing, ceiling.expected, nothing)
+    expected = of(settled).mean
+    lowest, highest, sd = expected.copy(), expected.copy(), nothing.copy()
+    oblivious = of(settled._replace(mean=ceiling.oblivious - actual.oblivious, ceiling=ceiling.oblivious)).mean
+    moving = (actual.highest > actual.lowest) | (ceiling.highest > ceiling.lowest)
+    for query in np.flatnonzero(moving & ~parts.worth.undefined).tolist():
+        ways = of(_ways(standings, parts, query))
+        lowest[query], highest[query] = ways.least.min(), ways.most.max()
+        mean = float(ways.mean @ ways.chance)
+        variance = float((ways.variance + (ways.mean - mean) ** 2) @ ways.chance)
+        expected[query] = np.clip(mean, lowest[query], highest[query])
+        sd[query] = np.sqrt(variance) if highest[query] > lowest[query] else 0
+    return Values(expected, lowest, highest, oblivious, sd, parts.worth.undefined)
+
+
+def _ways(standings: Standings, parts: Parts, query: int) -> Ways:
+    """What the candidates can be, and for each the difference of ceiling and measure.
+
+    Where K and P cut the same group, the first K draw from the candidates that were drawn: mean and variance of such a
+    sum have closed forms, its extremes take the best and leave the best out. Otherwise the two cuts are independent.
+    """
     surely, tied, population, drawn = cut_counts(standings, query, parts.pool)
-    chosen, cut, group, places = cut_counts(standings, query, parts.cutoff)
-    outer = draw(tied.astype(int).tolist(), population, drawn)
-    ceiling = _best(parts.worth, query, surely + outer.counts, parts.cutoff)
-    same = _cut_once(standings, query, parts)
-    gains = parts.worth.weights[query] / parts.worth.norm[query]
-    found = []
-    for row, counts in enumerate(outer.counts):
-        sizes = (counts if same else cut).astype(int).tolist()
-        inner = draw(sizes, drawn if same else group, places)
-        actual = (chosen + inner.counts) @ gains
-        found.append(Outcomes(actual, np.full(len(actual), ceiling[row]), inner.chance * outer.chance[row]))
-    return Outcomes(*(np.concatenate(column) for column in zip(*found, strict=True)))
+    weights = parts.worth.weights[query]
+    outcomes = draw(sizes_by_value(tied, weights), population, drawn)
+    counts = outcomes.counts
+    ceiling = _best(parts.worth, query, surely + counts, parts.cutoff)
+    ones, actual = np.ones(len(counts)), parts.actual
+    mean, variance = actual.expected[query] * ones, actual.sd[query] ** 2 * ones
+    least, most = actual.lowest[query] * ones, actual.highest[query] * ones
+    if _cut_once(standings, query, parts):
+        chosen, _, _, places = cut_counts(standings, query, parts.cutoff)
+        sure, total = chosen @ weights / parts.worth.norm[query], counts @ weights / parts.worth.norm[query]
+        squares = counts @ weights**2 / parts.worth.norm[query] ** 2
+        mean = sure + total * places / drawn
+        spread = places * (drawn - places) / max(drawn - 1, 1)
+        variance = np.maximum(spread * (squares / drawn - (total / drawn) ** 2), 0)
+        most = sure + _best(parts.worth, query, counts, places)
+        least = sure + total - _best(parts.worth, query, counts, drawn - places)
+    return Ways(ceiling - mean, variance, ceiling - most, ceiling - least, ceiling, outcomes.chance)
 
 
 def _cut_once(standings: Standings, query: int, parts: Parts) -> bool:

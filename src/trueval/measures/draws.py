@@ -70,6 +70,17 @@ def draw(sizes: Sequence[int], population: int, drawn: int) -> Draws:
     return Draws(counts, chance)
 
 
+def sizes_by_value(sizes: Floats, values: Floats) -> list[int]:
+    """Join kinds of equal value, and leave out those of value 0: the fewer kinds, the fewer outcomes.
+
+    >>> sizes_by_value(np.array([2.0, 3.0, 4.0]), np.array([0.0, 1.0, 1.0]))
+    [0, 7, 0]
+    """
+    first = [int(np.flatnonzero(values == value)[0]) for value in values]
+    joined = np.bincount(first, weights=np.where(values == 0, 0, sizes), minlength=len(sizes))
+    return [int(size) for size in joined]
+
+
 def moments(values: Floats, chance: Floats) -> tuple[float, float]:
     """Mean and standard deviation of values with their chances; no spread at all where the values are equal."""
     low, high = float(values.min()), float(values.max())

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trueval.measures.draws import draw, moments
+from trueval.measures.draws import draw, moments, sizes_by_value
 from trueval.measures.linear import linear
 from trueval.measures.measure import Definition, Measure, Parameter, Values, register
 from trueval.measures.parameters import bounded, choice
@@ -68,8 +68,9 @@ def _upper(standings: Standings, measure: Measure, worth: Worth) -> Values:
 def _capped(standings: Standings, worth: Worth, query: int, last: int) -> tuple[float, float]:
     """Mean and standard deviation of the capped upper bound of one query, over the outcomes of the cut."""
     surely, tied, population, drawn = cut_counts(standings, query, last)
-    outcomes = draw(tied.astype(int).tolist(), population, drawn)
-    gains = min(int(standings.listed[query]), last) - (surely + outcomes.counts) @ (1 - worth.weights[query])
+    loss = 1 - worth.weights[query]
+    outcomes = draw(sizes_by_value(tied, loss), population, drawn)
+    gains = min(int(standings.listed[query]), last) - (surely + outcomes.counts) @ loss
     return moments(np.minimum(gains / worth.norm[query], 1), outcomes.chance)
 
 
