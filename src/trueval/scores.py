@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 # 1: the first.
 FORMAT_VERSION = 1
 
+# trec_eval MIN_GEO_MEAN: ln 0 would make one failed query decide everything.
+LEAST_IN_GEOMETRIC_MEAN = 1e-5
+
 STATISTICS = ("expected", "lowest", "highest", "oblivious", "sd")
 
 
@@ -111,7 +114,7 @@ class Scores:
     details: tuple[Mapping[str, float], ...] = ()
 
     def mean(self, measure: str | Measure) -> Estimate:
-        """The mean of a measure over the queries for which it is available.
+        """The mean of a measure over the queries for which it is available; geometric for gm(...).
 
         Raises:
             MeasureError: the measure was not evaluated.
@@ -121,12 +124,15 @@ class Scores:
         count = int(known.sum())
         if not count:
             return Estimate(math.nan, math.nan, math.nan, math.nan, math.nan, 0)
+        geometric = self.measures[column].definition.mean == "geometric"
+        average = geometric_mean if geometric else np.mean
+        sd = math.sqrt(float((self.sd[known, column] ** 2).sum())) / count
         return Estimate(
-            expected=float(self.expected[known, column].mean()),
-            lowest=float(self.lowest[known, column].mean()),
-            highest=float(self.highest[known, column].mean()),
-            oblivious=float(self.oblivious[known, column].mean()),
-            sd=math.sqrt(float((self.sd[known, column] ** 2).sum())) / count,
+            expected=float(average(self.expected[known, column])),
+            lowest=float(average(self.lowest[known, column])),
+            highest=float(average(self.highest[known, column])),
+            oblivious=float(average(self.oblivious[known, column])),
+            sd=math.nan if geometric and sd > 0 else sd,
             queries=count,
         )
 
@@ -185,6 +191,15 @@ class Scores:
         if self.details and self.details[self.index(measure)]:
             entry["details"] = dict(self.details[self.index(measure)])
         return entry
+
+
+def geometric_mean(values: Floats) -> float:
+    """Exp of the mean of ln max(value, 0.00001), the least value of trec_eval's gm_map.
+
+    >>> round(geometric_mean(np.array([0.25, 1.0])), 12), round(geometric_mean(np.array([0.0])), 12)
+    (0.5, 1e-05)
+    """
+    return float(np.exp(np.log(np.maximum(values, LEAST_IN_GEOMETRIC_MEAN)).mean()))
 
 
 def results(scores: Sequence[Scores], *, per_query: bool = False) -> dict[str, object]:

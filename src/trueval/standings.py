@@ -47,6 +47,24 @@ class Groups(NamedTuple):
     place: Ints
 
 
+class Facets(NamedTuple):
+    """Which facets (subtopics, intents) of its query each judged document was judged for.
+
+    A document counts once in everything else, with the best of its grades.
+
+    Attributes:
+        item: [entry] index of the document, as in Standings.item; ascending.
+        facet: [entry] number of the facet among all facets in the order of their names.
+        grade: [entry] grade of the document for the facet.
+        place: [item] place of the document among all by descending id, as bytes; for ties that ndeval breaks so.
+    """
+
+    item: Ints
+    facet: Ints
+    grade: Floats
+    place: Ints
+
+
 @dataclass(frozen=True, eq=False)
 class Standings:
     """Where every judged document of every query stands.
@@ -75,6 +93,7 @@ class Standings:
         pool_listed: [pool] whether the run listed the document.
         depth: ranks past this one count for nothing (trec_eval -M); None for no limit.
         sources: [item] code of the source of each document in the judgments; None where sources are not known.
+        facets: of the judged documents; None where the judgments have none.
     """
 
     query: Ints
@@ -96,6 +115,7 @@ class Standings:
     pool_listed: Bools
     depth: int | None = None
     sources: Ints | None = None
+    facets: Facets | None = None
 
     @property
     def queries(self) -> int:

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 import twin
 from twin_evidence import ON_THE_RUBRIC, evidence_worth
+from twin_more import utility_worth
 
 from trueval.evaluate import evaluate, evaluate_arrays
 from trueval.judgments import Judgments
@@ -29,6 +30,8 @@ SEVEN = lists.seven_document_queries()
 LONG = lists.long_query()
 CUTOFFS = (1, 2, 3, 4, 5, 6, 7, 9, 1000)
 CLOSE = 1e-12
+# listed order by order, so only where few orders place the relevant documents
+NO_SD_WHEN_LONG = {"IPrec11"}
 SIGMAS = 5
 
 # parameters beside the default; a measure that is not named here is tested with its default alone
@@ -44,6 +47,14 @@ VARIANTS = {
     "Success": ["rel=2", "rel=0.5"],
     "Rprec": ["rel=2"],
     "RBP": ["p=0.5", "p=0.9, rel=2"],
+    "RBP-residual": ["p=0.95"],
+    "ERR": ["gmax=5"],
+    "bpref": ["rel=2"],
+    "IPrec": ["recall=0", "recall=0.3", "recall=1", "recall=0.5, rel=2"],
+    "IPrec11": ["rel=2"],
+    "alpha_nDCG": ["alpha=0", "alpha=0.9", "alpha=1", "alpha=0.25, rel=2", "ideal='ndeval'"],
+    "NRBP": ["alpha=0.3, beta=0.8", "alpha=0", "alpha=1, beta=0"],
+    "gm": ["AP", "bpref", "nDCG(gain='exp')@3"],
     "RA-nWG": ["alpha=0.5, cap4=0.75", "alpha=2, cap3=0.2", "alpha=0", "unjudged='upper'"],
     "nWG": ["unjudged='upper'"],
     "N-Recall4+": ["unjudged='upper'"],
@@ -73,7 +84,7 @@ def with_cutoffs(form: str, cutoffs: tuple[int, ...] = CUTOFFS) -> list[Measure]
 
 
 def rubric(form: str) -> bool:
-    return twin.Notation.read(form).name in ON_THE_RUBRIC
+    return twin.Notation.read(form).name in ON_THE_RUBRIC | {"UDCG-proxy"}
 
 
 def fit(query: lists.Query, form: str) -> lists.Query:
@@ -149,8 +160,11 @@ def test_agrees_with_sampled_orders_of_a_thousand_documents(form: str) -> None:
         if math.isnan(expected):
             assert math.isnan(seen.mean), measure
             continue
-        error = max(seen.mean_error, math.sqrt(variance / len(sample(rubric(form)))))
+        error = max(seen.mean_error, math.sqrt(np.nan_to_num(variance) / len(sample(rubric(form)))))
         assert abs(seen.mean - expected) <= SIGMAS * error + CLOSE, measure
+        if math.isnan(variance):
+            assert measure.name in NO_SD_WHEN_LONG, measure
+            variance = seen.variance
         assert abs(seen.variance - variance) <= SIGMAS * seen.variance_error + CLOSE, measure
         assert scores.lowest[0, column] <= seen.lowest + CLOSE, measure
         assert scores.highest[0, column] >= seen.highest - CLOSE, measure
@@ -178,6 +192,10 @@ def by_worth(measure: Measure) -> tuple[list[str], list[str]]:
 
     def worth(document: str) -> float:
         grade = long.grades.get(document, -1.0)
+        if measure.name == "UDCG-proxy":
+            return utility_worth(grade)
+        if measure.name == "gm":
+            return max(grade, 0.0)
         if rubric(str(measure)):
             return evidence_worth(list(long.grades.values()), notation, grade)
         if "DCG" in notation.name:
@@ -199,7 +217,8 @@ def test_expected_lies_between_lowest_and_highest(form: str) -> None:
         known = ~np.isnan(scores.expected)
         assert (scores.lowest <= scores.expected)[known].all()
         assert (scores.expected <= scores.highest)[known].all()
-        assert (scores.sd >= 0)[known].all()
+        found = known & ~(np.isnan(scores.sd) & (twin.Notation.read(form).name in NO_SD_WHEN_LONG))
+        assert (scores.sd >= 0)[found].all()
 
 
 @pytest.mark.parametrize("form", FORMS)

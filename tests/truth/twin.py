@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from twin_evidence import EVIDENCE, EVIDENCE_PARAMETERS
+from twin_more import MORE, MORE_PARAMETERS
 
 Number = Fraction | float
 Orders = Mapping["Ranking", int]
@@ -45,7 +46,7 @@ class Notation:
         if found is None:
             raise UnknownToTheTwinError(text)
         name, inside, cutoff = found.groups()
-        within = re.match(r"\s*([A-Za-z][\w+-]*(?:\([^()]*\))?)\s*(?:,|$)", inside or "")
+        within = re.match(r"\s*([A-Za-z][\w+-]*(?:\([^()]*\))?(?:@\d+)?)\s*(?:,|$)", inside or "")
         inside = (inside or "")[within.end() :] if within else inside
         call = ast.parse(f"f({inside or ''})", mode="eval").body
         assert isinstance(call, ast.Call), text
@@ -235,6 +236,7 @@ DEFINITIONS: dict[str, Callable[[Ranking, Notation], Number]] = {
     "RBP": rank_biased_precision,
     "Judged": judged,
     **EVIDENCE,
+    **MORE,
 }
 PARAMETERS = {
     "nDCG": {"gain", "base"},
@@ -250,6 +252,7 @@ PARAMETERS = {
     "RBP": {"rel", "p", "scale"},
     "Judged": set(),
     **EVIDENCE_PARAMETERS,
+    **MORE_PARAMETERS,
 }
 
 
@@ -374,7 +377,7 @@ def order_by(scores: Mapping[str, float], tie_order: str, ranks: Mapping[str, in
 
 
 def threshold_precision(scores: Mapping[str, float], grades: Mapping[str, float], measure: str) -> Number:
-    """Return AP(norm='threshold'): the documents of a score enter together, so each counts the precision at the last."""
+    """Return AP(norm=threshold): documents of one score enter together, so each counts the precision at the last."""
     m = Notation.read(measure)
     ranking = ranking_of([document for group in tie_groups(scores) for document in group], grades)
     total, seen, found = Fraction(0), 0, 0

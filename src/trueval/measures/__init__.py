@@ -2,19 +2,27 @@
 
 from trueval.measures.all_gold import AllGold
 from trueval.measures.average_precision import AP
+from trueval.measures.bpref import bpref
+from trueval.measures.cascade import ERR
 from trueval.measures.ceilings import PROC, ordering_headroom, pPROC, retrieval_headroom
+from trueval.measures.diversity import NRBP, alpha_nDCG
 from trueval.measures.evidence import P4, Harm, N_Recall4, N_Recall5, RA_nWG, nWG
+from trueval.measures.geometric import gm
 from trueval.measures.grammar import parse, parse_list
-from trueval.measures.linear import DCG, F1, RBP, Hits, Judged, P, R, Rprec, linear, nDCG
+from trueval.measures.interpolated import IPrec, IPrec11, interpolated_curve
+from trueval.measures.linear import DCG, F1, RBP, Hits, Judged, P, R, RBP_residual, Rprec, linear, nDCG
 from trueval.measures.measure import Definition, Measure, Parameter, Values, register, registry
 from trueval.measures.novelty import novelty
 from trueval.measures.reciprocal_rank import RR
 from trueval.measures.success import Success
+from trueval.measures.utility import UDCG_proxy
 
 __all__ = [
     "AP",
     "DCG",
+    "ERR",
     "F1",
+    "NRBP",
     "P4",
     "PROC",
     "RBP",
@@ -23,6 +31,8 @@ __all__ = [
     "Definition",
     "Harm",
     "Hits",
+    "IPrec",
+    "IPrec11",
     "Judged",
     "Measure",
     "N_Recall4",
@@ -31,9 +41,15 @@ __all__ = [
     "Parameter",
     "R",
     "RA_nWG",
+    "RBP_residual",
     "Rprec",
     "Success",
+    "UDCG_proxy",
     "Values",
+    "alpha_nDCG",
+    "bpref",
+    "gm",
+    "interpolated_curve",
     "linear",
     "nDCG",
     "nWG",

@@ -199,6 +199,15 @@ def _rbp(standings: Standings, measure: Measure) -> Values:
     return linear(standings, gains, weights, np.ones(standings.queries), undefined)
 
 
+def _rbp_residual(standings: Standings, measure: Measure) -> Values:
+    """1 - the weight of the ranks whose documents have a grade; what the list does not reach counts as unknown."""
+    weights = geometric(measure.number("p"), standings.limit(measure.cutoff), standings.table_length)
+    nobody = np.zeros(standings.queries, dtype=bool)
+    known = linear(standings, np.ones(len(standings.grade)), weights, np.ones(standings.queries), nobody)
+    left = {name: 1 - getattr(known, name) for name in ("expected", "oblivious")}
+    return known._replace(lowest=1 - known.highest, highest=1 - known.lowest, **left)
+
+
 def _judged(standings: Standings, measure: Measure) -> Values:
     listed = np.minimum(standings.listed, standings.limit(measure.cutoff)).astype(float)
     never = np.zeros(standings.queries, dtype=bool)
@@ -279,6 +288,7 @@ DCG = register(
         parameters={"gain": GAIN},
     )
 )
+PERSISTENCE = bounded(0.8, 0, 1, "the chance that a reader goes on to the next document")
 RBP = register(
     Definition(
         "RBP",
@@ -287,10 +297,23 @@ RBP = register(
         "Moffat & Zobel 2008",
         _rbp,
         parameters={
-            "p": bounded(0.8, 0, 1, "the chance that a reader goes on to the next document"),
+            "p": PERSISTENCE,
             "rel": REL,
             "scale": bounded(None, 0, np.inf, "largest grade; if given, gain is grade / scale instead of rel"),
         },
+    )
+)
+RBP_residual = register(
+    Definition(
+        "RBP-residual",
+        "What RBP could still gain if every document without a grade were relevant; lower is better.",
+        "1 - (1 - p) sum over judged d with rank(d) <= k of p^(rank(d) - 1)",
+        "Moffat & Zobel 2008; trec_eval rbp_resid",
+        _rbp_residual,
+        parameters={"p": PERSISTENCE},
+        better="lower",
+        worst=1.0,
+        needs_zeros=True,
     )
 )
 Judged = register(

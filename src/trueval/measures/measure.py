@@ -81,6 +81,7 @@ class Definition:
         needs_zeros: whether documents of grade 0 matter to it.
         takes_measure: whether its first argument is another measure.
         details: numbers about all queries that belong beside the mean, by name; None if there are none.
+        mean: its mean over queries: "arithmetic" or "geometric".
     """
 
     name: str
@@ -96,6 +97,7 @@ class Definition:
     needs_zeros: bool = False
     takes_measure: bool = False
     details: Callable[[Standings, Measure], Mapping[str, float]] | None = None
+    mean: str = "arithmetic"
 
 
 @dataclass(frozen=True)
@@ -229,15 +231,21 @@ _REGISTRY: dict[str, Measure] = {}
 # What users of other tools type; offered in errors, never silently taken.
 SYNONYMS: Mapping[str, str] = MappingProxyType(
     {
+        "11pt_avg": "IPrec11",
         "accuracy": "Success",
         "f": "F1",
+        "gm_bpref": "gm",
+        "gm_map": "gm",
+        "gmap": "gm",
         "hit_rate": "Success",
         "hitrate": "Success",
+        "iprec_at_recall": "IPrec",
         "map": "AP",
         "map_cut": "AP",
         "mrr": "RR",
         "ndcg_cut": "nDCG",
         "precision": "P",
+        "rbp_resid": "RBP-residual",
         "recall": "R",
         "recip_rank": "RR",
     }
@@ -271,8 +279,8 @@ def find(name: str) -> Measure:
     return _REGISTRY[name]
 
 
-# Other published names of the same measure: P-B calls AllGold Hit.
-ALIASES: dict[str, str] = {"Hit": "AllGold"}
+# Other names of the same measure: P-B calls AllGold Hit; of UDCG there is only the proxy, and results say so.
+ALIASES: dict[str, str] = {"Hit": "AllGold", "UDCG": "UDCG-proxy"}
 
 
 def nearest(name: str, known: Mapping[str, object]) -> str:

@@ -1,0 +1,150 @@
+"""Expected reciprocal rank: a reader goes down the list and stops at the first document that satisfies.
+
+    ERR@k = sum over ranks r <= k of (1/r) R_r (1 - R_1) .. (1 - R_{r-1}),   R = (2^g - 1) / 2^gmax
+
+The chance to get past a tie group is the same in every order, so groups are independent. Of two neighbors the one that
+satisfies more belongs in front: the difference is (R_a - R_b)(1/r - 1/(r+1)), so sorting gives both extremes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trueval.errors import MeasureError
+from trueval.measures.linear import extreme_ranks
+from trueval.measures.measure import Definition, Measure, Values, no_values, register
+from trueval.measures.parameters import bounded
+from trueval.measures.survival import Factors, Slots, expected_total, falls, joint_survival, sum_pairs, survival
+from trueval.measures.weights import Table
+from trueval.standings import Floats, Ints, Standings, sum_by
+
+# Pairs of offsets held at once, groups times ranks squared: 8 MiB per array.
+BLOCK = 1 << 20
+# A group with more ranks before the cutoff than this has no standard deviation: its pairs would take 128 MiB an array.
+MOST_RANKS = 4096
+
+
+class Stops(NamedTuple):
+    """What each row adds in one order of the documents.
+
+    Attributes:
+        before: [row] chance to get as far as the document.
+        share: [row] what it adds to ERR.
+    """
+
+    before: Floats
+    share: Floats
+
+
+def _err(standings: Standings, measure: Measure) -> Values:
+    stop = _chances(standings.grade, measure)
+    undefined = standings.sum_pool(_chances(standings.pool_grade, measure)) == 0
+    last = standings.limit(measure.cutoff)
+    ranks, queries = extreme_ranks(standings, stop), standings.queries
+    best = _stops(standings, stop, ranks.highest, last)
+    highest = standings.sum_by_query(best.share)
+    lowest = np.minimum(standings.sum_by_query(_stops(standings, stop, ranks.lowest, last).share), highest)
+    oblivious = no_values(queries)
+    if standings.order_is_known:
+        shares = _stops(standings, stop, standings.oblivious_rank, last).share
+        oblivious = np.clip(standings.sum_by_query(shares), lowest, highest)
+    undecided = np.flatnonzero(~ranks.decided & (standings.groups.above < last))
+    change, variance = _moments(standings, stop, undecided, best, last)
+    query = standings.groups.query[undecided]
+    expected = np.clip(highest + sum_by(query, change, queries), lowest, highest)
+    sd = np.where(highest > lowest, np.sqrt(sum_by(query, variance, queries)), 0.0)
+    return Values(expected, lowest, highest, oblivious, sd, undefined)
+
+
+def _chances(grades: Floats, measure: Measure) -> Floats:
+    """R of each grade.
+
+    Raises:
+        MeasureError: a grade is above gmax.
+    """
+    largest = measure.number("gmax")
+    if len(grades) and grades.max() > largest:
+        raise MeasureError(
+            f"ERR has grades up to gmax={largest:g}. Got {grades.max():g}. Name the largest grade of the judgments: "
+            f"ERR(gmax={np.ceil(grades.max()):g})."
+        )
+    chances: Floats = (np.exp2(grades) - 1) / 2**largest
+    return chances
+
+
+def _stops(standings: Standings, stop: Floats, rank: Ints, last: int) -> Stops:
+    """Follow the reader down every query at once, one satisfying document at a time."""
+    rows = np.flatnonzero((stop > 0) & (rank <= last))
+    rows = rows[np.lexsort((rank[rows], standings.query[rows]))]
+    count = np.bincount(standings.query[rows], minlength=standings.queries)
+    start, arrived = np.cumsum(count) - count, np.ones(standings.queries)
+    before, share = np.zeros(len(stop)), np.zeros(len(stop))
+    for place in range(int(count.max(initial=0))):
+        query = np.flatnonzero(count > place)
+        row = rows[start[query] + place]
+        before[row] = arrived[query]
+        share[row] = arrived[query] * stop[row] / rank[row]
+        arrived[query] *= 1 - stop[row]
+    return Stops(before, share)
+
+
+def _moments(standings: Standings, stop: Floats, groups: Ints, best: Stops, last: int) -> tuple[Floats, Floats]:
+    """[group] E - highest, and the variance, of what each of some groups adds; in blocks of groups of like size."""
+    change, variance = np.zeros(len(groups)), np.zeros(len(groups))
+    found = standings.groups
+    within = np.minimum(found.tied[groups], last - found.above[groups])
+    order = np.argsort(within, kind="stable")
+    end = len(order)
+    while end > 0:
+        width = int(within[order[end - 1]])
+        begin = max(0, end - max(1, BLOCK // (width + 1) ** 2))
+        block = order[begin:end]
+        change[block], variance[block] = _block_moments(standings, stop, groups[block], best, last, width)
+        end = begin
+    return change, variance
+
+
+def _block_moments(
+    standings: Standings, stop: Floats, groups: Ints, best: Stops, last: int, width: int
+) -> tuple[Floats, Floats]:
+    found = standings.groups
+    factors = _factors(standings, stop, groups)
+    slots = Slots(found.query[groups], found.above[groups], found.tied[groups], width)
+    ranks = min(last, standings.last_rank)
+    weights = slots.weights(Table(1 / np.arange(1, ranks + 1, dtype=float)))
+    left = survival(slots.tied, factors, width)
+    total = expected_total(left, weights)
+    start = found.start[groups]
+    arrived = best.before[start]
+    highest = np.add.reduceat(best.share, found.start)[groups]
+    steps = falls(weights)
+    if width > MOST_RANKS:
+        return arrived * total - highest, np.full(len(groups), np.nan)
+    joint = joint_survival(slots.tied, factors.values**2, factors.values, factors.given, width)
+    second = sum_pairs(joint, steps, steps, equal=True) + sum_pairs(joint, steps, steps, equal=False)
+    variance = np.maximum(second - (steps * left).sum(axis=1) ** 2, 0)
+    return arrived * total - highest, arrived**2 * variance
+
+
+def _factors(standings: Standings, stop: Floats, groups: Ints) -> Factors:
+    """1 - R of the documents of some groups; rows stand by grade, so those that satisfy come first."""
+    found = standings.groups
+    count = np.add.reduceat(stop > 0, found.start, dtype=np.int64)[groups]
+    place = np.arange(int(count.max(initial=0)))
+    inside = place < count[:, None]
+    row = np.where(inside, found.start[groups][:, None] + place, 0)
+    return Factors(np.where(inside, 1 - stop[row], 1.0), count)
+
+
+ERR = register(
+    Definition(
+        "ERR",
+        "Expected reciprocal rank of the document at which a reader, who may stop at each, stops.",
+        "sum over r <= k of (1/r) R_r (1 - R_1) .. (1 - R_{r-1}), R = (2^g - 1) / 2^gmax",
+        "Chapelle et al. 2009; gdeval.pl; under ties FORMULAS §3",
+        _err,
+        parameters={"gmax": bounded(4, 0, 64, "the largest grade there can be; a grade above it is an error")},
+    )
+)
