@@ -14,6 +14,7 @@ FACE = [
     "Estimate",
     "Judgments",
     "Measure",
+    "Policy",
     "Run",
     "Scores",
     "__version__",
@@ -21,7 +22,9 @@ FACE = [
     "errors",
     "evaluate",
     "evaluate_arrays",
+    "explain",
     "parse",
+    "policy",
     "registry",
 ]
 HEAVY = ("torch", "scipy", "sklearn", "ml_dtypes", "pandas", "pyarrow")

@@ -10,6 +10,7 @@ __all__ = [
     "Estimate",
     "Judgments",
     "Measure",
+    "Policy",
     "Run",
     "Scores",
     "__version__",
@@ -17,16 +18,21 @@ __all__ = [
     "errors",
     "evaluate",
     "evaluate_arrays",
+    "explain",
     "parse",
+    "policy",
     "registry",
 ]
 
 if TYPE_CHECKING:
     from trueval import errors
     from trueval.compare import compare
+    from trueval.conventions import policy
     from trueval.evaluate import evaluate, evaluate_arrays
+    from trueval.explain import explain
     from trueval.judgments import Judgments
     from trueval.measures import Measure, parse, registry
+    from trueval.policies import Policy
     from trueval.run import Run
     from trueval.scores import Estimate, Scores
 else:
@@ -36,13 +42,16 @@ else:
             "Estimate": "trueval.scores",
             "Judgments": "trueval.judgments",
             "Measure": "trueval.measures",
+            "Policy": "trueval.policies",
             "Run": "trueval.run",
             "Scores": "trueval.scores",
             "compare": "trueval.compare",
             "errors": "trueval.errors",
             "evaluate": "trueval.evaluate",
             "evaluate_arrays": "trueval.evaluate",
+            "explain": "trueval.explain",
             "parse": "trueval.measures",
+            "policy": "trueval.conventions",
             "registry": "trueval.measures",
         },
     )

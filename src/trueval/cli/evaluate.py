@@ -38,7 +38,12 @@ def evaluate(
         ),
     ] = None,
     convention: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Do as another tool does: trec_eval or pytrec_eval.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Do as another tool does: trec_eval, pytrec_eval, ranx, sentence-transformers, torchmetrics, sklearn, "
+            "mteb or paper.",
+        ),
     ] = None,
     tie_order: Annotated[
         str | None,
@@ -61,7 +66,8 @@ def evaluate(
         str | None, typer.Option(metavar="MAP", help="Replace grades before anything else, such as 0:1,1:3,2:4.")
     ] = None,
     empty: Annotated[
-        str | None, typer.Option(metavar="POLICY", help="Queries without a relevant document: zero, skip or error.")
+        str | None,
+        typer.Option(metavar="POLICY", help="Queries without a relevant document: zero, one, skip or error."),
     ] = None,
     missing: Annotated[
         str | None, typer.Option(metavar="POLICY", help="Judged queries that a run lacks: worst, skip or error.")

@@ -145,9 +145,8 @@ class TieOrders:
 
     def _under(self, measure: Measure, query: int, ahead: Ints) -> Floats:
         """[order] value of a query for each row of ahead, [order, row of the query]."""
-        resolved = measure.with_defaults(rel=self.policy.rel, base=self.policy.base)
         copies = repeat_query(self.standings, query, ahead)
-        return resolved.evaluate(copies).oblivious
+        return self.policy.settle(measure).evaluate(copies).oblivious
 
     def _ahead(self, query: int) -> Ints:
         """[row of the query] places of documents that no group of interest holds: any will do, so the first."""
