@@ -85,7 +85,7 @@ def refuse_repeated_columns(header: Sequence[str], kind: Kind, facets: bool, pla
         if squashed.count(squash(column)) > 1:
             raise InputError(
                 f"{place}: the column {column!r} is there twice. There must be one {canonical}. "
-                f"Got: {', '.join(header)[:200]}. Remove or rename one."
+                f"Got: {_listed(header)}. Remove or rename one."
             )
 
 
@@ -122,7 +122,7 @@ def pick_columns(header: Sequence[str], kind: Kind, place: str, facets: bool = F
         if name not in found:
             raise InputError(
                 f"{place}: no column for the {name}. It must be called one of: {EXAMPLES[name]}. "
-                f"Got: {', '.join(header)}. Rename the column."
+                f"Got: {_listed(header)}. Rename the column."
             )
     return found
 
@@ -135,9 +135,14 @@ def _refuse_other_kind(header: Sequence[str], found: dict[str, str], kind: Kind,
         wrong = squash(found.get("grade", "score")) == "score" and any(name in RANK_NAMES for name in squashed)
     if wrong:
         raise InputError(
-            f"{place}: the columns ({', '.join(header)}) are those of {_article(other_kind(kind))}. "
+            f"{place}: the columns ({_listed(header)}) are those of {_article(other_kind(kind))}. "
             f"Expected {_article(kind)}. Check the order of the files."
         )
+
+
+def _listed(header: Sequence[str]) -> str:
+    """The names of the columns, fit to be printed."""
+    return ", ".join(header)[:300].encode(errors="backslashreplace").decode()
 
 
 def _article(kind: Kind) -> str:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from trueval.errors import InputError
 from trueval.files.beir import canonical_table
-from trueval.files.columns import find_columns, refuse_repeated_columns
+from trueval.files.columns import pick_columns
 from trueval.files.content import Content
 from trueval.files.table import Kind, Table
-from trueval.files.text import decoding_error
+from trueval.files.text import decoding_error, is_unicode
 
 __all__ = ["Literal", "RepeatedKeyError", "decode_object", "object_of_pairs", "read_jsonl"]
 
@@ -72,14 +72,12 @@ def read_jsonl(content: Content, kind: Kind, facets: bool = False) -> Table:
     if not len(filled):
         raise InputError(f"{content.source}: no rows. There must be at least one. Check that the file was written.")
     first = decode_object(lines[int(filled[0])], f"{content.source}:{filled[0] + 1}")
-    columns = find_columns(list(first), kind, facets)
-    refuse_repeated_columns(list(first), kind, facets, f"{content.source}:{filled[0] + 1}")
+    columns = pick_columns(list(first), kind, f"{content.source}:{filled[0] + 1}", facets)
     parts = [
         _read_lines(lines.gather(places), places, _Shape(first, columns), content.source)
         for places in np.array_split(filled, -(-len(filled) // SLICE))
     ]
-    frame = pl.concat(parts) if columns else pl.DataFrame({key: [] for key in first})
-    return canonical_table(frame, kind, content.source, facets, partial(_line, filled + 1))
+    return canonical_table(pl.concat(parts), kind, content.source, facets, partial(_line, filled + 1))
 
 
 def _lines(data: bytes) -> pl.Series:
@@ -110,7 +108,7 @@ class _Shape:
         self.ids = {column for name, column in columns.items() if name in ID_COLUMNS}
         self.columns = list(columns.values())
         nested = any(isinstance(value, (dict, list)) for value in first.values())
-        self.pattern = None if nested or not columns else self._pattern(first)
+        self.pattern = None if nested or not is_unicode("".join(first)) else self._pattern(first)
 
     def _pattern(self, first: Mapping[str, Any]) -> str:
         members = []
@@ -160,7 +158,7 @@ def _as_text(value: Any, column: str, is_id: bool, place: str) -> str | None:
         raise InputError(
             f"{place}: the {column} is {json.dumps(value)[:80] if not isinstance(value, str) else value}. {must}"
         )
-    if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+    if not is_unicode(value):
         raise InputError(
             f"{place}: the {column} {value!r} holds half a surrogate pair. It must be Unicode. Correct it."
         )

@@ -21,7 +21,7 @@ from trueval.files.text import line_at, shown
 
 __all__ = ["is_number", "refuse_cut_line", "refuse_shifted_rows", "row_of"]
 
-NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 IS_NUMBER = re.compile(NUMBER)
 COLUMNS = ("query_id", "iteration", "doc_id", "rank", "score", "tag")
 ROW_WIDTHS = (5, 6)  # without and with a run tag
@@ -48,18 +48,18 @@ def refuse_shifted_rows(regular: RegularText, second: str, table: Table) -> None
         InputError: a number stands where the run tag should, or text after the tag is a whole row.
     """
     widths = regular.widths
-    if widths.max() >= ROW_WIDTHS[1]:
+    if widths[0] == ROW_WIDTHS[0] and widths.max() > widths[0]:
+        # polars takes the width of the first row for that of all, and would not see the tags of the others.
+        _refuse_match(rf"^(?:[^ \n]+ ){{5}}{NUMBER}(?: |$)", regular.text, table, SHIFTED)
+    elif widths[0] > ROW_WIDTHS[0]:
         numeric = _are_numbers(_column(regular.text, "tag", int(widths[0])))
+        other = (widths > ROW_WIDTHS[1]) | (widths.min() == ROW_WIDTHS[0])
         if numeric.any():
-            other = (widths > ROW_WIDTHS[1]) | (widths.min() == ROW_WIDTHS[0])
-            _refuse(
-                numeric & (other | ~_are_numbers(_column(regular.text, "rank", int(widths[0])))),
-                regular.text,
-                table,
-                SHIFTED,
-            )
+            ranked = _are_numbers(_column(regular.text, "rank", int(widths[0])))
+            _refuse(numeric & (other | ~ranked), regular.text, table, SHIFTED)
     if widths.max() >= 2 * ROW_WIDTHS[0]:
-        _refuse_joined_rows(regular.text, second, table)
+        row = rf" {re.escape(second)} [^ \n]+ [+-]?[0-9]+ {NUMBER}(?: |$)"
+        _refuse_match(rf"^(?:[^ \n]+ ){{5}}[^\n]*{row}", regular.text, table, JOINED)
 
 
 def _column(text: bytes, name: str, width: int) -> pl.Series:
@@ -85,12 +85,11 @@ def _refuse(wrong: NDArray[np.bool_], text: bytes, table: Table, reason: str) ->
         raise table.error(row, f"{reason} ({shown(row_of(text, row))}). It must be: {RUN_WORDS}.")
 
 
-def _refuse_joined_rows(text: bytes, second: str, table: Table) -> None:
-    row = rf" {re.escape(second)} [^ \n]+ [+-]?\d+ {NUMBER}(?: |$)"
-    pattern = re.compile(rf"^(?:[^ \n]+ ){{5}}[^\n]*{row}".encode(), re.MULTILINE)
-    if (found := pattern.search(text)) is not None:
-        number = text.count(b"\n", 0, found.start())
-        raise table.error(number, f"{JOINED} ({shown(row_of(text, number))}). It must be: {RUN_WORDS}.")
+def _refuse_match(pattern: str, text: bytes, table: Table, reason: str) -> None:
+    found = re.compile(pattern.encode(), re.MULTILINE).search(text)
+    if found is not None:
+        row = text.count(b"\n", 0, found.start())
+        raise table.error(row, f"{reason} ({shown(row_of(text, row))}). It must be: {RUN_WORDS}.")
 
 
 def row_of(text: bytes, row: int) -> bytes:

@@ -11,6 +11,7 @@ import polars as pl
 from trueval.errors import InputError
 from trueval.files.beir import canonical_table
 from trueval.files.content import Content
+from trueval.files.parquet_sizes import check_sizes
 from trueval.files.table import Kind, Table
 
 __all__ = ["read_arrow", "read_frame", "read_parquet"]
@@ -22,6 +23,7 @@ def read_parquet(content: Content, kind: Kind, facets: bool = False) -> Table:
     Raises:
         InputError: the file is damaged, or a column is missing or of the wrong type.
     """
+    check_sizes(content.data, content.source)
     return canonical_table(_load(content, pl.read_parquet, "parquet"), kind, content.source, facets)
 
 

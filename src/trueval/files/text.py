@@ -10,7 +10,7 @@ from trueval.errors import InputError
 from trueval.files.content import BOM, Content
 from trueval.files.limits import LINE
 
-__all__ = ["check_text", "decoding_error", "line_at", "shown"]
+__all__ = ["check_text", "decoding_error", "is_unicode", "line_at", "shown"]
 
 UTF_16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 CHUNK = 1 << 22  # bytes; a chunk and its flags stay in the processor's cache
@@ -25,6 +25,19 @@ def line_at(data: bytes, offset: int) -> int:
     3
     """
     return data.count(b"\n", 0, offset) + 1
+
+
+def is_unicode(text: str) -> bool:
+    r"""Tell whether a string has no half of a surrogate pair, which JSON can write and no file can hold.
+
+    >>> is_unicode("e\u0301"), is_unicode("\ud800")
+    (True, False)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def shown(line: bytes) -> str:

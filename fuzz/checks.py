@@ -1,0 +1,171 @@
+"""One check for each reader: the rows of the oracle, or a refusal, and never anything else."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Callable
+from typing import Any, Literal
+
+import polars as pl
+
+from fuzz import oracle
+from trueval.errors import InputError
+from trueval.files import check_rows, id_notes, rank_notes, read_table
+from trueval.files.rows import Rows
+
+Kind = Literal["run", "judgments"]
+
+# Pieces of text that readers take for something else; a fuzzer that strings them together meets more than with bytes.
+PIECES = [
+    *(" ", "\t", "\n", "\r\n", "\r", "\v", "\f", "  ", "\n\n", "#", '"', '""', ",", ";", "{", "}", "[", "]", ":"),
+    *("q1", "q2", "Q0", "0", "1", "2", "d1", "d2", "t", "tag", "0.5", "-1", "1.", ".5", "1e5", "1e400", "1e-400"),
+    *("nan", "inf", "-Infinity", "0x1p3", "1_0", "+-1", "٣", "null", "true", "1,5", "007", "\\u00e9", "\\ud800"),
+    *("\u00a0", "\u2028", "\ufeff", "\u0085", "\x00", "\x01", "é", "e\u0301", "q1 Q0 d1 1 2.5 t\n"),
+    *("q1 Q0 d2 2 1 t\n", "q2 Q0 d1 1 7 t\n"),
+    *("q1 0 d1 1\n", "q1,d2,0.5\n", 'q1,"d,2",0.5\n', "q1\td3\t1\n", '"query_id"', '"doc_id"', '"score"', '"d2"'),
+    *('{"query_id":"q1","doc_id":"d2","score":2}\n', '{"query_id": 7, "doc_id": "d3", "score": 1e3}\n'),
+    *('{"q1":{"d1":1', '"q2":{"d1":2', '"d3":3', "}}"),
+    *("q1 Q0 d3 3 .5", " 9 ", "\n#q1 Q0 d9 1 1 t\n", "q1,d3,1", '"\n"', "qid", "docno", "score", "1 2 3"),
+]  # fmt: skip
+SPELLED = [piece.encode() for piece in PIECES]
+
+
+def spell(data: bytes) -> bytes:
+    """Turn bytes into pieces of text; those beyond the pieces stand for themselves."""
+    return b"".join(SPELLED[code] if code < len(SPELLED) else bytes([code - len(SPELLED)]) for code in data)
+
+
+def rows_read(data: bytes, kind: Kind, format: str | None) -> Rows | None:
+    """Read a table with all checks and notes; None if it is refused."""
+    try:
+        table, _ = read_table(io.BytesIO(data), kind, format)
+        rows = check_rows(table, kind)
+    except InputError as error:
+        if not str(error).startswith("<file object>"):
+            raise AssertionError(f"an error without its source: {error}") from error
+        return None
+    id_notes(rows.table, rows.query_ids)
+    if kind == "run":
+        rank_notes(rows)
+    return rows
+
+
+def compare(data: bytes, kind: Kind, format: str, expected: Callable[[], list[oracle.Row] | None]) -> None:
+    """Hold a reader against the oracle."""
+    try:
+        wanted = expected()
+    except oracle.RefusalError as refusal:
+        rows = rows_read(data, kind, format)
+        if rows is not None:
+            raise AssertionError(f"read, but {refusal}: {rows.table.frame.rows()[:5]}") from None
+        return
+    rows = rows_read(data, kind, format)
+    if wanted is None:
+        return
+    if rows is None:
+        read_table(io.BytesIO(data), kind, format)  # shows the error
+        raise AssertionError(f"refused, but it holds {wanted[:5]}")
+    _same_rows(rows, wanted, kind)
+
+
+def _same_rows(rows: Rows, wanted: list[oracle.Row], kind: Kind) -> None:
+    columns = ["query_id", "doc_id", "score" if kind == "run" else "grade"]
+    got = rows.table.frame.select(columns).rows()
+    if got != [row[1:] for row in wanted]:
+        raise AssertionError(f"read {got[:5]}, but it holds {[row[1:] for row in wanted][:5]}")
+    if wanted[0].line:
+        places = [rows.table.place(row) for row in range(len(wanted))]
+        if places != [f"<file object>:{row.line}" for row in wanted]:
+            raise AssertionError(f"lines {places[:5]}, but they are {[row.line for row in wanted][:5]}")
+
+
+def check_trec(data: bytes) -> None:
+    """Runs and judgments without a header line."""
+    for kind in ("run", "judgments"):
+        compare(data, kind, "trec", lambda kind=kind: oracle.trec_rows(data, kind))
+
+
+HEADERS = [
+    (b"query_id,doc_id,score\n", ",", (0, 1, 2), 3),
+    (b"qid\tdocno\tscore\ttext\n", "\t", (0, 1, 2), 4),
+    (b"score;text;query;doc\r\n", ";", (2, 3, 0), 4),
+    (b'"query-id","corpus-id","score"\n', ",", (0, 1, 2), 3),
+    (b"note,query_id,doc_id,score\n\n", ",", (1, 2, 3), 4),
+]  # fmt: skip
+
+
+def check_csv(data: bytes) -> None:
+    """Text behind one of several header lines."""
+    header, delimiter, columns, width = HEADERS[data[0] % len(HEADERS) if data else 0]
+    text = header + data[1:]
+    for kind in ("run", "judgments"):
+        compare(text, kind, "csv", lambda kind=kind: oracle.csv_rows(text, kind, delimiter, columns, width))
+
+
+def check_jsonl(data: bytes) -> None:
+    """Objects behind a first one that is in order."""
+    text = b'{"query_id": "q", "doc_id": "d", "score": 1.5}\n' + data
+    for kind in ("run", "judgments"):
+        compare(text, kind, "jsonl", lambda kind=kind: oracle.jsonl_rows(text, kind))
+
+
+def check_json(data: bytes) -> None:
+    """One JSON value."""
+    for kind in ("run", "judgments"):
+        compare(data, kind, "json", lambda kind=kind: oracle.json_rows(data, kind))
+
+
+def check_any(data: bytes) -> None:
+    """Bytes of which nothing is known: any format, or a refusal."""
+    for kind in ("run", "judgments"):
+        rows_read(data, kind, None)
+    rows_read(gzip.compress(data, 1), "run", None)
+
+
+def small_tables() -> list[bytes]:
+    """A parquet file and an Arrow file of a few rows, plain and packed."""
+    frame = pl.DataFrame({"query_id": ["q1", "q1", "q2"], "doc_id": ["d1", "d2", "é"], "score": [0.5, 0.25, -1.0]})
+    files = []
+    for packing in ("uncompressed", "zstd", "snappy"):
+        frame.write_parquet(held := io.BytesIO(), compression=packing)  # type: ignore[arg-type]
+        files.append(held.getvalue())
+    for packing in ("uncompressed", "lz4", "zstd"):
+        frame.write_ipc(held := io.BytesIO(), compression=packing)  # type: ignore[arg-type]
+        files.append(held.getvalue())
+    return files
+
+
+TABLES = small_tables()
+
+
+def check_tables(data: bytes) -> None:
+    """A parquet or Arrow file with bytes changed, or cut: first which file, then pairs of a place and a new byte."""
+    if not data:
+        return
+    file = bytearray(TABLES[data[0] % len(TABLES)])
+    for at in range(1, len(data) - 2, 3):
+        place = int.from_bytes(data[at : at + 2], "little") % len(file)
+        file[place] = data[at + 2]
+    cut = len(file) - (data[-1] if len(data) % 3 == 2 else 0)
+    rows_read(bytes(file[:cut]), "run", "parquet" if data[0] % len(TABLES) < 3 else "arrow")
+
+
+def check_packed(data: bytes) -> None:
+    """gzip with bytes changed."""
+    packed = bytearray(gzip.compress(b"q1 Q0 d1 1 2.5 t\nq1 Q0 d2 2 1.5 t\n" * 3, mtime=0))
+    for at in range(0, len(data) - 1, 2):
+        packed[data[at] % len(packed)] = data[at + 1]
+    rows_read(bytes(packed), "run", None)
+
+
+CHECKS: dict[str, Callable[[bytes], Any]] = {
+    "trec": check_trec,
+    "csv": check_csv,
+    "jsonl": check_jsonl,
+    "json": check_json,
+    "any": check_any,
+    "tables": check_tables,
+    "packed": check_packed,
+}
+SPELLS = ("trec", "csv", "jsonl", "json", "any")

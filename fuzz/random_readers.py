@@ -1,0 +1,58 @@
+"""Feed every reader with random inputs for a long time: python fuzz/random_readers.py 1000000 [seed [reader ...]].
+
+Needs nothing that is not installed, unlike fuzz_readers.py, and counts what it tried.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
+sys.path[:0] = [str(Path(__file__).parents[1] / "src"), str(Path(__file__).parents[1])]
+
+from fuzz.build import build
+from fuzz.checks import CHECKS, SPELLED, SPELLS, spell
+
+
+def one_input(rng: random.Random, name: str) -> bytes:
+    """A file nearly in order; once in five times pieces of text, or any bytes, without order."""
+    if name not in SPELLS:
+        return rng.randbytes(rng.randint(1, 12))
+    if rng.random() < 0.8:
+        return build(name, rng.randbytes(150))
+    highest = 255 if rng.random() < 0.2 else len(SPELLED) - 1
+    return spell(bytes(rng.randint(0, highest) for _ in range(rng.randint(0, 24))))
+
+
+def main() -> int:
+    """Print the number of inputs of each reader; fail at the first finding."""
+    inputs = int(sys.argv[1])
+    seed = int(sys.argv[2]) if len(sys.argv) > 2 else time.time_ns() % 2**32
+    rng, counts, names = random.Random(seed), Counter[str](), sys.argv[3:] or list(CHECKS)
+    start = time.monotonic()
+    findings = 0
+    for number in range(inputs):
+        name = names[number % len(names)]
+        data = one_input(rng, name)
+        counts[name] += 1
+        try:
+            CHECKS[name](data)
+        except BaseException as error:  # a panic of polars is no Exception
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            findings += 1
+            print(f"{name}: {data!r}: {type(error).__name__}: {str(error)[:300]}", flush=True)
+            if findings == 20:
+                break
+    seconds = time.monotonic() - start
+    print(f"seed {seed}: {sum(counts.values())} inputs in {seconds:.0f} s, {findings} findings: {dict(counts)}")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
