@@ -42,9 +42,10 @@ def binary_preference(ranking: Ranking, m: Notation) -> Number:
 
 
 def interpolated_precision(ranking: Ranking, m: Notation, recall: float | None = None) -> Number:
-    """The largest precision at a rank from the one on that brings floor(x R + .9) relevant documents."""
+    """The largest precision at a rank from the one on that brings floor(x R + .9) or lround(x R) relevant ones."""
     recall = m.parameters.get("recall", 0.5) if recall is None else recall
-    wanted = math.floor(recall * sum(grade >= least(m) for grade in ranking.judged) + 0.9)
+    part = {"up": 0.9, "nearest": 0.5}[m.parameters.get("rounding", "up")]
+    wanted = math.floor(recall * sum(grade >= least(m) for grade in ranking.judged) + part)
     ranks = [rank for rank, grade in ranking.places if grade >= least(m)]
     precisions = [ranking.number(found) / rank for found, rank in enumerate(ranks, 1) if found >= wanted]
     return max(precisions, default=ranking.number(0))
@@ -128,8 +129,8 @@ MORE: dict[str, Callable[[Ranking, Notation], Number]] = {
 MORE_PARAMETERS: dict[str, set[str]] = {
     "ERR": {"gmax"},
     "bpref": {"rel"},
-    "IPrec": {"recall", "rel"},
-    "IPrec11": {"rel"},
+    "IPrec": {"recall", "rel", "rounding"},
+    "IPrec11": {"rel", "rounding"},
     "RBP-residual": {"p"},
     "alpha_nDCG": {"alpha", "rel", "ideal"},
     "NRBP": {"alpha", "beta", "rel"},

@@ -1,11 +1,14 @@
 """Interpolated precision: the best precision from a level of recall on, and its mean over the eleven levels.
 
-    IPrec(recall=x) = max over j >= c of j / rank_j,   rank_j of the j-th relevant document, c = floor(x R + 0.9)
+    IPrec(recall=x) = max over j >= c of j / rank_j,   rank_j of the j-th relevant document
     IPrec11         = mean of IPrec at recall 0, .1, .., 1
 
-The 0.9 is trec_eval's: recall of a little less than x counts where x R lies just above a whole number. Every j / rank_j
-is largest with relevant documents first, so both extremes are sorted orders. The maximum is at most v if each group of
-ties keeps its own j / rank_j at most v: a walk down the group counts those orders, for every value v there can be.
+The documents c that reach the recall are x R rounded up, as in trec_eval 9 and pytrec_eval (which add 0.9 and cut, so
+that less than a tenth is dropped), or to the nearest, as in trec_eval 10.
+
+Every j / rank_j is largest with relevant documents first, so both extremes are sorted orders. The maximum is at most v
+if each group of ties keeps its own j / rank_j at most v: a walk down the group counts those orders, for every value v
+there can be.
 """
 
 from __future__ import annotations
@@ -20,10 +23,17 @@ from trueval.errors import MeasureError
 from trueval.measures.draws import moments
 from trueval.measures.linear import extreme_ranks
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
-from trueval.measures.parameters import REL, bounded, count_relevant, is_relevant
+from trueval.measures.parameters import REL, bounded, choice, count_relevant, is_relevant
 from trueval.measures.precision_sums import RelevantGroups, relevant_groups
 from trueval.standings import Bools, Floats, Ints, Standings
 
+# What trec_eval 9 and 10 add to x R before they cut it to a whole number (10 calls lround).
+PARTS = {"up": 0.9, "nearest": 0.5}
+ROUNDING = choice(
+    "up",
+    "nearest",
+    about="documents that reach a recall: rounded up as trec_eval 9 and pytrec_eval, or to the nearest as trec_eval 10",
+)
 LEVELS = tuple(level / 10 for level in range(11))
 # Steps of the walk for one query, about half a minute; more is refused.
 MOST_STEPS = 1 << 34
@@ -57,7 +67,7 @@ def _interpolated(standings: Standings, measure: Measure, levels: tuple[float, .
     """The mean of interpolated precision at some levels of recall."""
     last, relevant = standings.limit(None), is_relevant(standings.grade, measure)
     wanted = count_relevant(standings, measure)
-    needed = [needed_for(level, wanted) for level in levels]
+    needed = [needed_for(level, wanted, str(measure["rounding"])) for level in levels]
     ranks = extreme_ranks(standings, relevant.astype(float))
     highest = _values(standings, relevant, ranks.highest, needed)
     lowest = _values(standings, relevant, ranks.lowest, needed)
@@ -76,13 +86,13 @@ def _interpolated(standings: Standings, measure: Measure, levels: tuple[float, .
     return Values(np.clip(expected.mean(axis=0), low, high), low, high, oblivious, sd, wanted == 0)
 
 
-def needed_for(recall: float, wanted: Floats) -> Ints:
-    """[query] relevant documents that reach a level of recall, at least one; as trec_eval rounds.
+def needed_for(recall: float, wanted: Floats, rounding: str) -> Ints:
+    """[query] relevant documents that reach a level of recall, at least one.
 
-    >>> needed_for(0.5, np.array([4.0, 5.0])).tolist()
-    [2, 3]
+    >>> needed_for(0.3, np.array([4.0, 5.0]), "up").tolist(), needed_for(0.3, np.array([4.0, 5.0]), "nearest").tolist()
+    ([2, 2], [1, 2])
     """
-    return np.maximum(np.floor(recall * wanted + 0.9).astype(np.int64), 1)
+    return np.maximum(np.floor(recall * wanted + PARTS[rounding]).astype(np.int64), 1)
 
 
 def _values(standings: Standings, relevant: Bools, rank: Ints, needed: list[Ints]) -> Floats:
@@ -204,11 +214,11 @@ IPrec = register(
     Definition(
         "IPrec",
         "Interpolated precision: the best precision at any rank from a level of recall on.",
-        "max over j >= c of j / rank of the j-th relevant d, c = floor(recall R + 0.9), at least 1",
+        "max over j >= c of j / rank of the j-th relevant d, c = recall R rounded, at least 1",
         "trec_eval iprec_at_recall; Manning et al. 2008 §8.4; under ties counted by a walk, interpolated.py",
         _iprec,
         cutoff_use="none",
-        parameters={"recall": bounded(0.5, 0, 1, "the level of recall"), "rel": REL},
+        parameters={"recall": bounded(0.5, 0, 1, "the level of recall"), "rel": REL, "rounding": ROUNDING},
     )
 )
 IPrec11 = register(
@@ -219,7 +229,7 @@ IPrec11 = register(
         "trec_eval 11pt_avg; Manning et al. 2008 §8.4",
         _iprec11,
         cutoff_use="none",
-        parameters={"rel": REL},
+        parameters={"rel": REL, "rounding": ROUNDING},
     )
 )
 

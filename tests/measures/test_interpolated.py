@@ -1,0 +1,54 @@
+"""Interpolated precision where the walk is long, and the parts of the curve."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from trueval.errors import MeasureError
+from trueval.evaluate import evaluate_arrays
+from trueval.measures import interpolated, interpolated_curve
+
+
+def test_by_hand() -> None:
+    """Relevant at ranks 1, 4 and 5 of four: precision 1, 1/2, 3/5; recall 1/2 is reached from rank 4 on."""
+    measures = ["IPrec(recall=0)", "IPrec(recall=0.5)", "IPrec(recall=0.75)", "IPrec(recall=1)", "IPrec11"]
+    scores = evaluate_arrays([[5.0, 4.0, 3.0, 2.0, 1.0, 0.0]], [[1, 0, 0, 1, 1, np.nan]], measures)
+    assert scores.expected[0, 3] == 0.6
+    scores = evaluate_arrays([[5.0, 4.0, 3.0, 2.0, 1.0]], [[1, 0, 0, 1, 1]], measures[:3])
+    np.testing.assert_allclose(scores.expected[0], [1.0, 0.6, 0.6])
+
+
+def test_the_curve_averages_to_the_eleven_points() -> None:
+    rng = np.random.default_rng(4)
+    grades = (rng.random((20, 30)) < 0.2).astype(float)
+    scores = evaluate_arrays(rng.integers(4, size=(20, 30)).astype(float), grades, [*interpolated_curve(), "IPrec11"])
+    np.testing.assert_allclose(scores.expected[:, :11].mean(axis=1), scores.expected[:, 11], atol=1e-12)
+    assert (np.diff(scores.expected[:, :11], axis=1) <= 1e-12).all()
+
+
+def test_a_group_of_two_hundred_with_two_relevant() -> None:
+    """All pairs of places, one by one."""
+    grades = [1, 1, *[0] * 198]
+    scores = evaluate_arrays([[0.0] * 200], [grades], ["IPrec(recall=0)", "IPrec(recall=1)"])
+    best = [max(1 / a, 2 / b) for a, b in itertools.combinations(range(1, 201), 2)]
+    second = [2 / b for _, b in itertools.combinations(range(1, 201), 2)]
+    np.testing.assert_allclose(scores.expected[0], [np.mean(best), np.mean(second)], rtol=1e-12)
+    np.testing.assert_allclose(scores.sd[0], [np.std(best), np.std(second)], rtol=1e-9)
+
+
+def test_a_walk_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interpolated, "MOST_STEPS", 1000)
+    with pytest.raises(MeasureError, match="200 tied documents, 2 of them relevant"):
+        evaluate_arrays([[0.0] * 200], [[1, 1, *[0] * 198]], "IPrec")
+
+
+def test_the_deviation_of_the_eleven_points_is_not_guessed() -> None:
+    few, many = [1, 1, *[0] * 8], [*[1] * 8, *[0] * 32]
+    scores = evaluate_arrays([[0.0] * 10, [0.0] * 40], [few, many], "IPrec11")
+    assert scores.sd[0, 0] > 0
+    assert math.isnan(scores.sd[1, 0])
+    assert math.isfinite(scores.expected[1, 0])
