@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import twin
 
-from trueval.errors import MeasureError
+from trueval.errors import InputError
 from trueval.evaluate import evaluate, evaluate_arrays
 from trueval.judgments import Judgments
 from trueval.measures import parse
@@ -27,7 +27,7 @@ def test_the_published_name_leads_to_the_proxy_and_says_so() -> None:
 
 
 def test_other_scales_are_refused() -> None:
-    with pytest.raises(MeasureError, match="rubric 1 to 5"):
+    with pytest.raises(InputError, match="rubric 1 to 5"):
         evaluate_arrays([[1.0]], [[0]], "UDCG@5")
 
 

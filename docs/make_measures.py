@@ -1,0 +1,81 @@
+"""Writes docs/measures.md: every registered measure with its formula, source, direction, parameters and exactness.
+
+Run it with: python docs/make_measures.py
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from trueval.measures import Measure, registry
+from trueval.measures.measure import ALIASES
+
+PAGE = Path(__file__).with_name("measures.md")
+HEAD = """# Measures
+
+Every measure is a function of where the judged documents stand in a run, ties left open: for each it gives the
+expected value over all orders of tied documents, the lowest and the highest, the value of one named order (oblivious)
+and the standard deviation over orders. This page is made by `python docs/make_measures.py` from the registry, and a
+test compares it with the program; `trueval measures` prints the same.
+
+A measure is written as its name, parameters in brackets, and a cutoff: `nDCG@10`, `R(rel=2)@100`, `gm(AP)`. In the
+formulas rank(d) counts from 1, k is the cutoff, g a grade, N+ the relevant documents of the judgments. A document is
+relevant if its grade is at least `rel`. The name of the measure with `@k` stands where a cutoff can be given.
+"""
+CUTOFF = {"required": "a cutoff is needed", "optional": "the cutoff is optional", "none": "takes no cutoff"}
+EMPTY = {
+    "policy": "counts as 0 unless the policy `empty` says otherwise",
+    "na": "is left out of the mean, which says how many queries it counts",
+}
+# Where a statistic is not exact for every list; all others are: expectation, extremes and standard deviation.
+EXACTNESS = {
+    "ERR": "Exact; no standard deviation where a tie group has more than 4,096 ranks before the cutoff.",
+    "IPrec": "Exact; refused where a tie group is so large that the walk would take minutes.",
+    "IPrec11": "Expectation and extremes exact; the standard deviation only where the relevant documents of the tied "
+    "groups can be placed in at most 5,040 ways, else not available.",
+    "UDCG-proxy": "Exact, as a function of the grades; the published measure takes its utilities from a model.",
+    "alpha_nDCG": "Expectation and standard deviation exact; lowest and highest exact for tie groups with up to 8,192 "
+    'sets of documents of different facets (8 distinct documents have 256), else bounds, marked `"exact": false`. No '
+    "standard deviation where a group has more than 2,048 ranks before the cutoff.",
+    "NRBP": "As alpha_nDCG.",
+    "gm": "Lowest and highest exact; expected is the geometric mean of the expected values, and there is no standard "
+    "deviation unless ties move nothing.",
+}
+DIRECTION = {"higher": "Higher is better", "lower": "Lower is better"}
+
+
+def entry(measure: Measure) -> Iterator[str]:
+    """The lines of one measure."""
+    definition = measure.definition
+    inside = "(M, ...)" if definition.takes_measure else ""
+    yield f"## {measure.name}\n"
+    names = [alias for alias, name in ALIASES.items() if name == measure.name]
+    yield measure.summary + (f" Also called {', '.join(names)}." if names else "") + "\n"
+    yield f"```text\n{measure.name}{inside}{'' if definition.cutoff_use == 'none' else '@k'} = {measure.formula}\n```\n"
+    yield f"- Source: {measure.source}."
+    yield f"- {DIRECTION[measure.better]}; {CUTOFF[measure.cutoff_use]}."
+    worst = f"one that the run lacks gets {definition.worst:.4g}"
+    yield f"- A query with nothing to find {EMPTY[definition.empty]}; {worst}."
+    yield f"- {EXACTNESS.get(measure.name, 'Exact.')}"
+    for name, parameter in definition.parameters.items():
+        yield f"- `{name}={parameter.default!r}`: {parameter.about}; {parameter.accepts}."
+
+
+def page() -> str:
+    """The whole page."""
+    known = registry().values()
+    links = ", ".join(f"[{m.name}](#{anchor(m.name)})" for m in known)
+    return "\n".join([HEAD, links + ".\n", *("\n".join(entry(measure)) + "\n" for measure in known)])
+
+
+def anchor(name: str) -> str:
+    """The anchor that renderers of Markdown give a heading.
+
+    >>> anchor("N-Recall4+")
+    'n-recall4'
+    """
+    return "".join(letter for letter in name.lower() if letter.isalnum() or letter in "-_")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8", newline="\n")
+    print(f"docs/{PAGE.name}")
