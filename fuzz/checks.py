@@ -152,7 +152,7 @@ def check_tables(data: bytes) -> None:
 
 
 def check_packed(data: bytes) -> None:
-    """gzip with bytes changed."""
+    """A gzip file with bytes changed."""
     packed = bytearray(gzip.compress(b"q1 Q0 d1 1 2.5 t\nq1 Q0 d2 2 1.5 t\n" * 3, mtime=0))
     for at in range(0, len(data) - 1, 2):
         packed[data[at] % len(packed)] = data[at + 1]

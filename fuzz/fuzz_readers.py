@@ -13,7 +13,7 @@ from pathlib import Path
 os.environ.setdefault("POLARS_MAX_THREADS", "1")  # inputs are small, and threads cost more than they give
 sys.path[:0] = [str(Path(__file__).parents[1] / "src"), str(Path(__file__).parents[1])]
 
-import atheris  # type: ignore[import-not-found]
+import atheris  # type: ignore[import-not-found]  # noqa: E402 -- after the environment is set
 
 with atheris.instrument_imports(include=["trueval.files"]):
     from fuzz.build import build

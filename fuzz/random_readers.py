@@ -15,8 +15,8 @@ from pathlib import Path
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 sys.path[:0] = [str(Path(__file__).parents[1] / "src"), str(Path(__file__).parents[1])]
 
-from fuzz.build import build
-from fuzz.checks import CHECKS, SPELLED, SPELLS, spell
+from fuzz.build import build  # noqa: E402 -- after the path is set
+from fuzz.checks import CHECKS, SPELLED, SPELLS, spell  # noqa: E402
 
 
 def one_input(rng: random.Random, name: str) -> bytes:
@@ -29,11 +29,17 @@ def one_input(rng: random.Random, name: str) -> bytes:
     return spell(bytes(rng.randint(0, highest) for _ in range(rng.randint(0, 24))))
 
 
+def say(line: str) -> None:
+    """Print a line at once."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
 def main() -> int:
     """Print the number of inputs of each reader; fail at the first finding."""
     inputs = int(sys.argv[1])
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else time.time_ns() % 2**32
-    rng, counts, names = random.Random(seed), Counter[str](), sys.argv[3:] or list(CHECKS)
+    rng, counts, names = random.Random(seed), Counter[str](), sys.argv[3:] or list(CHECKS)  # noqa: S311 -- repeatable
     start = time.monotonic()
     findings = 0
     for number in range(inputs):
@@ -46,11 +52,11 @@ def main() -> int:
             if isinstance(error, KeyboardInterrupt):
                 raise
             findings += 1
-            print(f"{name}: {data!r}: {type(error).__name__}: {str(error)[:300]}", flush=True)
+            say(f"{name}: {data!r}: {type(error).__name__}: {str(error)[:300]}")
             if findings == 20:
                 break
     seconds = time.monotonic() - start
-    print(f"seed {seed}: {sum(counts.values())} inputs in {seconds:.0f} s, {findings} findings: {dict(counts)}")
+    say(f"seed {seed}: {sum(counts.values())} inputs in {seconds:.0f} s, {findings} findings: {dict(counts)}")
     return 1 if findings else 0
 
 

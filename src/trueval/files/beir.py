@@ -63,7 +63,7 @@ def read_delimited(content: Content, kind: Kind, facets: bool = False) -> Table:
     if strings is None or not _is_whole(strings, records, body, delimiter):
         records = records or find_records(body, delimiter, content.source, before)
         _refuse_wrong_width(records, len(names), content.source)
-        strings = _without_blank_lines(strings, records, content.source)
+        strings = _without_blank_lines(strings, records, body, content.source)
     if f"{delimiter} " in header or f" {delimiter}" in header:
         strings = strings.with_columns(pl.all().str.strip_chars(" "))
         names = [name.strip() for name in names]
@@ -117,15 +117,17 @@ def _refuse_wrong_width(records: Records, width: int, source: str) -> None:
         )
 
 
-def _without_blank_lines(strings: pl.DataFrame | None, records: Records, source: str) -> pl.DataFrame:
+def _without_blank_lines(strings: pl.DataFrame | None, records: Records, body: bytes, source: str) -> pl.DataFrame:
     if strings is not None:
         strings = strings.filter(~pl.all_horizontal(pl.all().is_null()))
-    if strings is None or strings.height + 1 != len(records.lines):
-        raise InputError(
-            f"{source}: only {0 if strings is None else strings.height} of {len(records.lines) - 1} rows can be "
-            "read. A row without any value, or a quote out of place, is the likely cause. Correct it."
-        )
-    return strings
+    if strings is not None and strings.height + 1 == len(records.lines):
+        return strings
+    ends = [*records.starts[1:].tolist(), len(body)]
+    for start, end, line in zip(records.starts.tolist(), ends, records.lines.tolist(), strict=True):
+        if not body[start:end].strip(b',;\t "\r\n'):
+            raise InputError(f"{source}:{line}: a row without any value. Correct or remove it.")
+    read = 0 if strings is None else strings.height
+    raise InputError(f"{source}: only {read} of {len(records.lines) - 1} rows can be read. Give another format.")
 
 
 def _unlike(names: list[str], kind: Kind, facets: bool, place: str) -> list[str]:

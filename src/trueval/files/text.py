@@ -117,7 +117,7 @@ def _refuse_control_characters(data: bytes, source: str) -> None:
 def _refuse_long_lines(data: bytes, source: str) -> None:
     most = LINE.value
     step = max(1, most // 2)  # a line longer than this holds a whole window without a newline
-    for start in range(0, len(data) - most, step):
+    for start in range(0, len(data) - step + 1, step):
         if data.find(b"\n", start, start + step) >= 0:
             continue
         begin = data.rfind(b"\n", 0, start) + 1
