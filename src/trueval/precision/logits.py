@@ -174,6 +174,7 @@ def _safetensors() -> Any:
         import safetensors.numpy
     except ImportError as error:
         raise MissingExtraError("Stored logits", "models") from error
+    storage_dtype("bfloat16")  # NumPy knows the name once ml_dtypes is imported
     return safetensors
 
 

@@ -1,0 +1,146 @@
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from trueval.collection import Collection, candidate_lists, text_hash
+from trueval.errors import InputError
+from trueval.judgments import Judgments
+from trueval.run import Run
+
+DOCS = [
+    {"_id": "d1", "title": "Wings", "text": "Lift.", "authors": ["A", "B"]},
+    {"_id": "d2", "title": "", "text": "Drag."},
+    {"_id": "d3", "text": ""},
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(doc) + "\n" for doc in DOCS), encoding="utf-8")
+    queries = [{"_id": "q1", "text": "What lifts?"}, {"_id": "q2", "text": "What drags?"}]
+    (tmp_path / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)), encoding="utf-8")
+    (tmp_path / "qrels.trec").write_text("q1 0 d2 0\nq1 0 d1 1\nq2 0 d2 2\nq2 0 d3 -1\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_a_folder_gives_texts_and_judgments(folder: Path) -> None:
+    found = Collection.read(str(folder))
+    assert found.documents == {"d1": "Wings Lift.", "d2": "Drag.", "d3": ""}
+    assert found.queries == {"q1": "What lifts?", "q2": "What drags?"}
+    assert Collection.read(str(folder), fields=["authors", "text"]).documents["d1"] == "A, B Lift."
+    assert Collection.read(str(folder), fields=["text"]).documents["d1"] == "Lift."
+
+
+def test_judged_candidates_keep_the_order_of_the_judgments(folder: Path) -> None:
+    found = candidate_lists(Collection.read(str(folder)))
+    assert (found.kind, found.query_ids, found.doc_ids) == ("judged", ("q1", "q2"), ("d1", "d2"))
+    assert [each.tolist() for each in found.lists] == [[1, 0], [1]]
+    assert found.pairs == 3
+
+
+def test_the_whole_corpus_is_one_list_shared_by_all_queries(folder: Path) -> None:
+    found = candidate_lists(Collection.read(str(folder)), "corpus")
+    assert found.doc_ids == ("d1", "d2", "d3")
+    assert found.lists[0].tolist() == [0, 1, 2]
+    assert found.lists[0] is found.lists[1]
+
+
+def test_candidates_of_a_run_keep_its_order_and_name_what_is_missing(folder: Path) -> None:
+    run = Run.from_dict({"q1": {"d3": 1.0, "d9": 0.9, "d1": 0.5}}, name="bm25")
+    found = candidate_lists(Collection.read(str(folder)), run)
+    assert [[found.doc_ids[i] for i in each] for each in found.lists] == [["d3", "d1"]]
+    assert any("1 candidates have no text" in note for note in found.notes)
+    assert any("1 judged queries have no candidate" in note for note in found.notes)
+
+
+def test_a_choice_of_queries(folder: Path) -> None:
+    found = Collection.read(str(folder)).restricted({"q2"})
+    assert found.judgments.query_ids.to_list() == ["q2"]
+    with pytest.raises(InputError, match="no judged query is left"):
+        found.restricted(set())
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("corpus.jsonl", '{"_id": "d1"}\nnot json\n', r"corpus\.jsonl:2: not a text with an id"),
+        ("corpus.jsonl", '{"title": "no id"}\n', r"corpus\.jsonl:1: not a text with an id"),
+        ("corpus.jsonl", '{"_id": "d1"}\n\n{"_id": "d1"}\n', r"corpus\.jsonl:3: the id 'd1' stands twice"),
+        ("queries.jsonl", None, r"queries\.jsonl: no such file"),
+        ("qrels.trec", None, "no judgments"),
+        ("qrels.trec", "q1 0 d1 x\n", r"qrels\.trec:1: "),
+    ],
+)
+def test_bad_files_are_named_with_their_line(folder: Path, file: str, text: str | None, message: str) -> None:
+    (folder / file).unlink()
+    if text is not None:
+        (folder / file).write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        Collection.read(str(folder))
+
+
+def test_what_cannot_be_scored_is_refused(folder: Path) -> None:
+    collection = Collection.read(str(folder))
+    with pytest.raises(InputError, match="no such folder"):
+        Collection.read(str(folder / "absent"))
+    with pytest.raises(InputError, match='must be "judged", "corpus" or a run'):
+        candidate_lists(collection, "everything")
+    with pytest.raises(InputError, match="no candidate of run has a text"):
+        candidate_lists(collection, Run.from_dict({"q1": {"x": 1.0}}))
+    (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "a"}\n', encoding="utf-8")
+    with pytest.raises(InputError, match="1 judged queries have no text, the first 'q2'"):
+        candidate_lists(Collection.read(str(folder)))
+
+
+def test_ir_datasets_names_are_loaded_through_the_library(tmp_path: Path) -> None:
+    library = pytest.importorskip("ir_datasets")
+    (tmp_path / "docs.tsv").write_text("d1\tLift.\nd2\tDrag.\n", encoding="utf-8")
+    (tmp_path / "queries.tsv").write_text("q1\tWhat lifts?\n", encoding="utf-8")
+    (tmp_path / "qrels").write_text("q1 0 d2 0\nq1 0 d1 1\n", encoding="utf-8")
+    made = library.create_dataset(
+        docs_tsv=str(tmp_path / "docs.tsv"),
+        queries_tsv=str(tmp_path / "queries.tsv"),
+        qrels_trec=str(tmp_path / "qrels"),
+    )
+    library.registry.register("trueval-test", made)
+    found = Collection.read("ir_datasets:trueval-test")
+    assert found.documents == {"d1": "Lift.", "d2": "Drag."}
+    assert found.queries == {"q1": "What lifts?"}
+    assert found.judgments.frame.rows() == [("q1", "d2", 0.0), ("q1", "d1", 1.0)]
+    with pytest.raises(InputError, match="ir_datasets:no-such-name cannot be loaded"):
+        Collection.read("ir_datasets:no-such-name")
+
+
+def test_mteb_reranking_tasks_bring_their_own_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    split = {
+        "corpus": [{"id": "p", "title": "", "text": "Yes."}, {"id": "n", "text": "No."}],
+        "queries": [{"id": "q", "text": "Really?"}],
+        "relevant_docs": {"q": {"p": 1, "n": 0}},
+        "top_ranked": {"q": ["n", "p"]},
+    }
+    task = SimpleNamespace(
+        dataset={"default": {"test": split}}, metadata=SimpleNamespace(eval_splits=["test"]), load_data=lambda: None
+    )
+    monkeypatch.setitem(sys.modules, "mteb", SimpleNamespace(get_task={"Fake": task}.__getitem__))
+    found = Collection.read("mteb:Fake")
+    assert found.documents == {"p": "Yes.", "n": "No."}
+    chosen = candidate_lists(found)
+    assert [chosen.doc_ids[i] for i in chosen.lists[0]] == ["n", "p"]
+    with pytest.raises(InputError, match="mteb:Other cannot be loaded"):
+        Collection.read("mteb:Other")
+    monkeypatch.setitem(sys.modules, "mteb", None)
+    with pytest.raises(InputError, match="need the package mteb"):
+        Collection.read("mteb:Fake")
+
+
+def test_hashes_tell_texts_and_their_order_apart() -> None:
+    assert len({text_hash(texts) for texts in (["a", "b"], ["b", "a"], ["ab"], ["ab", ""], [])}) == 5
+
+
+def test_documents_below_grade_zero_are_no_candidates() -> None:
+    judgments = Judgments.from_dict({"q": {"a": -1, "b": 0}})
+    found = candidate_lists(Collection("c", "c", {"a": "x", "b": "y"}, {"q": "z"}, judgments))
+    assert found.doc_ids == ("b",)
