@@ -176,7 +176,7 @@ def test_json_nested_a_million_deep_is_refused() -> None:
 
 
 def test_a_query_named_by_a_string_and_by_an_integer_is_refused() -> None:
-    with pytest.raises(InputError, match="the query '1' is there as string and as integer"):
+    with pytest.raises(InputError, match="the query '1' is there twice, as string and as integer"):
         Run.from_dict({1: {"d": 1.0}, "1": {"e": 2.0}})
 
 

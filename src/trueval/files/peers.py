@@ -36,7 +36,7 @@ def read_dict(nested: Any, kind: Kind, source: str | None = None) -> Table:
     queries = as_strings(list(per_query), "query id", label)
     if len(set(queries)) < len(queries):
         twice = next(query for index, query in enumerate(queries) if query in queries[:index])
-        raise InputError(f"{label}: the query {twice!r} is there as string and as integer. It must be there once.")
+        raise InputError(f"{label}: the query {twice!r} is there twice, as string and as integer. Keep one.")
     frame = pl.DataFrame(
         {
             "query_id": pl.Series(queries, dtype=pl.String).repeat_by(pl.Series([len(d) for d in documents])).explode(),
