@@ -363,7 +363,8 @@ def test_random_orders_are_uniform() -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_a_judged_query_that_the_run_lacks_gets_the_worst_value_and_is_named(form: str) -> None:
     run = Run.from_dict({"here": {"a": 1.0}, "unjudged": {"a": 1.0}})
-    judgments = Judgments.from_dict({"here": {"a": 5}, "gone": {"a": 5}})
+    grade = 4 if form == "ERR" else 5  # the largest there is
+    judgments = Judgments.from_dict({"here": {"a": grade}, "gone": {"a": grade}})
     with pytest.warns(UserWarning, match="."):
         scores = evaluate(run, judgments, with_cutoffs(form))
     assert scores.query_ids == ("here", "gone")
