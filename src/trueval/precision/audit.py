@@ -194,7 +194,7 @@ def audit_blocks(
     gathered: dict[Regime, _Gathered] = {}
     order: tuple[OrderCheck, ...] = ()
     notes: tuple[str, ...] = ()
-    for runs in blocks:
+    for runs in (block for block in blocks if block):
         first = next(iter(runs.values()))
         part = _judgments_of(first, judgments)
         if not gathered:
