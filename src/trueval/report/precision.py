@@ -13,6 +13,7 @@ from rich.text import Text
 from trueval.report.formats import LATEX_SPECIALS
 from trueval.report.numbers import NOT_AVAILABLE, percent
 
+AGREEMENT = ("tau_b", "overlap", "rbo")
 STATISTICS = ("oblivious", "expected", "range", "bias", "sd")
 HEADINGS = {"oblivious": "M_obl", "expected": "E[M]", "range": "range", "bias": "bias", "sd": "sd"}
 IDENTITY = ("model", "scoring", "model_dtype", "scoring_format", "index_dtype")
@@ -69,20 +70,14 @@ def _values(audit: Mapping[str, Any], measure: str) -> Table:
 
 
 def _ties(audit: Mapping[str, Any]) -> Table:
+    compared = any(regime["agreement"] for regime in audit["regimes"])
     rows = []
     for regime in audit["regimes"]:
-        found = regime["agreement"] or {}
-        ties = regime["ties"]
-        rows.append(
-            [
-                regime["model"],
-                formats(regime),
-                percent(ties["tied_fraction"]),
-                str(ties["largest_group"]),
-                *(_decimal(found.get(name)) for name in ("tau_b", "overlap", "rbo")),
-            ]
-        )
-    return _grid(("model", "model → scores"), ("tied", "largest", "tau-b", overlap_name(audit), "RBO"), rows)
+        ties, found = regime["ties"], regime["agreement"] or {}
+        row = [regime["model"], formats(regime), percent(ties["tied_fraction"]), str(ties["largest_group"])]
+        rows.append(row + [_decimal(found.get(name)) for name in AGREEMENT] * compared)
+    columns = ["tied", "largest", *(["tau-b", overlap_name(audit), "RBO"] * compared)]
+    return _grid(("model", "model → scores"), columns, rows)
 
 
 def _grid(names: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
@@ -103,7 +98,7 @@ def overlap_name(audit: Mapping[str, Any]) -> str:
     'top 3'
     """
     depths = [regime["agreement"]["overlap_depth"] for regime in audit["regimes"] if regime["agreement"]]
-    return f"top {depths[0]}" if depths else "top"
+    return f"top {depths[0]}" if depths else "top k"
 
 
 def _decimal(value: float | None) -> str:
@@ -130,11 +125,12 @@ def sentences(audit: Mapping[str, Any]) -> Iterator[str]:
             yield f"{words}: {named}."
     yield from resolutions(audit)
     policy = audit["policy"]
-    yield (
-        f"M_obl: tie order {policy['tie_order']}; queries without a relevant document: {policy['empty']}. "
-        f"tau-b, {overlap_name(audit)} and RBO (p = .9) compare each order with that of the model's float32 run; tied "
-        "documents take every order with the same chance, in both rankings independently."
-    )
+    yield f"M_obl: tie order {policy['tie_order']}; queries without a relevant document: {policy['empty']}."
+    if any(regime["agreement"] for regime in audit["regimes"]):
+        yield (
+            f"tau-b, {overlap_name(audit)} and RBO (p = .9) compare each order with that of the model's float32 run; "
+            "tied documents take every order with the same chance, in both rankings independently."
+        )
 
 
 def resolutions(audit: Mapping[str, Any]) -> Iterator[str]:
@@ -229,7 +225,7 @@ def _tie_rows(audit: Mapping[str, Any]) -> Iterator[list[str]]:
         found = regime["agreement"] or {}
         names = [regime[name] or NOT_AVAILABLE for name in IDENTITY if name != "scoring"]
         ties = [percent(regime["ties"]["tied_fraction"]), str(regime["ties"]["largest_group"])]
-        yield [*names, *ties, *(_decimal(found.get(name)) for name in ("tau_b", "overlap", "rbo"))]
+        yield [*names, *ties, *(_decimal(found.get(name)) for name in AGREEMENT)]
 
 
 def _pipes(head: Sequence[str], words: int, rows: Iterator[list[str]]) -> list[str]:
