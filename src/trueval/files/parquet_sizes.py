@@ -117,7 +117,7 @@ def check_sizes(data: bytes, source: str) -> None:
         if rows * BYTES_OF_A_VALUE > SIZE.value:
             raise InputError(f"{source}: {rows:,} rows need more than {SIZE.value:,} bytes. {SIZE.cure}")
         for group in groups:
-            for column in group.get(GROUP_COLUMNS, []):
+            for column in group.get(GROUP_COLUMNS, []) if group[GROUP_ROWS] else []:  # empty groups have no pages
                 _check_column(data, column, source)
     except InputError:
         raise

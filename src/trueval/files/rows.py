@@ -103,7 +103,7 @@ def _check_duplicates(rows: Rows, kind: Kind) -> None:
     ids = table.frame.row(pair.second, named=True)
     cure = "Keep one of them."
     if kind == "judgments" and "facet" not in ids:
-        cure += " If the second column holds facets (diversity judgments), read with facets=True."
+        cure += " If the second column holds facets (diversity judgments), read them with --facets (facets=True)."
     facet = f" for facet {ids['facet']!r}" if "facet" in ids else ""
     first = table.place(pair.first).removeprefix(f"{table.source}:").strip()
     raise table.error(

@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 
 from trueval.errors import InputError
+from trueval.files import arrow_sizes, parquet_sizes
 from trueval.files.beir import canonical_table
 from trueval.files.content import Content
-from trueval.files.parquet_sizes import check_sizes
 from trueval.files.table import Kind, Table
 
 __all__ = ["read_arrow", "read_frame", "read_parquet"]
@@ -23,7 +23,7 @@ def read_parquet(content: Content, kind: Kind, facets: bool = False) -> Table:
     Raises:
         InputError: the file is damaged, or a column is missing or of the wrong type.
     """
-    check_sizes(content.data, content.source)
+    parquet_sizes.check_sizes(content.data, content.source)
     return canonical_table(_load(content, pl.read_parquet, "parquet"), kind, content.source, facets)
 
 
@@ -33,6 +33,7 @@ def read_arrow(content: Content, kind: Kind, facets: bool = False) -> Table:
     Raises:
         InputError: the file is damaged, or a column is missing or of the wrong type.
     """
+    arrow_sizes.check_sizes(content.data, content.source)
     return canonical_table(_load(content, pl.read_ipc, "Arrow"), kind, content.source, facets)
 
 
