@@ -253,3 +253,10 @@ def test_real_win_probabilities_agree_with_sampled_orders(dl_hard_folder: Path) 
         assert one.win.low <= other.win.high
         assert other.win.low <= one.win.high
     assert uncertain
+
+
+def test_a_geometric_mean_is_not_compared_query_by_query() -> None:
+    judgments = tv.Judgments.from_dict({"q": {"a": 1}, "r": {"b": 1}})
+    one, other = (tv.Run.from_dict({"q": {"a": 2.0, "b": 1.0}, "r": {"b": 1.0}}, name=name) for name in "ab")
+    with pytest.raises(MeasureError, match="Compare AP instead"):
+        tv.compare(one, other, judgments, "gm(AP)")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from trueval.conventions import OURS, TOOLS
+from trueval.errors import MeasureError
 from trueval.evaluate import evaluate
 from trueval.explain import Explanation, Row, explain
 from trueval.judgments import Judgments
@@ -219,3 +220,9 @@ def test_conventions_of_real_runs(dl_hard_folder: object) -> None:
     assert options(found.row("paper"))[0] == "base"
     assert abs(found.row("paper").causes[0].alone) > 0.01 > abs(found.row("paper").causes[-1].alone)
     assert len(found.moves) == 5
+
+
+def test_a_geometric_mean_is_not_explained_query_by_query() -> None:
+    judgments, run = Judgments.from_dict({"q": {"a": 1}}), Run.from_dict({"q": {"a": 2.0, "b": 1.0}})
+    with pytest.raises(MeasureError, match="Explain AP instead"):
+        explain(run, judgments, "gm(AP)")

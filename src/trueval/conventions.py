@@ -29,6 +29,8 @@ _TREC_MEASURES: Final = {
     "Success": "required",
     "Rprec": "none",
     "bpref": "none",
+    "IPrec": "none",
+    "IPrec11": "none",
 }
 _TOP_K_MEASURES: Final = dict.fromkeys(("nDCG", "AP", "RR", "P", "R", "Success"), "required")
 
@@ -62,7 +64,7 @@ TOOLS: Final[Mapping[str, Tool]] = MappingProxyType(
     {
         # Scores stay doubles; a judged query that the run lacks is an error unless told otherwise.
         "trec_eval": Tool(
-            Policy("trec_eval", tie_order="docid-desc", missing="error", float_grades="truncate"),
+            Policy("trec_eval", tie_order="docid-desc", missing="error", float_grades="truncate", rounding="nearest"),
             "trec_eval 10.0-rc3",
             _TREC_MEASURES,
         ),

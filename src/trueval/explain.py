@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from trueval.conventions import OURS, TOOLS, Policy
-from trueval.errors import InputError, TruevalWarning
+from trueval.errors import InputError, MeasureError, TruevalWarning
 from trueval.evaluate import evaluate
 from trueval.measures import Measure, parse
 from trueval.policies import OPTIONS
@@ -193,9 +193,14 @@ def explain(
 
     Raises:
         InputError: our own evaluation refuses the input.
-        MeasureError: the measure cannot be read.
+        MeasureError: the measure cannot be read, or its mean over queries is not arithmetic.
     """
     parsed = parse(measure) if isinstance(measure, str) else measure
+    if parsed.definition.mean != "arithmetic":
+        raise MeasureError(
+            f"{parsed} is a {parsed.definition.mean} mean over queries, of which no query has a share. "
+            f"Explain {parsed.inner or parsed} instead."
+        )
     base = replace(OURS, tie_order="average")
     ours = _outcome(run, judgments, parsed, base)
     if ours.scores is None:

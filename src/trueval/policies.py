@@ -58,6 +58,11 @@ OPTIONS: Final[Mapping[str, Option]] = MappingProxyType(
             "what P@k of a list shorter than k is divided by",
             {"k": "k", "listed": "the documents listed, min(k, listed)"},
         ),
+        "rounding": Option(
+            "recall",
+            "how IPrec makes recall x N+ a whole number of relevant documents",
+            {"up": "rounded up, trec_eval 9", "nearest": "rounded to the nearest, trec_eval 10"},
+        ),
         "rel": Option("label", "grade from which a document is relevant, where the measure does not say"),
         "labels": Option(
             "label",
@@ -132,6 +137,7 @@ class Policy:
         gain: of nDCG and DCG that do not name their own: "linear", "exp" or "binary".
         norm: of AP that does not name its own: "R", "min", "hits" or "threshold".
         short: of P that does not name its own: "k" or "listed".
+        rounding: of IPrec and IPrec11 that do not name their own: "up" or "nearest".
         labels: grades in binary measures that name no threshold: "threshold" (rel), "positive" or "binary".
         float_grades: "keep", "truncate" or "error".
         nonpositive: documents with a score <= 0 are "retrieved", or "not-retrieved".
@@ -152,6 +158,7 @@ class Policy:
     gain: str = "linear"
     norm: str = "R"
     short: str = "k"
+    rounding: str = "up"
     labels: str = "threshold"
     float_grades: str = "keep"
     nonpositive: str = "retrieved"
@@ -173,7 +180,7 @@ class Policy:
         """The choices for one measure: exceptions that name it applied, and none left."""
         choices: dict[str, Any] = {}
         for exception in self.exceptions:
-            if measure.name in exception.measures:
+            if measure.innermost.name in exception.measures:
                 choices |= dict(exception.choices)
         return replace(self, **choices, exceptions=())
 
@@ -186,7 +193,7 @@ class Policy:
         """
         own = self.of(measure)
         rel = LEAST_POSITIVE if own.labels == "positive" else own.rel
-        differing = {name: getattr(own, name) for name in ("gain", "norm", "short")}
+        differing = {name: getattr(own, name) for name in ("gain", "norm", "short", "rounding")}
         differing = {name: value for name, value in differing.items() if value != getattr(OURS, name)}
         return measure.with_defaults(rel=rel, base=own.base, **differing)
 

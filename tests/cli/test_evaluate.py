@@ -248,3 +248,15 @@ def test_gzip_and_plain_runs_give_the_same_values(trueval: Command, files: Path)
     results = run_json(trueval, files / "qrels.trec", files / "tied.trec", files / "packed.trec.gz")
     first, second = results["runs"]
     assert first["measures"] == second["measures"]
+
+
+def test_facets_are_read_on_request_and_for_measures_that_need_them(trueval: Command, tmp_path: Path) -> None:
+    qrels, run = tmp_path / "facets.qrels", tmp_path / "run.trec"
+    qrels.write_text("q 1 a 1\nq 2 a 1\nq 2 b 1\n")
+    run.write_text("q Q0 a 1 2 t\nq Q0 b 2 1 t\n")
+    refused = trueval("evaluate", qrels, run, "-m", "AP")
+    assert refused.status == 1
+    assert "facets.qrels:2" in refused.err
+    assert "--facets" in refused.err
+    assert trueval("evaluate", qrels, run, "-m", "AP", "--facets").status == 0
+    assert "alpha_nDCG@2" in trueval("evaluate", qrels, run, "-m", "alpha_nDCG@2").out

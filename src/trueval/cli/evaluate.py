@@ -129,6 +129,10 @@ def evaluate(
     sources: Annotated[
         str | None, typer.Option(metavar="FILE", help="Document and its source on each line, for novelty(...).")
     ] = None,
+    facets: Annotated[
+        bool,
+        typer.Option("--facets", help="The second column of QRELS holds facets; alpha_nDCG and NRBP imply it."),
+    ] = False,
     sensitivity: Annotated[
         bool,
         typer.Option("--sensitivity", help="Vary the parameters of RA-nWG and every label among the first k."),
@@ -160,7 +164,9 @@ def evaluate(
         raise typer.BadParameter("needs --out, where the texts are written.", param_hint="--collection")
     given = {name: value for name, value in policy.items() if value is not None}
     details = None if out is None else Details(qrels, paths, collection)
-    evidence = Evidence(chosen, unjudged=unjudged, correct=correct, sources=sources, sensitivity=sensitivity)
+    evidence = Evidence(
+        chosen, unjudged=unjudged, correct=correct, sources=sources, sensitivity=sensitivity, facets=facets
+    )
     scores = measure_files(
         qrels, paths, chosen, grades=grade_map(grades), policy=given, observe=details, evidence=evidence
     )

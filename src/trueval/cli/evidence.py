@@ -31,6 +31,7 @@ class Evidence:
         correct: path of the correctness of answers.
         sources: path of the sources of documents.
         sensitivity: whether to compute the sensitivity of RA-nWG.
+        facets: whether the second column of judgments holds facets; measures that need them bring them by themselves.
     """
 
     def __init__(
@@ -41,9 +42,11 @@ class Evidence:
         correct: str | None = None,
         sources: str | None = None,
         sensitivity: bool = False,
+        facets: bool = False,
     ) -> None:
         from trueval.answers import read_correctness
 
+        self._facets = facets or any(measure.needs_facets for measure in measures)
         self._hits = [measure for measure in measures if measure.name == "AllGold" and measure.cutoff is not None]
         if correct is not None and not self._hits:
             raise typer.BadParameter(
@@ -67,7 +70,7 @@ class Evidence:
         from trueval.judgments import Judgments
 
         if not looks_like_contexts(path):
-            return Judgments.read(path)
+            return Judgments.read(path, facets=self._facets)
         judgments = read_contexts(path).judgments
         if judgments is None:
             raise InputError(

@@ -94,6 +94,12 @@ def _check(scores: Sequence[Scores], queries: str) -> None:
     name, times = Counter(each.name for each in scores).most_common(1)[0]
     if times > 1:
         raise InputError(f"The runs of a comparison must have different names. Got {name!r} {times} times; rename one.")
+    for measure in scores[0].measures:
+        if measure.definition.mean != "arithmetic":
+            raise MeasureError(
+                f"{measure} is a {measure.definition.mean} mean over queries; a comparison takes means of differences. "
+                f"Compare {measure.inner or measure} instead."
+            )
     for each in scores:
         if each.measures != scores[0].measures:
             raise MeasureError(

@@ -258,6 +258,7 @@ alpha_nDCG = register(
         "Clarke et al. 2008; ndeval; judgments read with facets",
         _alpha_ndcg,
         parameters={"alpha": ALPHA, "ideal": IDEAL, "rel": REL},
+        needs_facets=True,
     )
 )
 NRBP = register(
@@ -272,5 +273,6 @@ NRBP = register(
             "beta": bounded(0.5, 0, 1, "the chance that a reader goes on to the next document"),
             "rel": REL,
         },
+        needs_facets=True,
     )
 )

@@ -79,6 +79,7 @@ class Definition:
         worst: its worst value, given to a judged query that the run lacks.
         empty: what an undefined query is worth: "policy" (0 unless told otherwise) or "na" (left out and counted).
         needs_zeros: whether documents of grade 0 matter to it.
+        needs_facets: whether it needs judgments read with their facets.
         takes_measure: whether its first argument is another measure.
         details: numbers about all queries that belong beside the mean, by name; None if there are none.
         mean: its mean over queries: "arithmetic" or "geometric".
@@ -95,6 +96,7 @@ class Definition:
     worst: float = 0.0
     empty: str = "policy"
     needs_zeros: bool = False
+    needs_facets: bool = False
     takes_measure: bool = False
     details: Callable[[Standings, Measure], Mapping[str, float]] | None = None
     mean: str = "arithmetic"
@@ -183,6 +185,16 @@ class Measure:
     def needs_zeros(self) -> bool:
         """Whether documents of grade 0 matter to it."""
         return self.definition.needs_zeros or (self.inner is not None and self.inner.needs_zeros) or self._maps_zero()
+
+    @property
+    def innermost(self) -> Measure:
+        """The measure that it modifies, through every modifier; itself if it modifies none."""
+        return self if self.inner is None else self.inner.innermost
+
+    @property
+    def needs_facets(self) -> bool:
+        """Whether it needs judgments read with their facets."""
+        return self.definition.needs_facets or (self.inner is not None and self.inner.needs_facets)
 
     @property
     def formula(self) -> str:

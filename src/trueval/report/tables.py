@@ -13,7 +13,7 @@ from trueval.report.findings import find, marks, sentences
 from trueval.report.numbers import fixed, interval, percent, signed
 
 # Choices that go without saying where they are ours: few measures and fewer tools ask for them.
-RARELY_CHOSEN = ("gain", "norm", "short", "labels", "float_grades", "nonpositive")
+RARELY_CHOSEN = ("gain", "norm", "short", "rounding", "labels", "float_grades", "nonpositive")
 NUMBERS = ("expected", "lowest, highest", "range", "oblivious", "bias", "sd")
 
 
