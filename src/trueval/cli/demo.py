@@ -23,8 +23,8 @@ MEASURES = "nDCG@10 RR@10 AP@100 P@5"
 # The rubric of the sample is 1..5 and begins at "not relevant"; the measures of the demo want that to be 0.
 GRADES: Mapping[float, float] = {1: 0, 2: 1, 3: 2, 4: 3, 5: 4}
 RELEVANT = 3
-# Evidence measures read the rubric as it is, so the gains of nDCG are named instead.
-PAGE_MEASURES = "nDCG(gain={1:0,2:1,3:2,4:3,5:4})@10 RR@10 AP@100 RA-nWG@10 N-Recall4+@10 Harm@10"
+# Evidence measures read the rubric as it is. With exponential gains its lowest grade, not relevant, is worth 1 of 31.
+PAGE_MEASURES = "nDCG(gain='exp')@10 RR@10 AP@100 RA-nWG@10 N-Recall4+@10 Harm@10"
 FOLDER = Path("trueval-demo")
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MODEL = "all-MiniLM-L6-v2"
 DTYPES = ("bfloat16", "float32")
 FIELDS = ("title", "authors", "text")  # queries may ask for an author
-MEASURES = "nDCG(gain={1:0,2:1,3:2,4:3,5:4})@10 RR@10 AP@10 RA-nWG@10"
+MEASURES = "nDCG(gain='exp')@10 RR@10 AP@10 RA-nWG@10"
 SHORT = {"bfloat16": "bf16", "float32": "fp32"}
 
 
