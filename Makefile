@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test check lint types doctests bench pages clean
+.PHONY: demo test check lint types doctests bench fuzz pages clean
 
 demo: $(VENV)/.demo
 	HF_HUB_OFFLINE=1 $(BIN)/trueval demo
@@ -27,9 +27,14 @@ doctests: $(VENV)/.dev
 bench: $(VENV)/.dev
 	@set -e; for script in benchmarks/*.py; do echo "# $$script"; $(BIN)/python "$$script"; done
 
+# A million hostile inputs against every reader, half an hour of one core.
+fuzz: $(VENV)/.dev
+	$(BIN)/python fuzz/random_readers.py 1000000
+
 # What docs/ shows of the program, made anew from the program.
 pages: $(VENV)/.dev
 	$(BIN)/python docs/make_commands.py
+	$(BIN)/python docs/make_measures.py
 	$(BIN)/python docs/make_images.py
 
 clean:

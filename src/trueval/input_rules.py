@@ -31,9 +31,11 @@ def whole_grades(grades: Floats, rule: str, source: str) -> Floats:
     >>> whole_grades(np.array([1.9, 2.0]), "truncate", "qrels").tolist()
     [1.0, 2.0]
     """
+    if rule == "keep":
+        return grades
     whole = np.trunc(grades)
     differ = np.flatnonzero((whole != grades) & ~np.isnan(grades))
-    if rule == "keep" or not len(differ):
+    if not len(differ):
         return grades
     if rule == "error":
         raise InputError(

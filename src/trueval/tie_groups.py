@@ -58,15 +58,14 @@ def tie_groups(scores: Floats, offsets: Ints) -> TieGroups:
     >>> groups.start.tolist(), groups.size.tolist()
     ([0, 1, 3, 4], [1, 2, 1])
     """
-    order = _descending_order(scores, offsets)
-    descending = scores if order is None else scores[order]
     new = np.ones(len(scores), dtype=bool)
-    np.not_equal(descending[1:], descending[:-1], out=new[1:])
+    np.not_equal(scores[1:], scores[:-1], out=new[1:])
+    order = _sort(scores, offsets, new)
     new[offsets[:-1][offsets[:-1] < offsets[1:]]] = True
     start = np.flatnonzero(new)
     ends = np.append(start, len(scores))
     first: Ints = np.searchsorted(start, offsets)
-    return TieGroups(ends, first, ends[1:] - start, descending[start], order)
+    return TieGroups(ends, first, ends[1:] - start, scores[start if order is None else order[start]], order)
 
 
 def find_groups(groups: TieGroups, lists: Ints, scores: Floats) -> Ints:
@@ -143,8 +142,17 @@ def _unsorted_lists(scores: Floats, offsets: Ints) -> Ints:
     return unsorted
 
 
-def _descending_order(scores: Floats, offsets: Ints) -> Positions | None:
-    """[document] positions sorted by list and descending score; None if they stand so already."""
+def _sort(scores: Floats, offsets: Ints, new: NDArray[np.bool_]) -> Positions | None:
+    """Sort every list that is not in descending order.
+
+    Args:
+        scores: [document] scores of all lists.
+        offsets: [list + 1] where each list starts.
+        new: [document] whether it differs from the one before; written anew for the lists that are sorted.
+
+    Returns:
+        [document] positions sorted by list and descending score; None if all stand so already.
+    """
     unsorted = _unsorted_lists(scores, offsets)
     if not len(unsorted):
         return None
@@ -153,7 +161,12 @@ def _descending_order(scores: Floats, offsets: Ints) -> Positions | None:
 
     def sort_block(block: _Block) -> None:
         # NaN sorts behind every number, infinities included, so padding stays outside.
-        place = np.argsort(-block.take(scores, np.nan), axis=1)
+        values = block.take(scores, np.nan)
+        place = np.argsort(-values, axis=1)
+        values = np.take_along_axis(values, place, axis=1)
+        differs = np.ones(values.shape, dtype=bool)
+        np.not_equal(values[:, 1:], values[:, :-1], out=differs[:, 1:])
+        block.put(new, differs)
         place += block.begin[:, None]
         block.put(order, place)
 

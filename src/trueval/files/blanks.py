@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RegularText", "has_one_width", "make_regular"]
+__all__ = ["RegularText", "count_rows", "make_regular"]
 
 CHUNK = 1 << 22  # bytes; a few copies of a chunk fit in the processor's cache
 SMALL_CHUNK = 1 << 19  # bytes; for passes that keep little
@@ -60,23 +60,25 @@ def _count_fields(text: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[n
     return (np.diff(blanks, prepend=0) + 1).astype(np.int32)
 
 
-def has_one_width(data: bytes, separator: str, width: int) -> bool:
-    r"""Tell whether every line has the same number of fields, counting each separator.
+def count_rows(data: bytes, separator: str, width: int) -> int | None:
+    r"""Count the lines if every one has the same number of fields, counting each separator; None if one has not.
 
     Parsers of csv fill narrow lines and cut wide ones silently.
 
-    >>> has_one_width(b"a b\nc d\n", " ", 2), has_one_width(b"a b\nc d e\n", " ", 2)
-    (True, False)
+    >>> count_rows(b"a b\nc d\n", " ", 2), count_rows(b"a b\nc d e\n", " ", 2)
+    (2, None)
     """
-    text, before = np.frombuffer(data, np.uint8), 0
+    text, before, rows = np.frombuffer(data, np.uint8), 0, 0
     for start in range(0, len(text), SMALL_CHUNK):
         chunk = text[start : start + SMALL_CHUNK]
         marks = chunk[np.flatnonzero((chunk == NEWLINE) | (chunk == ord(separator)))]
         ends = marks[(width - 1 - before) % width :: width]  # every width-th mark must end a line, and no other
         if not (ends == NEWLINE).all() or np.count_nonzero(marks == NEWLINE) != len(ends):
-            return False
+            return None
         before += len(marks)
-    return (before + (not data.endswith(b"\n"))) % width == 0
+        rows += len(ends)
+    unfinished = not data.endswith(b"\n")
+    return rows + unfinished if (before + unfinished) % width == 0 else None
 
 
 def _chunks_of_lines(text: bytes) -> Iterator[NDArray[np.uint8]]:

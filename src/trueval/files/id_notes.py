@@ -20,6 +20,8 @@ def id_notes(table: Table, query_ids: pl.Series) -> tuple[str, ...]:
         table: rows with doc_id.
         query_ids: the ids of the queries, each once.
     """
+    if table.plain:
+        return ()
     return tuple(
         note
         for name, ids in (("query_id", query_ids), ("doc_id", table.frame["doc_id"]))

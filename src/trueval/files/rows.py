@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -88,7 +89,7 @@ def _sort_by_first_appearance(table: Table) -> Table:
     codes = ids.cast(pl.Enum(ids.unique(maintain_order=True))).to_physical().to_numpy()
     order = np.argsort(codes, kind="stable")
     line = None if table.line is None else partial(_line_before_sorting, table.line, order)
-    return Table(table.frame[order], table.source, line, table.notes)
+    return replace(table, frame=table.frame[order], line=line)
 
 
 def _line_before_sorting(line: Callable[[int], int], order: NDArray[np.int64], row: int) -> int:

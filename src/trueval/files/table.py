@@ -63,12 +63,14 @@ class Table:
         source: the path, "<stdin>", or what the rows came from.
         line: gives the line (from 1) of a row (from 0); None where the source has no lines.
         notes: one-line remarks made while reading.
+        plain: whether every id is known to hold visible ASCII characters only.
     """
 
     frame: pl.DataFrame
     source: str
     line: Callable[[int], int] | None = None
     notes: tuple[str, ...] = field(default=())
+    plain: bool = False
 
     def place(self, row: int) -> str:
         """Say where a row stands, as the start of an error message.

@@ -11,10 +11,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import InputError
-from trueval.files.blanks import RegularText, has_one_width, make_regular
+from trueval.files.blanks import RegularText, count_rows, make_regular
 from trueval.files.columns import lost_values, may_have_lost
 from trueval.files.content import Content
 from trueval.files.layout import MOST_FIELDS, Layout, find_layout, first_fields, ranks_or_scores, refuse_ranks
+from trueval.files.parts import in_threads, line_parts
 from trueval.files.shifted import is_number, refuse_cut_line, refuse_shifted_rows, row_of
 from trueval.files.table import Kind, Table, count_lines_from_one, in_canonical_order
 from trueval.files.text import decoding_error, shown
@@ -43,9 +44,9 @@ def read_trec(content: Content, kind: Kind, facets: bool = False) -> Table:
     if layout.text_may_follow:
         refuse_cut_line(content.data, len(fields), content.source)
     separator = None if _may_be_shifted(fields, layout) else _only_separator(content.data)
-    if separator is not None and has_one_width(content.data, separator, len(fields)):
-        frame = _parse(content.data, separator, layout, columns=layout.needed)
-        if frame is not None and _is_whole(frame, content.data):
+    if separator is not None:
+        frame = _parse_parts(content.data, separator, layout, len(fields))
+        if frame is not None and not _has_comments(frame):
             return _finish(frame, layout, _Text(content.data, separator, content.source, count_lines_from_one))
         del frame
     return _read_with_care(content, layout, fields)
@@ -123,13 +124,24 @@ def _has_nulls(frame: pl.DataFrame) -> bool:
     return any(frame[name].null_count() for name in frame.columns)
 
 
-def _is_whole(frame: pl.DataFrame, data: bytes) -> bool:
-    """Check that every line became one row with every field, and that no row is a comment."""
-    lines = data.count(b"\n") + (not data.endswith(b"\n"))
-    if frame.height != lines or _has_nulls(frame):
-        return False
-    queries = frame["query_id"].rle().struct.field("value")
-    return not queries.str.starts_with("#").any()
+def _parse_parts(text: bytes, separator: str, layout: Layout, width: int) -> pl.DataFrame | None:
+    """Parse the needed columns, part by part; None if a line does not become one row with every field."""
+
+    def parse_part(lines: slice) -> pl.DataFrame | None:
+        part = text[lines]
+        rows = count_rows(part, separator, width)
+        frame = None if rows is None else _parse(part, separator, layout, columns=layout.needed)
+        return None if frame is None or frame.height != rows or _has_nulls(frame) else frame
+
+    frames = in_threads(parse_part, line_parts(text))
+    whole = [frame for frame in frames if frame is not None]
+    if not whole or len(whole) < len(frames):
+        return None
+    return pl.concat(whole)
+
+
+def _has_comments(frame: pl.DataFrame) -> bool:
+    return bool(frame["query_id"].rle().struct.field("value").str.starts_with("#").any())
 
 
 def _parse_numbers_apart(text: _Text, layout: Layout, table: Table) -> pl.DataFrame:
@@ -177,7 +189,9 @@ def _finish(frame: pl.DataFrame, layout: Layout, text: _Text) -> Table:
         notes += more
     if layout.names == ("query_id", "doc_id", "grade"):
         refuse_ranks(frame, table.source)
-    return Table(in_canonical_order(frame), table.source, table.line, notes)
+    # check_text has refused other control characters, and blanks part the fields.
+    plain = text.data.isascii() and b"\x7f" not in text.data
+    return Table(in_canonical_order(frame), table.source, table.line, notes, plain)
 
 
 def _lost_values(numbers: pl.Series, text: _Text, layout: Layout, table: Table) -> tuple[str, ...]:

@@ -1,0 +1,44 @@
+"""Large texts worked on in parts, on all processors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+__all__ = ["in_threads", "line_parts"]
+
+PART = 1 << 23  # bytes; small enough that the memory of one part serves the next
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def line_parts(data: bytes) -> list[slice]:
+    r"""Cut a text into parts of whole lines.
+
+    >>> line_parts(b"a\nb\n")
+    [slice(0, 4, None)]
+    """
+    parts, start = [], 0
+    while start < len(data):
+        stop = data.find(b"\n", start + PART) + 1 or len(data)
+        parts.append(slice(start, stop))
+        start = stop
+    return parts
+
+
+def in_threads(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+    """Give the results of some work in the order of its items.
+
+    The work must let other threads run, as NumPy and polars do on large arrays.
+
+    >>> in_threads(abs, [-1, 2])
+    [1, 2]
+    """
+    items = list(items)
+    if len(items) < 2:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(work, items))
