@@ -19,7 +19,7 @@ __all__ = [
 if TYPE_CHECKING:
     from trueval.precision.audit import Audit, audit
     from trueval.precision.logits import model_outputs, read_logits
-    from trueval.precision.order import check_orders, order_notes
+    from trueval.label_order import check_orders, order_notes
     from trueval.precision.regimes import Regime, plan, scored
 else:
     export_lazily(
@@ -28,9 +28,9 @@ else:
             "Audit": "trueval.precision.audit",
             "Regime": "trueval.precision.regimes",
             "audit": "trueval.precision.audit",
-            "check_orders": "trueval.precision.order",
+            "check_orders": "trueval.label_order",
             "model_outputs": "trueval.precision.logits",
-            "order_notes": "trueval.precision.order",
+            "order_notes": "trueval.label_order",
             "plan": "trueval.precision.regimes",
             "read_logits": "trueval.precision.logits",
             "scored": "trueval.precision.regimes",

@@ -157,10 +157,12 @@ def _words(check: OrderCheck, tie_order: str | None) -> str:
 def _judged(run: Run, judgments: Judgments) -> pl.DataFrame:
     """Return list, doc_id, score, position and grade of the judged documents that the run lists."""
     grades = judgments.frame.filter(pl.col("grade") >= 0).group_by("query_id", "doc_id").agg(pl.col("grade").max())
-    lists = pl.Series("list", np.repeat(np.arange(len(run.query_ids)), np.diff(run.offsets)))
-    frame = run.frame.select("query_id", "doc_id", "score").with_columns(lists).with_row_index("position")
-    found = frame.join(grades, on=["query_id", "doc_id"], how="inner", maintain_order="left")
-    return found.with_columns(pl.col("position").cast(pl.Int64))
+    # Documents that nobody judged for any query are most of a long run; the rest is little to join.
+    position = np.flatnonzero(run.frame["doc_id"].is_in(grades["doc_id"].implode()).to_numpy())
+    owner = np.searchsorted(run.offsets, position, side="right") - 1
+    frame = run.frame.select("query_id", "doc_id", "score")[position]
+    frame = frame.with_columns(pl.Series("list", owner), pl.Series("position", position))
+    return frame.join(grades, on=["query_id", "doc_id"], how="inner", maintain_order="left")
 
 
 def _sorted_by_score(run: Run) -> bool:

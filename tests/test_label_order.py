@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from trueval.judgments import Judgments
-from trueval.precision.order import check_orders, label_order, order_notes
+from trueval.label_order import check_orders, label_order, order_notes
 from trueval.run import Run
 
 
@@ -106,7 +106,7 @@ def test_many_documents_use_the_limit_and_agree_with_the_draws(monkeypatch: pyte
     strata, places = np.repeat(np.arange(40), 10), np.arange(400)
     grades = (rng.random(400) < 0.3 + 0.02 * (9 - places % 10)).astype(float)
     drawn = label_order("input", grades, strata, places, np.random.default_rng(1))
-    monkeypatch.setattr("trueval.precision.order.SAMPLED", 10)
+    monkeypatch.setattr("trueval.label_order.SAMPLED", 10)
     assert label_order("input", grades, strata, places, rng).p == pytest.approx(drawn.p, abs=0.03)
 
 
@@ -126,5 +126,5 @@ def test_nothing_to_compare() -> None:
 def test_blocks_of_pairs_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     run, judgments = candidates("random")
     whole = check_orders(run, judgments)
-    monkeypatch.setattr("trueval.precision.order.PAIRS", 50)
+    monkeypatch.setattr("trueval.label_order.PAIRS", 50)
     assert check_orders(run, judgments) == whole
