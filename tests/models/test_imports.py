@@ -25,7 +25,7 @@ def test_importing_models_and_finding_one_is_light():
     code = """
 import sys
 from trueval.models import RECIPES, Embedder, Reranker, find_recipe, high_precision, load_model
-from trueval.models.loading import find_model
+from trueval.models.places import find_model
 find_model("bge-reranker-v2-m3")
 heavy = ("torch", "transformers", "sentence_transformers", "scipy", "ml_dtypes")
 print([name for name in heavy if name in sys.modules])

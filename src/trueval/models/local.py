@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trueval.errors import InputError
 from trueval.models.batches import in_batches
-from trueval.models.loading import Place, need
+from trueval.models.places import Place, need
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -8,8 +8,8 @@ import numpy as np
 
 from trueval.errors import InputError
 from trueval.models.batches import refuse_overflow, to_array
-from trueval.models.loading import need
 from trueval.models.local import LocalModel, padded
+from trueval.models.places import need
 from trueval.numerics import storage_dtype
 from trueval.scoring import sigmoid, softmax
 
