@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from trueval.errors import PolicyError
+from trueval.files.parts import in_threads
 from trueval.numerics import round_to
 from trueval.standings import Bools, Facets, Floats, Ints, Standings
 from trueval.tie_groups import TieGroups, find_groups, tie_groups
@@ -17,6 +20,12 @@ from trueval.tie_order import INPUT_ORDERS, TieOrder, check_tie_order, count_ahe
 if TYPE_CHECKING:
     from trueval.judgments import Judgments
     from trueval.run import Run
+
+
+Hashes = NDArray[np.uint64]
+
+PART = 1 << 17  # documents hashed at once; 1 MiB of hashes stays in the processor's cache
+FILTER_SLOTS = 32  # for each wanted hash, so that one in 32 others at most passes
 
 
 class Pool(NamedTuple):
@@ -241,20 +250,50 @@ def _align(queries: pl.Series, evaluated: pl.Series) -> Ints:
 
 def _match(run: Run, judgments: Judgments, lists: Lists, pool: Pool) -> Found:
     """Find the judged documents in the run: by hash first, which leaves few rows to compare as strings."""
-    code = np.repeat(lists.query, np.diff(lists.offsets))
     listed, judged = run.frame["doc_id"], judgments.frame["doc_id"].gather(pool.item)
-    wanted = _hash(judged, pool.query)
-    position = np.flatnonzero(_hash(listed, code).is_in(wanted.implode()).to_numpy())
-    candidates = pl.DataFrame({"query": code[position], "doc": listed.gather(position), "position": position})
+    position = _candidates(listed, lists, _hash(judged, _salt(pool.query)))
+    query = lists.query[_list_of(position, lists.offsets)]
+    candidates = pl.DataFrame({"query": query, "doc": listed.gather(position), "position": position})
     known = pl.DataFrame({"query": pool.query, "doc": judged}).with_row_index("judged")
     both = candidates.join(known, on=["query", "doc"])
     return Found(both["position"].to_numpy(), both["judged"].cast(pl.Int64).to_numpy())
 
 
-def _hash(doc_ids: pl.Series, query: Ints) -> pl.Series:
-    """[document] a 64-bit hash of document id and query; equal pairs hash alike, others almost never do."""
+def _candidates(listed: pl.Series, lists: Lists, wanted: Hashes) -> Ints:
+    """Positions of all documents whose hash is wanted, and of a few in a hundred others: a Bloom filter of one hash."""
+    bits = max(len(wanted) * FILTER_SLOTS, 1).bit_length()
+    drop = np.uint64(64 - bits)
+    is_wanted = np.zeros(1 << bits, dtype=bool)
+    is_wanted[wanted >> drop] = True
+    salt = _salt(lists.query)
+
+    def find(part: slice) -> Ints:
+        begin, end = lists.offsets[part.start], lists.offsets[part.stop]
+        hashes = _hash(listed[begin:end], np.repeat(salt[part], np.diff(lists.offsets[part.start : part.stop + 1])))
+        found: Ints = np.flatnonzero(is_wanted[(hashes >> drop).view(np.int64)]) + begin
+        return found
+
+    parts = in_threads(find, _parts_of_lists(lists.offsets))
+    return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+
+
+def _parts_of_lists(offsets: Ints) -> list[slice]:
+    """Cut lists into parts of about PART documents."""
+    cuts = np.unique(np.searchsorted(offsets[1:], np.arange(0, offsets[-1], PART)))
+    return [slice(begin, end) for begin, end in pairwise([*cuts.tolist(), len(offsets) - 1])]
+
+
+def _salt(query: Ints) -> Hashes:
+    """What the hash of a document is mixed with, by its query."""
     golden = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: spreads small integers (Knuth, TAOCP 6.4)
-    return pl.Series(doc_ids.hash(seed=0).to_numpy() ^ (query.astype(np.uint64) * golden))
+    mixed: Hashes = query.astype(np.uint64) * golden
+    return mixed
+
+
+def _hash(doc_ids: pl.Series, salt: Hashes) -> Hashes:
+    """[document] a 64-bit hash of document id and query; equal pairs hash alike, others almost never do."""
+    mixed: Hashes = doc_ids.hash(seed=0).to_numpy() ^ salt
+    return mixed
 
 
 def _run_order(run: Run, row_of: Ints, name: str, seed: int) -> TieOrder:

@@ -13,6 +13,7 @@ __all__ = ["RegularText", "count_rows", "make_regular"]
 
 CHUNK = 1 << 22  # bytes; a few copies of a chunk fit in the processor's cache
 SMALL_CHUNK = 1 << 19  # bytes; for passes that keep little
+LAST_BLANK = 32  # the space; all below are blanks and control characters
 BLANKS_TO_SPACE = bytes.maketrans(b"\t\r\v\f", b"    ")
 SPACE, NEWLINE, HASH = b" \n#"
 
@@ -61,24 +62,30 @@ def _count_fields(text: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[n
 
 
 def count_rows(data: bytes, separator: str, width: int) -> int | None:
-    r"""Count the lines if every one has the same number of fields, counting each separator; None if one has not.
+    r"""Count the lines if every one has the same number of fields, one separator between them and no other blank.
 
     Parsers of csv fill narrow lines and cut wide ones silently.
 
-    >>> count_rows(b"a b\nc d\n", " ", 2), count_rows(b"a b\nc d e\n", " ", 2)
-    (2, None)
+    Returns:
+        the lines; None if one has other fields or blanks, or ends in another way than the first.
+
+    >>> count_rows(b"a b\nc d\n", " ", 2), count_rows(b"a b\nc d e\n", " ", 2), count_rows(b"a b\nc\td\n", " ", 2)
+    (2, None, None)
     """
-    text, before, rows = np.frombuffer(data, np.uint8), 0, 0
+    end = b"\r\n" if data[: data.find(b"\n") + 1].endswith(b"\r\n") else b"\n"
+    line = separator.encode() * (width - 1) + end
+    text, before = np.frombuffer(data, np.uint8), 0
+    marks_must_be = np.frombuffer(line * (min(len(text), SMALL_CHUNK) // len(line) + 2), np.uint8)
     for start in range(0, len(text), SMALL_CHUNK):
         chunk = text[start : start + SMALL_CHUNK]
-        marks = chunk[np.flatnonzero((chunk == NEWLINE) | (chunk == ord(separator)))]
-        ends = marks[(width - 1 - before) % width :: width]  # every width-th mark must end a line, and no other
-        if not (ends == NEWLINE).all() or np.count_nonzero(marks == NEWLINE) != len(ends):
+        marks = chunk[np.flatnonzero(chunk <= LAST_BLANK)]
+        phase = before % len(line)
+        if not np.array_equal(marks, marks_must_be[phase : phase + len(marks)]):
             return None
         before += len(marks)
-        rows += len(ends)
-    unfinished = not data.endswith(b"\n")
-    return rows + unfinished if (before + unfinished) % width == 0 else None
+    if not data.endswith(b"\n"):
+        before += len(end)
+    return before // len(line) if before % len(line) == 0 else None
 
 
 def _chunks_of_lines(text: bytes) -> Iterator[NDArray[np.uint8]]:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from trueval.files.parts import in_threads
+from trueval.files.parts import in_threads, row_parts
 
 __all__ = ["Pair", "find_duplicate"]
 
@@ -37,10 +37,7 @@ def find_duplicate(frame: pl.DataFrame, offsets: NDArray[np.int64]) -> Pair | No
     Pair(first=0, second=2)
     """
     keys = [name for name in ("doc_id", "facet") if name in frame.columns]
-    hashes = frame["doc_id"].hash().to_numpy()
-    if "facet" in keys:
-        hashes = hashes ^ (frame["facet"].hash().to_numpy() * FACET_FACTOR)
-    for query in sorted(_suspects(hashes, offsets)):
+    for query in sorted(_suspects(_hashes(frame.select(keys)), offsets)):
         start = int(offsets[query])
         ids = frame[start : int(offsets[query + 1])].select(keys)
         repeated = ~(ids.select(pl.struct(keys).is_first_distinct().alias("first"))["first"])
@@ -51,7 +48,21 @@ def find_duplicate(frame: pl.DataFrame, offsets: NDArray[np.int64]) -> Pair | No
     return None
 
 
-def _suspects(hashes: NDArray[np.uint64], offsets: NDArray[np.int64]) -> list[int]:
+def _hashes(keys: pl.DataFrame) -> NDArray[np.uint32]:
+    """The upper halves of the hashes of all rows."""
+    halves = np.empty(keys.height, np.uint32)
+
+    def fill(rows: slice) -> None:
+        hashes = keys["doc_id"][rows].hash().to_numpy()
+        if "facet" in keys.columns:
+            hashes = hashes ^ (keys["facet"][rows].hash().to_numpy() * FACET_FACTOR)
+        halves[rows] = hashes >> np.uint64(32)
+
+    in_threads(fill, row_parts(keys.height))
+    return halves
+
+
+def _suspects(hashes: NDArray[np.uint32], offsets: NDArray[np.int64]) -> list[int]:
     """Give the queries with two equal hashes: rows of a padded matrix, each sorted by itself."""
     lengths = np.diff(offsets)
 
@@ -78,12 +89,11 @@ def _blocks(lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
         start = stop
 
 
-def _gather(hashes: NDArray[np.uint64], starts: NDArray[np.int64], inside: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    """The upper halves of the hashes of some queries, side by side."""
+def _gather(hashes: NDArray[np.uint32], starts: NDArray[np.int64], inside: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    """The hashes of some queries, side by side; a view of them where they stand so already."""
     count, width = inside.shape
     if bool(inside.all()) and starts[-1] - starts[0] == (count - 1) * width and bool((np.diff(starts) == width).all()):
-        flat = hashes[starts[0] : starts[0] + count * width]
-        return (flat >> np.uint64(32)).astype(np.uint32).reshape(count, width)
+        return hashes[starts[0] : starts[0] + count * width].reshape(count, width)
     block = np.full(inside.shape, np.iinfo(np.uint32).max, np.uint32)
-    block[inside] = hashes[(starts[:, None] + np.arange(width))[inside]] >> np.uint64(32)
+    block[inside] = hashes[(starts[:, None] + np.arange(width))[inside]]
     return block

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from trueval.files.parts import in_threads, row_parts
 from trueval.files.rows import Rows
 
 __all__ = ["rank_notes"]
@@ -19,7 +20,7 @@ def rank_notes(rows: Rows) -> tuple[str, ...]:
         one line with an example, or nothing.
     """
     frame = rows.table.frame
-    if "rank" not in frame.columns:
+    if "rank" not in frame.columns or _ranks_follow_scores(rows):
         return ()
     scores, ranks = frame["score"].to_numpy(), frame["rank"].to_numpy()
     same_query = np.ones(len(ranks), bool)
@@ -34,6 +35,21 @@ def rank_notes(rows: Rows) -> tuple[str, ...]:
     at = int(wrong.argmax())
     upper, lower = (at, at + 1) if order is None else (int(order[at]), int(order[at + 1]))
     return (_note(rows, upper, lower, int(wrong.sum()), int(comparable.sum())),)
+
+
+def _ranks_follow_scores(rows: Rows) -> bool:
+    """Tell whether in every query ranks never fall from one row to the next, and no score rises where they rise."""
+    scores, ranks = rows.table.frame["score"], rows.table.frame["rank"]
+
+    def follow(part: slice) -> bool:
+        pairs = slice(max(part.start - 1, 0), part.stop)
+        score, rank = scores[pairs].to_numpy(), ranks[pairs].to_numpy()
+        against = (rank[1:] < rank[:-1]) | ((rank[1:] > rank[:-1]) & (score[1:] > score[:-1]))
+        first, last = np.searchsorted(rows.offsets, (pairs.start + 1, pairs.stop))
+        against[rows.offsets[first:last] - pairs.start - 1] = False
+        return not against.any()
+
+    return all(in_threads(follow, row_parts(len(scores))))
 
 
 def _rank_order(

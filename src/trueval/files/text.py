@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trueval.errors import InputError
 from trueval.files.content import BOM, Content
 from trueval.files.limits import LINE
+from trueval.files.parts import in_threads
 
 __all__ = ["check_text", "decoding_error", "is_unicode", "line_at", "shown"]
 
@@ -94,13 +96,12 @@ def _refuse_lone_returns(data: bytes, source: str) -> None:
 
 
 def _refuse_control_characters(data: bytes, source: str) -> None:
-    for start in range(0, len(data), CHUNK):
-        chunk = data[start : start + CHUNK]
-        codes = np.frombuffer(chunk, np.uint8)
-        low = np.count_nonzero(codes < 32)
-        if low == np.count_nonzero(codes == WHITE[1]) or low == sum(chunk.count(code) for code in WHITE):
+    codes = np.frombuffer(data, np.uint8)
+    chunks = [codes[start : start + CHUNK] for start in range(0, len(codes), CHUNK)]
+    for index, found in enumerate(in_threads(_holds_control_character, chunks)):
+        if not found:
             continue
-        at = start + int(np.flatnonzero(np.isin(codes, np.frombuffer(CONTROL, np.uint8)))[0])
+        at = index * CHUNK + int(np.flatnonzero(np.isin(chunks[index], np.frombuffer(CONTROL, np.uint8)))[0])
         place = f"{source}:{line_at(data, at)}"
         if data[at] == 0:
             raise InputError(
@@ -112,6 +113,12 @@ def _refuse_control_characters(data: bytes, source: str) -> None:
             f"{place}: the control character U+{data[at]:04X}. The file must be text; such bytes come from damage or "
             "from a binary format. Remove it."
         )
+
+
+def _holds_control_character(codes: NDArray[np.uint8]) -> bool:
+    low = np.count_nonzero(codes < 32)
+    newlines = np.count_nonzero(codes == WHITE[1])
+    return bool(low != newlines and low != sum(np.count_nonzero(codes == code) for code in WHITE))
 
 
 def _refuse_long_lines(data: bytes, source: str) -> None:

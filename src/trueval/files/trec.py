@@ -22,14 +22,12 @@ from trueval.files.text import decoding_error, shown
 
 __all__ = ["read_trec"]
 
-OTHER_BLANKS = (b"\v", b"\f")
-
 
 def read_trec(content: Content, kind: Kind, facets: bool = False) -> Table:
     """Read `query iteration document rank score tag`, `query document rank`, or `query iteration document grade`.
 
     Source: trec_eval 10 for blanks, comment lines and text after the tag.
-    A text with one separator throughout is parsed as it is; any other is made regular first.
+    A text with the separators of its first line throughout is parsed as it is; any other is made regular first.
 
     Args:
         content: text.
@@ -43,12 +41,11 @@ def read_trec(content: Content, kind: Kind, facets: bool = False) -> Table:
     layout = find_layout(fields, kind, content.source, facets)
     if layout.text_may_follow:
         refuse_cut_line(content.data, len(fields), content.source)
-    separator = None if _may_be_shifted(fields, layout) else _only_separator(content.data)
+    separator = None if _may_be_shifted(fields, layout) else _first_separator(content.data)
     if separator is not None:
         frame = _parse_parts(content.data, separator, layout, len(fields))
-        if frame is not None and not _has_comments(frame):
+        if frame is not None:
             return _finish(frame, layout, _Text(content.data, separator, content.source, count_lines_from_one))
-        del frame
     return _read_with_care(content, layout, fields)
 
 
@@ -85,10 +82,10 @@ def _true_line(lines: NDArray[np.int64], row: int) -> int:
     return int(lines[row])
 
 
-def _only_separator(data: bytes) -> str | None:
-    if any(blank in data for blank in OTHER_BLANKS):
-        return None
-    tabs, spaces = b"\t" in data, b" " in data
+def _first_separator(data: bytes) -> str | None:
+    """Tell what stands between the fields of the first line; None if both tabs and spaces, or neither, do."""
+    line = data[: data.find(b"\n") + 1] or data
+    tabs, spaces = b"\t" in line, b" " in line
     return None if tabs == spaces else "\t" if tabs else " "
 
 
@@ -125,13 +122,15 @@ def _has_nulls(frame: pl.DataFrame) -> bool:
 
 
 def _parse_parts(text: bytes, separator: str, layout: Layout, width: int) -> pl.DataFrame | None:
-    """Parse the needed columns, part by part; None if a line does not become one row with every field."""
+    """Parse the needed columns, part by part; None if a line is a comment, or not one row with every field."""
 
     def parse_part(lines: slice) -> pl.DataFrame | None:
         part = text[lines]
         rows = count_rows(part, separator, width)
         frame = None if rows is None else _parse(part, separator, layout, columns=layout.needed)
-        return None if frame is None or frame.height != rows or _has_nulls(frame) else frame
+        if frame is None or frame.height != rows or _has_nulls(frame) or _has_comments(frame):
+            return None
+        return frame
 
     frames = in_threads(parse_part, line_parts(text))
     whole = [frame for frame in frames if frame is not None]
