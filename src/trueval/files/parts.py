@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-__all__ = ["in_threads", "line_parts", "row_parts"]
+__all__ = ["byte_parts", "in_threads", "line_parts", "row_parts"]
 
 PART = 1 << 23  # bytes; small enough that the memory of one part serves the next
 ROWS = 1 << 18  # rows; a few columns of a part stay in the processor's cache
@@ -28,6 +28,15 @@ def line_parts(data: bytes) -> list[slice]:
         parts.append(slice(start, stop))
         start = stop
     return parts
+
+
+def byte_parts(size: int) -> list[slice]:
+    """Cut a text into parts, wherever its lines end.
+
+    >>> byte_parts(3)
+    [slice(0, 3, None)]
+    """
+    return [slice(start, min(start + PART, size)) for start in range(0, size, PART)]
 
 
 def row_parts(rows: int) -> list[slice]:

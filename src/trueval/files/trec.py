@@ -15,12 +15,14 @@ from trueval.files.blanks import RegularText, count_rows, make_regular
 from trueval.files.columns import lost_values, may_have_lost
 from trueval.files.content import Content
 from trueval.files.layout import MOST_FIELDS, Layout, find_layout, first_fields, ranks_or_scores, refuse_ranks
-from trueval.files.parts import in_threads, line_parts
+from trueval.files.parts import byte_parts, in_threads, line_parts
 from trueval.files.shifted import is_number, refuse_cut_line, refuse_shifted_rows, row_of
 from trueval.files.table import Kind, Table, count_lines_from_one, in_canonical_order
 from trueval.files.text import decoding_error, shown
 
 __all__ = ["read_trec"]
+
+DEL = 0x7F
 
 
 def read_trec(content: Content, kind: Kind, facets: bool = False) -> Table:
@@ -188,9 +190,13 @@ def _finish(frame: pl.DataFrame, layout: Layout, text: _Text) -> Table:
         notes += more
     if layout.names == ("query_id", "doc_id", "grade"):
         refuse_ranks(frame, table.source)
-    # check_text has refused other control characters, and blanks part the fields.
-    plain = text.data.isascii() and b"\x7f" not in text.data
-    return Table(in_canonical_order(frame), table.source, table.line, notes, plain)
+    return Table(in_canonical_order(frame), table.source, table.line, notes, _is_plain(text.data))
+
+
+def _is_plain(data: bytes) -> bool:
+    """Tell whether all is ASCII without DEL; check_text has refused other control characters."""
+    codes = np.frombuffer(data, np.uint8)
+    return all(in_threads(lambda part: bool(codes[part].max(initial=0) < DEL), byte_parts(len(codes))))
 
 
 def _lost_values(numbers: pl.Series, text: _Text, layout: Layout, table: Table) -> tuple[str, ...]:
