@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,13 +15,11 @@ from trueval.counting import standings, standings_from_arrays
 from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.files.ragged import ragged
 from trueval.input_rules import check_binary, judgments_under, retrieved_only, whole_grades, without_first
+from trueval.judgments import Judgments
 from trueval.measures import Measure, Values, parse_list
+from trueval.run import Run
 from trueval.scores import STATISTICS, Scores, Ties
 from trueval.standings import Bools, Floats, Standings
-
-if TYPE_CHECKING:
-    from trueval.judgments import Judgments
-    from trueval.run import Run
 
 Measures: TypeAlias = "str | Measure | Iterable[str | Measure]"
 
@@ -67,6 +65,7 @@ def evaluate(
         MeasureError: a measure cannot be read.
         PolicyError: a choice is unknown.
     """
+    _check_roles(run, judgments)
     chosen = policy(
         convention,
         tie_order=tie_order,
@@ -95,9 +94,11 @@ def evaluate(
         )
         return found if counting.nonpositive == "retrieved" else retrieved_only(found)
 
-    unjudged = _unjudged_queries(run, judgments)
-    notes = (*judgments.notes, *run.notes, *_notes(run, judgments, count(_counting(chosen)), unjudged))
-    return _score(run.name, judgments.query_ids.to_list(), count, parse_list(measures), chosen, unjudged, notes)
+    unjudged, parsed = _unjudged_queries(run, judgments), parse_list(measures)
+    counted = count(_counting(chosen))
+    notes = (*judgments.notes, *run.notes, *_notes(run, judgments, counted, unjudged))
+    notes += _gold_notes(run, counted, parsed, chosen)
+    return _score(run.name, judgments.query_ids.to_list(), count, parsed, chosen, unjudged, notes)
 
 
 def evaluate_arrays(
@@ -317,6 +318,26 @@ def _notes(run: Run, judgments: Judgments, counted: Standings, unjudged: tuple[s
             f"{_sample(_doc_ids(judgments))} in the judgments; are the ids the same?"
         )
     return tuple(notes)
+
+
+def _check_roles(run: object, judgments: object) -> None:
+    """Refuse swapped arguments and things that are neither."""
+    if not isinstance(run, Run) or not isinstance(judgments, Judgments):
+        got = f"{type(run).__name__} and {type(judgments).__name__}"
+        raise InputError(f"evaluate takes a Run, then Judgments. Got {got}. Make them with Run.read or Run.from_dict.")
+
+
+def _gold_notes(run: Run, counted: Standings, measures: tuple[Measure, ...], chosen: Policy) -> tuple[str, ...]:
+    """Say that AllGold takes grade 1 for gold, where the grades look like the rubric 1 to 5 of P-B, whose gold is 4."""
+    grades = counted.pool_grade
+    on_rubric = bool(len(grades)) and grades.min() >= 1 and grades.max() in (4, 5)
+    open_threshold = [measure for measure in measures if measure.name == "AllGold" and not measure.chosen]
+    if not on_rubric or not open_threshold or chosen.rel > 1:
+        return ()
+    return (
+        f"{run.name}: {open_threshold[0]} takes every grade from {chosen.rel:g} on for gold. On the rubric 1 to 5 gold "
+        "is grade 4 and 5: write AllGold(rel=4), or choose rel 4.",
+    )
 
 
 def _doc_ids(table: Run | Judgments) -> list[str]:

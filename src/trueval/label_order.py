@@ -55,7 +55,7 @@ class OrderCheck(NamedTuple):
         return self.p <= LEVEL and abs(self.share - 0.5) >= EFFECT
 
 
-def check_orders(run: Run, judgments: Judgments, *, seed: int = 0) -> tuple[OrderCheck, ...]:
+def check_orders(run: Run, judgments: Judgments, *, seed: int = 0, ties_only: bool = False) -> tuple[OrderCheck, ...]:
     """Check the order of input and of document ids against the labels.
 
     Lists sorted by score say nothing about the order of ties as a whole, since a good run puts good documents first;
@@ -65,6 +65,7 @@ def check_orders(run: Run, judgments: Judgments, *, seed: int = 0) -> tuple[Orde
         run: candidates with their scores.
         judgments: grades; unjudged documents are left out.
         seed: of the permutations.
+        ties_only: check documents of equal score alone, whose order is what the oblivious value depends on.
 
     Returns:
         One check for each order that can be checked: some stratum must hold two grades.
@@ -76,11 +77,13 @@ def check_orders(run: Run, judgments: Judgments, *, seed: int = 0) -> tuple[Orde
     by_tie = frame.select(pl.struct("list", "score").rank("dense")).to_series().to_numpy().astype(np.int64)
     position = frame["position"].to_numpy()
     ids = frame.select(pl.struct("list", "doc_id").rank("ordinal")).to_series().to_numpy().astype(np.int64)
-    strata, among = (by_tie, "ties") if _sorted_by_score(run) else (by_list, "lists")
-    rng = np.random.default_rng(seed)
+    rng, grades = np.random.default_rng(seed), frame["grade"].to_numpy()
+    lists, ties = (by_list, "lists"), (by_tie, "ties")
+    strata, among = ties if ties_only or _sorted_by_score(run) else lists
+    id_strata, id_among = ties if ties_only else lists
     checks = [
-        label_order("input", frame["grade"].to_numpy(), strata, position, rng, among=among),
-        label_order("docid", frame["grade"].to_numpy(), by_list, ids, rng),
+        label_order("input", grades, strata, position, rng, among=among),
+        label_order("docid", grades, id_strata, ids, rng, among=id_among),
     ]
     return tuple(check for check in checks if check.pairs)
 
@@ -123,17 +126,20 @@ def label_order(
     return OrderCheck(order, share, _permutation_p(grades, sizes, rng) if pairs else 1.0, pairs, among)
 
 
-def order_notes(run: Run, judgments: Judgments, *, tie_order: str | None = None) -> tuple[str, ...]:
+def order_notes(
+    run: Run, judgments: Judgments, *, tie_order: str | None = None, ties_only: bool = False
+) -> tuple[str, ...]:
     """Say in one line each which tie orders of a run follow the labels.
 
     Args:
         run: candidates with their scores.
         judgments: grades.
         tie_order: behind the oblivious value; only orders that it uses are named. None names all.
+        ties_only: as in check_orders.
     """
     return tuple(
         f"{run.name}: {_words(check, tie_order)}"
-        for check in check_orders(run, judgments)
+        for check in check_orders(run, judgments, ties_only=ties_only)
         if check.follows and (tie_order is None or tie_order.partition("-")[0] == check.order)
     )
 

@@ -243,7 +243,8 @@ def _with_order_notes(scores: "Scores", run: "Run", judgments: "Judgments") -> "
 
     if not (scores.highest > scores.lowest).any():
         return scores
-    return replace(scores, notes=scores.notes + order_notes(run, judgments, tie_order=scores.policy.tie_order))
+    found = order_notes(run, judgments, tie_order=scores.policy.tie_order, ties_only=True)
+    return replace(scores, notes=scores.notes + found)
 
 
 def _distinct_names(paths: Sequence[str]) -> dict[str, str | None]:

@@ -17,9 +17,9 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from trueval.label_order import check_orders, order_notes
     from trueval.precision.audit import Audit, audit
     from trueval.precision.logits import model_outputs, read_logits
-    from trueval.label_order import check_orders, order_notes
     from trueval.precision.regimes import Regime, plan, scored
 else:
     export_lazily(

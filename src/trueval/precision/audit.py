@@ -16,9 +16,9 @@ import polars as pl
 from trueval.errors import InputError, TruevalWarning
 from trueval.evaluate import evaluate
 from trueval.judgments import Judgments
+from trueval.label_order import OrderCheck, check_orders, order_notes
 from trueval.measures import Measure, parse_list
 from trueval.precision.agreement import PERSISTENCE, Agreement, Resolution, agreement, resolution_of_ties
-from trueval.label_order import OrderCheck, check_orders, order_notes
 from trueval.scores import STATISTICS, Scores
 from trueval.tie_groups import tie_groups
 
