@@ -30,7 +30,7 @@ class Groups(NamedTuple):
 
     Attributes:
         query: [group] index of the query.
-        above: [group] documents scored higher, c of FORMULAS §3.
+        above: [group] documents scored higher, c of docs/formulas.md §3.
         tied: [group] documents in the group, m.
         start: [group] its first row in the arrays of Standings.
         judged: [group] judged documents in it.

@@ -60,7 +60,7 @@ AllGold = register(
         "AllGold",
         "1 if all relevant documents stand among the first K, else 0; P-B calls it Hit.",
         "1[every relevant d has rank(d) <= K]; under a tie across K: C(m-r, K-c-r) / C(m, K-c)",
-        "P-B (Dallaire 2025) §2.3.1; FORMULAS §3",
+        "P-B (Dallaire 2025) §2.3.1; docs/formulas.md §3",
         _all_gold,
         parameters={"rel": REL},
         empty="na",

@@ -143,7 +143,7 @@ ERR = register(
         "ERR",
         "Expected reciprocal rank of the document at which a reader, who may stop at each, stops.",
         "sum over r <= k of (1/r) R_r (1 - R_1) .. (1 - R_{r-1}), R = (2^g - 1) / 2^gmax",
-        "Chapelle et al. 2009; gdeval.pl; under ties FORMULAS §3",
+        "Chapelle et al. 2009; gdeval.pl; under ties docs/formulas.md §3",
         _err,
         parameters={"gmax": bounded(4, 0, 64, "the largest grade there can be; a grade above it is an error")},
     )

@@ -70,7 +70,7 @@ class Definition:
     Attributes:
         name: as published: nDCG, RR, RA-nWG.
         summary: one sentence.
-        formula: in the letters of FORMULAS.md.
+        formula: in the letters of docs/formulas.md.
         source: where the formula is published.
         compute: from standings, a cutoff (None: the whole list) and parameters to Values.
         cutoff_use: "required", "optional" or "none".
@@ -198,7 +198,7 @@ class Measure:
 
     @property
     def formula(self) -> str:
-        """Its formula, in the letters of FORMULAS.md."""
+        """Its formula, in the letters of docs/formulas.md."""
         return self.definition.formula
 
     @property

@@ -216,7 +216,7 @@ novelty = register(
         "novelty",
         "A measure of evidence that counts further documents of the same source only in part.",
         "sum over sources in the first K of [max w + beta (sum w - max w)] / the same of the best K in the judgments",
-        "P-B (Dallaire 2025) §2.3, novelty discount, without its dependence on order; FORMULAS §5",
+        "P-B (Dallaire 2025) §2.3, novelty discount, without its dependence on order; docs/formulas.md §5",
         _novelty,
         cutoff_use="required",
         parameters={"beta": BETA},

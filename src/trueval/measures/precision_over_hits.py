@@ -6,7 +6,7 @@ places before the cutoff, everything is as in a group of T documents with j rele
     E = sum over j of Hyp(j; m, r, T) [E_above + E_cut(j)] / (R + j),   a term with R + j = 0 is 0
 
 and the second moment likewise. "Relevant first" is not its maximum: the extrema are those over all feasible j, with the
-relevant documents first or last within the T places. Source: FORMULAS §3; letters as in precision_sums.
+relevant documents first or last within the T places. Source: docs/formulas.md §3; letters as in precision_sums.
 """
 
 from __future__ import annotations

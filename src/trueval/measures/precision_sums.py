@@ -1,6 +1,6 @@
 """Sums of precisions at the ranks of relevant documents, group by group: what average precision divides.
 
-Letters as in FORMULAS §3, per tie group with a relevant document: c documents above it, m in it, r of them relevant,
+Letters as in docs/formulas.md §3, per tie group with a relevant document: c documents above, m in it, r of them relevant,
 R relevant above, T = min(m, max(0, k - c)) of its ranks within the cutoff.
 """
 
@@ -97,7 +97,7 @@ def variances(groups: RelevantGroups) -> Floats:
 
 
 def _block_variances(groups: RelevantGroups, width: int) -> Floats:
-    """[group] E[S^2] - E[S]^2 with the second moment of FORMULAS §3, all ranks t = 1 .. width at once.
+    """[group] E[S^2] - E[S]^2 with the second moment of docs/formulas.md §3, all ranks t = 1 .. width at once.
 
     a_t = 1 / (c + t), mu_j = r (r-1) .. (r-j+1) / (m (m-1) .. (m-j+1)), alpha = R + 1.
     """

@@ -52,7 +52,7 @@ Success = register(
         "Success",
         "1 if any of the first k documents is relevant, else 0; the hit rate.",
         "1[some relevant d has rank(d) <= k]; under a tie across k: 1 - C(m-r, k-c) / C(m, k-c)",
-        "trec_eval success; FORMULAS §3",
+        "trec_eval success; docs/formulas.md §3",
         _success,
         parameters={"rel": REL},
     )

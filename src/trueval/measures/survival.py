@@ -5,7 +5,7 @@
 A document of factor 1 takes nothing. ERR is such a sum, with factors 1 - R; so is the part of one facet in alpha-nDCG,
 with factor 1 - alpha for the documents of the facet. Under a random order of m tied documents, E[S_t] is the elementary
 symmetric polynomial of the factors divided by C(m, t), found one document at a time by a convex combination; E[S_s S_t]
-is the same with two subsets. Nothing cancels in either. Source: FORMULAS §3.
+is the same with two subsets. Nothing cancels in either. Source: docs/formulas.md §3.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ UDCG_proxy = register(
         "UDCG-proxy",
         "Utility and distraction of the first K documents, with grades in place of a model's own utilities.",
         "sigmoid((1/K) sum over rank(d) <= K of [u if g >= 4, -u/3 if not]), u = (g - 1) / 4",
-        "Trappolini et al. 2025, order-free form of the authors' code; the proxy is FORMULAS §3",
+        "Trappolini et al. 2025, order-free form of the authors' code; the proxy is docs/formulas.md §3",
         _udcg,
         cutoff_use="required",
         worst=WORST,
