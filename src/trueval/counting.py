@@ -100,7 +100,7 @@ def standings(
     pool = _pool(judgments)
     lists = Lists(run.frame["score"].to_numpy(), run.offsets, _align(run.query_ids, judgments.query_ids))
     found = _match(run, judgments, lists, pool)
-    row_of = np.arange(len(lists.scores))
+    row_of = None
     if judged_only:
         row_of = np.sort(found.position)
         lists = lists._replace(scores=lists.scores[row_of], offsets=np.searchsorted(row_of, lists.offsets))
@@ -296,18 +296,22 @@ def _hash(doc_ids: pl.Series, salt: Hashes) -> Hashes:
     return mixed
 
 
-def _run_order(run: Run, row_of: Ints, name: str, seed: int) -> TieOrder:
-    """The tie order of a run; row_of maps positions in the lists to rows of the run."""
+def _run_order(run: Run, row_of: Ints | None, name: str, seed: int) -> TieOrder:
+    """The tie order of a run; row_of maps positions in the lists to rows of the run, None if they are the same."""
     frame = run.frame
+
+    def rows(position: Ints) -> Ints:
+        return position if row_of is None else row_of[position]
+
     if check_tie_order(name) in INPUT_ORDERS:
         return INPUT_ORDERS[name]
     if name == "rank":
         if "rank" not in frame.columns:
             raise PolicyError(f"Tie order 'rank' needs ranks; {run.source} has none. Use 'input' or 'docid-desc'.")
-        return TieOrder(lambda position: frame["rank"].gather(row_of[position]))
+        return TieOrder(lambda position: frame["rank"].gather(rows(position)))
     if name == "random":
-        return TieOrder(lambda position: _random_keys(frame, row_of[position], seed))
-    return TieOrder(lambda position: frame["doc_id"].gather(row_of[position]), descending=name == "docid-desc")
+        return TieOrder(lambda position: _random_keys(frame, rows(position), seed))
+    return TieOrder(lambda position: frame["doc_id"].gather(rows(position)), descending=name == "docid-desc")
 
 
 def _random_keys(frame: pl.DataFrame, rows: Ints, seed: int) -> pl.Series:
