@@ -1,7 +1,7 @@
 """Sums of precisions at the ranks of relevant documents, group by group: what average precision divides.
 
-Letters as in docs/formulas.md §3, per tie group with a relevant document: c documents above, m in it, r of them relevant,
-R relevant above, T = min(m, max(0, k - c)) of its ranks within the cutoff.
+Letters as in docs/formulas.md §3, per tie group with a relevant document: c documents above, m in it, r of them
+relevant, R relevant above, T = min(m, max(0, k - c)) of its ranks within the cutoff.
 """
 
 from __future__ import annotations
