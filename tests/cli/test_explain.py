@@ -66,3 +66,54 @@ def test_a_bad_measure_is_misuse(trueval: Command, files: Path, measure: str) ->
 def test_a_bad_file_is_bad_input(trueval: Command, files: Path) -> None:
     assert trueval("explain", files / "qrels.trec", files / "absent.trec", "-m", "AP").status == 1
     assert trueval("explain", files / "qrels.trec", files / "qrels.trec", "-m", "AP").status == 2
+
+
+@pytest.fixture
+def graded(tmp_path: Path) -> Path:
+    """Judgments with grades 0 and 1, whose second column may be a facet, a run, and sources of the documents."""
+    (tmp_path / "qrels.trec").write_text("q 1 a 1\nq 1 b 0\nq 2 b 1\n", encoding="utf-8")
+    (tmp_path / "binary.trec").write_text("q 0 a 1\nq 0 b 0\n", encoding="utf-8")
+    for name, first in (("run", 2), ("twin", 3)):
+        (tmp_path / f"{name}.trec").write_text(f"q Q0 a 1 {first} x\nq Q0 b 2 1 x\n", encoding="utf-8")
+    (tmp_path / "sources.tsv").write_text("a\ts\nb\tt\n", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("measure", "advice", "cure"),
+    [
+        ("RA-nWG@3", "--grades 0:1,1:3", ()),
+        ("novelty(RA-nWG)@1", "--sources FILE", ("--sources", "sources.tsv")),
+    ],
+)
+@pytest.mark.parametrize(("command", "runs"), [("explain", ["run"]), ("compare", ["run", "twin"])])
+def test_advice_of_an_error_can_be_followed(
+    trueval: Command, graded: Path, command: str, runs: list[str], measure: str, advice: str, cure: tuple[str, ...]
+) -> None:
+    arguments = [command, graded / "binary.trec", *(graded / f"{name}.trec" for name in runs), "-m", measure]
+    begun = ("--grades", "0:1,1:3") if cure else ()
+    assert advice in trueval(*arguments, *begun).err
+    cures = [graded / each if each.endswith("tsv") else each for each in cure or ("--grades", "0:1,1:3")]
+    assert trueval(*arguments, *begun, *cures).status == 0
+
+
+@pytest.mark.parametrize(("command", "runs"), [("explain", ["run"]), ("compare", ["run", "twin"])])
+def test_a_measure_that_needs_facets_brings_them(trueval: Command, graded: Path, command: str, runs: list[str]) -> None:
+    """Both facets are found, one by each document: alpha-nDCG is 1."""
+    paths = [graded / f"{name}.trec" for name in ("qrels", *runs)]
+    outcome = trueval(command, *paths, "-m", "alpha_nDCG@3", "--format", "json")
+    assert outcome.status == 0, outcome.err
+    found = json.loads(outcome.out)
+    best = found["ours"] if command == "explain" else found["leaderboards"][0]["standings"][0]
+    assert best["expected"] == pytest.approx(1)
+    assert trueval(command, *paths, "-m", "alpha_nDCG@3", "--facets").status == 0
+
+
+def test_rel_and_unjudged_reach_every_tool(trueval: Command, files: Path) -> None:
+    """CLEAR lists b, a, c: with threshold 1 the first relevant one has rank 2; with c unjudged and graded 2, rank 3."""
+    (files / "part.trec").write_text("q 0 a 1\nq 0 b 0\n", encoding="utf-8")
+    options = ("--rel", "2", "--unjudged", "2", "--format", "json")
+    found = json.loads(trueval("explain", files / "part.trec", files / "clear.trec", "-m", "RR", *options).out)
+    assert found["ours"]["expected"] == pytest.approx(1 / 3)
+    values = {row["convention"]: row["value"] for row in found["conventions"]}
+    assert values["trec_eval"] == pytest.approx(1 / 3)

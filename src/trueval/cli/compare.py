@@ -1,18 +1,20 @@
 """`trueval compare`: which of several runs is better, and how sure that is."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from trueval.cli.evaluate import DEFAULT_MEASURES, grade_map, measure_files, precision_or_width, refuse_repeated
+from trueval.cli.evidence import Evidence
 from trueval.cli.gate import with_baseline
 from trueval.cli.output import talk, write_atomically
 
 if TYPE_CHECKING:
     from trueval.judgments import Judgments
+    from trueval.measures import Measure
     from trueval.run import Run
     from trueval.scores import Scores
 
@@ -72,6 +74,17 @@ def compare(
     depth: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Look at the first N documents of each query only.")
     ] = None,
+    unjudged: Annotated[
+        float | None,
+        typer.Option(metavar="N", min=0, help="Grade every document that a run lists and nobody graded N."),
+    ] = None,
+    sources: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Document and its source on each line, for novelty(...).")
+    ] = None,
+    facets: Annotated[
+        bool,
+        typer.Option("--facets", help="The second column of QRELS holds facets; alpha_nDCG and NRBP imply it."),
+    ] = False,
     form: Annotated[Format, typer.Option("--format", help="What to print.")] = "table",
     out: Annotated[
         Path | None,
@@ -89,6 +102,7 @@ def compare(
     Example: trueval compare qrels.trec bm25.trec dense.trec rerank.trec.gz -m "nDCG@10 RR@10"
     """
     from trueval.compare import Choices
+    from trueval.measures import parse_list
 
     paths = with_baseline(runs, baseline)
     if len(paths) < 2:
@@ -105,9 +119,12 @@ def compare(
         "seed": seed,
     }
     refuse_repeated([qrels, *paths])
-    texts = " ".join(measures or [DEFAULT_MEASURES])
+    chosen = parse_list(" ".join(measures or [DEFAULT_MEASURES]))
+    evidence = Evidence(chosen, unjudged=unjudged, sources=sources, facets=facets)
     given = {name: value for name, value in policy.items() if value is not None}
-    comparison = compare_files(qrels, paths, texts, baseline, choices, grade_map(grades), given, threads)
+    comparison = compare_files(
+        qrels, paths, chosen, baseline, choices, grade_map(grades), given, threads, evidence=evidence
+    )
     _show(comparison, form)
     if out is not None:
         _save(comparison, out)
@@ -116,24 +133,27 @@ def compare(
 def compare_files(
     qrels: str,
     paths: list[str],
-    measures: str,
+    measures: "Sequence[Measure]",
     baseline: str | None,
     choices: Any,
     grades: Mapping[float, float] | None,
     policy: Mapping[str, Any],
     threads: int | None,
+    *,
+    evidence: Evidence | None = None,
 ) -> dict[str, Any]:
     """Reads and compares runs.
 
     Args:
         qrels: path of the judgments.
         paths: of the runs, the baseline among them.
-        measures: parted by blanks.
+        measures: what to measure.
         baseline: its path; None for all pairs.
         choices: a `trueval.compare.Choices`.
         grades: grade in the file → grade to use.
         policy: options of `trueval.evaluate`.
         threads: that share the work.
+        evidence: reads logs of contexts, facets and sources.
 
     Returns:
         What `Comparison.to_dict` returns.
@@ -142,14 +162,13 @@ def compare_files(
 
     from trueval.compare import compare_scores
     from trueval.decisions.tie_orders import TieOrders
-    from trueval.measures import parse_list
 
     orders: list[TieOrders] = []
 
     def observe(run: "Run", judgments: "Judgments", scores: "Scores") -> None:
         orders.append(TieOrders(run, judgments, scores.policy, len(orders)))
 
-    scores = measure_files(qrels, paths, parse_list(measures), grades=grades, policy=policy, observe=observe)
+    scores = measure_files(qrels, paths, measures, grades=grades, policy=policy, observe=observe, evidence=evidence)
     name = None if baseline is None else scores[paths.index(baseline)].name
     found = compare_scores(scores, baseline=name, orders=orders, threads=threads, **asdict(choices))
     said = {note for each in scores for note in each.notes}

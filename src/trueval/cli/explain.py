@@ -3,13 +3,20 @@
 import json
 import sys
 import warnings
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from trueval.cli.evaluate import grade_map
+from trueval.cli.evidence import Evidence
 from trueval.cli.output import talk
 from trueval.cli.progress import progress
 from trueval.errors import TruevalWarning
+
+if TYPE_CHECKING:
+    from trueval.explain import Explanation
+    from trueval.measures import Measure
 
 
 def explain(
@@ -19,30 +26,73 @@ def explain(
     run: Annotated[str, typer.Argument(metavar="RUN", help="Run file, in any of these forms; - is stdin.")],
     measure: Annotated[str, typer.Option("--measure", "-m", metavar="MEASURE", help="One measure, such as AP@5.")],
     queries: Annotated[int, typer.Option(metavar="N", min=0, help="How many of the queries that move most.")] = 5,
+    rel: Annotated[
+        float | None, typer.Option(metavar="N", min=0, help="Grade from which a document is relevant, in every tool.")
+    ] = None,
+    grades: Annotated[
+        str | None, typer.Option(metavar="MAP", help="Replace grades first, such as 0:1,1:3, for every tool.")
+    ] = None,
+    unjudged: Annotated[
+        float | None, typer.Option(metavar="N", min=0, help="Grade every document that RUN lists and nobody graded N.")
+    ] = None,
+    sources: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Document and its source on each line, for novelty(...).")
+    ] = None,
+    facets: Annotated[
+        bool,
+        typer.Option("--facets", help="The second column of QRELS holds facets; alpha_nDCG and NRBP imply it."),
+    ] = False,
     form: Annotated[Literal["table", "json", "markdown"], typer.Option("--format", help="What to print.")] = "table",
 ) -> None:
     """Shows a measure as each other tool computes it, and finds the convention behind every difference.
 
     Example: trueval explain qrels.trec bm25.trec -m AP@5
     """
-    from trueval.explain import explain as explain_run
-    from trueval.judgments import Judgments
     from trueval.measures import parse
-    from trueval.run import Run
 
     chosen = parse(measure)
+    chosen = chosen if rel is None else chosen.with_defaults(rel=rel)
     if qrels == run:
         raise typer.BadParameter(f"{qrels} is given twice. Name each file once.", param_hint="QRELS RUN")
+    evidence = Evidence([chosen], unjudged=unjudged, sources=sources, facets=facets)
+    found = explain_files(qrels, run, chosen, evidence, grade_map(grades), queries)
+    talk(found.notes)
+    _show(found.to_dict(), form)
+
+
+def explain_files(
+    qrels: str,
+    run: str,
+    measure: "Measure",
+    evidence: Evidence,
+    grades: Mapping[float, float] | None,
+    queries: int,
+) -> "Explanation":
+    """Reads judgments and a run, and explains the measure.
+
+    Args:
+        qrels: path of the judgments.
+        run: path of the run.
+        measure: the measure.
+        evidence: reads files, facets and sources among them.
+        grades: grade in the file → grade to use.
+        queries: how many of the queries that move most are wanted.
+    """
+    from trueval.explain import explain as explain_run
+
     with progress(3) as begin, warnings.catch_warnings():
         warnings.simplefilter("ignore", TruevalWarning)
         begin(qrels)
-        judgments = Judgments.read(qrels)
+        judgments = evidence.read_judgments(qrels)
+        if grades is not None:
+            judgments = judgments.map_grades(grades)
         begin(run)
-        listed = Run.read(run)
+        listed = evidence.read_run(run, None)
         begin("conventions")
-        found = explain_run(listed, judgments, chosen, queries=queries)
-    talk(found.notes)
-    entry = found.to_dict()
+        return explain_run(listed, evidence.judge(listed, judgments), measure, queries=queries)
+
+
+def _show(entry: Mapping[str, Any], form: str) -> None:
     if form == "json":
         sys.stdout.write(json.dumps(entry, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
         return
