@@ -136,3 +136,31 @@ def test_the_summary_is_appended_where_github_wants_it(
     assert "| passed | worse | RR | `--max-range 0.1` | 0.0000 [0.5000, 0.5000] |" in text
     assert "| passed | worse | RR | `--max-drop RR=0.9` | [+0.5000, +0.5000] |" in text
     assert "| worse | RR | 0.5000 |" in text
+
+
+@pytest.mark.parametrize(
+    ("lines", "options", "said"),
+    [
+        ("x Q0 a 1 2 r", (), "no query of the run is judged"),
+        ("q1 Q0 x 1 2 r", (), "no retrieved document is judged"),
+        ("q1 Q0 x 1 2 r", ("--judged-only",), "no query of the run is judged"),
+        ("q1 Q0 a 1 2 r", (), ""),
+    ],
+)
+@pytest.mark.parametrize("limit", [("--max-range", "0.1"), ("--min", "RR=0")])
+def test_a_run_of_wrong_ids_passes_no_gate(
+    trueval: Command, folder: Path, lines: str, options: tuple[str, ...], said: str, limit: tuple[str, str]
+) -> None:
+    (folder / "new.trec").write_text(f"{lines}\n", encoding="utf-8")
+    assert gate(trueval, folder, "new", *options).status == 0
+    status, _, err = gate(trueval, folder, "new", *options, *limit)
+    assert status == (1 if said else 0)
+    assert ("so no gate can pass" in err) == bool(said)
+    assert not said or said in err.splitlines()[-1]
+
+
+def test_a_baseline_of_wrong_ids_passes_no_gate(trueval: Command, folder: Path) -> None:
+    (folder / "strange.trec").write_text("q1 Q0 x 1 2 r\n", encoding="utf-8")
+    status, _, err = gate(trueval, folder, "old", "--max-drop", "0.1", "--baseline", str(folder / "strange.trec"))
+    assert status == 1
+    assert "strange: no retrieved document is judged, so no gate can pass" in err

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from trueval.scores import Scores
 
 SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
+NO_JUDGED_DOCUMENT = "no retrieved document is judged"  # as `trueval.evaluate` remarks it
 
 
 class Check(NamedTuple):
@@ -116,6 +117,22 @@ class MaxDrop(NamedTuple):
         return Check(passed, row["first"], row["measure"], gate, f"[{low:+.4f}, {high:+.4f}]", f"{moved}; {verdict}")
 
 
+def mismatch(scores: "Scores") -> str:
+    """What of a run the judgments do not know at all, so that its numbers say nothing and no gate may pass.
+
+    Args:
+        scores: of the run.
+
+    Returns:
+        The end of a sentence, empty where something is judged.
+    """
+    if len(scores.missing_queries) >= len(scores.query_ids):
+        return "no query of the run is judged and has a document in its list"
+    if any(note.startswith(f"{scores.name}: {NO_JUDGED_DOCUMENT}") for note in scores.notes):
+        return NO_JUDGED_DOCUMENT
+    return ""
+
+
 class Gates(NamedTuple):
     """The gates of one evaluation.
 
@@ -138,7 +155,13 @@ class Gates(NamedTuple):
             results: of the runs and the baseline.
             scores: of the runs.
             baseline: its scores; it may be one of the runs, and only then the other gates look at it.
+
+        Returns:
+            What each gate found; where a run has nothing that is judged, that alone, and it fails.
         """
+        strangers = self._strangers([*scores, *([] if baseline is None else [baseline])])
+        if strangers:
+            return strangers
         names = {each.name for each in scores}
         own = {"runs": [run for run in results["runs"] if run["name"] in names]}
         found = [check for gate in self.ranges for check in _range_checks(gate, own)]
@@ -148,6 +171,17 @@ class Gates(NamedTuple):
             comparison = _against(others, baseline) if others else {"differences": []}
             found += [check for gate in self.drops for check in gate.checks(comparison)]
         return tuple(found)
+
+    def _strangers(self, scores: "Sequence[Scores]") -> tuple[Check, ...]:
+        """A failed check for each run whose ids the judgments do not know, where any gate is given at all."""
+        if not (self.ranges or self.minima or self.drops):
+            return ()
+        reasons = {each.name: mismatch(each) for each in scores}
+        return tuple(
+            Check(False, name, "all", "any gate", why, f"{name}: {why}, so no gate can pass. Are the ids the same?")
+            for name, why in reasons.items()
+            if why
+        )
 
 
 def parse_gates(
