@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
@@ -102,6 +103,9 @@ OPTIONS: Final[Mapping[str, Option]] = MappingProxyType(
         "seed": Option("tie", "of the random tie order"),
     }
 )
+
+# A tie order that names its seed.
+SEEDED: Final = re.compile(r"random\((\d+)\)")
 
 # A grade above 0 is at least this: what "relevant above 0" means as a threshold.
 LEAST_POSITIVE: Final = math.ulp(0.0)
@@ -204,7 +208,7 @@ class Policy:
         return entry | {"exceptions": by_measure or None}
 
 
-# trueval's own: FORMULAS §2-3, with the tie order that most tools use.
+# trueval's own: docs/formulas.md §2-3, with the tie order that most tools use.
 OURS: Final = Policy()
 
 
@@ -213,10 +217,16 @@ def choose(base: Policy, choices: Mapping[str, Any]) -> Policy:
 
     Args:
         base: where to begin.
-        choices: attributes of Policy; None means as the base has it.
+        choices: attributes of Policy; None means as the base has it. The tie order "random(3)" is random with seed 3.
     """
-    given = {name: value for name, value in choices.items() if value is not None}
+    given = _seeded({name: value for name, value in choices.items() if value is not None})
     if "rel" in given:
         given = {"labels": "threshold", **given}
     kept = [each._replace(choices=tuple(c for c in each.choices if c[0] not in given)) for each in base.exceptions]
     return replace(base, **given, exceptions=tuple(each for each in kept if each.choices))
+
+
+def _seeded(choices: dict[str, Any]) -> dict[str, Any]:
+    """The choices with a tie order of the form random(SEED) parted into order and seed."""
+    found = SEEDED.fullmatch(str(choices.get("tie_order")))
+    return choices if found is None else choices | {"tie_order": "random", "seed": int(found[1])}

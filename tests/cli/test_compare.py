@@ -135,3 +135,25 @@ def test_the_real_runs_fit_80_columns(trueval: Command, dl_hard_folder: Path) ->
     assert status == 0, err
     assert max(len(line.rstrip()) for line in out.splitlines()) <= 80
     assert re.search(r"3 - 4 \+0\.0007 \[.*\] \[-0\.0009, \+0\.0024\] 1\.0000 0\.773 22/10/18 \?", out)
+
+
+def test_a_tie_order_may_name_its_seed(trueval: Command, runs: Path) -> None:
+    """random(3) is random with seed 3 in both commands, whatever seed the resampling has."""
+    options = ("-m", "RR", "--format", "json")
+    oblivious = {}
+    for order in ("random(3)", "random(4)", "random"):
+        found = json.loads(trueval("compare", *paths(runs, "tied", "bad"), *options, "--tie-order", order).out)
+        assert found["choices"]["seed"] == 0
+        oblivious[order] = found["differences"][0]["oblivious"]
+    assert len(set(oblivious.values())) > 1
+    options = (*options, "--per-query")
+    seeds = {}
+    for name, given in {
+        "form": ("--tie-order", "random(3)"),
+        "option": ("--tie-order", "random", "--seed", "3"),
+        "other": ("--tie-order", "random(4)"),
+    }.items():
+        seeds[name] = json.loads(trueval("evaluate", *paths(runs, "tied"), *options, *given).out)
+    assert seeds["form"] == seeds["option"]
+    assert seeds["form"]["runs"] != seeds["other"]["runs"]
+    assert trueval("evaluate", *paths(runs, "tied"), "--tie-order", "random(x)").status == 2
