@@ -183,3 +183,33 @@ def test_high_precision_leaves_embedders_no_ties(trueval: Command) -> None:
         assert low["measures"][measure]["range"] > 0.002
         assert high["measures"][measure]["range"] < 5e-5
     assert low["ties"]["tied_fraction"] > 0.5 > 0.05 > high["ties"]["tied_fraction"]
+
+
+def test_dtype_chooses_among_stored_logits(trueval: Command, collection: Path, logits: Path) -> None:
+    options = ("precision", collection, "--logits", logits, "-m", "RR@10", "--format", "json")
+    found = json.loads(trueval(*options, "--dtype", "bfloat16").out)
+    assert {regime["model_dtype"] for regime in found["regimes"]} == {"bfloat16"}
+    assert [one["dtype"] for one in found["passes"]] == ["bfloat16"]
+    both = json.loads(trueval(*options).out)
+    assert {regime["model_dtype"] for regime in both["regimes"]} == {"bfloat16", "float32"}
+    refused = trueval(*options, "--dtype", "float16,float32")
+    assert refused.status == 2
+    assert "must be among" in " ".join(refused.err.split())
+    assert "Got float16." in " ".join(refused.err.split())
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_interruption_says_what_is_kept(
+    trueval: Command, collection: Path, monkeypatch: pytest.MonkeyPatch, kept: bool
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("trueval.models.load_model", interrupted)
+    place = ("--out", collection / "audit") if kept else ()
+    status, out, err = trueval("precision", collection, "--model", "all-MiniLM-L6-v2", *place)
+    assert (status, out) == (130, "")
+    (line,) = err.strip().splitlines()
+    assert "interrupted" in line
+    assert ("audit/logits. The same command goes on" in line) == kept
+    assert ("Nothing is kept." in line) != kept

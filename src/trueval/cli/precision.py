@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from trueval.cli.output import talk, write_atomically
-from trueval.errors import InputError, TruevalWarning
+from trueval.cli.stored_logits import stored_outputs
+from trueval.errors import TruevalWarning
 
 if TYPE_CHECKING:
     from trueval.collection import Candidates, Collection
@@ -22,6 +23,7 @@ Format = Literal["table", "json", "csv", "markdown", "latex"]
 FILES = {"precision.json": "json", "precision.csv": "csv", "precision.md": "markdown", "precision.tex": "latex"}
 DEFAULT_MEASURES = "nDCG@10 RR@10 AP@10 R@10"
 DEFAULT_DTYPES = "bfloat16,float32"
+INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
 def precision(
@@ -39,8 +41,13 @@ def precision(
         ),
     ] = None,
     dtype: Annotated[
-        str, typer.Option(metavar="LIST", help="Formats that the models run in, parted by commas.")
-    ] = DEFAULT_DTYPES,
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Formats that the models run in, parted by commas; of --logits those to look at. "
+            f"Default: {DEFAULT_DTYPES}; of --logits all.",
+        ),
+    ] = None,
     scoring: Annotated[
         str,
         typer.Option(metavar="LIST", help="Formats of the scores, parted by commas; model is the model's own dtype."),
@@ -120,12 +127,14 @@ def precision(
     options = {"tie_order": tie_order, "empty": empty, "rel": rel, "seed": seed}
     setup = {"batch_size": batch_size, "max_length": max_length, "device": device}
     formats = {"formats": _parts(scoring), "index_dtypes": _parts(index_dtype)}
-    with _remarks():
+    with _remarks(), _interruptible(out if models else None):
         read = _collection(collection, _parts(fields), exclude_queries, limit, grades, logits)
         chosen, outputs, passes = (
-            run_models(read, candidates, models or [], _parts(dtype), formats, setup, out)
+            run_models(
+                read, candidates, models or [], _parts(DEFAULT_DTYPES if dtype is None else dtype), formats, setup, out
+            )
             if logits is None
-            else stored_outputs(read, logits, formats)
+            else stored_outputs(read, logits, None if dtype is None else _parts(dtype), formats)
         )
         found = audited(read, chosen, outputs, " ".join(measures or [DEFAULT_MEASURES]), options)
     about = describe(read, chosen, passes)
@@ -229,53 +238,6 @@ def run_models(
     return chosen, outputs, passes
 
 
-def stored_outputs(
-    collection: "Collection", path: Path, formats: Mapping[str, Sequence[str]]
-) -> "tuple[Candidates, list[tuple[Regime, Mapping[str, Any]]], list[dict[str, Any]]]":
-    """Reads logits from a file, in the order of the file.
-
-    Args:
-        collection: whose judgments count.
-        path: an .npz file.
-        formats: `formats` of `trueval.precision.plan`.
-
-    Returns:
-        As `run_models`.
-    """
-    import numpy as np
-    import polars as pl
-
-    from trueval.collection import candidate_lists
-    from trueval.precision.logits import read_logits
-    from trueval.precision.regimes import plan
-    from trueval.run import Run
-
-    stored = read_logits(path)
-    judged = collection.judgments.query_ids.to_list()
-    known = set(judged)
-    kept = [i for i, query in enumerate(stored.query_ids) if query in known]
-    place = {query: i for i, query in enumerate(judged)}
-    kept.sort(key=lambda i: place[stored.query_ids[i]])  # candidates follow the order of the judgments
-    frame = pl.DataFrame(
-        {
-            "query_id": [stored.query_ids[i] for i in kept],
-            "doc_id": [stored.doc_ids[i] for i in kept],
-            "score": np.zeros(len(kept)),
-        }
-    )
-    chosen = candidate_lists(collection, Run.from_frame(frame, name=stored.name))
-    if chosen.pairs != len(kept):
-        raise InputError(
-            f"{path}: {len(kept) - chosen.pairs} pairs are of documents that {collection.source} does not have. "
-            "Logits must be of the collection's documents. Name the collection that they were made from."
-        )
-    outputs: list[tuple[Regime, Mapping[str, Any]]] = []
-    for dtype, logits in stored.logits.items():
-        arrays = {"pairs": logits[kept]}
-        outputs += [(regime, arrays) for regime in plan(stored.name, stored.scoring, dtype, formats["formats"])]
-    return chosen, outputs, [{"model": stored.name, "path": str(path), "dtype": dtype} for dtype in stored.logits]
-
-
 def audited(
     collection: "Collection",
     candidates: "Candidates",
@@ -370,6 +332,19 @@ def _drawings(result: Mapping[str, Any], folder: Path, page: bool) -> list[str]:
 
     write_atomically(folder / "report.html", write(read_directory(folder)))
     return [*drawn, "report.html"]
+
+
+@contextmanager
+def _interruptible(out: Path | None) -> Iterator[None]:
+    """Says after Ctrl-C what a run of models keeps and how it goes on, and leaves with the status of SIGINT."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = "Nothing is kept. With models and --out DIR finished shards of logits are."
+        if out is not None:
+            kept = f"Finished shards are kept in {out / 'logits'}. The same command goes on from there."
+        typer.echo(f"trueval: interrupted. {kept}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 @contextmanager
