@@ -1,0 +1,128 @@
+"""How cost grows with the lines of a run, over three decades, and what it costs to start.
+
+Run `python benchmarks/growth.py` to measure; `--keep` also keeps the figures in benchmarks/growth.json and draws
+docs/images/growth.svg from them; `--draw` only draws. Every size runs in processes of its own, reading and evaluating
+timed and imports not, and the fastest run counts, for other work on the machine can only add. Starting is timed as
+whole processes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from evaluator import measure_apart
+from support.apart import machine
+from support.generated import DOCUMENTS, generate_files
+
+QUERIES = (7, 22, 70, 220, 700, 2200, 6980)
+RUNS = 3
+KEPT = Path(__file__).with_name("growth.json")
+IMAGE = Path(__file__).parents[1] / "docs" / "images" / "growth.svg"
+STARTS = {
+    "python": ["-c", "pass"],
+    "import numpy, polars": ["-c", "import numpy, polars"],
+    "import trueval": ["-c", "import trueval"],
+    "import trueval, all of evaluate": ["-c", "import trueval; trueval.evaluate, trueval.Run, trueval.Judgments"],
+    "trueval --help": ["-m", "trueval", "--help"],
+}
+
+
+def measure_growth() -> list[dict[str, float]]:
+    """Time and peak memory of reading and evaluating runs of growing size."""
+    rows = []
+    for queries in QUERIES:
+        with tempfile.TemporaryDirectory() as name:
+            generate_files(Path(name), queries)
+            found = [measure_apart("files: trueval", Path(name)) for _ in range(RUNS)]
+            size = (Path(name) / "run.trec").stat().st_size
+        row = {
+            "lines": queries * DOCUMENTS,
+            "megabytes": round(size / 1e6, 1),
+            "seconds": round(min(one.seconds for one in found), 4),
+            "mebibytes": round(min(one.mebibytes for one in found)),
+        }
+        rows.append(row)
+        per_line = row["seconds"] / row["lines"] * 1e9
+        print(
+            f"{row['lines']:>9,} lines {row['megabytes']:>6.1f} MB {row['seconds']:>8.3f} s {row['mebibytes']:>6} MiB"
+            f"   {per_line:>7.0f} ns a line",
+            flush=True,
+        )
+    return rows
+
+
+def measure_starts(runs: int = 7) -> dict[str, float]:
+    """Fastest of a few whole processes each."""
+    found = {}
+    for name, arguments in STARTS.items():
+        seconds = []
+        for _ in range(runs):
+            begin = time.perf_counter()
+            subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+            seconds.append(time.perf_counter() - begin)
+        found[name] = round(min(seconds), 3)
+        print(f"{name:<34} {found[name]:.3f} s", flush=True)
+    return found
+
+
+def exponent(rows: list[dict[str, float]]) -> float:
+    """The power of the lines with which time grows, above the cost of the smallest run; 1 is linear."""
+    lines = np.array([row["lines"] for row in rows])
+    seconds = np.array([row["seconds"] for row in rows])
+    above = lines >= 70_000
+    return float(np.polyfit(np.log(lines[above]), np.log(seconds[above] - seconds[0]), 1)[0])
+
+
+def draw(kept: dict[str, object]) -> None:
+    """Draw time and memory against lines, both axes logarithmic; the same figures give the same file."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams.update({"svg.hashsalt": "trueval", "svg.fonttype": "none", "font.family": "sans-serif"})
+    import matplotlib.pyplot as plt
+
+    rows = kept["growth"]
+    lines, seconds, mebibytes = (np.array([row[name] for row in rows]) for name in ("lines", "seconds", "mebibytes"))
+    figure, (time_axis, memory_axis) = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
+    time_axis.loglog(lines, seconds, "o-", color="#1f5fa8", label="measured")
+    time_axis.loglog(lines, seconds[-1] * lines / lines[-1], "--", color="#888888", label="proportional to lines")
+    time_axis.set(xlabel="lines of the run", ylabel="seconds, reading and 12 measures", title="Time")
+    time_axis.legend(frameon=False)
+    memory_axis.loglog(lines, mebibytes, "o-", color="#1f5fa8")
+    memory_axis.set(xlabel="lines of the run", ylabel="MiB, whole process", title="Peak memory", ylim=(30, 3000))
+    for axis in (time_axis, memory_axis):
+        axis.grid(visible=True, which="major", color="#dddddd", linewidth=0.6)
+        axis.spines[["top", "right"]].set_visible(False)
+    IMAGE.parent.mkdir(exist_ok=True)
+    figure.savefig(IMAGE, metadata={"Date": None, "Creator": None, "Title": "Cost of evaluating a run by its lines"})
+    text = "\n".join(line.rstrip() for line in IMAGE.read_text().splitlines())
+    IMAGE.write_text(text + "\n", newline="\n")
+    print(f"docs/images/{IMAGE.name}")
+
+
+def main() -> None:
+    """Measure, keep and draw as asked."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--keep", action="store_true", help="keep the figures, and draw them")
+    parser.add_argument("--draw", action="store_true", help="only draw the kept figures")
+    options = parser.parse_args()
+    if not options.draw:
+        place = machine()
+        print(place)
+        kept = {"machine": place, "starts": measure_starts(), "growth": measure_growth()}
+        print(f"time grows with the lines to the power {exponent(kept['growth']):.2f}")
+        if options.keep:
+            KEPT.write_text(json.dumps(kept, indent=1) + "\n")
+    if options.draw or options.keep:
+        draw(json.loads(KEPT.read_text()))
+
+
+if __name__ == "__main__":
+    main()
