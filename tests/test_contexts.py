@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import itertools
 import json
@@ -13,7 +14,13 @@ import pytest
 
 from trueval import Judgments, Run, evaluate
 from trueval.answers import accuracy_given_hit, read_correctness
-from trueval.contexts import Contexts, looks_like_contexts, read_contexts
+from trueval.contexts import (
+    Contexts,
+    looks_like_contexts,
+    read_contexts,
+    read_judgments_or_contexts,
+    read_run_or_contexts,
+)
 from trueval.errors import InputError, MeasureError, PolicyError
 from trueval.unjudged import grade_unjudged
 
@@ -92,13 +99,31 @@ def test_a_query_that_retrieved_nothing_is_missing_from_the_run_and_counts_as_th
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", ":1: not JSON"),
-        ("[1]", ":1: a line must be an object with query and a list of ids"),
+        ("{", ":1: no JSON"),
+        ("[1]", r":1: '\[1\]'. Each line must be one object"),
         ({"query": "q"}, ":1: a line must be an object with query and a list of ids"),
         ({"query": True, "ids": ["a"]}, ":1: a line must be an object"),
         ({"query": "q", "ids": [["a", 1], "b"]}, ":1: some documents have scores and some do not"),
         ({"query": "q", "ids": [["a", "x"]]}, ":1: a retrieved document must be an id"),
-        ('{"query": "q", "ids": [["a", NaN]]}', ":1: a retrieved document must be an id"),
+        ('{"query": "q", "ids": [["a", NaN]]}', ":1: the score of document 'a' in query 'q' is nan"),
+        ('{"query": "q", "ids": [["a", 1e999], ["b", 1]]}', ":1: the score '1e999' is too large for a double"),
+        ('{"query": "q", "ids": ["a"], "ids": ["b"]}', ":1: the key 'ids' is twice in one object"),
+        ('{"query": "q", "ids": ["\\ud800"]}', ":1: a retrieved document must be an id"),
+        ('{"query": "\\ud800", "ids": ["a"]}', ":1: a line must be an object with query"),
+        ('{"query": "q", "ids": [{"id": "a", "source": "\\ud800"}]}', ":1: a retrieved document must be an id"),
+        ('{"query": "q", "ids": ["a"], "gold": ["\\ud800"]}', ":1: gold must be a list of ids"),
+        ('{"query": "q", "ids": ["a"], "gold": {"a": 1e999}}', ":1: the grade '1e999' is too large for a double"),
+        ('{"query": "q", "ids": ' + "[" * 100_000, ":1: nested too deep"),
+        ('{"query": "q", "ids": ["a\x01"]}', ":1: the control character U\\+0001"),
+        ({"query": "q", "ids": [""]}, ":1: a retrieved document must be an id"),
+        ({"query": "q", "ids": [1.5]}, ":1: a retrieved document must be an id"),
+        ({"query": 1.5, "ids": ["a"]}, ":1: a line must be an object with query"),
+        ({"query": "", "ids": ["a"]}, ":1: a line must be an object with query"),
+        ({"query": "q", "ids": [{"id": "a", "source": 3}, {"id": "a", "source": "x"}]}, ":1: document 'a' must have"),
+        ({"query": "q", "ids": [{"id": "a", "source": 3.5}]}, ":1: a retrieved document must be an id"),
+        ({"query": "q", "ids": ["a"], "gold": [None]}, ":1: gold must be a list of ids"),
+        ({"query": "q", "ids": ["a"], "gold": {"a": "5"}}, ":1: gold must be a list of ids"),
+        ({"query": "q", "ids": ["a"], "correct": "1_0"}, ":1: correct must be true, false, or a number from 0 to 1"),
         ({"query": "q", "ids": [None]}, ":1: a retrieved document must be an id"),
         ({"query": "q", "ids": ["a"], "gold": "a"}, ":1: gold must be a list of ids"),
         ({"query": "q", "ids": ["a"], "correct": 2}, ":1: correct must be true, false, or a number from 0 to 1"),
@@ -117,14 +142,75 @@ def test_a_query_or_a_source_given_twice_is_an_error_with_its_line() -> None:
         contexts(*({"query": q, "ids": [{"id": "a", "source": s}]} for q, s in ("qx", "ry")))
 
 
-def test_logs_are_told_from_runs_by_their_content(tmp_path: Path) -> None:
-    log, run = tmp_path / "log.jsonl", tmp_path / "run.jsonl"
-    log.write_text('{"query": "q", "ids": ["a"]}\n')
-    run.write_text('{"query": "q", "doc_id": "a", "score": 1.0}\n')
-    assert looks_like_contexts(str(log))
-    assert not looks_like_contexts(str(run))
+def test_bytes_that_are_no_text_are_refused_with_their_line() -> None:
+    line = b'{"query": "q", "ids": ["a"]}\n'
+    with pytest.raises(InputError, match=":2: byte 0xff is not UTF-8"):
+        read_contexts(io.BytesIO(line + b'{"query": "r", "ids": ["a\xff"]}\n'))
+    with pytest.raises(InputError, match="UTF-16"):
+        read_contexts(io.BytesIO(line.decode().encode("utf-16")))
+
+
+def test_only_a_newline_ends_a_line() -> None:
+    found = read_contexts(io.BytesIO('{"query": "q", "ids": ["a\u2028b"]}\r\n\r\n'.encode()))
+    assert listed(found.run) == [("q", "a\u2028b", -1.0)]
+    assert any("characters that cannot be seen" in note for note in found.notes)
+
+
+def test_scores_too_small_for_a_double_count_as_zero_with_a_note() -> None:
+    found = contexts('{"query": "q", "ids": [["a", 1e-400], ["b", -1]]}', '{"query": "r", "ids": [["a", -Infinity]]}')
+    assert listed(found.run) == [("q", "a", 0.0), ("q", "b", -1.0), ("r", "a", -math.inf)]
+    assert any(":1: 1 scores are too small for a double" in note for note in found.notes)
+
+
+def test_the_source_of_a_repeated_document_is_kept_wherever_it_stands() -> None:
+    assert contexts({"query": "q", "ids": ["a", {"id": "a", "source": "x"}]}).sources == {"a": "x"}
+
+
+LOG = '{"query": "q", "ids": ["a"], "gold": ["a"]}\n'
+ROWS = '{"query": "q", "doc_id": "a", "score": 1.0}\n'
+
+
+@pytest.mark.parametrize("name", ["log.jsonl", "log.txt", "log", "log.jsonl.gz"])
+def test_logs_are_told_from_runs_by_their_content(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(gzip.compress(LOG.encode()) if name.endswith(".gz") else LOG.encode())
+    path = str(tmp_path / name)
+    assert looks_like_contexts(path)
     assert not looks_like_contexts("-")
-    assert read_contexts(str(log)).run.name == "log"
+    run = read_run_or_contexts(path)
+    assert (run.name, run.source, listed(run)) == ("log", path, [("q", "a", -1.0)])
+    assert read_judgments_or_contexts(path).frame.rows() == [("q", "a", 1.0)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ROWS,
+        '{"query": "q", "doc_id": "a", "score": 1.0, "ids": ["z"], "documents": ["z"]}\n',
+        '{"q": {"a": 1.0}}',
+        '{"q": [{"corpus_id": "a", "score": 1.0}]}',
+        "q Q0 a 1 1.0 tag\n",
+        "\ufeff" + ROWS,
+    ],
+)
+def test_runs_stay_runs(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_text(text, encoding="utf-8")
+    run = read_run_or_contexts(str(path), "mine")
+    assert not looks_like_contexts(str(path))
+    assert (run.name, run.source, listed(run)) == ("mine", str(path), [("q", "a", 1.0)])
+
+
+def test_a_file_that_is_no_log_is_read_as_if_nothing_had_looked_at_it(tmp_path: Path) -> None:
+    """Two byte order marks: one is left out, the other is refused, however often the bytes are handed on."""
+    path = tmp_path / "run.trec"
+    path.write_bytes(b"\xef\xbb\xbf" * 2 + b"q Q0 a 1 1.0 tag\n")
+    with pytest.raises(InputError, match=":1: a byte order mark"):
+        read_run_or_contexts(str(path))
+
+
+def test_a_log_without_gold_is_no_judgments() -> None:
+    with pytest.raises(InputError, match="no line names gold documents"):
+        read_judgments_or_contexts(io.BytesIO(b'{"query": "q", "ids": ["a"]}'))
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------
@@ -178,6 +264,10 @@ def test_accuracy_given_a_hit_needs_all_gold() -> None:
         '{"query": "q1", "correct": true}\n{"query": "q2", "correct": 0.5}\n',
         "query,correct\nq1,1\nq2,.5\n",
         "q1\ttrue\nq2\t0.5\n",
+        "q1 1\n\nq2  \t.5\r\n",
+        '"q1", 1\n"q2",".5"\n',
+        "qid accuracy\nq1 1.0\nq2 5e-1",
+        '\ufeff{"qid": "q1", "accuracy": "true"}\n{"qid": "q2", "correct": "0.5"}',
     ],
 )
 def test_correctness_is_read_from_lines_of_json_or_two_columns(text: str) -> None:
@@ -190,14 +280,33 @@ def test_correctness_is_read_from_lines_of_json_or_two_columns(text: str) -> Non
         ("q1,1\nq1,0\n", ":2: query 'q1' is there twice"),
         ("q1,2\n", ":1: correct must be"),
         ("q1,nan\n", ":1: correct must be"),
-        ("q1,1,0\n", ":1: a line must hold a query and a number. Got 3"),
+        ("q1,1,0\n", ":1: not two fields. A line must hold a query and a number from 0 to 1, parted by"),
+        ("q1 1\nq 2 1\n", ":2: not two fields"),
+        ("q1;1\n", "parted by a tab, a comma or blanks"),
+        ("q1,1\n,1\n", ":2: not two fields"),
+        ('q1,1\n"q2,1\n', ":2: quotes must surround a whole field"),
+        ('q1,1\nq"2,1\n', ":2: quotes must surround a whole field"),
+        ("q1,1_0\n", ":1: correct must be"),
+        ("q1,\u0661\n", ":1: correct must be"),
+        ("q1,1\nq2,\x00\n", ":2: a NUL byte"),
+        ("q1,1\rq2,1\nq3,1", ":1: a carriage return without a newline"),
+        ('{"query": "q1", "correct": null}\n', ":1: a line must be an object with query and correct"),
+        ('{"query": "q1", "correct": 1, "correct": 0}\n', ":1: the key 'correct' is twice"),
+        ('{"query": "q1", "correct": [1]}\n', ":1: correct must be"),
+        ('{"query": "\\ud800", "correct": 1}\n', ":1: a line must be an object with query and correct"),
         ('{"query": "q1"}\n', ":1: a line must be an object with query and correct"),
-        ('{"query": "q1", \n', ":1: not JSON"),
+        ('{"query": "q1", \n', ":1: no JSON"),
     ],
 )
 def test_bad_correctness_is_named_with_its_line(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read_correctness(io.BytesIO(text.encode()))
+
+
+def test_correctness_that_is_no_text_is_refused_with_its_line() -> None:
+    for text in (b"q1,1\nq\xff,1\n", b'{"query": "q1", "correct": 1}\n{"query": "\xff", "correct": 1}\n'):
+        with pytest.raises(InputError, match=":2: byte 0xff is not UTF-8"):
+            read_correctness(io.BytesIO(text))
 
 
 # --- unjudged ---------------------------------------------------------------------------------------------------------

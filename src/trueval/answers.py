@@ -7,17 +7,16 @@ It isolates the generator from the retriever. Source: P-B (Dallaire 2025, arXiv 
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
-from collections.abc import Iterator, Mapping
+import re
+import reprlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from trueval.errors import InputError, MeasureError
-from trueval.files.content import read_content
+from trueval.files.pairs import QUERY_KEYS, Columns, read_pairs
 from trueval.measures import parse
 
 if TYPE_CHECKING:
@@ -27,6 +26,9 @@ if TYPE_CHECKING:
     from trueval.standings import Floats
 
 __all__ = ["AccuracyGivenHit", "accuracy_given_hit", "correctness", "read_correctness"]
+
+ANSWERS = Columns(QUERY_KEYS, ("correct", "correctness", "accuracy"), "a query and a number from 0 to 1")
+NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 class AccuracyGivenHit(NamedTuple):
@@ -103,49 +105,21 @@ def _extreme(low: Floats, high: Floats, correct: Floats, sign: int) -> float:
 
 
 def read_correctness(source: Source) -> dict[str, float]:
-    """Read whether each answer was correct: JSON lines with query and correct, or two columns parted by tab or comma.
+    """Read whether each answer was correct: query and correctness on each line.
 
     Args:
-        source: a path, "-" for standard input, or an open file. A line of column names is skipped.
+        source: a path, "-" for standard input, or an open file. JSON lines with query and correct, or two fields
+            parted by a tab, a comma or blanks; a line of column names is skipped.
 
     Raises:
         InputError: a line is bad, a query is there twice, or a value is not within 0 and 1; with file and line.
     """
-    content = read_content(source)
-    text = content.data.decode()
     found: dict[str, float] = {}
-    for line, query, value in _rows(text, content.source):
+    for place, query, value in read_pairs(source, ANSWERS):
         if query in found:
-            raise InputError(f"{content.source}:{line}: query {query!r} is there twice. Give one answer for each.")
-        found[query] = correctness(value, f"{content.source}:{line}")
+            raise InputError(f"{place}: query {query!r} is there twice. Give one answer for each.")
+        found[query] = correctness(value, place)
     return found
-
-
-def _rows(text: str, source: str) -> Iterator[tuple[int, str, Any]]:
-    if text.lstrip().startswith("{"):
-        for line, row in enumerate(text.splitlines(), 1):
-            if row.strip():
-                yield (line, *_object(row, f"{source}:{line}"))
-        return
-    delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
-    for line, fields in enumerate(csv.reader(io.StringIO(text), delimiter=delimiter), 1):
-        if line == 1 and fields[1:] and fields[1].strip().lower() in ("correct", "correctness", "accuracy"):
-            continue
-        if fields and len(fields) != 2:
-            raise InputError(f"{source}:{line}: a line must hold a query and a number. Got {len(fields)} fields.")
-        if fields:
-            yield line, fields[0].strip(), fields[1].strip()
-
-
-def _object(row: str, place: str) -> tuple[str, Any]:
-    try:
-        value = json.loads(row)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{place}: not JSON ({error.msg}). Write one object on each line.") from None
-    query = value.get("query", value.get("query_id")) if isinstance(value, dict) else None
-    if query is None or "correct" not in value:
-        raise InputError(f"{place}: a line must be an object with query and correct. Got {row.strip()[:80]}")
-    return str(query), value["correct"]
 
 
 def correctness(value: Any, place: str) -> float:
@@ -157,12 +131,13 @@ def correctness(value: Any, place: str) -> float:
 
     Raises:
         InputError: it is something else.
+
+    >>> correctness("true", "answers.csv:1"), correctness("0.25", "answers.csv:2")
+    (1.0, 0.25)
     """
-    words = {"true": 1.0, "false": 0.0}
-    try:
-        number = words[value.lower()] if isinstance(value, str) and value.lower() in words else float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not 0 <= number <= 1:
-        raise InputError(f"{place}: correct must be true, false, or a number from 0 to 1. Got {value!r}.")
-    return number
+    known = {"true": 1.0, "false": 0.0}.get(value.lower(), value) if isinstance(value, str) else value
+    if isinstance(known, str) and NUMBER.fullmatch(known):
+        known = float(known)
+    if isinstance(known, (bool, int, float)) and 0 <= known <= 1:
+        return float(known)
+    raise InputError(f"{place}: correct must be true, false, or a number from 0 to 1. Got {reprlib.repr(value)}.")

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from trueval.cli.evidence import read_sources
+from trueval.errors import InputError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -71,6 +74,82 @@ def test_a_log_of_contexts_serves_as_run_and_as_judgments(trueval: Callable[...,
     from_files = json.loads(trueval("evaluate", folder / "qrels.trec", folder / "run.trec", *options).out)["runs"][0]
     assert from_log["measures"] == from_files["measures"]
     assert from_log["answers"]["AllGold(rel=5)@3"]["expected"] == 0.5
+
+
+def test_one_log_of_contexts_serves_as_both_and_other_files_do_not(trueval: Callable[..., Any], folder: Path) -> None:
+    options = ("-m", "Hit(rel=5)@3", "--format", "json")
+    one = trueval("evaluate", folder / "log.jsonl", folder / "log.jsonl", *options)
+    two = trueval("evaluate", folder / "gold.jsonl", folder / "log.jsonl", *options)
+    assert one.status == 0
+    assert json.loads(one.out)["runs"] == json.loads(two.out)["runs"]
+    for name, times in (("log.jsonl", 3), ("run.trec", 2)):
+        outcome = trueval("evaluate", *[folder / name] * times, *options)
+        assert outcome.status == 2
+        assert "is given twice" in " ".join(outcome.err.replace("│", " ").split())
+
+
+def test_a_log_or_a_run_comes_through_standard_input(trueval: Callable[..., Any], folder: Path) -> None:
+    options = ("-m", "RR", "--format", "json")
+    for name in ("log.jsonl", "run.trec"):
+        text = (folder / name).read_text(encoding="utf-8")
+        piped = json.loads(trueval("evaluate", folder / "qrels.trec", "-", *options, stdin=text).out)["runs"][0]
+        named = json.loads(trueval("evaluate", folder / "qrels.trec", folder / name, *options).out)["runs"][0]
+        assert (piped["name"], named["name"]) == ("<stdin>", name.partition(".")[0])
+        assert piped["measures"] == named["measures"]
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare", "explain"])
+def test_every_command_reads_logs_by_one_function_and_refuses_bad_ones(
+    trueval: Callable[..., Any], folder: Path, command: str
+) -> None:
+    (folder / "bad.jsonl").write_bytes(b'{"query": "q", "ids": ["a"]}\n{"query": "r", "ids": ["a\xff"]}\n')
+    runs = [folder / "bad.jsonl", *([folder / "run.trec"] if command == "compare" else [])]
+    outcome = trueval(command, folder / "qrels.trec", *runs, "-m", "RR")
+    assert outcome.status == 1
+    assert "bad.jsonl:2: byte 0xff is not UTF-8" in " ".join(outcome.err.split())
+
+
+def test_an_answer_to_a_query_that_nobody_judged_is_named(trueval: Callable[..., Any], folder: Path) -> None:
+    (folder / "answers.txt").write_text("q 1\nr 0\nz 1\ny 1\n", encoding="utf-8")
+    options = ("-m", "Hit(rel=5)@3", "--correct", folder / "answers.txt")
+    outcome = trueval("evaluate", folder / "qrels.trec", folder / "run.trec", *options)
+    assert outcome.status == 0
+    assert "2 queries are not in the judgments and are ignored, the first 'y'" in " ".join(outcome.err.split())
+    options = ("-m", "Hit(rel=5)@3", "--correct", folder / "answers.csv")
+    assert "ignored" not in trueval("evaluate", folder / "qrels.trec", folder / "run.trec", *options).err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a\tmy paper\nb\tmy paper\n",
+        "doc_id,source\na, my paper\n\nb,my paper\n",
+        '"a" "my paper"\r\nb "my paper"\r\n',
+        '{"id": "a", "source": "my paper"}\n{"doc_id": "b", "source": "my paper"}\n',
+    ],
+)
+def test_sources_are_read_in_each_form(tmp_path: Path, text: str) -> None:
+    (tmp_path / "sources").write_bytes(text.encode())
+    assert read_sources(str(tmp_path / "sources")) == {"a": "my paper", "b": "my paper"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"a,x\nb\xff,y\n", ":2: byte 0xff is not UTF-8"),
+        (b'a,x\n"b,y\n', ":2: quotes must surround a whole field"),
+        (b"a x\nb my paper\n", ":2: not two fields. A line must hold a document id and its source, parted by a tab"),
+        (b"a,x\na,y\n", ":2: document 'a' has two sources, 'x' and 'y'"),
+        (b'{"id": "a", "id": "b", "source": "x"}', ":1: the key 'id' is twice"),
+        (b'{"id": "a", "source": ["x"]}', ":1: the source must be a string"),
+        (b'{"id": "a", "source": "\\ud800"}', ":1: the source must be a string"),
+        (b'{"id": null, "source": "x"}', ":1: a line must be an object with id and source"),
+    ],
+)
+def test_bad_sources_are_named_with_their_line(tmp_path: Path, text: bytes, message: str) -> None:
+    (tmp_path / "sources").write_bytes(text)
+    with pytest.raises(InputError, match=message):
+        read_sources(str(tmp_path / "sources"))
 
 
 def test_sources_make_novelty(trueval: Callable[..., Any], folder: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trueval.cli.details import Details
-from trueval.cli.evidence import Evidence, say
+from trueval.cli.evidence import Evidence, must_differ, say
 from trueval.cli.gate import conclude, parse_gates, with_baseline
 from trueval.cli.output import Format, save, show, talk
 from trueval.errors import TruevalWarning
@@ -160,7 +160,7 @@ def evaluate(
         "seed": seed,
     }
     paths = with_baseline(runs, baseline)
-    refuse_repeated([qrels, *paths])
+    refuse_repeated(must_differ(qrels, paths))
     if collection is not None and out is None:
         raise typer.BadParameter("needs --out, where the texts are written.", param_hint="--collection")
     given = {name: value for name, value in policy.items() if value is not None}

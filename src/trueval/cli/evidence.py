@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -55,6 +55,7 @@ class Evidence:
         self._subjects = [m for m in measures if m.name == "RA-nWG" and m["unjudged"] == "nothing"]
         if sensitivity and not self._subjects:
             raise typer.BadParameter("needs RA-nWG among the measures, such as RA-nWG@10.", param_hint="--sensitivity")
+        self._correct_path = correct
         self._correct = None if correct is None else read_correctness(correct)
         self._sources = None if sources is None else read_sources(sources)
         self._unjudged, self._sensitivity = unjudged, sensitivity
@@ -65,31 +66,22 @@ class Evidence:
 
     def read_judgments(self, path: str) -> Judgments:
         """Judgments from a file, or the gold documents of a log of contexts."""
-        from trueval.contexts import looks_like_contexts, read_contexts
-        from trueval.errors import InputError
-        from trueval.judgments import Judgments
+        from trueval.contexts import read_judgments_or_contexts
 
-        if not looks_like_contexts(path):
-            return Judgments.read(path, facets=self._facets)
-        judgments = read_contexts(path).judgments
-        if judgments is None:
-            raise InputError(
-                f"{path}: no line names gold documents. Give them under gold, or give a file of judgments."
-            )
-        return judgments
+        return read_judgments_or_contexts(path, facets=self._facets)
 
     def read_run(self, path: str, name: str | None) -> Run:
         """A run from a file, or the retrieved documents of a log of contexts, whose sources and answers are kept."""
-        from trueval.contexts import looks_like_contexts, read_contexts
+        from trueval.contexts import Contexts, contexts_or_file
         from trueval.run import Run
 
-        if not looks_like_contexts(path):
-            return Run.read(path, name=name)
-        contexts = read_contexts(path, name=name)
-        self._logged[contexts.run.name] = dict(contexts.correct)
-        if contexts.sources:
-            self._sources = {**contexts.sources, **(self._sources or {})}
-        return contexts.run
+        found = contexts_or_file(path, name=name)
+        if not isinstance(found, Contexts):
+            return Run.read(found, name=name)
+        self._logged[found.run.name] = dict(found.correct)
+        if found.sources:
+            self._sources = {**found.sources, **(self._sources or {})}
+        return found.run
 
     def judge(self, run: Run, judgments: Judgments) -> Judgments:
         """The judgments for one run: unjudged documents graded, sources named."""
@@ -118,6 +110,8 @@ class Evidence:
     def finish(self, results: dict[str, Any], policy: dict[str, Any]) -> list[str]:
         """Adds answers and sensitivity to the results, and says them in lines for people."""
         lines = list(_details(results))
+        if self._judgments is not None:
+            talk(_unused(self._correct_path, self._correct, self._judgments.query_ids.to_list()))
         for run, found in zip(results["runs"], self._answers, strict=True):
             if found:
                 run["answers"] = {name: _no_nan(one._asdict()) for name, one in found.items()}
@@ -150,34 +144,45 @@ def say(lines: Sequence[str], *, on_stdout: bool) -> None:
         typer.echo(line)
 
 
+def must_differ(qrels: str, runs: Sequence[str]) -> list[str]:
+    """The paths of which none may be given twice: a log of contexts may be the judgments and one of the runs."""
+    from trueval.contexts import looks_like_contexts
+
+    return [*runs] if qrels in runs and looks_like_contexts(qrels) else [qrels, *runs]
+
+
 def read_sources(path: str) -> dict[str, str]:
-    """Read the source of each document: two columns parted by tab or comma, or JSON lines with id and source.
+    """Read the source of each document: id and source on each line.
+
+    Args:
+        path: JSON lines with id and source, or two fields parted by a tab, a comma or blanks; a line of column names
+            is skipped; "-" for standard input.
 
     Raises:
-        InputError: a line is bad, or a document is there twice; with file and line.
+        InputError: a line is bad, or a document has two sources; with file and line.
     """
-    import json
+    import reprlib
 
     from trueval.errors import InputError
-    from trueval.files.content import read_content
+    from trueval.files.pairs import DOC_KEYS, Columns, as_id, read_pairs
 
     found: dict[str, str] = {}
-    for number, line in enumerate(read_content(path).data.decode().splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line) if line.lstrip().startswith("{") else None
-        except json.JSONDecodeError as error:
-            raise InputError(f"{path}:{number}: not JSON ({error.msg}). Write one object on each line.") from None
-        fields = line.split("\t" if "\t" in line else ",") if row is None else [row.get("id"), row.get("source")]
-        if len(fields) != 2 or None in fields:
-            raise InputError(f"{path}:{number}: a line must hold a document id and its source. Got {line[:80]!r}.")
-        doc, source = (str(field).strip() for field in fields)
-        if found.setdefault(doc, source) != source:
+    for place, doc, value in read_pairs(path, Columns(DOC_KEYS, ("source",), "a document id and its source")):
+        source = as_id(value)
+        if source is None:
             raise InputError(
-                f"{path}:{number}: document {doc!r} has two sources, {found[doc]!r} and {source!r}. Give one."
+                f"{place}: the source must be a string or an integer. Got {reprlib.repr(value)}. Correct it."
             )
+        if found.setdefault(doc, source) != source:
+            raise InputError(f"{place}: document {doc!r} has two sources, {found[doc]!r} and {source!r}. Give one.")
     return found
+
+
+def _unused(path: str | None, named: Collection[str] | None, queries: Iterable[str]) -> Iterator[str]:
+    """A line for people where answers name queries that nobody judged."""
+    unknown = sorted(set(named or ()).difference(queries))
+    if unknown:
+        yield f"{path}: {len(unknown)} queries are not in the judgments and are ignored, the first {unknown[0]!r}."
 
 
 def _details(results: dict[str, Any]) -> Iterator[str]:
