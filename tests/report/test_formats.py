@@ -48,3 +48,9 @@ def test_trec_prints_queries_before_means_and_na_for_what_is_missing() -> None:
     assert lines[:2] == [("runid", "all", "a"), ("RR", "7", "0.5000")]
     assert ("RR.oblivious", "7", "NA") in lines
     assert lines.index(("RR.sd", "7", "0.0000")) < lines.index(("RR", "all", "0.5000"))
+
+
+def test_a_value_below_zero_that_reads_as_zero_is_marked_in_latex() -> None:
+    text = to_latex(results({"a": {"RR": value(-1e-6, -1e-6, 0.0, -0.0)}}))
+    assert "& $>$-.0001 & [$>$-.0001, 0.0000] & $<$.0001 & 0.0000 &" in text
+    assert "-0.0000" not in text

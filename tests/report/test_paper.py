@@ -42,7 +42,7 @@ def test_figures_and_tables_are_written_and_do_not_change(tmp_path: Path) -> Non
 def test_marks_name_the_runs_that_a_run_is_separated_from() -> None:
     text = latex(RESULTS, comparison(separated=True))
     assert r"a & a\_1 & \textbf{0.9000}$^{\mathrm{b}}$ \\" in text
-    assert r"b & b|$<$c> & 0.4000 \\" in text
+    assert r"b & b|$<$c$>$ & 0.4000 \\" in text
     assert r"\toprule" in text
     table = markdown(RESULTS, comparison(separated=True))
     assert "| a | a_1 | **0.9000**<sup>b</sup> |" in table

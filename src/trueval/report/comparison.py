@@ -13,7 +13,7 @@ from rich.text import Text
 from trueval.decisions.comparison import flatten
 from trueval.decisions.verdict import REVERSED, UNDECIDABLE
 from trueval.report.formats import LATEX_SPECIALS
-from trueval.report.numbers import NOT_AVAILABLE, fixed, interval, signed
+from trueval.report.numbers import NOT_AVAILABLE, counted, fixed, interval, signed
 
 Row = Mapping[str, Any]
 
@@ -38,7 +38,7 @@ def table(comparison: Mapping[str, Any]) -> Group:
 
 
 def legend(comparison: Mapping[str, Any]) -> Iterator[str]:
-    """What the marks and columns of a comparison mean, and how it was made.
+    """What the marks and columns of a table of pairs mean, and how it was made.
 
     Args:
         comparison: the JSON of `trueval compare`.
@@ -46,23 +46,61 @@ def legend(comparison: Mapping[str, Any]) -> Iterator[str]:
     Yields:
         Sentences.
     """
+    yield from mark_legend(comparison)
+    level = f"{comparison['choices']['level']:.0%}"
+    if comparison["baseline"] is None:
+        yield "Systems that share a letter cannot be told apart."
+    yield (
+        f"interval: {level} of a realized difference, over queries and tie orders; it is not cut where the measure "
+        "ends, so that with few queries it may pass the largest possible difference. "
+        "win: probability over tie orders that the first is better; ~ where normal, not exact. "
+        "w/t/l: queries on which the first wins, ties, loses."
+    )
+    yield settings(comparison)
+
+
+def mark_legend(comparison: Mapping[str, Any]) -> Iterator[str]:
+    """What the marks of a pair mean.
+
+    Args:
+        comparison: the JSON of `trueval compare`.
+    """
     choices = comparison["choices"]
-    family = "the pairs of a measure" if choices["family"] == "measure" else "all pairs and measures"
     yield (
         f"* separated: p < {1 - choices['level']:.2g} by the paired {choices['test']} test, adjusted by Holm over "
-        f"{family} (** p < .01, *** p < .001), and ties do not undo it."
+        f"{_family(choices)} (** p < .01, *** p < .001), and ties do not undo it."
     )
     yield f"? {UNDECIDABLE}: neither wins in {choices['level']:.0%} of the tie orders."
     yield f"! {REVERSED}."
     yield "No mark: not separated by these queries."
+
+
+def settings(comparison: Mapping[str, Any]) -> str:
+    """How a comparison was made.
+
+    Args:
+        comparison: the JSON of `trueval compare`.
+    """
+    choices = comparison["choices"]
+    return f"queries {choices['queries']}, {choices['resamples']:,} resamples, seed {choices['seed']}."
+
+
+def _family(choices: Mapping[str, Any]) -> str:
+    return "the pairs of a measure" if choices["family"] == "measure" else "all pairs and measures"
+
+
+def _latex_legend(comparison: Mapping[str, Any]) -> Iterator[str]:
+    """What the superscripts mean: marks of a pair against a baseline, letters of groups without one."""
+    choices = comparison["choices"]
     if comparison["baseline"] is None:
-        yield "Systems that share a letter cannot be told apart."
-    yield (
-        f"interval: {choices['level']:.0%} of a realized difference, over queries and tie orders. "
-        "win: probability over tie orders that the first is better; ~ where normal, not exact. "
-        "w/t/l: queries on which the first wins, ties, loses."
-    )
-    yield f"queries {choices['queries']}, {choices['resamples']:,} resamples, seed {choices['seed']}."
+        yield (
+            f"Superscripts: systems that share a letter cannot be told apart at level {choices['level']:g} by the "
+            f"paired {choices['test']} test, adjusted by Holm over {_family(choices)}, and the orders of ties."
+        )
+    else:
+        yield f"Superscripts: marks of the difference from {comparison['baseline']}."
+        yield from mark_legend(comparison)
+    yield settings(comparison)
 
 
 def to_json(comparison: Mapping[str, Any]) -> str:
@@ -109,7 +147,7 @@ def to_markdown(comparison: Mapping[str, Any]) -> str:
         "B",
         "A - B",
         f"{level} expected",
-        f"{level} realized",
+        f"{level} interval",
         "over tie orders",
         "p",
         "win",
@@ -123,7 +161,7 @@ def to_markdown(comparison: Mapping[str, Any]) -> str:
             "",
             *_pipes(("run", "expected", "lowest, highest", "groups"), _ranked(board)),
         ]
-        lines += ["", *_pipes(heads, (_full(row) for row in _shown(comparison, board))), ""]
+        lines += ["", *_pipes(heads, (_full(row, comparison) for row in _shown(comparison, board))), ""]
     return "\n".join([*lines, *(f"- {_escape(line)}" for line in legend(comparison))]) + "\n"
 
 
@@ -144,7 +182,7 @@ def to_latex(comparison: Mapping[str, Any]) -> str:
         + " \\\\\n"
         for run in runs
     )
-    notes = "".join(f"% {line}\n" for line in legend(comparison))
+    notes = "".join(f"% {line}\n" for line in _latex_legend(comparison))
     columns = "l" * (1 + len(boards))
     body = f"\\toprule\n{head} \\\\\n\\midrule\n{rows}\\bottomrule\n"
     return f"{notes}\\begin{{tabular}}{{{columns}}}\n{body}\\end{{tabular}}\n"
@@ -210,7 +248,7 @@ def _shown(comparison: Mapping[str, Any], board: Row) -> list[Row]:
 
 def _heading(board: Row) -> str:
     left_out = f", {len(board['left_out'])} left out" if board["left_out"] else ""
-    return f"{board['measure']}: {board['better']} is better, {board['queries']} queries{left_out}"
+    return f"{board['measure']}: {board['better']} is better, {counted(board['queries'], 'query', 'queries')}{left_out}"
 
 
 def _title(board: Row) -> Text:
@@ -260,10 +298,10 @@ def _numbers(row: Row) -> Iterator[str]:
     yield f"{row['wins']}/{row['ties']}/{row['losses']}"
 
 
-def _full(row: Row) -> Iterator[str]:
+def _full(row: Row, comparison: Mapping[str, Any]) -> Iterator[str]:
     difference, realized, *rest = _numbers(row)
     yield from (row["first"], row["second"], difference, _span(*row["expected_interval"]), realized, *rest)
-    yield row["verdict"]
+    yield f"{row['verdict']} {mark(row, comparison['choices']['level'])}".rstrip()
 
 
 def _span(low: float | None, high: float | None) -> str:

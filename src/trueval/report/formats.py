@@ -14,7 +14,7 @@ COLUMNS = ("run", "query", "measure", *STATISTICS, "queries", "exact")
 HEADINGS = ("run", "measure", "expected", "lowest, highest", "range", "oblivious", "bias", "sd")
 LATEX_SPECIALS = str.maketrans(
     {char: f"\\{char}" for char in "&%$#_{}"}
-    | {"~": r"\~{}", "^": r"\^{}", "\\": r"\textbackslash{}", "<": "$<$", "–": "--"}
+    | {"~": r"\~{}", "^": r"\^{}", "\\": r"\textbackslash{}", "<": "$<$", ">": "$>$", "–": "--"}
 )
 
 

@@ -25,13 +25,13 @@ def points(value: float | None) -> str:
     """A value of 0 to 1 in percent, with two decimals, as P-A's Table 1.
 
     >>> points(0.80523), points(0.0), points(0.00001), points(-0.00001), points(None)
-    ('80.52', '0.00', '<.01', '-<.01', '–')
+    ('80.52', '0.00', '<.01', '>-.01', '–')
     """
     if value is None:
         return NOT_AVAILABLE
     if 0 < abs(value) < 0.00005:
-        return "<.01" if value > 0 else "-<.01"
-    return f"{100 * value:.2f}"
+        return "<.01" if value > 0 else ">-.01"
+    return f"{100 * value + 0:.2f}"  # + 0 turns -0.0 into 0.0
 
 
 def formats(regime: Mapping[str, Any]) -> str:
@@ -43,6 +43,16 @@ def formats(regime: Mapping[str, Any]) -> str:
     text = f"{SHORT[regime['model_dtype']]} → {SHORT[regime['scoring_format']]}"
     index = regime["index_dtype"]
     return text if index in (None, regime["model_dtype"]) else f"{text}, index {SHORT[index]}"
+
+
+def named_formats(audit: Mapping[str, Any]) -> dict[str, str]:
+    """The formats of every label, in the words of the tables.
+
+    >>> regime = {"model_dtype": "bfloat16", "scoring_format": "bfloat16", "index_dtype": None}
+    >>> named_formats({"regimes": [{"label": "bfloat16_bfloat16", **regime}]})
+    {'bfloat16_bfloat16': 'BF16 → BF16'}
+    """
+    return {regime["label"]: formats(regime) for regime in audit["regimes"]}
 
 
 def table(audit: Mapping[str, Any]) -> Group:
@@ -114,6 +124,7 @@ def sentences(audit: Mapping[str, Any]) -> Iterator[str]:
     Yields:
         Sentences.
     """
+    words_of = named_formats(audit)
     kinds = {
         "flips": "The expected value reverses the oblivious order",
         "undecidable": "Ties leave it open which is better",
@@ -121,7 +132,9 @@ def sentences(audit: Mapping[str, Any]) -> Iterator[str]:
     for kind, words in kinds.items():
         found = [flip for flip in audit["flips"] if flip["kind"] == kind]
         if found:
-            named = "; ".join(f"{f['first']} and {f['second']} on {f['measure']} in {f['label']}" for f in found)
+            named = "; ".join(
+                f"{f['first']} and {f['second']} on {f['measure']} in {words_of[f['label']]}" for f in found
+            )
             yield f"{words}: {named}."
     yield from resolutions(audit)
     policy = audit["policy"]
@@ -142,6 +155,7 @@ def resolutions(audit: Mapping[str, Any]) -> Iterator[str]:
     Yields:
         One sentence for each regime that refines another.
     """
+    words_of = named_formats(audit)
     for regime in audit["regimes"]:
         ties = (regime["agreement"] or {}).get("ties")
         if not ties or not ties["pairs"]:
@@ -149,8 +163,8 @@ def resolutions(audit: Mapping[str, Any]) -> Iterator[str]:
         settled = ties["same"] + ties["opposite"]
         share = percent(ties["same"] / settled) if settled else NOT_AVAILABLE
         yield (
-            f"{regime['model']} {formats(regime)}: of {ties['pairs']:,} pairs that tie in {ties['of']}, it leaves "
-            f"{ties['tied']:,} tied and puts {share} of the others in the order of the float32 run."
+            f"{regime['model']} {formats(regime)}: of {ties['pairs']:,} pairs that tie in {words_of[ties['of']]}, "
+            f"it leaves {ties['tied']:,} tied and puts {share} of the others in the order of the float32 run."
         )
 
 
