@@ -29,6 +29,7 @@ def test_files_are_known_by_their_kind_or_their_keys(tmp_path: Path) -> None:
     [
         ({}, r"no result to report\. It must hold a JSON file of kind .*evaluate, compare"),
         ({"details": {"kind": "evaluate-details", "format": 1, "runs": []}}, "no result to report"),
+        ({"results": {"format": 99}}, r"results\.json has format 99 and no kind .* up to \d+\. Update trueval\."),
         ({"results": {**RESULTS, "format": 99}}, r"results\.json: format 99 of kind evaluate\. This version reads up"),
     ],
 )

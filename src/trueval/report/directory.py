@@ -127,12 +127,22 @@ def read_directory(path: Path) -> Directory:
     found = tuple(_read(path))
     files = tuple(file for file in found if file.kind in _SECTIONS)
     if not any(_SECTIONS[file.kind].build for file in files):
-        kinds = ", ".join(section.kind for section in registered() if section.build)
-        raise InputError(
-            f"{path}: no result to report. It must hold a JSON file of kind {kinds}. "
-            "Make one with trueval evaluate --out, or trueval compare --out."
-        )
+        raise InputError(f"{path}: no result to report. {_why_none(found)}")
     return Directory(path, files, tuple(file.name for file in found if file.kind not in _SECTIONS))
+
+
+def _why_none(found: tuple[ResultFile, ...]) -> str:
+    """What is there instead of a result, and what to do."""
+    newest = max(section.format for section in registered())
+    for file in found:
+        number = file.data.get("format")
+        if file.kind not in _SECTIONS and isinstance(number, int) and number > newest:
+            return (
+                f"{file.name} has format {number} and no kind that is known. This version reads formats up to "
+                f"{newest}. Update trueval."
+            )
+    kinds = ", ".join(section.kind for section in registered() if section.build)
+    return f"It must hold a JSON file of kind {kinds}. Make one with trueval evaluate --out, or trueval compare --out."
 
 
 def pointer(*keys: str | int) -> str:
