@@ -65,7 +65,7 @@ def test_baseline_may_be_one_of_the_runs_or_another(trueval: Command, runs: Path
 
 
 @pytest.mark.parametrize(
-    ("form", "beginning"), [("csv", "measure,better,first"), ("markdown", "### RR"), ("latex", "% * separated")]
+    ("form", "beginning"), [("csv", "measure,better,first"), ("markdown", "### RR"), ("latex", "% Superscripts: ")]
 )
 def test_text_formats(trueval: Command, runs: Path, form: str, beginning: str) -> None:
     status, out, err = trueval("compare", *paths(runs, "good", "bad"), "-m", "RR", "--format", form)
@@ -157,3 +157,36 @@ def test_a_tie_order_may_name_its_seed(trueval: Command, runs: Path) -> None:
     assert seeds["form"] == seeds["option"]
     assert seeds["form"]["runs"] != seeds["other"]["runs"]
     assert trueval("evaluate", *paths(runs, "tied"), "--tie-order", "random(x)").status == 2
+
+
+def test_words_are_about_what_is_printed(trueval: Command, runs: Path) -> None:
+    """Marks stand in the Markdown that explains them; LaTeX has letters, or marks against a baseline, and no pairs."""
+    given = ("compare", *paths(runs, "good", "bad", "tied"), "-m", "RR", "--format")
+    markdown = trueval(*given, "markdown").out
+    assert r"| separated \*\* |" in markdown
+    assert "95% interval" in markdown
+    assert r"- \* separated: p < 0.05" in markdown
+    letters, marks = trueval(*given, "latex").out, trueval(*given, "latex", "--baseline", runs / "bad.trec").out
+    assert "share a letter" in letters
+    assert "% ! " not in letters
+    assert "share a letter" not in marks
+    assert "% ! " in marks
+    assert r"^{\mathrm{***}}" in marks
+    for text in (letters, marks):
+        assert "w/t/l" not in text
+
+
+def test_one_query_is_singular(trueval: Command, files: Path) -> None:
+    out = trueval("compare", files / "qrels.trec", files / "tied.trec", files / "clear.trec", "-m", "RR").out
+    assert "1 query" in out
+    assert "1 queries" not in out
+
+
+@pytest.mark.parametrize("command", ["compare", "evaluate"])
+def test_out_must_name_a_folder(trueval: Command, runs: Path, command: str) -> None:
+    for place in (runs / "good.trec", runs / "good.trec" / "deeper"):
+        status, _, err = trueval(command, *paths(runs, "good", "bad"), "-m", "RR", "--out", place)
+        said = "".join(err.replace("│", " ").split())
+        assert status == 2
+        assert "mustnameafolder" in said
+        assert "good.trecisafile" in said

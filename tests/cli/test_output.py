@@ -1,6 +1,8 @@
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Outcome
 
 from trueval.cli.output import write_atomically
 
@@ -24,3 +26,12 @@ def test_a_written_file_can_be_read_by_others_as_any_new_file(tmp_path: Path) ->
     plain.write_text("x", encoding="utf-8")
     write_atomically(atomic, "x")
     assert atomic.stat().st_mode == plain.stat().st_mode
+
+
+@pytest.mark.parametrize(("form", "said"), [("markdown", True), ("latex", True), ("csv", False), ("json", False)])
+def test_a_form_without_queries_says_where_they_are(
+    trueval: Callable[..., Outcome], files: Path, form: str, said: bool
+) -> None:
+    given = ("evaluate", files / "qrels.trec", files / "clear.trec", "-m", "RR", "--format", form)
+    assert ("holds means only" in trueval(*given, "--per-query").err) == said
+    assert "holds means only" not in trueval(*given).err

@@ -10,7 +10,7 @@ import typer
 from trueval.cli.evaluate import DEFAULT_MEASURES, grade_map, measure_files, precision_or_width, refuse_repeated
 from trueval.cli.evidence import Evidence
 from trueval.cli.gate import with_baseline
-from trueval.cli.output import talk, write_atomically
+from trueval.cli.output import make_folder, talk, write_atomically
 
 if TYPE_CHECKING:
     from trueval.judgments import Judgments
@@ -119,6 +119,8 @@ def compare(
         "seed": seed,
     }
     refuse_repeated([qrels, *paths])
+    if out is not None:
+        make_folder(out)
     chosen = parse_list(" ".join(measures or [DEFAULT_MEASURES]))
     evidence = Evidence(chosen, unjudged=unjudged, sources=sources, facets=facets)
     given = {name: value for name, value in policy.items() if value is not None}
@@ -190,7 +192,7 @@ def _show(comparison: Mapping[str, Any], form: Format) -> None:
 def _save(comparison: Mapping[str, Any], folder: Path) -> None:
     from trueval.report.comparison import WRITERS
 
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     for name, form in FILES.items():
         write_atomically(folder / name, WRITERS[form](comparison))
     typer.echo(f"wrote {', '.join(FILES)} to {folder}", err=True)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import typer
 
 Format = Literal["table", "json", "csv", "markdown", "latex", "trec"]
+MEANS_ONLY = ("markdown", "latex")
 FILES = {"results.json": "json", "results.csv": "csv", "results.md": "markdown"}
 
 
@@ -31,6 +32,8 @@ def show(results: Mapping[str, Any], form: Format, *, per_query: bool = False) -
     from trueval.report.formats import WRITERS
 
     sys.stdout.write(WRITERS[form](results))
+    if per_query and form in MEANS_ONLY:
+        talk([f"--format {form} holds means only. --format json, csv or trec, or --out DIR, give every query."])
 
 
 def save(results: Mapping[str, Any], folder: Path) -> None:
@@ -45,10 +48,26 @@ def save(results: Mapping[str, Any], folder: Path) -> None:
     """
     from trueval.report.formats import WRITERS
 
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     for name, form in FILES.items():
         write_atomically(folder / name, WRITERS[form](results))
     typer.echo(f"wrote {', '.join(FILES)} to {folder}", err=True)
+
+
+def make_folder(folder: Path) -> None:
+    """Makes the folder that `--out` names.
+
+    Args:
+        folder: made if absent, its parents too.
+
+    Raises:
+        typer.BadParameter: a file stands there, or in place of a parent.
+    """
+    standing = next((place for place in (folder, *folder.parents) if place.exists()), folder)
+    if standing.exists() and not standing.is_dir():
+        message = f"must name a folder. {standing} is a file. Name another place, or move the file away."
+        raise typer.BadParameter(message, param_hint="--out")
+    folder.mkdir(parents=True, exist_ok=True)
 
 
 def write_atomically(path: Path, text: str) -> None:

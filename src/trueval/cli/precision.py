@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from trueval.cli.output import talk, write_atomically
+from trueval.cli.output import make_folder, talk, write_atomically
 from trueval.cli.stored_logits import stored_outputs
 from trueval.errors import TruevalWarning
 
@@ -127,6 +127,8 @@ def precision(
     options = {"tie_order": tie_order, "empty": empty, "rel": rel, "seed": seed}
     setup = {"batch_size": batch_size, "max_length": max_length, "device": device}
     formats = {"formats": _parts(scoring), "index_dtypes": _parts(index_dtype)}
+    if out is not None:
+        make_folder(out)  # before hours of forward passes
     with _remarks(), _interruptible(out if models else None):
         read = _collection(collection, _parts(fields), exclude_queries, limit, grades, logits)
         chosen, outputs, passes = (
@@ -310,7 +312,7 @@ def save(result: Mapping[str, Any], folder: Path, *, page: bool = True) -> None:
     from trueval.errors import MissingExtraError
     from trueval.report.precision import WRITERS
 
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     for name, form in FILES.items():
         write_atomically(folder / name, WRITERS[form](result))
     written = list(FILES)
