@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from fuzz.checks import HEADERS, PIECES
+from fuzz.checks import ANSWERS, HEADERS, PIECES
 
 T = TypeVar("T")
 
@@ -108,11 +108,61 @@ def json_file(choices: Choices) -> str:
     return "{" + choices.of([", ", ",\n"]).join(queries) + "}"
 
 
+def _entry(choices: Choices, row: int, shape: int) -> str:
+    document = _json_text(_id(choices, row), choices)
+    if choices.rarely():
+        document = choices.of(["7", "-0", "1.5", "null", "true", '"\\u00e9"', '"\\ud800"', "[1]", "[]"])
+    if shape == 0:
+        return document
+    score = _score(choices)
+    return f"[{document}, {score}]" if shape == 1 else f'{{"id": {document}, "score": {score}}}'
+
+
+def contexts_file(choices: Choices) -> str:
+    """A log: ids with or without scores, and gold."""
+    end, text = choices.of(["\n", "\n", "\r\n", "\n\n", " \n"]), ""
+    for row in range(1 + choices.below(4)):
+        shape = choices.below(3)
+        entries = [_entry(choices, each, 0 if choices.rarely() else shape) for each in range(choices.below(5))]
+        query = _json_text(_query(choices) if choices.rarely() else f"q{row}", choices)
+        members = [f'"query": {query}', f'"ids": [{", ".join(entries)}]']
+        if choices.below(2):
+            graded = ", ".join(f"{_json_text(_id(choices, each), choices)}: {_score(choices)}" for each in range(2))
+            members.append(choices.of(['"gold": ["a", "é", "a"]', '"gold": []', f'"gold": {{{graded}}}']))
+        if choices.rarely():
+            members.append(
+                choices.of(['"ids": ["b"]', '"note": {}', '"gold": [null]', '"gold": "a"', '"m": "\\ud800"'])
+            )
+        text += "{" + ", ".join(members) + "}" + end
+    return text
+
+
+def answers_file(choices: Choices) -> str:
+    """Answers behind one of several first lines; the first character says which."""
+    which, end, text = choices.below(len(ANSWERS)), choices.of(["\n", "\n", "\r\n", "\n\n"]), ""
+    separator = ANSWERS[which][1]
+    for row in range(1 + choices.below(5)):
+        query = _query(choices) if choices.rarely() else choices.of([f"q{row}", f"é{row}", f"{row}"])
+        value = (
+            _score(choices) if choices.below(8) == 7 else choices.of(["1", "0", "0.5", "true", "FALSE", ".25", "1e-3"])
+        )
+        if separator == "{":
+            quoted = value if choices.below(3) else _json_text(value, choices)
+            text += f'{{"query": {_json_text(query, choices)}, "correct": {quoted}}}'
+        else:
+            fields = [f'"{field}"' if choices.below(6) == 5 else field for field in (query, value)]
+            text += (choices.of(BLANKS) if choices.rarely() else separator).join(fields)
+        text += choices.of(ENDS) if choices.rarely() else end
+    return chr(which) + text
+
+
 FILES: dict[str, Callable[[Choices], str]] = {
     "trec": trec_file,
     "csv": csv_file,
     "jsonl": jsonl_file,
     "json": json_file,
+    "contexts": contexts_file,
+    "answers": answers_file,
 }
 
 

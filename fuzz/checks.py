@@ -10,6 +10,8 @@ from typing import Any, Literal
 import polars as pl
 
 from fuzz import oracle
+from trueval.answers import read_correctness
+from trueval.contexts import read_contexts, read_run_or_contexts
 from trueval.errors import InputError
 from trueval.files import check_rows, id_notes, rank_notes, read_table
 from trueval.files.rows import Rows
@@ -27,6 +29,9 @@ PIECES = [
     *('{"query_id":"q1","doc_id":"d2","score":2}\n', '{"query_id": 7, "doc_id": "d3", "score": 1e3}\n'),
     *('{"q1":{"d1":1', '"q2":{"d1":2', '"d3":3', "}}"),
     *("q1 Q0 d3 3 .5", " 9 ", "\n#q1 Q0 d9 1 1 t\n", "q1,d3,1", '"\n"', "qid", "docno", "score", "1 2 3"),
+    *('{"query":"q1","ids":["d1","d2"]}\n', '{"query":"q2","ids":[["d1",2]],"gold":{"d1":5}}\n'),
+    *('"ids"', '"gold"', '"query"'),
+    *('{"query":"q1","correct":true}\n', '"correct"', "q1,1\n", "q2\t0.5\n", "q3 true\n"),
 ]  # fmt: skip
 SPELLED = [piece.encode() for piece in PIECES]
 
@@ -116,6 +121,56 @@ def check_json(data: bytes) -> None:
         compare(data, kind, "json", lambda kind=kind: oracle.json_rows(data, kind))
 
 
+def check_contexts(data: bytes) -> None:
+    """Lines of a log behind a first one that is in order."""
+    text = b'{"query": "q", "ids": ["d", "e"], "gold": ["d"]}\n' + data
+    try:
+        listed, gold = oracle.context_rows(text)
+    except oracle.RefusalError as refusal:
+        _refused(lambda: read_run_or_contexts(io.BytesIO(text)), refusal)
+        return
+    found = read_contexts(io.BytesIO(text))
+    for frame, rows in ((found.run.frame, listed), (found.judgments.frame if found.judgments else None, gold)):
+        got = [] if frame is None else frame.rows()
+        if got != [row[1:] for row in rows]:
+            raise AssertionError(f"read {got[:5]}, but it holds {rows[:5]}")
+
+
+# What stands before the answers, and what parts their fields.
+ANSWERS = [
+    (b"q,1\n", ","),
+    (b"q\t1\n", "\t"),
+    (b"q 1\n", " "),
+    (b"query,correct\n", ","),
+    (b'{"query": "q", "correct": true}\n', "{"),
+]
+
+
+def check_answers(data: bytes) -> None:
+    """Answers behind one of several first lines."""
+    begin, separator = ANSWERS[data[0] % len(ANSWERS) if data else 0]
+    text = begin + data[1:]
+    try:
+        wanted = oracle.answers(text, separator)
+    except oracle.RefusalError as refusal:
+        _refused(lambda: read_correctness(io.BytesIO(text)), refusal)
+        return
+    got = read_correctness(io.BytesIO(text))
+    if got != wanted:
+        raise AssertionError(f"read {got}, but it holds {wanted}")
+
+
+def _refused(read: Callable[[], Any], refusal: oracle.RefusalError) -> None:
+    """Hold a reader to a refusal that begins with its source."""
+    try:
+        found = read()
+    except InputError as error:
+        if not str(error).startswith("<file object>"):
+            raise AssertionError(f"an error without its source: {error}") from error
+        return
+    raise AssertionError(f"read, but {refusal}: {found}") from None
+
+
 def check_any(data: bytes) -> None:
     """Bytes of which nothing is known: any format, or a refusal."""
     for kind in ("run", "judgments"):
@@ -164,8 +219,10 @@ CHECKS: dict[str, Callable[[bytes], Any]] = {
     "csv": check_csv,
     "jsonl": check_jsonl,
     "json": check_json,
+    "contexts": check_contexts,
+    "answers": check_answers,
     "any": check_any,
     "tables": check_tables,
     "packed": check_packed,
 }
-SPELLS = ("trec", "csv", "jsonl", "json", "any")
+SPELLS = ("trec", "csv", "jsonl", "json", "contexts", "answers", "any")

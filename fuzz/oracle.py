@@ -238,3 +238,128 @@ def json_rows(data: bytes, kind: str) -> list[Row] | None:
         Row(0, json_id(q), json_id(d), number(text, kind)) for q, listed in value.items() for d, text in listed.items()
     ]
     return grouped(rows)
+
+
+def context_rows(data: bytes) -> tuple[list[Row], list[Row]]:
+    """Retrieved and gold documents of a log with the keys query, ids and gold."""
+    listed, gold, queries = [], [], set()
+    for place, line in enumerate(lines_of(data, is_json=True), start=1):
+        if not line.strip(" \t\r"):
+            continue
+        value = decoded(line)
+        if not isinstance(value, dict):
+            raise RefusalError("no object")
+        query, ids = full_id(value.get("query", value.get("query_id"))), value.get("ids")
+        if not isinstance(ids, list) or query in queries:
+            raise RefusalError("no list, or a query twice")
+        queries.add(query)
+        listed += _retrieved(place, query, ids)
+        gold += _gold(place, query, value.get("gold"))
+    if not listed:
+        raise RefusalError("nothing retrieved")
+    return listed, gold
+
+
+def full_id(value: Any) -> str:
+    """An id of JSON that is not empty."""
+    if not json_id(value):
+        raise RefusalError("empty id")
+    return str(value)
+
+
+def _retrieved(place: int, query: str, ids: list[Any]) -> list[Row]:
+    rows, scored = {}, set()
+    for position, item in enumerate(ids):
+        document, score = item, None
+        if isinstance(item, list) and len(item) == 2:
+            document, score = item
+        elif isinstance(item, dict):
+            document, score = item.get("id", item.get("doc_id")), item.get("score")
+        if score is not None and not isinstance(score, Literal):
+            raise RefusalError("a score that is no number")
+        scored.add(score is not None)
+        rows.setdefault(full_id(document), (position, score))
+    if len(scored) > 1:
+        raise RefusalError("some have scores and some do not")
+    return [
+        Row(place, query, document, -1.0 - rank if score is None else number(score, "run"))
+        for rank, (document, (_, score)) in enumerate(rows.items())
+    ]
+
+
+def _gold(place: int, query: str, gold: Any) -> list[Row]:
+    if isinstance(gold, list):
+        return [Row(place, query, document, 1.0) for document in dict.fromkeys(map(full_id, gold))]
+    if gold is None:
+        return []
+    if not isinstance(gold, dict) or not all(isinstance(grade, Literal) for grade in gold.values()):
+        raise RefusalError("no gold")
+    return [Row(place, query, full_id(document), number(grade, "judgments")) for document, grade in gold.items()]
+
+
+def answers(data: bytes, separator: str) -> dict[str, float]:
+    """Correctness of each query; the separator is a brace where the lines are JSON, a blank where blanks part."""
+    found: dict[str, float] = {}
+    for line in lines_of(data, is_json=separator == "{"):
+        if not line.strip(" \t\r"):
+            continue
+        query, value = _answer(decoded(line)) if separator == "{" else _two_fields(line, separator)
+        if (query, value) == ("query", "correct") and not found:
+            continue
+        if query in found:
+            raise RefusalError("a query twice")
+        found[query] = _correctness(value)
+    return found
+
+
+def _answer(value: Any) -> tuple[str, Any]:
+    if not isinstance(value, dict) or "correct" not in value:
+        raise RefusalError("no answer")
+    return full_id(value.get("query", value.get("query_id"))), value["correct"]
+
+
+def _two_fields(line: str, separator: str) -> tuple[str, str]:
+    rest, fields = line.strip(" \r" if separator == "\t" else " \t\r"), []
+    marks = " \t" if separator == " " else separator
+    while True:
+        quoted = rest.startswith('"')
+        field, rest = _quoted(rest) if quoted else _until(rest, marks)
+        fields.append(field if quoted else field.strip(" \t\r"))
+        if not rest:
+            break
+        if rest[0] not in marks:
+            raise RefusalError("text behind a quote, or a quote inside")
+        rest = rest.lstrip(marks) if separator == " " else rest[1:]
+        if not rest:
+            fields.append("")
+            break
+    if len(fields) != 2 or "" in fields:
+        raise RefusalError("not two fields")
+    return fields[0], fields[1]
+
+
+def _quoted(text: str) -> tuple[str, str]:
+    field, at = "", 1
+    while at < len(text):
+        if text[at] == '"' and text[at + 1 : at + 2] != '"':
+            return field, text[at + 1 :]
+        field += text[at]
+        at += 2 if text[at] == '"' else 1
+    raise RefusalError("quote never closed")
+
+
+def _until(text: str, marks: str) -> tuple[str, str]:
+    at = next((at for at, character in enumerate(text) if character in marks + '"'), len(text))
+    return text[:at], text[at:]
+
+
+def _correctness(value: Any) -> float:
+    if isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, str):
+        raise RefusalError("no number")
+    if value.lower() in ("true", "false"):
+        return float(value.lower() == "true")
+    if not NUMBER.fullmatch(value) or not 0 <= float(value) <= 1:
+        raise RefusalError("not from 0 to 1")
+    return float(value)
