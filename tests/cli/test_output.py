@@ -35,3 +35,9 @@ def test_a_form_without_queries_says_where_they_are(
     given = ("evaluate", files / "qrels.trec", files / "clear.trec", "-m", "RR", "--format", form)
     assert ("holds means only" in trueval(*given, "--per-query").err) == said
     assert "holds means only" not in trueval(*given).err
+
+
+def test_bad_input_leaves_no_folder(trueval: Callable[..., Outcome], files: Path) -> None:
+    given = (files / "qrels.trec", files / "tied.trec", files / "absent.trec")
+    assert trueval("compare", *given, "--out", files / "new").status == 1
+    assert not (files / "new").exists()

@@ -10,7 +10,7 @@ import typer
 from trueval.cli.evaluate import DEFAULT_MEASURES, grade_map, measure_files, precision_or_width, refuse_repeated
 from trueval.cli.evidence import Evidence
 from trueval.cli.gate import with_baseline
-from trueval.cli.output import make_folder, talk, write_atomically
+from trueval.cli.output import check_folder, make_folder, talk, write_atomically
 
 if TYPE_CHECKING:
     from trueval.judgments import Judgments
@@ -120,7 +120,7 @@ def compare(
     }
     refuse_repeated([qrels, *paths])
     if out is not None:
-        make_folder(out)
+        check_folder(out)
     chosen = parse_list(" ".join(measures or [DEFAULT_MEASURES]))
     evidence = Evidence(chosen, unjudged=unjudged, sources=sources, facets=facets)
     given = {name: value for name, value in policy.items() if value is not None}

@@ -54,11 +54,11 @@ def save(results: Mapping[str, Any], folder: Path) -> None:
     typer.echo(f"wrote {', '.join(FILES)} to {folder}", err=True)
 
 
-def make_folder(folder: Path) -> None:
-    """Makes the folder that `--out` names.
+def check_folder(folder: Path) -> None:
+    """Refuses what cannot be a folder, before any work is done for it.
 
     Args:
-        folder: made if absent, its parents too.
+        folder: what `--out` names.
 
     Raises:
         typer.BadParameter: a file stands there, or in place of a parent.
@@ -67,6 +67,18 @@ def make_folder(folder: Path) -> None:
     if standing.exists() and not standing.is_dir():
         message = f"must name a folder. {standing} is a file. Name another place, or move the file away."
         raise typer.BadParameter(message, param_hint="--out")
+
+
+def make_folder(folder: Path) -> None:
+    """Makes the folder that `--out` names.
+
+    Args:
+        folder: made if absent, its parents too.
+
+    Raises:
+        typer.BadParameter: it cannot be a folder.
+    """
+    check_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from trueval.cli.output import make_folder, talk, write_atomically
+from trueval.cli.output import check_folder, make_folder, talk, write_atomically
 from trueval.cli.stored_logits import stored_outputs
 from trueval.errors import TruevalWarning
 
@@ -128,7 +128,7 @@ def precision(
     setup = {"batch_size": batch_size, "max_length": max_length, "device": device}
     formats = {"formats": _parts(scoring), "index_dtypes": _parts(index_dtype)}
     if out is not None:
-        make_folder(out)  # before hours of forward passes
+        check_folder(out)  # before hours of forward passes
     with _remarks(), _interruptible(out if models else None):
         read = _collection(collection, _parts(fields), exclude_queries, limit, grades, logits)
         chosen, outputs, passes = (
