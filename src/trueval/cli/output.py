@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import typer
 
+from trueval.errors import InputError
+
 Format = Literal["table", "json", "csv", "markdown", "latex", "trec"]
 MEANS_ONLY = ("markdown", "latex")
 FILES = {"results.json": "json", "results.csv": "csv", "results.md": "markdown"}
@@ -61,12 +63,13 @@ def check_folder(folder: Path) -> None:
         folder: what `--out` names.
 
     Raises:
-        typer.BadParameter: a file stands there, or in place of a parent.
+        InputError: a file stands there, or in place of a parent.
     """
     standing = next((place for place in (folder, *folder.parents) if place.exists()), folder)
     if standing.exists() and not standing.is_dir():
-        message = f"must name a folder. {standing} is a file. Name another place, or move the file away."
-        raise typer.BadParameter(message, param_hint="--out")
+        raise InputError(
+            f"{standing}: File exists. --out must name a folder. Name another place, or move the file away."
+        )
 
 
 def make_folder(folder: Path) -> None:
@@ -76,7 +79,7 @@ def make_folder(folder: Path) -> None:
         folder: made if absent, its parents too.
 
     Raises:
-        typer.BadParameter: it cannot be a folder.
+        InputError: it cannot be a folder.
     """
     check_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)
