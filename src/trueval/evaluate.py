@@ -309,9 +309,9 @@ def _notes(run: Run, judgments: Judgments, counted: Standings, unjudged: tuple[s
             f"run and {_sample(judgments.query_ids.to_list())} in the judgments; are the ids the same?"
         )
     elif unjudged:
-        notes.append(f"{run.name}: {len(unjudged)} queries have no judgments and are left out: {_sample(unjudged)}.")
+        notes.append(f"{run.name}: without judgments and left out: {_queries(unjudged)}.")
     if missing and len(unjudged) < len(run.query_ids):
-        notes.append(f"{run.name}: {len(missing)} judged queries are missing from the run: {_sample(missing)}.")
+        notes.append(f"{run.name}: judged and missing from the run: {_queries(missing)}.")
     if not len(counted.query) and len(counted.pool_query) and counted.listed.any():
         notes.append(
             f"{run.name}: no retrieved document is judged. Documents look like {_sample(_doc_ids(run))} in the run and "
@@ -343,6 +343,10 @@ def _gold_notes(run: Run, counted: Standings, measures: tuple[Measure, ...], cho
 def _doc_ids(table: Run | Judgments) -> list[str]:
     ids: list[str] = table.frame["doc_id"].head(3).to_list()
     return ids
+
+
+def _queries(ids: Sequence[str]) -> str:
+    return f"{len(ids)} {'query' if len(ids) == 1 else 'queries'}, {_sample(ids)}"
 
 
 def _sample(ids: Sequence[str], most: int = 3) -> str:

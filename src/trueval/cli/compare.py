@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from trueval.cli.evaluate import DEFAULT_MEASURES, grade_map, measure_files, precision_or_width, refuse_repeated
-from trueval.cli.evidence import Evidence
+from trueval.cli.evidence import Evidence, must_differ
 from trueval.cli.gate import with_baseline
 from trueval.cli.output import check_folder, make_folder, talk, write_atomically
 
@@ -79,7 +79,11 @@ def compare(
         typer.Option(metavar="N", min=0, help="Grade every document that a run lists and nobody graded N."),
     ] = None,
     sources: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Document and its source on each line, for novelty(...).")
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Document and its source on each line, parted by a tab, a comma or blanks, for novelty(...).",
+        ),
     ] = None,
     facets: Annotated[
         bool,
@@ -118,7 +122,7 @@ def compare(
         "depth": depth,
         "seed": seed,
     }
-    refuse_repeated([qrels, *paths])
+    refuse_repeated(must_differ(qrels, paths))
     if out is not None:
         check_folder(out)
     chosen = parse_list(" ".join(measures or [DEFAULT_MEASURES]))

@@ -124,11 +124,16 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Whether each answer was correct, query and 0 to 1: gives the accuracy where AllGold@k holds.",
+            help="Whether each answer was correct, query and 0 to 1 parted by a tab, a comma or blanks: gives the "
+            "accuracy where AllGold@k holds.",
         ),
     ] = None,
     sources: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Document and its source on each line, for novelty(...).")
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Document and its source on each line, parted by a tab, a comma or blanks, for novelty(...).",
+        ),
     ] = None,
     facets: Annotated[
         bool,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from trueval.cli.evaluate import grade_map
-from trueval.cli.evidence import Evidence
+from trueval.cli.evidence import Evidence, must_differ
 from trueval.cli.output import talk
 from trueval.cli.progress import progress
 from trueval.errors import TruevalWarning
@@ -36,7 +36,11 @@ def explain(
         float | None, typer.Option(metavar="N", min=0, help="Grade every document that RUN lists and nobody graded N.")
     ] = None,
     sources: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Document and its source on each line, for novelty(...).")
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Document and its source on each line, parted by a tab, a comma or blanks, for novelty(...).",
+        ),
     ] = None,
     facets: Annotated[
         bool,
@@ -52,7 +56,7 @@ def explain(
 
     chosen = parse(measure)
     chosen = chosen if rel is None else chosen.with_defaults(rel=rel)
-    if qrels == run:
+    if qrels == run and qrels in must_differ(qrels, [run])[:-1]:
         raise typer.BadParameter(f"{qrels} is given twice. Name each file once.", param_hint="QRELS RUN")
     evidence = Evidence([chosen], unjudged=unjudged, sources=sources, facets=facets)
     found = explain_files(qrels, run, chosen, evidence, grade_map(grades), queries)
