@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from trueval.cli.evaluate import DEFAULT_MEASURES, grade_map, measure_files, precision_or_width, refuse_repeated
+from trueval.cli.evaluate import grade_map, measure_files, precision_or_width, refuse_repeated
 from trueval.cli.evidence import Evidence, must_differ
 from trueval.cli.gate import with_baseline
+from trueval.cli.options import DEFAULT_MEASURES, Facets, MeasureList, Sources
 from trueval.cli.output import check_folder, make_folder, talk, write_atomically
 
 if TYPE_CHECKING:
@@ -25,15 +26,7 @@ FILES = {"comparison.json": "json", "comparison.csv": "csv", "comparison.md": "m
 def compare(
     qrels: Annotated[str, typer.Argument(metavar="QRELS", help="Judgments, as in `trueval evaluate`; - is stdin.")],
     runs: Annotated[list[str], typer.Argument(metavar="RUN RUN...", help="Two or more run files.")],
-    measures: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--measures",
-            "-m",
-            metavar="LIST",
-            help=f"Measures, parted by blanks or repeated. Default: {DEFAULT_MEASURES}.",
-        ),
-    ] = None,
+    measures: MeasureList = None,
     baseline: Annotated[
         str | None,
         typer.Option(metavar="RUN", help="Compare every run with this one, and not every pair. Default: all pairs."),
@@ -78,17 +71,8 @@ def compare(
         float | None,
         typer.Option(metavar="N", min=0, help="Grade every document that a run lists and nobody graded N."),
     ] = None,
-    sources: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Document and its source on each line, parted by a tab, a comma or blanks, for novelty(...).",
-        ),
-    ] = None,
-    facets: Annotated[
-        bool,
-        typer.Option("--facets", help="The second column of QRELS holds facets; alpha_nDCG and NRBP imply it."),
-    ] = False,
+    sources: Sources = None,
+    facets: Facets = False,
     form: Annotated[Format, typer.Option("--format", help="What to print.")] = "table",
     out: Annotated[
         Path | None,

@@ -12,6 +12,7 @@ import typer
 from trueval.cli.details import Details
 from trueval.cli.evidence import Evidence, must_differ, say
 from trueval.cli.gate import conclude, parse_gates, with_baseline
+from trueval.cli.options import DEFAULT_MEASURES, Facets, MeasureList, Sources
 from trueval.cli.output import Format, save, show, talk
 from trueval.errors import TruevalWarning
 
@@ -21,23 +22,13 @@ if TYPE_CHECKING:
     from trueval.run import Run
     from trueval.scores import Scores
 
-DEFAULT_MEASURES = "nDCG@10 RR@10 AP@100 R@100 P@10"
-
 
 def evaluate(
     qrels: Annotated[
         str, typer.Argument(metavar="QRELS", help="Judgments: TREC qrels, BEIR tsv, parquet, csv or jsonl; - is stdin.")
     ],
     runs: Annotated[list[str], typer.Argument(metavar="RUN", help="Run files, in any of these forms; - is stdin.")],
-    measures: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--measures",
-            "-m",
-            metavar="LIST",
-            help=f"Measures, parted by blanks or repeated. Default: {DEFAULT_MEASURES}.",
-        ),
-    ] = None,
+    measures: MeasureList = None,
     convention: Annotated[
         str | None,
         typer.Option(
@@ -128,17 +119,8 @@ def evaluate(
             "accuracy where AllGold@k holds.",
         ),
     ] = None,
-    sources: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Document and its source on each line, parted by a tab, a comma or blanks, for novelty(...).",
-        ),
-    ] = None,
-    facets: Annotated[
-        bool,
-        typer.Option("--facets", help="The second column of QRELS holds facets; alpha_nDCG and NRBP imply it."),
-    ] = False,
+    sources: Sources = None,
+    facets: Facets = False,
     sensitivity: Annotated[
         bool,
         typer.Option("--sensitivity", help="Vary the parameters of RA-nWG and every label among the first k."),

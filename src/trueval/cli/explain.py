@@ -10,6 +10,7 @@ import typer
 
 from trueval.cli.evaluate import grade_map
 from trueval.cli.evidence import Evidence, must_differ
+from trueval.cli.options import Facets, Sources
 from trueval.cli.output import talk
 from trueval.cli.progress import progress
 from trueval.errors import TruevalWarning
@@ -35,17 +36,8 @@ def explain(
     unjudged: Annotated[
         float | None, typer.Option(metavar="N", min=0, help="Grade every document that RUN lists and nobody graded N.")
     ] = None,
-    sources: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Document and its source on each line, parted by a tab, a comma or blanks, for novelty(...).",
-        ),
-    ] = None,
-    facets: Annotated[
-        bool,
-        typer.Option("--facets", help="The second column of QRELS holds facets; alpha_nDCG and NRBP imply it."),
-    ] = False,
+    sources: Sources = None,
+    facets: Facets = False,
     form: Annotated[Literal["table", "json", "markdown"], typer.Option("--format", help="What to print.")] = "table",
 ) -> None:
     """Shows a measure as each other tool computes it, and finds the convention behind every difference.
