@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -30,6 +30,7 @@ from trueval.files.beir import canonical_table
 from trueval.files.columns import find_columns
 from trueval.files.content import BOM, Content, read_content
 from trueval.files.jsonl import Literal
+from trueval.files.line_parts import open_parts
 from trueval.files.pairs import DOC_KEYS, QUERY_KEYS, as_id, first_value, objects
 from trueval.files.rows import Rows
 from trueval.files.table import value_column
@@ -107,7 +108,7 @@ def looks_like_contexts(path: str) -> bool:
     return path != "-" and _holds_contexts(read_content(path))
 
 
-def contexts_or_file(source: Source, *, name: str | None = None) -> Contexts | IO[bytes]:
+def contexts_or_file(source: Source, *, name: str | None = None) -> Contexts | Source:
     """Read a log of contexts, or give any other source back as a file to read.
 
     A log is told by its content: its first line is an object with a list of documents, and names no single document.
@@ -119,6 +120,9 @@ def contexts_or_file(source: Source, *, name: str | None = None) -> Contexts | I
     Raises:
         InputError: the source cannot be read, or a line of the log is bad.
     """
+    with open_parts(source) as parts:
+        if parts is not None and not parts.head.data.lstrip().startswith(b"{"):
+            return source
     content = read_content(source)
     return _contexts(content, "first", name) if _holds_contexts(content) else _Again(content)
 

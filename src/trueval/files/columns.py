@@ -14,6 +14,7 @@ __all__ = [
     "as_numbers",
     "find_columns",
     "looks_like_header",
+    "loses_values",
     "lost_values",
     "may_have_lost",
     "pick_columns",
@@ -190,6 +191,23 @@ def may_have_lost(numbers: pl.Series) -> bool:
     return bool((numbers.is_infinite() | (numbers == 0)).any())
 
 
+def loses_values(numbers: pl.Series, texts: pl.Series) -> bool:
+    """Tell whether a finite number became infinite, or one other than 0 became 0.
+
+    >>> [loses_values(pl.Series([0.0]), pl.Series([text])) for text in ("0.00", "1e-999")]
+    [False, True]
+    """
+    return bool((_overflown(numbers, texts) | _vanished(numbers, texts)).any())
+
+
+def _overflown(numbers: pl.Series, texts: pl.Series) -> pl.Series:
+    return numbers.is_infinite() & ~texts.str.contains(r"(?i)inf")
+
+
+def _vanished(numbers: pl.Series, texts: pl.Series) -> pl.Series:
+    return (numbers == 0) & texts.str.contains("^[^eE]*[1-9]")
+
+
 def lost_values(numbers: pl.Series, texts: pl.Series, table: Table) -> tuple[str, ...]:
     """Compare infinite numbers and zeros with their text.
 
@@ -199,14 +217,14 @@ def lost_values(numbers: pl.Series, texts: pl.Series, table: Table) -> tuple[str
     Raises:
         InputError: a finite number became infinite.
     """
-    overflown = numbers.is_infinite() & ~texts.str.contains(r"(?i)inf")
+    overflown = _overflown(numbers, texts)
     if overflown.any():
         row = int(overflown.arg_max() or 0)
         raise table.error(
             row,
             f"the {numbers.name} {texts[row][:40]!r} is too large for a double (1.8e308). Write inf if it is meant.",
         )
-    vanished = (numbers == 0) & texts.str.contains("^[^eE]*[1-9]")
+    vanished = _vanished(numbers, texts)
     if not vanished.any():
         return ()
     row = int(vanished.arg_max() or 0)

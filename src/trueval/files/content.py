@@ -14,11 +14,12 @@ from trueval.errors import InputError
 from trueval.files.limits import SIZE
 from trueval.files.packing import drain, unpack
 
-__all__ = ["Content", "Source", "read_content"]
+__all__ = ["BOM", "CHANGED", "Content", "Source", "file_state", "read_content", "stem"]
 
 Source = str | PathLike[str] | IO[bytes] | IO[str]
 
 BOM = b"\xef\xbb\xbf"
+CHANGED = "the file changed while it was read. Wait until it is written to the end."
 # What people add to the name of a run or of judgments; all of it is left out of the name shown in tables.
 SUFFIXES = frozenset(
     (
@@ -58,7 +59,7 @@ def read_content(source: Source) -> Content:
         raise InputError(
             f"{label}: the file is empty. It must have at least one row. Check that it was written to the end."
         )
-    return Content(data, label, _stem(label))
+    return Content(data, label, stem(label))
 
 
 def _read_bytes(source: Source) -> tuple[bytes, str]:
@@ -93,7 +94,9 @@ def _read_path(path: Path) -> bytes:
         with path.open("rb", buffering=0) as file:
             before = os.fstat(file.fileno())
             data = _read_to_end(file, before, str(path))
-            changed = _state(before) != _state(os.fstat(file.fileno())) or _state(before) != _state(path.stat())
+            changed = file_state(before) != file_state(os.fstat(file.fileno())) or file_state(before) != file_state(
+                path.stat()
+            )
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file. Check the path and the working directory.") from None
     except IsADirectoryError:
@@ -104,7 +107,7 @@ def _read_path(path: Path) -> bytes:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: cannot be read: {reason}. Check the path and its permissions.") from error
     if changed or (before.st_size and stat.S_ISREG(before.st_mode) and len(data) != before.st_size):
-        raise InputError(f"{path}: the file changed while it was read. Wait until it is written to the end.")
+        raise InputError(f"{path}: {CHANGED}")
     return data
 
 
@@ -117,12 +120,17 @@ def _read_to_end(file: Any, state: os.stat_result, label: str) -> bytes:
     return bytes(file.readall())
 
 
-def _state(state: os.stat_result) -> tuple[int, ...]:
-    """What tells that a file was written to or replaced; nothing for pipes and devices, whose times move."""
+def file_state(state: os.stat_result) -> tuple[int, ...]:
+    """Give what tells that a file was written to or replaced; nothing for pipes and devices, whose times move."""
     return (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns) if stat.S_ISREG(state.st_mode) else ()
 
 
-def _stem(label: str) -> str:
+def stem(label: str) -> str:
+    """Give the name of a file without its folder and without known suffixes.
+
+    >>> stem("runs/bm25.trec.gz")
+    'bm25'
+    """
     path = Path(label)
     while path.suffix.lower() in SUFFIXES and path.stem:
         path = path.with_suffix("")

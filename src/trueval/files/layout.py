@@ -12,7 +12,7 @@ from trueval.errors import InputError
 from trueval.files.content import Content
 from trueval.files.table import Kind
 
-__all__ = ["Layout", "find_layout", "first_fields", "first_line", "first_offset", "ranks_or_scores", "refuse_ranks"]
+__all__ = ["Layout", "find_layout", "first_fields", "first_line", "first_offset", "settle_third_column"]
 
 FIRST_LINE = re.compile(rb"^[ \t\r\v\f]*([^#\s][^\n\r]*)", re.MULTILINE)
 RUN_WORDS = "query Q0 document rank score tag"
@@ -134,7 +134,23 @@ def _is_number(field: str) -> bool:
     return pl.Series([field]).cast(pl.Float64, strict=False).null_count() == 0
 
 
-def ranks_or_scores(frame: pl.DataFrame, source: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def settle_third_column(frame: pl.DataFrame, layout: Layout, source: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Tell what the numbers of a file with three columns are; any other is left as it is.
+
+    Returns:
+        the frame, with a score made of ranks where they are ranks, and notes.
+
+    Raises:
+        InputError: the numbers are those of the other kind.
+    """
+    if layout.third_is_rank_or_score:
+        return _ranks_or_scores(frame, source)
+    if layout.names == ("query_id", "doc_id", "grade"):
+        _refuse_ranks(frame, source)
+    return frame, ()
+
+
+def _ranks_or_scores(frame: pl.DataFrame, source: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Tell whether the third column of a run holds ranks (MS MARCO) or scores.
 
     Ranks are integers, distinct in each query, and start at 0 or 1. A number with a fraction is a score.
@@ -162,7 +178,7 @@ def ranks_or_scores(frame: pl.DataFrame, source: str) -> tuple[pl.DataFrame, tup
     return frame.with_columns(score=-numbers, rank=numbers.cast(pl.Int64)), ()
 
 
-def refuse_ranks(frame: pl.DataFrame, source: str) -> None:
+def _refuse_ranks(frame: pl.DataFrame, source: str) -> None:
     """Refuse judgments of three columns whose grades count 1, 2, 3 ... in each query: they are the ranks of a run.
 
     Raises:

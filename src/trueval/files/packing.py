@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from trueval.errors import InputError
 from trueval.files.limits import RATIO, RATIO_FREE, SIZE
 
-__all__ = ["drain", "unpack"]
+__all__ = ["drain", "packer_of", "unpack"]
 
 GZIP_MAGIC = b"\x1f\x8b"  # RFC 1952 section 2.3.1
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"  # RFC 8878 section 3.1.1, little-endian 0xFD2FB528
@@ -50,18 +50,23 @@ def unpack(data: bytes, label: str) -> bytes:
     Raises:
         InputError: the data are truncated, damaged, packed in another way or twice, or grow past a limit.
     """
-    packer = _packer(data)
+    packer = packer_of(data)
     if packer is None:
         return data
     if packer not in ("gzip", "zstd"):
         raise InputError(f"{label}: packed with {packer}. It must be plain, gzip or zstd. Unpack it first.")
     unpacked = _gunzip(data, label) if packer == "gzip" else _unzstd(data, label)
-    if (inner := _packer(unpacked)) is not None:
+    if (inner := packer_of(unpacked)) is not None:
         raise InputError(f"{label}: packed twice ({inner} inside {packer}). It must be packed once. Unpack it first.")
     return unpacked
 
 
-def _packer(data: bytes) -> str | None:
+def packer_of(data: bytes) -> str | None:
+    r"""Name the packer of some bytes by the first of them; None if they are not packed.
+
+    >>> packer_of(b"\x1f\x8b\x08"), packer_of(b"q1 Q0 d1")
+    ('gzip', None)
+    """
     if data.startswith(GZIP_MAGIC):
         return "gzip"
     if data.startswith(ZSTD_MAGIC) or (data[1:4] == SKIPPABLE_MAGIC and 0x50 <= data[0] <= 0x5F):

@@ -50,7 +50,8 @@ def ragged(score_lists: Any, grade_lists: Any, mask: Any = None) -> Ragged:
         keep = inside != 0
         lengths = np.bincount(np.repeat(np.arange(len(lengths)), lengths)[keep], minlength=len(lengths))
         scores, grades = scores[keep], grades[keep]
-    offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    lengths.cumsum(out=offsets[1:])
     if np.isnan(scores).any():
         position = int(np.flatnonzero(np.isnan(scores))[0])
         query = int(np.searchsorted(offsets, position, side="right")) - 1
@@ -102,7 +103,7 @@ def _shown(values: Any) -> str:
 def _check_shapes(lengths: NDArray[np.int64], others: NDArray[np.int64], name: str) -> None:
     if len(lengths) != len(others):
         raise InputError(f"{name} must have one list per query. Got {len(others)} lists for {len(lengths)}.")
-    wrong = np.flatnonzero(lengths != others)
+    wrong = (lengths != others).nonzero()[0]
     if len(wrong):
         query = int(wrong[0])
         raise InputError(

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 
-from trueval.errors import PolicyError
+from trueval.errors import InputError, PolicyError
 from trueval.files.beir import read_delimited, sniff_delimiter
 from trueval.files.columns import looks_like_header
 from trueval.files.content import Content, Source, read_content
 from trueval.files.json_file import read_json
 from trueval.files.jsonl import read_jsonl
 from trueval.files.layout import first_line
+from trueval.files.line_parts import LineParts, held_parts, open_parts
+from trueval.files.regular_text import read_regular
 from trueval.files.table import Kind, Table
 from trueval.files.tables import read_arrow, read_parquet
 from trueval.files.text import check_text
@@ -52,7 +55,13 @@ def read_table(source: Source, kind: Kind, format: str | None = None, facets: bo
     """
     if format is not None and format not in FORMATS:
         raise PolicyError(f"format must be one of {', '.join(FORMATS)}. Got {format!r}.")
+    with open_parts(source) as parts:
+        table = None if parts is None else _read_regular(parts, kind, format, facets)
+    if parts is not None and table is not None:
+        return table, parts.head.name
     content = read_content(source)
+    if (table := _read_regular(held_parts(content), kind, format, facets)) is not None:
+        return table, content.name
     if format is None and (signed := _sniff_signature(content.data)) is not None:
         format = signed
     if format not in ("parquet", "arrow"):
@@ -64,6 +73,17 @@ def read_table(source: Source, kind: Kind, format: str | None = None, facets: bo
     if chosen == "json":
         return read_json(content, kind), content.name
     return READERS[chosen](content, kind, facets), content.name
+
+
+def _read_regular(text: LineParts, kind: Kind, format: str | None, facets: bool) -> Table | None:
+    """Read a regular text without a header line; None for anything else, and where anything is wrong."""
+    head = text.head
+    if format is None:
+        if _sniff_signature(head.data) is not None or JSON_OPENING.match(head.data) is not None:
+            return None
+        with suppress(InputError):  # no line holds anything
+            format = _sniff_text(head)
+    return read_regular(text, kind, facets) if format in ("trec", "msmarco") else None
 
 
 def _sniff_signature(data: bytes) -> str | None:

@@ -12,7 +12,7 @@ from trueval.files.content import BOM, Content
 from trueval.files.limits import LINE
 from trueval.files.parts import in_threads
 
-__all__ = ["check_text", "decoding_error", "is_unicode", "line_at", "shown"]
+__all__ = ["check_text", "decoding_error", "find_long_line", "is_unicode", "line_at", "shown"]
 
 UTF_16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 CHUNK = 1 << 22  # bytes; a chunk and its flags stay in the processor's cache
@@ -122,6 +122,23 @@ def _holds_control_character(codes: NDArray[np.uint8]) -> bool:
 
 
 def _refuse_long_lines(data: bytes, source: str) -> None:
+    begin = find_long_line(data)
+    if begin is not None:
+        raise InputError(
+            f"{source}:{line_at(data, begin)}: a line of more than {LINE.value:,} bytes. Newlines may be lost. "
+            f"{LINE.cure}"
+        )
+
+
+def find_long_line(data: bytes) -> int | None:
+    r"""Find a line of more bytes than the limit.
+
+    Returns:
+        the offset of its first byte; None if there is no such line.
+
+    >>> find_long_line(b"q1 0 d1 1\n") is None
+    True
+    """
     most = LINE.value
     step = max(1, most // 2)  # a line longer than this holds a whole window without a newline
     for start in range(0, len(data) - step + 1, step):
@@ -130,10 +147,8 @@ def _refuse_long_lines(data: bytes, source: str) -> None:
         begin = data.rfind(b"\n", 0, start) + 1
         end = data.find(b"\n", start)
         if (len(data) if end < 0 else end) - begin > most:
-            raise InputError(
-                f"{source}:{line_at(data, begin)}: a line of more than {most:,} bytes. Newlines may be lost. "
-                f"{LINE.cure}"
-            )
+            return begin
+    return None
 
 
 def decoding_error(content: Content) -> InputError | None:

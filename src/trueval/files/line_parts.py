@@ -1,0 +1,97 @@
+"""Text in parts of whole lines, which a large file gives one by one, so that it is never held as a whole."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from os import PathLike, fspath
+from pathlib import Path
+from typing import NamedTuple
+
+from trueval.errors import InputError
+from trueval.files.content import BOM, CHANGED, Content, Source, file_state, stem
+from trueval.files.limits import SIZE
+from trueval.files.packing import packer_of
+from trueval.files.parts import PART, line_parts
+
+__all__ = ["LineParts", "held_parts", "open_parts"]
+
+WINDOW = 1 << 16  # bytes in which a line must end for a file to be cut there
+
+
+class LineParts(NamedTuple):
+    """A text in parts of whole lines, each read when it is wanted.
+
+    Attributes:
+        head: its beginning.
+        parts: where each part starts and stops.
+        read: gives the bytes of a part.
+    """
+
+    head: Content
+    parts: Sequence[slice]
+    read: Callable[[slice], bytes]
+
+
+def held_parts(content: Content) -> LineParts:
+    """Cut a text that is held in memory into parts."""
+    return LineParts(content, line_parts(content.data), content.data.__getitem__)
+
+
+@contextmanager
+def open_parts(source: Source) -> Iterator[LineParts | None]:
+    """Open a large text in a file to be read part by part.
+
+    Gives None for whatever read_content should read: no path, no regular file, a missing, a small or a packed one, a
+    byte order mark, or lines that are too long to cut at.
+
+    Raises:
+        InputError: the file changed between opening and the end of the block.
+    """
+    path = Path(fspath(source)) if isinstance(source, (str, PathLike)) else None
+    if path is None or not hasattr(os, "pread") or not _is_large(path):
+        yield None
+        return
+    with path.open("rb", buffering=0) as file:
+        before = os.fstat(file.fileno())
+        yield _file_parts(file.fileno(), before.st_size, str(path))
+        if not file_state(before) == file_state(os.fstat(file.fileno())) == _state_now(path):
+            raise InputError(f"{path}: {CHANGED}")
+
+
+def _is_large(path: Path) -> bool:
+    """Tell a readable regular file of more than one part, within the limit."""
+    try:
+        state = path.stat()
+    except (OSError, ValueError):  # ValueError: a NUL character in the path
+        return False
+    return stat.S_ISREG(state.st_mode) and PART < state.st_size <= SIZE.value and os.access(path, os.R_OK)
+
+
+def _state_now(path: Path) -> tuple[int, ...]:
+    try:
+        return file_state(path.stat())
+    except OSError:
+        return ()
+
+
+def _file_parts(file: int, size: int, label: str) -> LineParts | None:
+    head = os.pread(file, WINDOW, 0)
+    if head.startswith(BOM) or packer_of(head) is not None:
+        return None
+    cuts = [0]
+    for at in range(PART, size, PART):
+        end = os.pread(file, WINDOW, at - 1).find(b"\n")
+        if end < 0:
+            return None
+        cuts.append(at + end)
+    parts = [slice(begin, stop) for begin, stop in pairwise((*cuts, size)) if begin < stop]
+    return LineParts(Content(head, label, stem(label)), parts, lambda part: _read_part(file, part))
+
+
+def _read_part(file: int, part: slice) -> bytes:
+    """The bytes of a part; fewer where the file was cut meanwhile, which open_parts sees in the end."""
+    return os.pread(file, part.stop - part.start, part.start)
