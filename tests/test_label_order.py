@@ -6,6 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from trueval.errors import TruevalWarning
+from trueval.evaluate import evaluate
 from trueval.judgments import Judgments
 from trueval.label_order import check_orders, label_order, order_notes
 from trueval.run import Run
@@ -123,8 +125,45 @@ def test_nothing_to_compare() -> None:
     assert check_orders(Run.from_dict({"q": {"x": 1.0}}), judgments) == ()
 
 
-def test_blocks_of_pairs_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    run, judgments = candidates("random")
-    whole = check_orders(run, judgments)
-    monkeypatch.setattr("trueval.label_order.PAIRS", 50)
-    assert check_orders(run, judgments) == whole
+def test_a_large_tie_is_counted_in_bits_and_not_in_pairs() -> None:
+    grades = np.arange(200_000) % 7.0
+    check = label_order("input", grades, np.zeros(200_000, np.int64), np.arange(200_000), np.random.default_rng(0))
+    assert check.pairs == 200_000**2 // 2 - 100_000 - sum(n * (n - 1) // 2 for n in np.bincount(grades.astype(int)))
+    assert check.share == pytest.approx(0.5, abs=1e-3)
+    assert not check.follows
+
+
+def with_ties(order: str) -> tuple[Run, Judgments]:
+    """Lists of two levels of scores, whose ids and places both follow the grades, or say nothing."""
+    rng, rows = np.random.default_rng(4), []
+    for query in range(60):
+        for score in (2.0, 1.0):
+            grades = [1, 1, 0, 0, 0] if order == "first" else rng.permutation([1, 1, 0, 0, 0]).tolist()
+            rows += [(f"q{query}", f"{score}{place}", score, float(grade)) for place, grade in enumerate(grades)]
+    frame = pl.DataFrame(rows, schema=["query_id", "doc_id", "score", "grade"], orient="row")
+    return Run.from_frame(frame.drop("grade"), name="run"), Judgments.from_frame(frame.drop("score"))
+
+
+@pytest.mark.parametrize(
+    ("tie_order", "effect"),
+    [("input", "first in 100.0% of 720 pairs"), ("docid-asc", "the highest value"), ("docid-desc", "the lowest value")],
+)
+def test_evaluate_says_that_its_tie_order_follows_the_grades(tie_order: str, effect: str) -> None:
+    with pytest.warns(TruevalWarning, match="follows the grades: among documents of equal score"):
+        scores = evaluate(*with_ties("first"), "nDCG@5", tie_order=tie_order)
+    (note,) = scores.notes
+    assert effect in note
+    assert f"with tie order {tie_order} it is" in note
+
+
+@pytest.mark.parametrize(("order", "tie_order"), [("random", "input"), ("first", "random"), ("random", "docid-desc")])
+def test_evaluate_is_silent_where_its_tie_order_says_nothing(order: str, tie_order: str) -> None:
+    assert evaluate(*with_ties(order), "nDCG@5", tie_order=tie_order).notes == ()
+
+
+def test_ties_are_those_of_the_tie_precision() -> None:
+    run, judgments = with_ties("first")
+    spread = Run.from_frame(run.frame.with_columns(score=pl.col("score") - pl.int_range(pl.len()) * 1e-6), name="run")
+    assert evaluate(spread, judgments, "nDCG@5", tie_order="docid-asc").notes == ()
+    with pytest.warns(TruevalWarning, match="follows the grades"):
+        evaluate(spread, judgments, "nDCG@5", tie_order="docid-asc", tie_precision="bfloat16")

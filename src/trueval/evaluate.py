@@ -16,6 +16,7 @@ from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.files.ragged import ragged
 from trueval.input_rules import check_binary, judgments_under, retrieved_only, whole_grades, without_first
 from trueval.judgments import Judgments
+from trueval.label_order import tie_order_notes
 from trueval.measures import Measure, Values, parse_list
 from trueval.run import Run
 from trueval.scores import STATISTICS, Scores, Ties
@@ -97,7 +98,7 @@ def evaluate(
     unjudged, parsed = _unjudged_queries(run, judgments), parse_list(measures)
     counted = count(_counting(chosen))
     notes = (*judgments.notes, *run.notes, *_notes(run, judgments, counted, unjudged))
-    notes += _gold_notes(run, counted, parsed, chosen)
+    notes += _gold_notes(run, counted, parsed, chosen) + tie_order_notes(run.name, counted, chosen.tie_order)
     return _score(run.name, judgments.query_ids.to_list(), count, parsed, chosen, unjudged, notes)
 
 

@@ -8,34 +8,32 @@ the positives last. Either order turns ties into bias.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
-
-from trueval.tie_groups import ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trueval.judgments import Judgments
     from trueval.run import Run
+    from trueval.standings import Standings
 
-__all__ = ["OrderCheck", "check_orders", "label_order", "order_notes"]
+__all__ = ["OrderCheck", "check_orders", "label_order", "order_notes", "tie_order_notes"]
 
 LEVEL = 0.01  # of the permutation test
 EFFECT = 0.05  # distance of the share from one half that is worth a note
 PERMUTATIONS = 999
-SAMPLED = 20_000  # documents up to which the permutations are drawn; beyond, their normal limit is as good
-PAIRS = 4_000_000  # pairs compared at once
+SAMPLED = 4_000  # documents up to which the permutations are drawn; beyond, their normal limit is as good
+WORDS = {"input": "the order of the input", "rank": "the order of ranks", "docid": "the order of document ids"}
 
 
 class OrderCheck(NamedTuple):
     """What one order says about the labels.
 
     Attributes:
-        order: "input" or "docid" (ascending by bytes).
+        order: "input", "rank", or "docid" (ascending by bytes).
         share: of pairs of documents with different grades, how many have the higher grade first: 1 if positives always
             come first, 0 if last, 0.5 if the order says nothing.
         p: of the two-sided permutation test of the rank correlation between grade and position.
@@ -55,7 +53,7 @@ class OrderCheck(NamedTuple):
         return self.p <= LEVEL and abs(self.share - 0.5) >= EFFECT
 
 
-def check_orders(run: Run, judgments: Judgments, *, seed: int = 0, ties_only: bool = False) -> tuple[OrderCheck, ...]:
+def check_orders(run: Run, judgments: Judgments, *, seed: int = 0) -> tuple[OrderCheck, ...]:
     """Check the order of input and of document ids against the labels.
 
     Lists sorted by score say nothing about the order of ties as a whole, since a good run puts good documents first;
@@ -65,7 +63,6 @@ def check_orders(run: Run, judgments: Judgments, *, seed: int = 0, ties_only: bo
         run: candidates with their scores.
         judgments: grades; unjudged documents are left out.
         seed: of the permutations.
-        ties_only: check documents of equal score alone, whose order is what the oblivious value depends on.
 
     Returns:
         One check for each order that can be checked: some stratum must hold two grades.
@@ -79,11 +76,10 @@ def check_orders(run: Run, judgments: Judgments, *, seed: int = 0, ties_only: bo
     ids = frame.select(pl.struct("list", "doc_id").rank("ordinal")).to_series().to_numpy().astype(np.int64)
     rng, grades = np.random.default_rng(seed), frame["grade"].to_numpy()
     lists, ties = (by_list, "lists"), (by_tie, "ties")
-    strata, among = ties if ties_only or _sorted_by_score(run) else lists
-    id_strata, id_among = ties if ties_only else lists
+    strata, among = ties if _sorted_by_score(run) else lists
     checks = [
         label_order("input", grades, strata, position, rng, among=among),
-        label_order("docid", grades, id_strata, ids, rng, among=id_among),
+        label_order("docid", grades, by_list, ids, rng),
     ]
     return tuple(check for check in checks if check.pairs)
 
@@ -120,33 +116,54 @@ def label_order(
     """
     sorting = np.lexsort((positions, strata))
     grades = grades[sorting].astype(np.float64)
-    _, start, sizes = np.unique(strata[sorting], return_index=True, return_counts=True)
-    first, pairs = _pairs(grades, start, sizes)
+    sizes = np.unique(strata[sorting], return_counts=True)[1]
+    first, pairs = _pairs(grades, sizes)
     share = first / pairs if pairs else math.nan
     return OrderCheck(order, share, _permutation_p(grades, sizes, rng) if pairs else 1.0, pairs, among)
 
 
-def order_notes(
-    run: Run, judgments: Judgments, *, tie_order: str | None = None, ties_only: bool = False
-) -> tuple[str, ...]:
+def order_notes(run: Run, judgments: Judgments, *, tie_order: str | None = None) -> tuple[str, ...]:
     """Say in one line each which tie orders of a run follow the labels.
 
     Args:
         run: candidates with their scores.
         judgments: grades.
         tie_order: behind the oblivious value; only orders that it uses are named. None names all.
-        ties_only: as in check_orders.
     """
     return tuple(
         f"{run.name}: {_words(check, tie_order)}"
-        for check in check_orders(run, judgments, ties_only=ties_only)
+        for check in check_orders(run, judgments)
         if check.follows and (tie_order is None or tie_order.partition("-")[0] == check.order)
     )
 
 
+def tie_order_notes(name: str, standings: Standings, tie_order: str, *, seed: int = 0) -> tuple[str, ...]:
+    """Say in one line that the tie order behind the oblivious value follows the labels, if it does.
+
+    Documents of equal score alone are compared, at the tie precision of the standings.
+
+    Args:
+        name: of the run.
+        standings: of the run under the tie order.
+        tie_order: one of TIE_ORDERS; an order that is no order of the data, such as random, says nothing.
+        seed: of the permutations.
+    """
+    order = tie_order.partition("-")[0]
+    rows = np.flatnonzero((standings.tied > 1) & (standings.ahead >= 0))
+    if order not in WORDS or not len(rows):
+        return ()
+    grades, ties, ahead = standings.grade[rows], standings.groups.of_row[rows], standings.ahead[rows]
+    sorting = np.lexsort((ahead, ties))
+    first, pairs = _pairs(grades[sorting], np.unique(ties, return_counts=True)[1])
+    if not pairs or abs(first / pairs - 0.5) < EFFECT:
+        return ()
+    position = -ahead if tie_order == "docid-desc" else ahead
+    check = label_order(order, grades, ties, position, np.random.default_rng(seed), among="ties")
+    return (f"{name}: {_words(check, tie_order)}",) if check.follows else ()
+
+
 def _words(check: OrderCheck, tie_order: str | None) -> str:
     where = "among documents of equal score, " if check.among == "ties" else ""
-    names = {"input": "the order of the input", "docid": "the order of document ids"}
     side, share = ("first", check.share) if check.share > 0.5 else ("last", 1 - check.share)
     orders = [tie_order] if tie_order else {"input": ["input"], "docid": ["docid-asc", "docid-desc"]}[check.order]
     effects = []
@@ -155,7 +172,7 @@ def _words(check: OrderCheck, tie_order: str | None) -> str:
         extreme = ("the highest" if early else "the lowest") + " value" if share == 1 else "too high" * early
         effects.append(f"with tie order {order} it is {extreme or 'too low'}")
     return (
-        f"{names[check.order]} follows the grades: {where}the higher grade stands {side} in {share:.1%} of "
+        f"{WORDS[check.order]} follows the grades: {where}the higher grade stands {side} in {share:.1%} of "
         f"{check.pairs} pairs (p = {check.p:.2g}). The oblivious value measures that order: {' and '.join(effects)}."
     )
 
@@ -180,25 +197,28 @@ def _sorted_by_score(run: Run) -> bool:
     return bool((falls & inside).any() and not (rises & inside).any())
 
 
-def _pairs(grades: NDArray[np.float64], start: NDArray[np.int64], sizes: NDArray[np.int64]) -> tuple[int, int]:
-    """Return how many pairs have the higher grade first, and how many have different grades."""
-    first = pairs = 0
-    for chosen in _blocks(sizes):
-        begin = np.repeat(start[chosen], sizes[chosen])
-        left = ranges(start[chosen], sizes[chosen])
-        after = begin + np.repeat(sizes[chosen], sizes[chosen]) - left - 1
-        right = ranges(left + 1, after)
-        left = np.repeat(left, after)
-        first += int((grades[left] > grades[right]).sum())
-        pairs += int((grades[left] != grades[right]).sum())
-    return first, pairs
+def _pairs(grades: NDArray[np.float64], sizes: NDArray[np.int64]) -> tuple[int, int]:
+    """Return how many pairs have the higher grade first, and how many have different grades.
 
+    Two grades differ first in some bit of their ranks among all grades: every bit, from the highest, is counted among
+    documents that agree in those above it. Cost: documents times bits.
 
-def _blocks(sizes: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Cut strata into blocks of about `PAIRS` pairs."""
-    block = np.cumsum(sizes * (sizes - 1) // 2) // PAIRS
-    for one in np.unique(block):
-        yield np.flatnonzero(block == one)
+    Args:
+        grades: [document] strata one after another, each in the order that is checked.
+        sizes: [stratum] its documents.
+    """
+    code = np.unique(grades, return_inverse=True)[1].astype(np.int64)
+    block, first = np.repeat(np.arange(len(sizes)), sizes), 0
+    for bit in reversed(range(int(code.max(initial=0)).bit_length())):
+        is_one = code >> bit & 1
+        ones_above = np.cumsum(is_one) - is_one
+        inside = ones_above - ones_above[np.searchsorted(block, block)]
+        first += int(inside[is_one == 0].sum())
+        block = 2 * block + is_one
+        order = np.argsort(block, kind="stable")
+        code, block = code[order], block[order]
+    alike = np.unique(block, return_counts=True)[1]
+    return first, int((sizes * (sizes - 1) // 2).sum() - (alike * (alike - 1) // 2).sum())
 
 
 def _permutation_p(grades: NDArray[np.float64], sizes: NDArray[np.int64], rng: np.random.Generator) -> float:

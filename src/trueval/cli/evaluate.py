@@ -3,7 +3,6 @@
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -215,23 +214,12 @@ def measure_files(
             begin(path)
             run = evidence.read_run(path, names[path])
             judged = evidence.judge(run, judgments)
-            found = evaluate_run(run, judged, measures, **(policy or {}))
-            scores.append(_with_order_notes(found, run, judged))
+            scores.append(evaluate_run(run, judged, measures, **(policy or {})))
             evidence.observe(run, judged, scores[-1])
             if observe is not None:
                 observe(run, judged, scores[-1])
     talk(note for each in scores for note in each.notes)
     return scores
-
-
-def _with_order_notes(scores: "Scores", run: "Run", judgments: "Judgments") -> "Scores":
-    """The scores with a remark where the order that ties are left in follows the labels, if ties matter at all."""
-    from trueval.label_order import order_notes
-
-    if not (scores.highest > scores.lowest).any():
-        return scores
-    found = order_notes(run, judgments, tie_order=scores.policy.tie_order, ties_only=True)
-    return replace(scores, notes=scores.notes + found)
 
 
 def _distinct_names(paths: Sequence[str]) -> dict[str, str | None]:
