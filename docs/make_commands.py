@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from trueval.cli.main import app
+from trueval.cli.main import COMMANDS
 
 PAGE = Path(__file__).with_name("commands.md")
 WIDTH = 100
@@ -20,7 +20,7 @@ What `--help` says. This page is made by `python docs/make_commands.py`, and a t
 
 def commands() -> list[str]:
     """The program itself, as "", and its commands in the order of its help."""
-    return ["", *(command.callback.__name__ for command in app.registered_commands if command.callback)]
+    return ["", *COMMANDS]
 
 
 def help_of(command: str) -> str:

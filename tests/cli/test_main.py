@@ -8,7 +8,7 @@ from docs.make_commands import PAGE, help_of, page
 from tests.cli.conftest import Outcome
 
 from trueval import __version__
-from trueval.cli.main import app
+from trueval.cli.main import COMMANDS, command_function
 
 Command = Callable[..., Outcome]
 
@@ -23,17 +23,27 @@ def test_misuse_leaves_with_two(trueval: Command, arguments: tuple[str, ...]) ->
 
 
 def test_every_command_has_an_example_in_its_help() -> None:
-    for command in app.registered_commands:
-        assert command.callback is not None
-        assert f"Example: trueval {command.callback.__name__}" in (command.callback.__doc__ or "")
+    for name in COMMANDS:
+        assert f"Example: trueval {name}" in command_function(name).__doc__
 
 
 def test_docs_show_the_help_of_every_command() -> None:
     shown = PAGE.read_text(encoding="utf-8")
     assert " ".join(shown.split()) == " ".join(page().split())
-    for command in app.registered_commands:
-        assert command.callback is not None
-        assert f"## trueval {command.callback.__name__}" in shown
+    for name in COMMANDS:
+        assert f"## trueval {name}" in shown
+
+
+def test_a_command_does_not_load_the_others() -> None:
+    code = (
+        "import sys; sys.argv = ['trueval', 'evaluate', 'nowhere', 'neither']\n"
+        "from trueval.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print([name for name in ('compare', 'explain', 'precision', 'demo') if f'trueval.cli.{name}' in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_help_loads_no_heavy_library() -> None:

@@ -1,34 +1,51 @@
 """The command `trueval`: its subcommands, and what an error looks like and exits with."""
 
 import sys
-from typing import Annotated, NoReturn
+from importlib import import_module
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from trueval import __version__
-from trueval.cli.compare import compare
-from trueval.cli.demo import demo
-from trueval.cli.evaluate import evaluate
-from trueval.cli.explain import explain
-from trueval.cli.measures import measures
-from trueval.cli.precision import precision
-from trueval.cli.report import report
 from trueval.errors import MeasureError, PolicyError, TruevalError
 
 BAD_INPUT = 1
 MISUSE = 2
+# In the order of the help. The function of that name stands in the module of that name.
+COMMANDS: Final = ("evaluate", "compare", "explain", "measures", "precision", "report", "demo")
+CONTEXT = {"help_option_names": ["-h", "--help"]}
+
+
+class LazyCommands(TyperGroup):
+    """Commands that are imported when they are asked for: a command should not wait for the others."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: D102  click says what it is
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: D102
+        if cmd_name not in COMMANDS:
+            return None
+        alone = typer.Typer(add_completion=False, rich_markup_mode="rich", context_settings=CONTEXT)
+        alone.command(cmd_name)(command_function(cmd_name))
+        return typer.main.get_command(alone)
+
+
+def command_function(name: str) -> Any:
+    """Gives the function behind a command."""
+    return getattr(import_module(f"trueval.cli.{name}"), name)
+
 
 app = typer.Typer(
     name="trueval",
+    cls=LazyCommands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=CONTEXT,
     epilog="Exit status: 0 fine, 1 a gate failed or the input is bad, 2 misuse. Data goes to stdout, talk to stderr.",
 )
-for command in (evaluate, compare, explain, measures, precision, report, demo):
-    app.command()(command)
 
 
 def main() -> NoReturn:

@@ -1,18 +1,20 @@
 """A progress bar for whoever waits longer than two seconds, and for nobody else."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Timer
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+if TYPE_CHECKING:
+    from rich.console import Console
 
 PATIENCE = 2.0  # seconds without a bar
 
 
 @contextmanager
 def progress(
-    steps: int, *, patience: float = PATIENCE, console: Console | None = None
+    steps: int, *, patience: float = PATIENCE, console: "Console | None" = None
 ) -> Iterator[Callable[[str], None]]:
     """Shows on stderr how many of the steps are done, once the wait is longer than the patience.
 
@@ -24,6 +26,12 @@ def progress(
     Yields:
         A function to call with the name of each step as it begins.
     """
+    if console is None and not sys.stderr.isatty():
+        yield lambda name: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     console = console or Console(stderr=True)
     if not console.is_terminal:
         yield lambda name: None
