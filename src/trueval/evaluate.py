@@ -209,17 +209,18 @@ def _score(
             "Count them with missing='worst', or leave them out with missing='skip'."
         )
     own = [chosen.of(measure) for measure in measures]
-    standings_of = [count(_counting(each)) for each in own]
+    standings_of = [counted if each is chosen else count(_counting(each)) for each in own]
+    settled = [each.settle(measure) for measure, each in zip(measures, own, strict=True)]
     columns = [
-        _measure(found, measure, each, absent, query_ids)
-        for found, measure, each in zip(standings_of, measures, own, strict=True)
+        _measure(found, measure, effective, each, absent, query_ids)
+        for found, measure, effective, each in zip(standings_of, measures, settled, own, strict=True)
     ]
-    notes += _open_orders(name, measures, columns, chosen)
-    statistics = {name: np.column_stack([getattr(values, name) for values in columns]) for name in STATISTICS}
+    by_measure = np.array([[getattr(values, statistic) for values in columns] for statistic in STATISTICS])
+    statistics = dict(zip(STATISTICS, by_measure.transpose(0, 2, 1).copy(), strict=True))
+    notes += _open_orders(name, measures, statistics["oblivious"], statistics["expected"], chosen)
     for note in notes:
         warnings.warn(note, TruevalWarning, stacklevel=3)
     exact = tuple(values.exact for values in columns)
-    effective = [chosen.settle(measure) for measure in measures]
     ties = _ties(counted, query_ids, measures)
     return Scores(
         name,
@@ -231,18 +232,30 @@ def _score(
         unjudged_queries=unjudged,
         policy=chosen,
         notes=notes,
-        details=tuple(measure.details(found) for measure, found in zip(effective, standings_of, strict=True)),
+        details=tuple(measure.details(found) for measure, found in zip(settled, standings_of, strict=True)),
         **statistics,
     )
 
 
-def _measure(counted: Standings, measure: Measure, chosen: Policy, absent: Bools, query_ids: Sequence[str]) -> Values:
-    """One measure under the policies for empty and missing queries."""
+def _measure(
+    counted: Standings, measure: Measure, settled: Measure, chosen: Policy, absent: Bools, query_ids: Sequence[str]
+) -> Values:
+    """One measure under the policies for empty and missing queries.
+
+    Args:
+        counted: what it is computed from.
+        measure: as asked for.
+        settled: the same with the parameters that it leaves to the policy.
+        chosen: the policy for this measure.
+        absent: [query] whether the run lacks it.
+        query_ids: [query] what errors call it.
+    """
     if chosen.labels == "binary":
         check_binary(counted, measure)
-    values = _with_order(chosen.settle(measure).evaluate(_some_order(counted)), counted.order_unknown, chosen.tie_order)
+    values = _with_order(settled.evaluate(_some_order(counted)), counted, chosen.tie_order)
+    some_absent, some_undefined = bool(absent.any()), bool(values.undefined.any())
     empty = "skip" if measure.definition.empty == "na" else chosen.empty
-    if empty == "error" and values.undefined.any():
+    if empty == "error" and some_undefined:
         first = query_ids[int(np.flatnonzero(values.undefined)[0])]
         raise InputError(
             f"{measure} is undefined for {int(values.undefined.sum())} queries without a relevant document, the first "
@@ -250,8 +263,9 @@ def _measure(counted: Standings, measure: Measure, chosen: Policy, absent: Bools
         )
 
     def settle(column: Floats, worst: float, nothing: float) -> Floats:
-        column = np.where(absent, np.nan if chosen.missing == "skip" else worst, column)
-        return np.where(values.undefined, 0.0 * column + nothing, column)
+        if some_absent:
+            column = np.where(absent, np.nan if chosen.missing == "skip" else worst, column)
+        return np.where(values.undefined, 0.0 * column + nothing, column) if some_undefined else column
 
     worst, nothing = measure.definition.worst, {"zero": 0.0, "one": 1.0}.get(empty, np.nan)
     return values._replace(
@@ -268,19 +282,22 @@ def _some_order(counted: Standings) -> Standings:
     return counted if counted.order_is_known else replace(counted, ahead=np.maximum(counted.ahead, 0))
 
 
-def _with_order(values: Values, unknown: Bools, tie_order: str) -> Values:
+def _with_order(values: Values, counted: Standings, tie_order: str) -> Values:
     """Values whose oblivious one is the mean, or is left out where the order is not known and matters."""
-    if not values.ordered or not unknown.any():
+    if not values.ordered or counted.order_is_known:
         return values
+    unknown = counted.order_unknown
     if tie_order == "average":
         return values._replace(oblivious=np.where(unknown, values.expected, values.oblivious))
     decided = np.where(values.lowest == values.highest, values.lowest, np.nan)
     return values._replace(oblivious=np.where(unknown, decided, values.oblivious))
 
 
-def _open_orders(name: str, measures: Sequence[Measure], columns: Sequence[Values], chosen: Policy) -> tuple[str, ...]:
-    """One line that says why some oblivious values are not available, if any are not."""
-    lost = [int((np.isnan(values.oblivious) & ~np.isnan(values.expected)).sum()) for values in columns]
+def _open_orders(
+    name: str, measures: Sequence[Measure], oblivious: Floats, expected: Floats, chosen: Policy
+) -> tuple[str, ...]:
+    """One line that says why some oblivious values, [query, measure], are not available, if any are not."""
+    lost = np.count_nonzero(np.isnan(oblivious) & ~np.isnan(expected), axis=0).tolist()
     named = ", ".join(f"{measure} ({count})" for measure, count in zip(measures, lost, strict=True) if count)
     reason = TOOLS[chosen.convention].order if chosen.convention else ""
     because = reason or f"tie order {chosen.tie_order!r} leaves the order of equal scores open"

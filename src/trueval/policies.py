@@ -104,6 +104,9 @@ OPTIONS: Final[Mapping[str, Option]] = MappingProxyType(
     }
 )
 
+# What the options accept that are chosen by a word: looked through whenever a policy is made.
+WORDED: Final = tuple((name, option.words) for name, option in OPTIONS.items() if option.words)
+
 # A tie order that names its seed.
 SEEDED: Final = re.compile(r"random\((\d+)\)")
 
@@ -171,10 +174,10 @@ class Policy:
 
     def __post_init__(self) -> None:
         check_tie_order(self.tie_order)
-        for name, option in OPTIONS.items():
+        for name, words in WORDED:
             value = getattr(self, name)
-            if option.words and value not in option.words:
-                raise PolicyError(f"{name} must be one of {', '.join(option.words)}. Got {value!r}.")
+            if value not in words:
+                raise PolicyError(f"{name} must be one of {', '.join(words)}. Got {value!r}.")
         if not 0 <= self.rel < math.inf:
             raise PolicyError(f"rel must be a number of at least 0: a grade below 0 means unjudged. Got {self.rel!r}.")
         if self.depth is not None and self.depth < 1:
@@ -182,6 +185,8 @@ class Policy:
 
     def of(self, measure: Measure) -> Policy:
         """The choices for one measure: exceptions that name it applied, and none left."""
+        if not self.exceptions:
+            return self
         choices: dict[str, Any] = {}
         for exception in self.exceptions:
             if measure.innermost.name in exception.measures:

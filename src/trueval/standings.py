@@ -127,16 +127,15 @@ class Standings:
         """The tie groups with a judged document in them."""
         new = np.ones(len(self.query), dtype=bool)
         new[1:] = (self.query[1:] != self.query[:-1]) | (self.above[1:] != self.above[:-1])
-        start = np.flatnonzero(new)
-        of_row = np.cumsum(new) - 1
-        judged = np.diff(start, append=len(self.query))
+        start = new.nonzero()[0]
+        of_row = new.cumsum() - 1
         place = np.arange(len(self.query)) - start[of_row]
-        return Groups(self.query[start], self.above[start], self.tied[start], start, judged, of_row, place)
+        return Groups(self.query[start], self.above[start], self.tied[start], start, np.bincount(of_row), of_row, place)
 
     @cached_property
     def pool_place(self) -> Ints:
         """[pool] position of each judged document among its query's, best grade first, from 0."""
-        return _place(self.pool_query, self.queries)
+        return place_in_query(self.pool_query, self.queries)
 
     @cached_property
     def oblivious_rank(self) -> Ints:
@@ -148,7 +147,7 @@ class Standings:
         """[row] the order that sorts rows by query, then rank under the tie order."""
         return np.lexsort((self.oblivious_rank, self.query))
 
-    @property
+    @cached_property
     def order_is_known(self) -> bool:
         """Whether the tie order is known, so that oblivious values exist."""
         return not bool((self.ahead < 0).any())
@@ -200,10 +199,15 @@ def sum_by(index: Ints, values: NDArray[np.generic], size: int) -> Floats:
     >>> sum_by(np.array([0, 2, 2]), np.array([1.0, 2.0, 3.0]), 3).tolist()
     [1.0, 0.0, 5.0]
     """
-    return np.bincount(index, weights=values.astype(np.float64), minlength=size).astype(np.float64, copy=False)
+    # Of nothing, bincount makes integers.
+    return np.bincount(index, weights=values, minlength=size).astype(np.float64, copy=False)
 
 
-def _place(query: Ints, queries: int) -> Ints:
-    """Position of each element inside its query, from 0; elements of a query are adjacent and queries ascend."""
+def place_in_query(query: Ints, queries: int) -> Ints:
+    """Position of each element inside its query, from 0; elements of a query are adjacent and queries ascend.
+
+    >>> place_in_query(np.array([0, 0, 2]), 3).tolist()
+    [0, 1, 0]
+    """
     counts = np.bincount(query, minlength=queries)
-    return np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.arange(len(query)) - (counts.cumsum() - counts)[query]

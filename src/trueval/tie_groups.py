@@ -65,10 +65,11 @@ def tie_groups(scores: Floats, offsets: Ints) -> TieGroups:
     new = np.ones(len(scores), dtype=bool)
     np.not_equal(scores[1:], scores[:-1], out=new[1:])
     order = _sort(scores, offsets, new)
-    new[offsets[:-1][offsets[:-1] < offsets[1:]]] = True
-    start = np.flatnonzero(new)
-    ends = np.append(start, len(scores))
-    first: Ints = np.searchsorted(start, offsets)
+    heads = offsets[:-1]
+    new[heads[heads < offsets[1:]]] = True
+    start = new.nonzero()[0]
+    ends = np.concatenate((start, offsets[-1:]))
+    first: Ints = start.searchsorted(offsets)
     return TieGroups(ends, first, ends[1:] - start, scores[start if order is None else order[start]], order)
 
 
@@ -83,13 +84,13 @@ def find_groups(groups: TieGroups, lists: Ints, scores: Floats) -> Ints:
     Returns:
         [item] index of the group.
     """
-    low, high = groups.first[lists], groups.first[lists + 1] - 1
-    while bool((low < high).any()):
-        middle = (low + high) // 2
-        above = groups.score[middle] > scores
-        low = np.where(above, middle + 1, low)
-        high = np.where(above, high, middle)
-    return low
+    found, last = groups.first[lists], groups.first[lists + 1] - 1
+    step = 1 << int((last - found).max(initial=0)).bit_length() >> 1
+    while step:
+        # The last group of a list is above none of its scores, so that no step leads past it.
+        found = found + step * (groups.score[np.minimum(found + (step - 1), last)] > scores)
+        step >>= 1
+    return found
 
 
 class Members(NamedTuple):
@@ -112,15 +113,26 @@ def members_of(groups: TieGroups, wanted: Ints) -> Members:
         wanted: [wanted] indices of groups, ascending.
     """
     size = groups.size[wanted]
-    offsets = np.concatenate(([0], np.cumsum(size)))
+    offsets = starts_of(size)
     place = ranges(groups.start[wanted], size)
     if groups.order is None:
         return Members(place, offsets)
-    shift = np.repeat(np.arange(len(wanted)), size) * len(groups.order)
+    shift = np.arange(len(wanted)).repeat(size) * len(groups.order)
     position = groups.order[place] + shift
     if bool((position[1:] < position[:-1]).any()):
         position.sort()
     return Members(position - shift, offsets)
+
+
+def starts_of(sizes: Ints) -> Ints:
+    """Where each of some parts starts that stand one after another, and at last where they end.
+
+    >>> starts_of(np.array([2, 3])).tolist()
+    [0, 2, 5]
+    """
+    starts = np.zeros(len(sizes) + 1, dtype=np.int64)
+    sizes.cumsum(out=starts[1:])
+    return starts
 
 
 def ranges(starts: Ints, sizes: Ints) -> Ints:
@@ -129,8 +141,8 @@ def ranges(starts: Ints, sizes: Ints) -> Ints:
     >>> ranges(np.array([5, 1]), np.array([2, 3])).tolist()
     [5, 6, 1, 2, 3]
     """
-    ends = np.cumsum(sizes)
-    shift: Ints = np.repeat(starts - (ends - sizes), sizes)
+    ends: Ints = sizes.cumsum()
+    shift: Ints = (starts - (ends - sizes)).repeat(sizes)
     return np.arange(len(shift)) + shift
 
 
@@ -139,7 +151,7 @@ def _unsorted_lists(scores: Floats, offsets: Ints) -> Ints:
     rises = np.zeros(len(scores), dtype=bool)
     np.greater(scores[1:], scores[:-1], out=rises[1:])
     heads = offsets[:-1]
-    filled = np.flatnonzero(heads < offsets[1:])
+    filled = (heads < offsets[1:]).nonzero()[0]
     rises[heads[filled]] = False
     if not rises.any():
         return np.zeros(0, dtype=np.int64)
@@ -189,9 +201,9 @@ def _sort_rows(values: Floats) -> tuple[NDArray[np.generic], Positions]:
     """
     with np.errstate(over="ignore"):
         short = values.astype(np.float32)
-    if values.shape[1] >= SHORT or not np.array_equal(short, values, equal_nan=True):
-        place = np.argsort(-values, axis=1)
-        return np.take_along_axis(values, place, axis=1), place
+    if values.shape[1] >= SHORT or not bool(((short == values) | np.isnan(values)).all()):
+        place = (-values).argsort(axis=1)
+        return values[np.arange(len(values))[:, None], place], place
     return _sort_short_rows(short)
 
 

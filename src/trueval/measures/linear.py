@@ -29,7 +29,7 @@ from trueval.measures.parameters import (
     is_relevant,
 )
 from trueval.measures.weights import Table, Top, Weights, discounts, geometric
-from trueval.standings import Bools, Floats, Ints, Standings, sum_by
+from trueval.standings import NO_LIMIT, Bools, Floats, Ints, Standings, place_in_query, sum_by
 
 
 def linear(standings: Standings, gains: Floats, weights: Weights, norm: Floats, undefined: Bools) -> Values:
@@ -54,14 +54,18 @@ def linear(standings: Standings, gains: Floats, weights: Weights, norm: Floats, 
 
     last = standings.above + standings.tied
     span = weights.total(last, query) - weights.total(standings.above, query)
-    spread = np.where(ranks.decided[group], weights.at(ranks.highest, query), span / standings.tied)
-    highest, lowest = total(weights.at(ranks.highest, query)), total(weights.at(ranks.lowest, query))
-    # Prefix sums round; the extremes are plain sums of weights, so they bound what rounding may do to the rest.
-    expected = np.clip(total(spread), lowest, highest)
+    best = weights.at(ranks.highest, query)
+    highest, lowest = total(best), total(weights.at(ranks.lowest, query))
+
+    def within(values: Floats) -> Floats:
+        # Prefix sums round; the extremes are plain sums of weights, so they bound what rounding may do to the rest.
+        return np.minimum(np.maximum(total(values), lowest), highest)
+
+    expected = within(np.where(ranks.decided[group], best, span / standings.tied))
     oblivious = no_values(standings.queries)
     if standings.order_is_known:
-        oblivious = np.clip(total(weights.at(standings.oblivious_rank, query)), lowest, highest)
-    sd = np.sqrt(_variance(standings, gains, weights, ranks.decided)) * scale
+        oblivious = within(weights.at(standings.oblivious_rank, query))
+    sd = np.sqrt(_variance(standings, gains, weights, span, ranks.decided)) * scale
     return Values(expected, lowest, highest, oblivious, sd, undefined)
 
 
@@ -89,21 +93,21 @@ def extreme_ranks(standings: Standings, gains: Floats) -> ExtremeRanks:
     groups, above = standings.groups, standings.above
     place = _place_by_gain(standings, gains)
     decided = groups.tied == 1
-    several = np.flatnonzero(~decided)
+    several = (~decided).nonzero()[0]
     if len(several):
         low = np.minimum.reduceat(gains, groups.start)[several]
         high = np.maximum.reduceat(gains, groups.start)[several]
         complete = groups.judged[several] == groups.tied[several]
         decided[several] = (low == high) & (complete | (high == 0))
-    lowest = np.where(decided[groups.of_row], above + 1 + place, above + standings.tied - place)
-    return ExtremeRanks(above + 1 + place, lowest, decided)
+    highest = above + 1 + place
+    return ExtremeRanks(highest, np.where(decided[groups.of_row], highest, above + standings.tied - place), decided)
 
 
 def _place_by_gain(standings: Standings, gains: Floats) -> Ints:
     """[row] place in its group, largest gain first; rows stand by grade already, which is the same for most gains."""
     groups = standings.groups
     rises = gains[1:] > gains[:-1]
-    if not bool((rises & (groups.of_row[1:] == groups.of_row[:-1])).any()):
+    if not bool((rises & (groups.place[1:] > 0)).any()):
         return groups.place
     order = np.lexsort((-gains, groups.of_row))
     place = np.empty_like(order)
@@ -111,16 +115,24 @@ def _place_by_gain(standings: Standings, gains: Floats) -> Ints:
     return place
 
 
-def _variance(standings: Standings, gains: Floats, weights: Weights, decided: Bools) -> Floats:
-    """[query] variance of the sum before division by Z; groups are independent, a decided one has none."""
+def _variance(standings: Standings, gains: Floats, weights: Weights, span: Floats, decided: Bools) -> Floats:
+    """[query] variance of the sum before division by Z; groups are independent, a decided one has none.
+
+    Args:
+        standings: of one run.
+        gains: [row] gain of each document.
+        weights: of the ranks.
+        span: [row] dW, the sum of the weights of its group's ranks.
+        decided: [group] whether no order of the group matters.
+    """
     groups = standings.groups
-    open_groups = np.flatnonzero(~decided)
+    open_groups = (~decided).nonzero()[0]
     if not len(open_groups):
         return np.zeros(standings.queries)
     query, tied, above = groups.query[open_groups], groups.tied[open_groups], groups.above[open_groups]
     sums = np.add.reduceat(gains, groups.start)[open_groups]
     squares = np.add.reduceat(gains**2, groups.start)[open_groups]
-    weight = weights.total(above + tied, query) - weights.total(above, query)
+    weight = span[groups.start[open_groups]]
     weight_squares = weights.squares(above + tied, query) - weights.squares(above, query)
     variance = (squares - sums**2 / tied) * (weight_squares - weight**2 / tied) / (tied - 1)
     return sum_by(query, np.maximum(variance, 0), standings.queries)
@@ -169,13 +181,14 @@ def _discounts(standings: Standings, measure: Measure) -> Table:
 
 def ideal_gain(standings: Standings, measure: Measure) -> Floats:
     """[query] DCG@k of the best order of the judged documents, or of the listed ones if the measure has base='list'."""
-    counts_for_ideal = standings.pool_listed if measure["base"] == "list" else slice(None)
-    query = standings.pool_query[counts_for_ideal]
-    gains = gains_of(standings.pool_grade[counts_for_ideal], measure)
-    gains = gains[np.lexsort((-gains, query))]
-    counts = np.bincount(query, minlength=standings.queries)
-    place = np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
-    weights = discounts(place.max(initial=0) + 1 if measure.cutoff is None else measure.cutoff, standings.table_length)
+    query, grade, place = standings.pool_query, standings.pool_grade, standings.pool_place
+    if measure["base"] == "list":
+        query, grade = query[standings.pool_listed], grade[standings.pool_listed]
+        place = place_in_query(query, standings.queries)
+    gains = gains_of(grade, measure)
+    if bool(((gains[1:] > gains[:-1]) & (place[1:] > 0)).any()):
+        gains = gains[np.lexsort((-gains, query))]
+    weights = discounts(NO_LIMIT if measure.cutoff is None else measure.cutoff, standings.table_length)
     return sum_by(query, gains * weights.at(place + 1, query), standings.queries)
 
 

@@ -131,9 +131,10 @@ class Measure:
 
     def __call__(self, inner: Measure | None = None, /, **parameters: Value) -> Measure:
         """The measure with parameters."""
-        values = {**dict(self.chosen), **{name: self._checked(name, value) for name, value in parameters.items()}}
-        declared = self.definition.parameters
-        chosen = tuple((name, values[name]) for name in declared if name in values)
+        values = dict(self.chosen)
+        for name, value in parameters.items():
+            values[name] = self._checked(name, value)
+        chosen = tuple((name, values[name]) for name in self.definition.parameters if name in values)
         return replace(self, chosen=chosen, inner=self._checked_inner(inner) or self.inner)
 
     def __getitem__(self, name: str) -> Value:
@@ -149,9 +150,10 @@ class Measure:
 
     def with_defaults(self, **parameters: Value) -> Measure:
         """The measure with other defaults: parameters that it has and that were not chosen."""
-        free = {n: v for n, v in parameters.items() if n in self.definition.parameters and n not in dict(self.chosen)}
+        chosen = dict(self.chosen)
+        free = {n: v for n, v in parameters.items() if n in self.definition.parameters and n not in chosen}
         inner = self.inner.with_defaults(**parameters) if self.inner else None
-        return replace(self(**free), inner=inner) if free or inner else self
+        return self(inner, **free) if free or inner else self
 
     def evaluate(self, standings: Standings) -> Values:
         """Compute the measure for every query of some standings.

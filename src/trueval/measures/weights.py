@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
 
 from trueval.standings import Floats, Ints
+
+# Tables of up to this many ranks are kept for the next call, at most KEPT_TABLES of them: 4 MiB.
+KEPT = 1 << 10
+KEPT_TABLES = 128
 
 
 class Weights(Protocol):
@@ -62,15 +66,15 @@ class Table:
 
     @cached_property
     def _padded(self) -> Floats:
-        return np.concatenate(([0.0], self.weights, [0.0]))
+        return _sealed(np.concatenate(([0.0], self.weights, [0.0])))
 
     @cached_property
     def _totals(self) -> Floats:
-        return np.cumsum(self._padded[:-1])
+        return _sealed(np.cumsum(self._padded[:-1]))
 
     @cached_property
     def _squares(self) -> Floats:
-        return np.cumsum(self._padded[:-1] ** 2)
+        return _sealed(np.cumsum(self._padded[:-1] ** 2))
 
     def at(self, rank: Ints, query: Ints) -> Floats:
         """w(rank)."""
@@ -85,6 +89,12 @@ class Table:
         return self._squares[np.minimum(rank, len(self.weights))]
 
 
+def _sealed(table: Floats) -> Floats:
+    """The same array, read only: tables are shared."""
+    table.flags.writeable = False
+    return table
+
+
 def discounts(last: int, longest: int) -> Table:
     """w(r) = 1 / log2(r + 1) for r <= last, the discount of DCG; Järvelin & Kekäläinen 2002, as trec_eval has it.
 
@@ -95,7 +105,15 @@ def discounts(last: int, longest: int) -> Table:
     >>> discounts(2, 5).weights.tolist() == [1 / np.log2(2), 1 / np.log2(3)]
     True
     """
-    return Table(1 / np.log2(np.arange(2, min(last, longest) + 2, dtype=np.float64)))
+    ranks = min(last, longest)
+    return _kept_discounts(ranks) if ranks <= KEPT else _discounts(ranks)
+
+
+def _discounts(ranks: int) -> Table:
+    return Table(_sealed(1 / np.log2(np.arange(2, ranks + 2, dtype=np.float64))))
+
+
+_kept_discounts = lru_cache(maxsize=KEPT_TABLES)(_discounts)
 
 
 def geometric(persistence: float, last: int, longest: int) -> Table:
