@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -155,7 +155,7 @@ def evaluate_arrays(
         judged_only=judged_only,
         seed=seed,
     )
-    parsed = parse_list(measures)
+    parsed = _parsed(measures)
     scores, grades, offsets = ragged(score_lists, grade_lists, mask)
     grades = whole_grades(grades, chosen.float_grades, name)
     if chosen.skip_first:
@@ -177,6 +177,18 @@ def evaluate_arrays(
         return found if counting.nonpositive == "retrieved" else retrieved_only(found)
 
     return _score(name, [str(query) for query in range(len(offsets) - 1)], count, parsed, chosen, (), ())
+
+
+def _parsed(measures: Measures) -> tuple[Measure, ...]:
+    """The measures; texts that a loop names again are not read again."""
+    if isinstance(measures, Measure):
+        return (measures,)
+    texts = (measures,) if isinstance(measures, str) else tuple(measures)
+    return _parsed_texts(texts) if all(isinstance(text, str) for text in texts) else parse_list(texts)
+
+
+# Some hundred lists of measures are more than a program has, and few to keep.
+_parsed_texts = lru_cache(maxsize=256)(parse_list)
 
 
 def _counting(chosen: Policy) -> Policy:
@@ -254,6 +266,8 @@ def _measure(
         check_binary(counted, measure)
     values = _with_order(settled.evaluate(_some_order(counted)), counted, chosen.tie_order)
     some_absent, some_undefined = bool(absent.any()), bool(values.undefined.any())
+    if not some_absent and not some_undefined:
+        return values
     empty = "skip" if measure.definition.empty == "na" else chosen.empty
     if empty == "error" and some_undefined:
         first = query_ids[int(np.flatnonzero(values.undefined)[0])]
@@ -263,9 +277,8 @@ def _measure(
         )
 
     def settle(column: Floats, worst: float, nothing: float) -> Floats:
-        if some_absent:
-            column = np.where(absent, np.nan if chosen.missing == "skip" else worst, column)
-        return np.where(values.undefined, 0.0 * column + nothing, column) if some_undefined else column
+        column = np.where(absent, np.nan if chosen.missing == "skip" else worst, column)
+        return np.where(values.undefined, 0.0 * column + nothing, column)
 
     worst, nothing = measure.definition.worst, {"zero": 0.0, "one": 1.0}.get(empty, np.nan)
     return values._replace(
@@ -297,7 +310,7 @@ def _open_orders(
     name: str, measures: Sequence[Measure], oblivious: Floats, expected: Floats, chosen: Policy
 ) -> tuple[str, ...]:
     """One line that says why some oblivious values, [query, measure], are not available, if any are not."""
-    lost = np.count_nonzero(np.isnan(oblivious) & ~np.isnan(expected), axis=0).tolist()
+    lost = (np.isnan(oblivious) & ~np.isnan(expected)).sum(axis=0).tolist()
     named = ", ".join(f"{measure} ({count})" for measure, count in zip(measures, lost, strict=True) if count)
     reason = TOOLS[chosen.convention].order if chosen.convention else ""
     because = reason or f"tie order {chosen.tie_order!r} leaves the order of equal scores open"

@@ -179,7 +179,8 @@ def _sort(scores: Floats, offsets: Ints, new: NDArray[np.bool_]) -> Positions | 
     def sort_block(block: _Block) -> None:
         # NaN sorts behind every number, infinities included, so padding stays outside.
         values, place = _sort_rows(block.take(scores, np.nan))
-        differs = np.ones(values.shape, dtype=bool)
+        differs = np.empty(values.shape, dtype=bool)
+        differs[:, 0] = True
         np.not_equal(values[:, 1:], values[:, :-1], out=differs[:, 1:])
         block.put(new, differs)
         block.put(order, place + block.begin[:, None].astype(place.dtype))
@@ -268,13 +269,12 @@ def _blocks(offsets: Ints, lists: Ints) -> Iterator[_Block]:
     """Cut lists into blocks of about BLOCK documents; lists of like length share one, so padding at most doubles it."""
     lengths = offsets[1:] - offsets[:-1]
     uniform = bool((lengths == lengths[0]).all())
-    wanted = lengths[lists]
-    order = np.argsort(wanted, kind="stable")
+    if not uniform:
+        lists = lists[lengths[lists].argsort(kind="stable")]
+    wanted, heads = lengths[lists], offsets[lists]
     begin = 0
-    while begin < len(order):
-        longest = 2 * max(int(wanted[order[begin]]), 1)
-        rows = order[begin : begin + max(1, BLOCK // longest)]
-        rows = rows[: int(np.searchsorted(wanted[rows], longest, side="right"))]
-        chosen = lists[rows]
-        yield _Block(chosen, offsets[chosen], wanted[rows], int(wanted[rows[-1]]), uniform)
-        begin += len(rows)
+    while begin < len(lists):
+        longest = 2 * max(int(wanted[begin]), 1)
+        end = min(begin + max(1, BLOCK // longest), int(wanted.searchsorted(longest, side="right")))
+        yield _Block(lists[begin:end], heads[begin:end], wanted[begin:end], int(wanted[end - 1]), uniform)
+        begin = end

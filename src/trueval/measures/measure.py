@@ -135,7 +135,7 @@ class Measure:
         for name, value in parameters.items():
             values[name] = self._checked(name, value)
         chosen = tuple((name, values[name]) for name in self.definition.parameters if name in values)
-        return replace(self, chosen=chosen, inner=self._checked_inner(inner) or self.inner)
+        return Measure(self.definition, self.name, self.cutoff, chosen, self._checked_inner(inner) or self.inner)
 
     def __getitem__(self, name: str) -> Value:
         """The value of a parameter: chosen, or its default."""
