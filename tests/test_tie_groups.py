@@ -37,21 +37,31 @@ def check(lists: list[list[float]]) -> None:
     assert found == [places for _, places in expected]
 
 
+def check_both_sorts(lists: list[list[float]]) -> None:
+    """As the few documents that they are, and as lists of many documents would be sorted."""
+    check(lists)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel, "FEW", 0)
+        check(lists)
+
+
 @given(st.lists(st.lists(SHORT, max_size=12), min_size=1, max_size=6))
 def test_scores_that_float32_holds(lists: list[list[float]]) -> None:
     """Both zeros are one score, infinities are ordinary, and members stand in the order of the input."""
-    check(lists)
+    check_both_sorts(lists)
 
 
 @given(st.lists(st.lists(st.one_of(LONG, SHORT), max_size=12), min_size=1, max_size=6))
 def test_scores_that_float32_does_not_hold(lists: list[list[float]]) -> None:
     """Scores that float32 would tie or overflow stay apart."""
-    check(lists)
+    check_both_sorts(lists)
 
 
 @pytest.mark.parametrize("width", [1, 3, 20])
 @pytest.mark.parametrize("block", [1, 7, 64])
-def test_lists_of_one_length_in_many_blocks(monkeypatch: pytest.MonkeyPatch, width: int, block: int) -> None:
+@pytest.mark.parametrize("few", [0, kernel.FEW])
+def test_lists_of_one_length_in_many_blocks(monkeypatch: pytest.MonkeyPatch, width: int, block: int, few: int) -> None:
     """Cutting lists into blocks changes nothing."""
     monkeypatch.setattr(kernel, "BLOCK", block)
+    monkeypatch.setattr(kernel, "FEW", few)
     check(np.random.default_rng(0).integers(-3, 3, (11, width)).astype(float).tolist())

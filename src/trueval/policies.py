@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -200,11 +201,14 @@ class Policy:
         >>> Policy(norm="min").settle(parse("AP@5"))["norm"]
         'min'
         """
-        own = self.of(measure)
-        rel = LEAST_POSITIVE if own.labels == "positive" else own.rel
-        differing = {name: getattr(own, name) for name in ("gain", "norm", "short", "rounding")}
-        differing = {name: value for name, value in differing.items() if value != getattr(OURS, name)}
-        return measure.with_defaults(rel=rel, base=own.base, **differing)
+        return measure.with_defaults(**self.of(measure)._defaults)
+
+    @cached_property
+    def _defaults(self) -> Mapping[str, Any]:
+        """Parameters that differ from a measure's own, and those that a measure is always told."""
+        told = {"rel": LEAST_POSITIVE if self.labels == "positive" else self.rel, "base": self.base}
+        own = {name: getattr(self, name) for name in ("gain", "norm", "short", "rounding")}
+        return told | {name: value for name, value in own.items() if value != getattr(OURS, name)}
 
     def to_dict(self) -> dict[str, object]:
         """The policy as it stands in the JSON of results; exceptions by measure, or null."""

@@ -27,6 +27,8 @@ HIGH = 1 if sys.byteorder == "little" else 0
 # Documents sorted at once by one thread: 1 MiB of float64, so that a block and its copies stay in the processor's
 # cache and in memory that the last block has touched.
 BLOCK = 1 << 17
+# Documents of a block below which an argsort is done before it is known whether their scores fit in 32 bits.
+FEW = 1 << 11
 
 
 class TieGroups(NamedTuple):
@@ -150,12 +152,12 @@ def _unsorted_lists(scores: Floats, offsets: Ints) -> Ints:
     """The lists that are not in descending order."""
     rises = np.zeros(len(scores), dtype=bool)
     np.greater(scores[1:], scores[:-1], out=rises[1:])
-    heads = offsets[:-1]
-    filled = (heads < offsets[1:]).nonzero()[0]
-    rises[heads[filled]] = False
+    filled = (offsets[:-1] < offsets[1:]).nonzero()[0]
+    heads = offsets[filled]
+    rises[heads] = False
     if not rises.any():
         return np.zeros(0, dtype=np.int64)
-    unsorted: Ints = filled[np.logical_or.reduceat(rises, heads[filled])]
+    unsorted: Ints = filled[np.logical_or.reduceat(rises, heads)]
     return unsorted
 
 
@@ -200,12 +202,13 @@ def _sort_rows(values: Floats) -> tuple[NDArray[np.generic], Positions]:
     Returns:
         [row, column] what differs where the sorted values differ, and the column each came from.
     """
-    with np.errstate(over="ignore"):
-        short = values.astype(np.float32)
-    if values.shape[1] >= SHORT or not bool(((short == values) | np.isnan(values)).all()):
-        place = (-values).argsort(axis=1)
-        return values[np.arange(len(values))[:, None], place], place
-    return _sort_short_rows(short)
+    if FEW <= values.size and values.shape[1] < SHORT:
+        with np.errstate(over="ignore"):
+            short = values.astype(np.float32)
+        if bool(((short == values) | np.isnan(values)).all()):
+            return _sort_short_rows(short)
+    place = (-values).argsort(axis=1)
+    return values[np.arange(len(values))[:, None], place], place
 
 
 def _sort_short_rows(values: NDArray[np.float32]) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
