@@ -2,7 +2,8 @@
 
 Lists are ragged: one flat array of scores and `offsets`, [list + 1], so that list i is
 scores[offsets[i]:offsets[i + 1]].
-A list already in descending order is read once; any other is sorted, many lists of like length in one block.
+Few documents are sorted all at once. Of many, a list already in descending order is read once; any other is sorted,
+lists of like length in one block.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ HIGH = 1 if sys.byteorder == "little" else 0
 # Documents sorted at once by one thread: 1 MiB of float64, so that a block and its copies stay in the processor's
 # cache and in memory that the last block has touched.
 BLOCK = 1 << 17
-# Documents of a block below which an argsort is done before it is known whether their scores fit in 32 bits.
+# Documents of all lists below which one sort of them together is done before they are parted into blocks.
 FEW = 1 << 11
 
 
@@ -40,7 +41,7 @@ class TieGroups(NamedTuple):
         size: [group] documents in the group.
         score: [group] the score that its documents share.
         order: [document] position in the input of each document of the sorted lists, arbitrary inside a group; None if
-            every list was in descending order as given.
+            every list was found in descending order as given.
     """
 
     start: Ints
@@ -65,8 +66,7 @@ def tie_groups(scores: Floats, offsets: Ints) -> TieGroups:
     ([0, 1, 3, 4], [1, 2, 1])
     """
     new = np.ones(len(scores), dtype=bool)
-    np.not_equal(scores[1:], scores[:-1], out=new[1:])
-    order = _sort(scores, offsets, new)
+    order = (_sort_together if len(scores) < FEW else _sort)(scores, offsets, new)
     heads = offsets[:-1]
     new[heads[heads < offsets[1:]]] = True
     start = new.nonzero()[0]
@@ -148,6 +148,14 @@ def ranges(starts: Ints, sizes: Ints) -> Ints:
     return np.arange(len(shift)) + shift
 
 
+def _sort_together(scores: Floats, offsets: Ints, new: NDArray[np.bool_]) -> Positions:
+    """Sort few documents as _sort does, by list and descending score at once."""
+    order = np.lexsort((-scores, np.arange(len(offsets) - 1).repeat(offsets[1:] - offsets[:-1])))
+    descending = scores[order]
+    np.not_equal(descending[1:], descending[:-1], out=new[1:])
+    return order
+
+
 def _unsorted_lists(scores: Floats, offsets: Ints) -> Ints:
     """The lists that are not in descending order."""
     rises = np.zeros(len(scores), dtype=bool)
@@ -167,11 +175,12 @@ def _sort(scores: Floats, offsets: Ints, new: NDArray[np.bool_]) -> Positions | 
     Args:
         scores: [document] scores of all lists.
         offsets: [list + 1] where each list starts.
-        new: [document] whether it differs from the one before; written anew for the lists that are sorted.
+        new: [document] to be filled: whether a document of the sorted lists differs from the one before.
 
     Returns:
         [document] positions sorted by list and descending score; None if all stand so already.
     """
+    np.not_equal(scores[1:], scores[:-1], out=new[1:])
     unsorted = _unsorted_lists(scores, offsets)
     if not len(unsorted):
         return None
@@ -202,13 +211,12 @@ def _sort_rows(values: Floats) -> tuple[NDArray[np.generic], Positions]:
     Returns:
         [row, column] what differs where the sorted values differ, and the column each came from.
     """
-    if FEW <= values.size and values.shape[1] < SHORT:
-        with np.errstate(over="ignore"):
-            short = values.astype(np.float32)
-        if bool(((short == values) | np.isnan(values)).all()):
-            return _sort_short_rows(short)
-    place = (-values).argsort(axis=1)
-    return values[np.arange(len(values))[:, None], place], place
+    with np.errstate(over="ignore"):
+        short = values.astype(np.float32)
+    if values.shape[1] >= SHORT or not bool(((short == values) | np.isnan(values)).all()):
+        place = (-values).argsort(axis=1)
+        return values[np.arange(len(values))[:, None], place], place
+    return _sort_short_rows(short)
 
 
 def _sort_short_rows(values: NDArray[np.float32]) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
