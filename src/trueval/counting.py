@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import PolicyError
+from trueval.files.duplicates import half_hashes
 from trueval.files.parts import in_threads
 from trueval.numerics import round_to
 from trueval.standings import Bools, Facets, Floats, Ints, Standings
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
     from trueval.run import Run
 
 
-Hashes = NDArray[np.uint64]
+Hashes = NDArray[np.uint32]
 
-PART = 1 << 17  # documents hashed at once; 1 MiB of hashes stays in the processor's cache
+PART = 1 << 17  # documents looked up at once; their hashes stay in the processor's cache
 FILTER_SLOTS = 32  # for each wanted hash, so that one in 32 others at most passes
+MOST_BITS = 28  # of a filter: 256 MiB
 
 
 class Pool(NamedTuple):
@@ -251,7 +253,7 @@ def _align(queries: pl.Series, evaluated: pl.Series) -> Ints:
 def _match(run: Run, judgments: Judgments, lists: Lists, pool: Pool) -> Found:
     """Find the judged documents in the run: by hash first, which leaves few rows to compare as strings."""
     listed, judged = run.frame["doc_id"], judgments.frame["doc_id"].gather(pool.item)
-    position = _candidates(listed, lists, _hash(judged, _salt(pool.query)))
+    position = _candidates(run.doc_hashes, lists, half_hashes(judged) ^ _salt(pool.query))
     query = lists.query[_list_of(position, lists.offsets)]
     candidates = pl.DataFrame({"query": query, "doc": listed.gather(position), "position": position})
     known = pl.DataFrame({"query": pool.query, "doc": judged}).with_row_index("judged")
@@ -259,18 +261,25 @@ def _match(run: Run, judgments: Judgments, lists: Lists, pool: Pool) -> Found:
     return Found(both["position"].to_numpy(), both["judged"].cast(pl.Int64).to_numpy())
 
 
-def _candidates(listed: pl.Series, lists: Lists, wanted: Hashes) -> Ints:
-    """Positions of all documents whose hash is wanted, and of a few in a hundred others: a Bloom filter of one hash."""
-    bits = max(len(wanted) * FILTER_SLOTS, 1).bit_length()
-    drop = np.uint64(64 - bits)
+def _candidates(listed: Hashes, lists: Lists, wanted: Hashes) -> Ints:
+    """Positions of all documents whose hash is wanted, and of a few in a hundred others: a Bloom filter of one hash.
+
+    Args:
+        listed: [document] hashes of the ids.
+        lists: of the documents.
+        wanted: [judged] hashes of the ids, mixed with the salt of their queries.
+    """
+    bits = min(max(len(wanted) * FILTER_SLOTS, 1).bit_length(), MOST_BITS)
+    drop = np.uint32(32 - bits)
     is_wanted = np.zeros(1 << bits, dtype=bool)
     is_wanted[wanted >> drop] = True
     salt = _salt(lists.query)
 
     def find(part: slice) -> Ints:
         begin, end = lists.offsets[part.start], lists.offsets[part.stop]
-        hashes = _hash(listed[begin:end], np.repeat(salt[part], np.diff(lists.offsets[part.start : part.stop + 1])))
-        found: Ints = np.flatnonzero(is_wanted[(hashes >> drop).view(np.int64)]) + begin
+        mixed = np.repeat(salt[part], np.diff(lists.offsets[part.start : part.stop + 1]))
+        mixed ^= listed[begin:end]
+        found: Ints = np.flatnonzero(is_wanted[mixed >> drop]) + begin
         return found
 
     parts = in_threads(find, _parts_of_lists(lists.offsets))
@@ -285,14 +294,8 @@ def _parts_of_lists(offsets: Ints) -> list[slice]:
 
 def _salt(query: Ints) -> Hashes:
     """What the hash of a document is mixed with, by its query."""
-    golden = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: spreads small integers (Knuth, TAOCP 6.4)
-    mixed: Hashes = query.astype(np.uint64) * golden
-    return mixed
-
-
-def _hash(doc_ids: pl.Series, salt: Hashes) -> Hashes:
-    """[document] a 64-bit hash of document id and query; equal pairs hash alike, others almost never do."""
-    mixed: Hashes = doc_ids.hash(seed=0).to_numpy() ^ salt
+    golden = np.uint32(0x9E3779B9)  # 2**32 / golden ratio: spreads small integers (Knuth, TAOCP 6.4)
+    mixed: Hashes = query.astype(np.uint32) * golden
     return mixed
 
 

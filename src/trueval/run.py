@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from trueval.files import (
     Source,
     Table,
     check_rows,
+    half_hashes,
     id_notes,
     rank_notes,
     read_arrays,
@@ -108,4 +110,11 @@ class Run:
     def _from_table(cls, table: Table, name: str) -> Run:
         rows = check_rows(table, "run")
         notes = table.notes + rank_notes(rows) + id_notes(rows.table, rows.query_ids)
-        return cls(rows.table.frame, rows.query_ids, rows.offsets, name, table.source, notes)
+        run = cls(rows.table.frame, rows.query_ids, rows.offsets, name, table.source, notes)
+        vars(run)["doc_hashes"] = rows.hashes
+        return run
+
+    @cached_property
+    def doc_hashes(self) -> NDArray[np.uint32]:
+        """[row] 32 bits of a hash of each document id, the same for equal ids in one process."""
+        return half_hashes(self.frame["doc_id"])

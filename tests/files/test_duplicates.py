@@ -9,7 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trueval.files import duplicates
-from trueval.files.duplicates import Pair, find_duplicate
+from trueval.files.duplicates import Pair, find_duplicate, half_hashes
+
+
+def duplicate(frame: pl.DataFrame, offsets: np.ndarray) -> Pair | None:
+    return find_duplicate(frame, offsets, half_hashes(frame["doc_id"]))
 
 
 def naive(queries: list[list[str]]) -> bool:
@@ -23,7 +27,7 @@ def naive(queries: list[list[str]]) -> bool:
 def test_agrees_with_sets(queries: list[list[str]]) -> None:
     frame = pl.DataFrame({"doc_id": [d for q in queries for d in q]})
     offsets = np.concatenate(([0], np.cumsum([len(q) for q in queries])))
-    pair = find_duplicate(frame, offsets)
+    pair = duplicate(frame, offsets)
     assert (pair is not None) == naive(queries)
     if pair is not None:
         documents = frame["doc_id"].to_list()
@@ -39,11 +43,11 @@ def test_every_query_is_looked_at_whatever_the_block(monkeypatch: pytest.MonkeyP
     lengths = rng.integers(2, 9, 40)
     offsets = np.concatenate(([0], np.cumsum(lengths)))
     documents = [f"d{i}" for i in range(offsets[-1])]
-    assert find_duplicate(pl.DataFrame({"doc_id": documents}), offsets) is None
+    assert duplicate(pl.DataFrame({"doc_id": documents}), offsets) is None
     for query in range(40):
         first, second = int(offsets[query]), int(offsets[query + 1]) - 1
         repeated = [*documents[:second], documents[first], *documents[second + 1 :]]
-        assert find_duplicate(pl.DataFrame({"doc_id": repeated}), offsets) == Pair(first, second)
+        assert duplicate(pl.DataFrame({"doc_id": repeated}), offsets) == Pair(first, second)
 
 
 @pytest.mark.parametrize("value", [0, 0xFFFFFFFF])
@@ -51,12 +55,12 @@ def test_colliding_hashes_neither_make_up_nor_hide_a_duplicate(monkeypatch: pyte
     suspects = duplicates._suspects
     monkeypatch.setattr(duplicates, "_suspects", lambda hashes, offsets: suspects(np.full_like(hashes, value), offsets))
     offsets = np.array([0, 3, 5, 6])
-    assert find_duplicate(pl.DataFrame({"doc_id": ["a", "b", "c", "a", "b", "a"]}), offsets) is None
-    assert find_duplicate(pl.DataFrame({"doc_id": ["a", "b", "c", "a", "a", "a"]}), offsets) == Pair(3, 4)
+    assert duplicate(pl.DataFrame({"doc_id": ["a", "b", "c", "a", "b", "a"]}), offsets) is None
+    assert duplicate(pl.DataFrame({"doc_id": ["a", "b", "c", "a", "a", "a"]}), offsets) == Pair(3, 4)
 
 
 def test_facets_keep_documents_apart() -> None:
     frame = pl.DataFrame({"doc_id": ["a", "a", "b", "b"], "facet": ["1", "2", "1", "1"]})
-    assert find_duplicate(frame[:3], np.array([0, 3])) is None
-    assert find_duplicate(frame, np.array([0, 4])) == Pair(2, 3)
-    assert find_duplicate(pl.DataFrame({"doc_id": ["x", "y"], "facet": ["y", "x"]}), np.array([0, 2])) is None
+    assert duplicate(frame[:3], np.array([0, 3])) is None
+    assert duplicate(frame, np.array([0, 4])) == Pair(2, 3)
+    assert duplicate(pl.DataFrame({"doc_id": ["x", "y"], "facet": ["y", "x"]}), np.array([0, 2])) is None

@@ -2,6 +2,7 @@
 
 from trueval.files.arrays import read_arrays
 from trueval.files.content import Source
+from trueval.files.duplicates import half_hashes
 from trueval.files.id_notes import id_notes
 from trueval.files.peers import read_dict
 from trueval.files.ranks import rank_notes
@@ -17,6 +18,7 @@ __all__ = [
     "Source",
     "Table",
     "check_rows",
+    "half_hashes",
     "id_notes",
     "rank_notes",
     "read_arrays",

@@ -74,18 +74,20 @@ def count_rows(data: bytes, separator: str, width: int) -> int | None:
     """
     end = b"\r\n" if data[: data.find(b"\n") + 1].endswith(b"\r\n") else b"\n"
     line = separator.encode() * (width - 1) + end
-    text, before = np.frombuffer(data, np.uint8), 0
+    text, before, adjacent = np.frombuffer(data, np.uint8), 0, 0
     marks_must_be = np.frombuffer(line * (min(len(text), SMALL_CHUNK) // len(line) + 2), np.uint8)
     for start in range(0, len(text), SMALL_CHUNK):
-        chunk = text[start : start + SMALL_CHUNK]
-        marks = chunk[np.flatnonzero(chunk <= LAST_BLANK)]
+        chunk = text[start : start + SMALL_CHUNK + 1]  # with the first byte of the next chunk
+        is_mark = chunk <= LAST_BLANK
+        adjacent += int(np.count_nonzero(is_mark[1:] & is_mark[:-1]))
+        marks = chunk[np.flatnonzero(is_mark[:SMALL_CHUNK])]
         phase = before % len(line)
         if not np.array_equal(marks, marks_must_be[phase : phase + len(marks)]):
             return None
         before += len(marks)
-    if not data.endswith(b"\n"):
-        before += len(end)
-    return before // len(line) if before % len(line) == 0 else None
+    rows, rest = divmod(before + (0 if data.endswith(b"\n") else len(end)), len(line))
+    ends_alone = rows - (not data.endswith(b"\n"))
+    return rows if rest == 0 and adjacent == ends_alone * (len(end) - 1) else None
 
 
 def _chunks_of_lines(text: bytes) -> Iterator[NDArray[np.uint8]]:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from trueval.files.parts import in_threads, row_parts
 
-__all__ = ["Pair", "find_duplicate"]
+__all__ = ["Pair", "find_duplicate", "half_hashes"]
 
 BLOCK = 1 << 19  # hashes sorted at once; 2 MB, so that a block stays in the processor's cache
-FACET_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio, odd: keeps hash(document) and hash(facet) apart
+FACET_FACTOR = np.uint32(0x9E3779B9)  # 2^32 / golden ratio, odd: keeps hash(document) and hash(facet) apart
 
 
 class Pair(NamedTuple):
@@ -24,7 +24,7 @@ class Pair(NamedTuple):
     second: int
 
 
-def find_duplicate(frame: pl.DataFrame, offsets: NDArray[np.int64]) -> Pair | None:
+def find_duplicate(frame: pl.DataFrame, offsets: NDArray[np.int64], hashes: NDArray[np.uint32]) -> Pair | None:
     """Find a document that is twice in a query (twice for a facet, where there are facets).
 
     Equal ids have equal hashes, so no duplicate is missed; ids with equal hashes are compared, so none is made up.
@@ -32,12 +32,16 @@ def find_duplicate(frame: pl.DataFrame, offsets: NDArray[np.int64]) -> Pair | No
     Args:
         frame: doc_id and perhaps facet; rows of one query adjacent.
         offsets: [queries + 1].
+        hashes: [row] half_hashes of doc_id.
 
-    >>> find_duplicate(pl.DataFrame({"doc_id": ["a", "b", "a", "a"]}), np.array([0, 3, 4]))
+    >>> frame = pl.DataFrame({"doc_id": ["a", "b", "a", "a"]})
+    >>> find_duplicate(frame, np.array([0, 3, 4]), half_hashes(frame["doc_id"]))
     Pair(first=0, second=2)
     """
     keys = [name for name in ("doc_id", "facet") if name in frame.columns]
-    for query in sorted(_suspects(_hashes(frame.select(keys)), offsets)):
+    if "facet" in keys:
+        hashes = hashes ^ (half_hashes(frame["facet"]) * FACET_FACTOR)
+    for query in sorted(_suspects(hashes, offsets)):
         start = int(offsets[query])
         ids = frame[start : int(offsets[query + 1])].select(keys)
         repeated = ~(ids.select(pl.struct(keys).is_first_distinct().alias("first"))["first"])
@@ -48,17 +52,18 @@ def find_duplicate(frame: pl.DataFrame, offsets: NDArray[np.int64]) -> Pair | No
     return None
 
 
-def _hashes(keys: pl.DataFrame) -> NDArray[np.uint32]:
-    """The upper halves of the hashes of all rows."""
-    halves = np.empty(keys.height, np.uint32)
+def half_hashes(ids: pl.Series) -> NDArray[np.uint32]:
+    """[id] the upper halves of hashes of 64 bits: the same for equal ids in one process.
+
+    >>> len(set(half_hashes(pl.Series(["a", "b", "a"])).tolist()))
+    2
+    """
+    halves = np.empty(len(ids), np.uint32)
 
     def fill(rows: slice) -> None:
-        hashes = keys["doc_id"][rows].hash().to_numpy()
-        if "facet" in keys.columns:
-            hashes = hashes ^ (keys["facet"][rows].hash().to_numpy() * FACET_FACTOR)
-        halves[rows] = hashes >> np.uint64(32)
+        halves[rows] = ids[rows].hash(seed=0).to_numpy() >> np.uint64(32)
 
-    in_threads(fill, row_parts(keys.height))
+    in_threads(fill, row_parts(len(ids)))
     return halves
 
 

@@ -22,7 +22,7 @@ from trueval.files.layout import Layout, find_layout, first_fields, settle_third
 from trueval.files.line_parts import LineParts
 from trueval.files.parts import in_threads
 from trueval.files.shifted import is_number
-from trueval.files.table import Kind, Table, count_lines_from_one, in_canonical_order
+from trueval.files.table import CANONICAL_COLUMNS, Kind, Table, count_lines_from_one, in_canonical_order
 from trueval.files.text import find_long_line
 
 __all__ = ["has_nulls", "parse_rows", "read_regular"]
@@ -92,14 +92,16 @@ def _parse_part(text: bytes, separator: str, layout: Layout, width: int) -> _Row
     if rows is None or find_long_line(text) is not None:
         return None
     plain = bool(np.frombuffer(text, np.uint8).max() < DEL)
-    frame = parse_rows(text, separator, layout, columns=layout.needed)
-    if frame is None or frame.height != rows or has_nulls(frame) or _has_comments(frame) or (not plain and BOM in text):
+    columns = [name for name in CANONICAL_COLUMNS if name in layout.needed]
+    frame = parse_rows(text, separator, layout, columns=columns)
+    if frame is None or frame.height != rows or has_nulls(frame) or (not plain and BOM in text):
         return None
-    return None if _loses_values(frame, text, separator, layout) else _Rows(frame, plain)
+    odd = (b"#" in text and _has_comments(frame)) or _loses_values(frame, text, separator, layout)
+    return None if odd else _Rows(frame, plain)
 
 
 def _has_comments(frame: pl.DataFrame) -> bool:
-    return bool(frame["query_id"].rle().struct.field("value").str.starts_with("#").any())
+    return bool(frame["query_id"].str.starts_with("#").any())
 
 
 def has_nulls(frame: pl.DataFrame) -> bool:

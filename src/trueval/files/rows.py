@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import InputError
-from trueval.files.duplicates import find_duplicate
+from trueval.files.duplicates import find_duplicate, half_hashes
 from trueval.files.table import Kind, Table, value_column
 
 __all__ = ["Rows", "check_rows"]
@@ -25,11 +25,13 @@ class Rows(NamedTuple):
         table: the rows, those of one query adjacent, in the order of the input.
         query_ids: String, unique, in order of first appearance.
         offsets: [queries + 1]; rows of query i are frame[offsets[i]:offsets[i + 1]].
+        hashes: [row] half_hashes of doc_id.
     """
 
     table: Table
     query_ids: pl.Series
     offsets: NDArray[np.int64]
+    hashes: NDArray[np.uint32]
 
 
 def check_rows(table: Table, kind: Kind) -> Rows:
@@ -50,6 +52,8 @@ def check_rows(table: Table, kind: Kind) -> Rows:
 
 
 def _check_ids(table: Table) -> None:
+    if table.plain:
+        return
     for name in [name for name in ("query_id", "doc_id", "facet") if name in table.frame.columns]:
         ids = table.frame[name]
         if ids.null_count() or (ids.str.len_bytes() == 0).any():
@@ -81,7 +85,7 @@ def _group(table: Table) -> Rows:
         table = _sort_by_first_appearance(table)
         stretches = table.frame["query_id"].rle().struct.unnest()
     offsets = np.concatenate(([0], np.cumsum(stretches["len"].to_numpy(), dtype=np.int64)))
-    return Rows(table, stretches["value"].alias("query_id"), offsets)
+    return Rows(table, stretches["value"].alias("query_id"), offsets, half_hashes(table.frame["doc_id"]))
 
 
 def _sort_by_first_appearance(table: Table) -> Table:
@@ -98,7 +102,7 @@ def _line_before_sorting(line: Callable[[int], int], order: NDArray[np.int64], r
 
 def _check_duplicates(rows: Rows, kind: Kind) -> None:
     table = rows.table
-    pair = find_duplicate(table.frame, rows.offsets)
+    pair = find_duplicate(table.frame, rows.offsets, rows.hashes)
     if pair is None:
         return
     ids = table.frame.row(pair.second, named=True)

@@ -10,7 +10,15 @@ import polars as pl
 
 from trueval.errors import InputError
 
-__all__ = ["Kind", "Table", "count_lines_from_one", "in_canonical_order", "other_kind", "value_column"]
+__all__ = [
+    "CANONICAL_COLUMNS",
+    "Kind",
+    "Table",
+    "count_lines_from_one",
+    "in_canonical_order",
+    "other_kind",
+    "value_column",
+]
 
 Kind = Literal["run", "judgments"]
 
@@ -63,7 +71,7 @@ class Table:
         source: the path, "<stdin>", or what the rows came from.
         line: gives the line (from 1) of a row (from 0); None where the source has no lines.
         notes: one-line remarks made while reading.
-        plain: whether every id is known to hold visible ASCII characters only.
+        plain: whether every id is known to hold visible ASCII characters, one at least and no other.
     """
 
     frame: pl.DataFrame
