@@ -2,10 +2,13 @@
 
 import warnings
 
+import numpy as np
 import pytest
 
 import trueval as tv
 from trueval.errors import InputError, TruevalWarning
+from trueval.measures import parse
+from trueval.scores import STATISTICS
 
 RUN = tv.Run.from_dict({"q": {"a": 3.0, "b": 2.0, "c": 1.0}})
 
@@ -29,3 +32,25 @@ def test_gold_of_the_rubric_is_not_grade_one_by_silence() -> None:
     assert not notes_of(rubric, "AllGold@2", rel=4)
     assert not notes_of({"a": 1, "b": 0}, "AllGold@2")
     assert not notes_of(rubric, "RR")
+
+
+def test_a_call_says_what_it_was_told_whatever_was_told_before() -> None:
+    for rel in (1, 1.0, 2, 2.0):
+        chosen = tv.evaluate_arrays([[2.0, 1.0]], [[0, 1]], "RR", rel=rel).policy.rel
+        assert (chosen, type(chosen)) == (rel, type(rel))
+
+
+def test_measures_are_read_alike_from_a_text_a_list_and_what_a_loop_gives_once() -> None:
+    texts = ["nDCG@10", "RR(rel=2)"]
+    for measures in (" ".join(texts), texts, iter(texts), map(parse, texts), [texts[0], parse(texts[1])]):
+        assert tuple(map(str, tv.evaluate_arrays([[2.0, 1.0]], [[0, 1]], measures).measures)) == tuple(texts)
+
+
+def test_no_result_depends_on_the_calls_before_it() -> None:
+    rng = np.random.default_rng(0)
+    pairs = [(rng.integers(0, 9, shape), rng.integers(0, 4, shape)) for shape in [(3, 8), (1, 2), (5, 30)] * 2]
+    pairs[3:] = pairs[:3]
+    once = [tv.evaluate_arrays(*pair, "nDCG nDCG@5 DCG RBP AP RR@3") for pair in pairs]
+    for first, again in zip(once[:3], once[3:], strict=True):
+        for statistic in STATISTICS:
+            assert np.array_equal(getattr(first, statistic), getattr(again, statistic), equal_nan=True)

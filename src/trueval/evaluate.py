@@ -24,6 +24,9 @@ from trueval.standings import Bools, Floats, Standings
 
 Measures: TypeAlias = "str | Measure | Iterable[str | Measure]"
 
+# Values that equal others of their type only if they choose the same.
+PLAIN = (str, int, float, type(None))
+
 
 def evaluate(
     run: Run,
@@ -145,7 +148,7 @@ def evaluate_arrays(
     >>> evaluate_arrays([[0.9, 0.5, 0.5]], [[0, 1, 0]], "RR").mean("RR").expected == (1 / 2 + 1 / 3) / 2
     True
     """
-    chosen = policy(
+    chosen = _policy(
         convention,
         tie_order=tie_order or (None if convention else "input"),
         tie_precision=tie_precision,
@@ -179,6 +182,12 @@ def evaluate_arrays(
     return _score(name, [str(query) for query in range(len(offsets) - 1)], count, parsed, chosen, (), ())
 
 
+def _policy(convention: str | Policy | None, **choices: Any) -> Policy:
+    """The policy; what a loop chooses again by the same plain values is not put together again."""
+    plain = all(isinstance(value, PLAIN) for value in (convention, *choices.values()))
+    return (_kept_policy if plain else policy)(convention, **choices)
+
+
 def _parsed(measures: Measures) -> tuple[Measure, ...]:
     """The measures; texts that a loop names again are not read again."""
     if isinstance(measures, Measure):
@@ -187,7 +196,9 @@ def _parsed(measures: Measures) -> tuple[Measure, ...]:
     return _parsed_texts(texts) if all(isinstance(text, str) for text in texts) else parse_list(texts)
 
 
-# Some hundred lists of measures are more than a program has, and few to keep.
+# Some hundred choices and lists of measures are more than a program has, and few to keep. 1 and 1.0 are kept apart, so
+# that a policy says what was chosen.
+_kept_policy = lru_cache(maxsize=256, typed=True)(policy)
 _parsed_texts = lru_cache(maxsize=256)(parse_list)
 
 
@@ -252,16 +263,7 @@ def _score(
 def _measure(
     counted: Standings, measure: Measure, settled: Measure, chosen: Policy, absent: Bools, query_ids: Sequence[str]
 ) -> Values:
-    """One measure under the policies for empty and missing queries.
-
-    Args:
-        counted: what it is computed from.
-        measure: as asked for.
-        settled: the same with the parameters that it leaves to the policy.
-        chosen: the policy for this measure.
-        absent: [query] whether the run lacks it.
-        query_ids: [query] what errors call it.
-    """
+    """One measure, as asked for and with what it leaves to the policy settled, where queries are absent or empty."""
     if chosen.labels == "binary":
         check_binary(counted, measure)
     values = _with_order(settled.evaluate(_some_order(counted)), counted, chosen.tie_order)
@@ -311,10 +313,12 @@ def _open_orders(
 ) -> tuple[str, ...]:
     """One line that says why some oblivious values, [query, measure], are not available, if any are not."""
     lost = (np.isnan(oblivious) & ~np.isnan(expected)).sum(axis=0).tolist()
+    if not any(lost):
+        return ()
     named = ", ".join(f"{measure} ({count})" for measure, count in zip(measures, lost, strict=True) if count)
     reason = TOOLS[chosen.convention].order if chosen.convention else ""
     because = reason or f"tie order {chosen.tie_order!r} leaves the order of equal scores open"
-    return (f"{name}: {because}; queries without an oblivious value: {named}.",) if named else ()
+    return (f"{name}: {because}; queries without an oblivious value: {named}.",)
 
 
 def _ties(counted: Standings, query_ids: Sequence[str], measures: tuple[Measure, ...]) -> Ties:

@@ -47,7 +47,8 @@ def linear(standings: Standings, gains: Floats, weights: Weights, norm: Floats, 
     """
     ranks = extreme_ranks(standings, gains)
     query, group = standings.query, standings.groups.of_row
-    scale = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
+    positive = norm > 0
+    scale = positive / np.where(positive, norm, 1)
 
     def total(values: Floats) -> Floats:
         return standings.sum_by_query(gains * values) * scale
