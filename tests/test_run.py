@@ -159,3 +159,11 @@ def test_a_mask_of_another_shape_is_refused() -> None:
 def test_a_run_is_frozen() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         Run.from_dict(NESTED).name = "other"  # type: ignore[misc]
+
+
+def test_hashes_are_those_of_the_rows_however_the_run_was_made() -> None:
+    run = Run.from_arrays([[0.3, 0.2, 0.1]] * 5, [["z", "y", "x"]] * 5)
+    expected = (run.frame["doc_id"].hash(seed=0) // 2**32).to_list()
+    assert run.doc_hashes.tolist() == expected
+    half = dataclasses.replace(run, frame=run.frame[::2], offsets=np.array([0, 2, 3, 5, 6, 8]))
+    assert half.doc_hashes.tolist() == expected[::2]

@@ -74,8 +74,7 @@ def _suspects(hashes: NDArray[np.uint32], offsets: NDArray[np.int64]) -> list[in
     def suspects_of(queries: NDArray[np.int64]) -> list[int]:
         width = int(lengths[queries[0]])
         inside = np.arange(width) < lengths[queries, None]
-        block = _gather(hashes, offsets[queries], inside)
-        block.sort(axis=1)
+        block = np.sort(_gather(hashes, offsets[queries], inside), axis=1)
         # Padding is the largest hash, so the first `length` of a sorted row are the hashes of its documents.
         equal = (block[:, 1:] == block[:, :-1]) & inside[:, 1:]
         found: list[int] = queries[equal.any(axis=1)].tolist()
