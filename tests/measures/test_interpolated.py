@@ -1,4 +1,4 @@
-"""Interpolated precision where the walk is long, and the parts of the curve."""
+"""Interpolated precision where groups are large, and the parts of the curve."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from trueval.errors import MeasureError
 from trueval.evaluate import evaluate_arrays
-from trueval.measures import interpolated, interpolated_curve
+from trueval.measures import curve_moments, interpolated_curve
 
 
 def test_by_hand() -> None:
@@ -40,10 +39,14 @@ def test_a_group_of_two_hundred_with_two_relevant() -> None:
     np.testing.assert_allclose(scores.sd[0], [np.std(best), np.std(second)], rtol=1e-9)
 
 
-def test_a_walk_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interpolated, "MOST_STEPS", 1000)
-    with pytest.raises(MeasureError, match="200 tied documents, 2 of them relevant"):
-        evaluate_arrays([[0.0] * 200], [[1, 1, *[0] * 198]], "IPrec")
+def test_a_list_that_would_take_too_many_steps_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(curve_moments, "MOST_STEPS", 10_000)
+    scores = evaluate_arrays([[0.0] * 200], [[1, 1, *[0] * 198]], "IPrec(recall=0)")
+    exact = np.mean([max(1 / a, 2 / b) for a, b in itertools.combinations(range(1, 201), 2)])
+    assert scores.exact == (False,)
+    assert math.isnan(scores.sd[0, 0])
+    assert scores.expected[0, 0] == pytest.approx(exact, abs=0.005)
+    assert scores.expected[0, 0] != exact
 
 
 def test_the_deviation_of_the_eleven_points_is_not_guessed() -> None:

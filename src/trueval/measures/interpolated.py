@@ -6,20 +6,21 @@
 The documents c that reach the recall are x R rounded up, as in trec_eval 9 and pytrec_eval (which add 0.9 and cut, so
 that less than a tenth is dropped), or to the nearest, as in trec_eval 10.
 
-Every j / rank_j is largest with relevant documents first, so both extremes are sorted orders. The maximum is at most v
-if each group of ties keeps its own j / rank_j at most v: a walk down the group counts those orders, for every value v
-there can be.
+Every j / rank_j is largest with relevant documents first, so both extremes are sorted orders, always exact. The maximum
+is at most v if each group of ties keeps its own j / rank_j at most v; the chance of that, for every value v there can
+be, gives the expectation (best_precision.py, curve_moments.py). Where those are too many, as with hundreds of relevant
+documents in one group, some of them bound it: `expected` is then the middle of its bounds, IPrec has no standard
+deviation, and the measure is marked as not exact.
 """
 
 from __future__ import annotations
 
 import math
 from itertools import combinations, product
-from typing import NamedTuple
 
 import numpy as np
 
-from trueval.errors import MeasureError
+from trueval.measures.curve_moments import Levels, curve_moments
 from trueval.measures.draws import moments
 from trueval.measures.linear import extreme_ranks
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
@@ -35,24 +36,10 @@ ROUNDING = choice(
     about="documents that reach a recall: rounded up as trec_eval 9 and pytrec_eval, or to the nearest as trec_eval 10",
 )
 LEVELS = tuple(level / 10 for level in range(11))
-# Steps of the walk for one query, about half a minute; more is refused.
-MOST_STEPS = 1 << 34
-# Walks held at once, values times relevant documents: 32 MiB.
-BLOCK = 1 << 22
+# Bounds of an expectation that are this close are one value.
+SAME = 1e-12
 # Orders of a query listed for the standard deviation of the curve's mean.
 MOST_ORDERS = 5040
-
-
-class Curve(NamedTuple):
-    """What the curve of one query needs.
-
-    Attributes:
-        groups: its tie groups with a relevant document.
-        last: the last rank that counts.
-    """
-
-    groups: RelevantGroups
-    last: int
 
 
 def _iprec(standings: Standings, measure: Measure) -> Values:
@@ -74,16 +61,19 @@ def _interpolated(standings: Standings, measure: Measure, levels: tuple[float, .
     oblivious = no_values(standings.queries)
     if standings.order_is_known:
         oblivious = _values(standings, relevant, standings.oblivious_rank, needed).mean(axis=0)
-    expected, sd = highest.copy(), np.zeros(standings.queries)
+    expected, width, sd = highest.copy(), np.zeros_like(highest), np.zeros(standings.queries)
     groups = relevant_groups(standings, relevant, last)
+    ends = np.searchsorted(groups.query, np.arange(standings.queries + 1)).tolist()
+    cuts = np.stack(needed)
     for query in np.flatnonzero((highest > lowest).any(axis=0)).tolist():
-        curve = Curve(groups.take(groups.query == query), last)
-        cuts = [int(each[query]) for each in needed]
-        found = [_moments(curve, cut, lowest[at, query], highest[at, query]) for at, cut in enumerate(cuts)]
-        expected[:, query] = [mean for mean, _ in found]
-        sd[query] = found[0][1] if len(levels) == 1 else _deviation(curve, cuts)
+        own = groups.take(np.arange(ends[query], ends[query + 1]))
+        some = np.flatnonzero(highest[:, query] > lowest[:, query])
+        found = curve_moments(own, Levels(cuts[some, query], lowest[some, query], highest[some, query]))
+        expected[some, query], width[some, query] = found.mean, found.width
+        sd[query] = found.sd[0] if len(levels) == 1 else _deviation(own, last, cuts[:, query].tolist())
     low, high = lowest.mean(axis=0), highest.mean(axis=0)
-    return Values(np.clip(expected.mean(axis=0), low, high), low, high, oblivious, sd, wanted == 0)
+    exact = bool((width.mean(axis=0) <= SAME).all())
+    return Values(np.clip(expected.mean(axis=0), low, high), low, high, oblivious, sd, wanted == 0, exact)
 
 
 def needed_for(recall: float, wanted: Floats, rounding: str) -> Ints:
@@ -109,105 +99,27 @@ def _values(standings: Standings, relevant: Bools, rank: Ints, needed: list[Ints
     return values
 
 
-def _moments(curve: Curve, cut: int, lowest: float, highest: float) -> tuple[float, float]:
-    """Mean and standard deviation over all orders, from the chance of every value."""
-    if lowest == highest:
-        return float(lowest), 0.0
-    groups = curve.groups
-    some = np.flatnonzero(
-        (groups.within > 0)
-        & (groups.relevant < groups.tied)
-        & (groups.relevant_above + groups.relevant >= cut)
-        & ((groups.relevant_above + groups.relevant) > lowest * groups.above)
-    )
-    walks = [_Walk.of(groups, group, cut, lowest, curve.last) for group in some.tolist()]
-    candidates = np.concatenate([[lowest], *(walk.candidates(highest) for walk in walks)])
-    values = np.unique(candidates)
-    steps = sum(len(values) * (walk.relevant + 1) * walk.ranks for walk in walks)
-    if steps > MOST_STEPS:
-        raise MeasureError(
-            f"IPrec of a list with {int(groups.tied.max())} tied documents, {int(groups.relevant.max())} of them "
-            f"relevant, would take {steps:.1e} steps. Limit it with depth, or leave the measure out."
-        )
-    at_most = np.ones(len(values))
-    for walk in walks:
-        at_most *= walk.at_most(values)
-    chance = np.diff(at_most, prepend=0.0)
-    return moments(values, chance)
-
-
-class _Walk(NamedTuple):
-    """A walk down one tie group.
-
-    Attributes:
-        above: c, documents above it.
-        tied: m.
-        relevant: r.
-        relevant_above: R.
-        cut: relevant documents from which on precision counts.
-        ranks: of its ranks, those on which precision can pass the lowest value.
-        lowest: the lowest value over all orders.
-    """
-
-    above: int
-    tied: int
-    relevant: int
-    relevant_above: int
-    cut: int
-    ranks: int
-    lowest: float
-
-    @classmethod
-    def of(cls, groups: RelevantGroups, group: int, cut: int, lowest: float, last: int) -> _Walk:
-        above, within = int(groups.above[group]), int(groups.within[group])
-        most = int(groups.relevant_above[group] + groups.relevant[group])
-        reach = within if lowest == 0 else min(within, math.ceil(most / lowest) - above)
-        tied, relevant = int(groups.tied[group]), int(groups.relevant[group])
-        return cls(above, tied, relevant, int(groups.relevant_above[group]), cut, max(reach, 0), lowest)
-
-    def candidates(self, highest: float) -> Floats:
-        """The values above the lowest that precision can take here."""
-        found = self.relevant_above + np.arange(1, self.relevant + 1)[:, None]
-        rank = self.above + np.arange(1, self.ranks + 1)
-        precision = np.where(found >= self.cut, found / rank, 0.0)
-        possible = (found - self.relevant_above <= rank - self.above) & (precision > self.lowest)
-        return np.asarray(precision[possible & (precision <= highest)])
-
-    def at_most(self, values: Floats) -> Floats:
-        """[value] the chance that no precision here is above it."""
-        size = max(1, BLOCK // (self.relevant + 1))
-        blocks = [self._block(values[begin : begin + size]) for begin in range(0, len(values), size)]
-        return np.concatenate(blocks)
-
-    def _block(self, values: Floats) -> Floats:
-        """Chances of i = 0 .. r relevant documents so far with every precision at most the value, rank by rank."""
-        i = np.arange(self.relevant)
-        found = self.relevant_above + i + 1
-        state = np.zeros((len(values), self.relevant + 1))
-        state[:, 0] = 1.0
-        for offset in range(self.ranks):
-            chance = np.minimum((self.relevant - i) / (self.tied - offset), 1.0)
-            precision = np.where(found >= self.cut, found / (self.above + offset + 1), 0.0)
-            moved = state[:, :-1] * chance
-            state[:, :-1] -= moved
-            state[:, 1:] += moved * (precision <= values[:, None])
-        return np.asarray(state.sum(axis=1))
-
-
-def _deviation(curve: Curve, cuts: list[int]) -> float:
+def _deviation(groups: RelevantGroups, last: int, cuts: list[int]) -> float:
     """Standard deviation of the mean over levels, from every placement of the relevant documents; NaN if too many."""
-    groups = curve.groups
-    if math.prod(math.comb(int(m), int(r)) for m, r in zip(groups.tied, groups.relevant, strict=True)) > MOST_ORDERS:
+    if _placements(groups) > MOST_ORDERS:
         return math.nan
     places = [
         [tuple(c + 1 + place for place in chosen) for chosen in combinations(range(m), r)]
         for c, m, r in zip(groups.above.tolist(), groups.tied.tolist(), groups.relevant.tolist(), strict=True)
     ]
     rank = np.array([sum(parts, ()) for parts in product(*places)])
-    precision = np.where(rank <= curve.last, np.arange(1, rank.shape[1] + 1) / rank, 0.0)
+    precision = np.where(rank <= last, np.arange(1, rank.shape[1] + 1) / rank, 0.0)
     best = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
     reached = [best[:, cut - 1] if cut <= rank.shape[1] else np.zeros(len(rank)) for cut in cuts]
     return moments(np.mean(reached, axis=0), np.full(len(rank), 1 / len(rank)))[1]
+
+
+def _placements(groups: RelevantGroups) -> int:
+    """Ways to place the relevant documents in their groups; any number above the most where a group is large."""
+    mixed = groups.relevant < groups.tied
+    if (groups.tied[mixed] > MOST_ORDERS).any():
+        return MOST_ORDERS + 1
+    return math.prod(map(math.comb, groups.tied[mixed].tolist(), groups.relevant[mixed].tolist()))
 
 
 IPrec = register(
@@ -215,7 +127,7 @@ IPrec = register(
         "IPrec",
         "Interpolated precision: the best precision at any rank from a level of recall on.",
         "max over j >= c of j / rank of the j-th relevant d, c = recall R rounded, at least 1",
-        "trec_eval iprec_at_recall; Manning et al. 2008 §8.4; under ties counted by a walk, interpolated.py",
+        "trec_eval iprec_at_recall; Manning et al. 2008 §8.4; under ties best_precision.py",
         _iprec,
         cutoff_use="none",
         parameters={"recall": bounded(0.5, 0, 1, "the level of recall"), "rel": REL, "rounding": ROUNDING},
