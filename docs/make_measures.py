@@ -30,9 +30,9 @@ EMPTY = {
 EXACTNESS = {
     "ERR": "Exact; no standard deviation where a tie group has more than 4,096 ranks before the cutoff.",
     "IPrec": "Lowest and highest exact. So are expectation and standard deviation, but where a query would take more "
-    "than about a third of a second, as with 50 relevant documents among 1,000 that tie: there expected is the middle of "
-    'bounds, marked `"exact": false`, without standard deviation. On lists of 1,000 that tie throughout, 50 to 990 of '
-    "them relevant, the bounds were less than 0.0002 apart.",
+    "than about a third of a second, as with 50 relevant documents among 1,000 that tie: there expected is the middle "
+    'of bounds, marked `"exact": false`, without standard deviation. On lists of 1,000 that tie throughout, 50 to 990 '
+    "of them relevant, the bounds were less than 0.0002 apart.",
     "IPrec11": "As IPrec; the standard deviation only where the relevant documents of the tied groups can be placed in "
     "at most 5,040 ways, else not available.",
     "UDCG-proxy": "Exact, as a function of the grades; the published measure takes its utilities from a model.",

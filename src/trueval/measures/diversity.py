@@ -13,6 +13,7 @@ each facet by itself bounds both. The ideal is greedy as published, so a run can
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,16 @@ from trueval.measures.facets import About, Kinds, about, greedy_gains, kinds_of
 from trueval.measures.linear import linear
 from trueval.measures.measure import Definition, Measure, Parameter, Value, Values, no_values, register
 from trueval.measures.parameters import REL, bounded, choice
-from trueval.measures.survival import Factors, Slots, expected_total, falls, joint_survival, sum_pairs, survival
+from trueval.measures.survival import (
+    Factors,
+    Slots,
+    expected_total,
+    falls,
+    joint_survival,
+    repeated,
+    sum_pairs,
+    survival,
+)
 from trueval.measures.weights import Table, discounts
 from trueval.standings import Bools, Floats, Ints, Standings, sum_by
 
@@ -32,6 +42,10 @@ MOST_RANKS = 2048
 # Pairs of ranks held at once: 32 MiB per array.
 BLOCK = 1 << 22
 LEAST_ALPHA = 0.05
+# Groups walked at once, times their documents that are about something: 512 KiB per array.
+STATES = 1 << 16
+# Weights of the last ranks whose sum is less than this part of all can change no digit.
+NOTHING = 2.0**-60
 
 
 def _alpha(value: Value) -> Value:
@@ -69,13 +83,21 @@ class Gains(NamedTuple):
 
 
 class GroupValues(NamedTuple):
-    """Statistics of what one tie group adds."""
+    """Statistics of what tie groups add.
 
-    expected: float
-    lowest: float
-    highest: float
-    variance: float
-    exact: bool
+    Attributes:
+        expected: [group].
+        lowest: [group] least over its orders, or a lower bound.
+        highest: [group] greatest over its orders, or an upper bound.
+        variance: [group] NaN where it is not computed.
+        exact: [group] whether lowest and highest are reached.
+    """
+
+    expected: Floats
+    lowest: Floats
+    highest: Floats
+    variance: Floats
+    exact: Bools
 
 
 def _alpha_ndcg(standings: Standings, measure: Measure) -> Values:
@@ -119,25 +141,21 @@ def _novelty(standings: Standings, gains: Gains, scale: Floats) -> Values:
     undecided = _undecided(standings, gains)
     some_rank = standings.above + 1 + groups.place
     sure = np.where(undecided[groups.of_row], 0.0, _in_order(standings, gains, some_rank))
-    parts = [_group_values(standings, gains, group) for group in np.flatnonzero(undecided).tolist()]
+    parts = _parts(standings, gains, np.flatnonzero(undecided))
     query = groups.query[undecided]
 
     def total(name: str) -> Floats:
-        return (standings.sum_by_query(sure) + sum_by(query, _column(parts, name), standings.queries)) * scale
+        return (standings.sum_by_query(sure) + sum_by(query, getattr(parts, name), standings.queries)) * scale
 
     lowest, highest = total("lowest"), total("highest")
     oblivious = no_values(standings.queries)
     if standings.order_is_known:
         in_order = standings.sum_by_query(_in_order(standings, gains, standings.oblivious_rank)) * scale
         oblivious = np.clip(in_order, lowest, highest)
-    variance = sum_by(query, _column(parts, "variance"), standings.queries)
+    variance = sum_by(query, parts.variance, standings.queries)
     expected = np.clip(total("expected"), lowest, highest)
     sd = np.where(highest > lowest, np.sqrt(variance) * scale, 0.0)
-    return Values(expected, lowest, highest, oblivious, sd, undefined, all(part.exact for part in parts))
-
-
-def _column(parts: list[GroupValues], name: str) -> Floats:
-    return np.array([getattr(part, name) for part in parts], dtype=float)
+    return Values(expected, lowest, highest, oblivious, sd, undefined, bool(parts.exact.all()))
 
 
 def _undecided(standings: Standings, gains: Gains) -> Bools:
@@ -163,23 +181,101 @@ def _in_order(standings: Standings, gains: Gains, rank: Ints) -> Floats:
     return added
 
 
-def _group_values(standings: Standings, gains: Gains, group: int) -> GroupValues:
-    """What one undecided group adds, over its orders."""
+def _parts(standings: Standings, gains: Gains, undecided: Ints) -> GroupValues:
+    """[undecided group] what it adds: together where its documents are about the same facets or none, else one by one."""
+    groups, rows, size = standings.groups, gains.of.rows, len(undecided)
+    expected, lowest, highest, variance = np.zeros((4, size))
+    values = GroupValues(expected, lowest, highest, variance, np.ones(size, dtype=bool))
+    if not size:
+        return values
+    counts = np.add.reduceat(rows, groups.start, axis=0, dtype=np.int64)
+    novel = np.add.reduceat(rows.any(axis=1), groups.start, dtype=np.int64)
+    seen = np.cumsum(counts, axis=0) - counts
+    seen -= seen[np.searchsorted(groups.query, groups.query)]
+    left = np.where(counts > 0, gains.keep ** seen.astype(float), 0.0)
+    width = np.minimum(groups.tied, gains.last - groups.above)
+    alike = ((counts == 0) | (counts == novel[:, None])).all(axis=1) & (width <= MOST_RANKS)
+    at = np.flatnonzero(alike[undecided])
+    at = at[np.lexsort((width[undecided[at]], np.frexp(novel[undecided[at]])[1]))]
+    same = Alike(standings, gains, novel, left.sum(axis=1), width)
+    for begin, end in _stretches(novel[undecided[at]]):
+        for column, found in zip(values, _alike_values(same, undecided[at[begin:end]]), strict=True):
+            column[at[begin:end]] = found
+    for place in np.flatnonzero(~alike[undecided]).tolist():
+        for column, value in zip(values, _group_values(standings, gains, int(undecided[place]), left), strict=True):
+            column[place] = value
+    return values
+
+
+class Alike(NamedTuple):
+    """Tie groups in which all documents that are about something are about the same.
+
+    Attributes:
+        standings: whose groups they are.
+        gains: what is added up.
+        novel: [group] documents that are about something.
+        left: [group] what the first of them gains.
+        width: [group] ranks that count.
+    """
+
+    standings: Standings
+    gains: Gains
+    novel: Ints
+    left: Floats
+    width: Ints
+
+
+def _stretches(novel: Ints) -> list[tuple[int, int]]:
+    """Blocks of groups with numbers of documents between the same powers of two, none too large to hold at once."""
+    power = np.frexp(novel)[1]
+    edges = [0, *(np.flatnonzero(np.diff(power)) + 1).tolist(), len(novel)]
+    stretches = []
+    for begin, end in pairwise(edges):
+        step = max(1, STATES // int(novel[begin:end].max(initial=1)))
+        stretches += [(at, min(at + step, end)) for at in range(begin, end, step)]
+    return stretches
+
+
+def _alike_values(same: Alike, groups: Ints) -> GroupValues:
+    """[group] what some groups add whose documents are about the same facets: they stand first or last, or anywhere."""
+    found, gains, novel = same.standings.groups, same.gains, same.novel[groups]
+    query, above, tied, left = found.query[groups], found.above[groups], found.tied[groups], same.left[groups]
+    k = np.arange(int(novel.max()))
+    powers = np.where(k < novel[:, None], gains.keep ** k.astype(float), 0.0)
+
+    def in_row(before: Ints) -> Floats:
+        rank = before[:, None] + k + 1
+        weights = gains.weights.at(rank, np.broadcast_to(query[:, None], rank.shape))
+        return np.asarray(left * (powers * weights).sum(axis=1))
+
+    high, low = in_row(above), in_row(above + tied - novel)
+    weights = _that_matter(Slots(query, above, tied, int(same.width[groups].max())).weights(gains.weights))
+    moments = repeated(tied, novel, gains.keep, weights)
+    expected = np.clip(moments.mean * left, low, high)
+    return GroupValues(expected, low, high, moments.variance * left**2, np.ones(len(groups), dtype=bool))
+
+
+def _that_matter(weights: Floats) -> Floats:
+    """[group, offset] weights without the last offsets, whose sum is nothing beside the sum of all."""
+    rest = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
+    return weights[:, : int((rest > NOTHING * rest[:, :1]).sum(axis=1).max(initial=1))]
+
+
+def _group_values(standings: Standings, gains: Gains, group: int, left: Floats) -> tuple[float, ...]:
+    """What one undecided group adds, over its orders: the statistics in the order of GroupValues."""
     groups = standings.groups
     start, count = int(groups.start[group]), int(groups.judged[group])
-    first = int(np.searchsorted(standings.query, groups.query[group]))
     above, tied = int(groups.above[group]), int(groups.tied[group])
     documents = gains.of.rows[start : start + count]
     facets = np.flatnonzero(documents.any(axis=0))
-    left = gains.keep ** gains.of.rows[first:start, facets].sum(axis=0).astype(float)
     width = min(tied, gains.last - above)
-    slots = Slots(np.array([0]), np.array([above]), np.array([tied]), width)
-    weights = slots.weights(gains.weights)[0]
+    slots = Slots(groups.query[group : group + 1], np.array([above]), np.array([tied]), width)
+    weights = slots.weights(gains.weights)
     documents = documents[documents.any(axis=1)][:, facets]
-    mean, variance = _moments(documents, left, gains.keep, tied, weights)
-    padded = np.concatenate((weights, np.zeros(tied - width)))
-    low, high, exact = _extremes(kinds_of(documents), left, gains.keep, padded)
-    return GroupValues(min(max(mean, low), high), low, high, variance, exact)
+    mean, variance = _moments(documents, left[group, facets], gains.keep, tied, _that_matter(weights)[0])
+    padded = np.concatenate((weights[0], np.zeros(tied - width)))
+    low, high, exact = _extremes(kinds_of(documents), left[group, facets], gains.keep, padded)
+    return min(max(mean, low), high), low, high, variance, exact
 
 
 def _moments(documents: Bools, left: Floats, keep: float, tied: int, weights: Floats) -> tuple[float, float]:
@@ -209,7 +305,7 @@ def _moments(documents: Bools, left: Floats, keep: float, tied: int, weights: Fl
         i, j = np.array(pairs[begin : begin + at_once]).T
         many = np.full(len(i), tied)
         joint = joint_survival(many, factors[i] * factors[j], factors[j], np.full(len(i), len(documents)), width)
-        both = sum_pairs(joint, steps, steps, equal=True) + sum_pairs(joint, steps, steps, equal=False)
+        both = 2 * sum_pairs(joint, steps, steps, equal=True) - (joint[:, :, 0] * steps**2).sum(axis=1)
         second += float((scale[i] * scale[j]) @ both)
     return mean, max(second - float(scale @ (survived @ steps[0])) ** 2, 0.0)
 

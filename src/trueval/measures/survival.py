@@ -124,3 +124,46 @@ def sum_pairs(joint: Floats, first: Floats, second: Floats, *, equal: bool) -> F
         pairs[:, :, 0] = 0
     total: Floats = (pairs * joint).sum(axis=(1, 2))
     return total
+
+
+class Repeats(NamedTuple):
+    """Mean and variance of sums in which every document takes the same share.
+
+    Attributes:
+        mean: [group].
+        variance: [group].
+    """
+
+    mean: Floats
+    variance: Floats
+
+
+def repeated(tied: Ints, count: Ints, keep: float, weights: Floats) -> Repeats:
+    """Moments of sum over k = 1 .. n of keep^(k-1) w(offset of the k-th of n documents among m that tie).
+
+    Rank by rank from the last: the next rank holds one of them with chance q = (n - k) / (m - p) after k of them in p
+    ranks, and then the rest is w + keep X(p+1, k+1), else X(p+1, k). Variances add by the law of total variance, so that
+    nothing cancels.
+
+    Args:
+        tied: [group] m.
+        count: [group] n.
+        keep: what each document leaves to the next.
+        weights: [group, offset] w, falling; 0 past the ranks that count.
+
+    >>> repeated(np.array([2]), np.array([1]), 0.5, np.array([[1.0, 0.5]]))
+    Repeats(mean=array([0.75]), variance=array([0.0625]))
+    """
+    most = int(count.max(initial=0))
+    mean, variance = np.zeros((len(tied), most + 2)), np.zeros((len(tied), most + 2))
+    left = np.maximum(count[:, None] - np.arange(most + 1), 0)
+    for p in range(weights.shape[1] - 1, -1, -1):
+        end = min(p, most) + 1
+        chance = np.minimum(left[:, :end] / np.maximum(tied - p, 1)[:, None], 1.0)
+        without = mean[:, :end]
+        gap = weights[:, p, None] + keep * mean[:, 1 : end + 1] - without
+        shift = chance * gap
+        other = variance[:, :end]
+        variance[:, :end] = other + chance * (keep**2 * variance[:, 1 : end + 1] - other) + (1 - chance) * shift * gap
+        mean[:, :end] = without + shift
+    return Repeats(mean[:, 0], variance[:, 0])
