@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Hashes = NDArray[np.uint32]
 
 PART = 1 << 17  # documents looked up at once; their hashes stay in the processor's cache
-FILTER_SLOTS = 32  # for each wanted hash, so that one in 32 others at most passes
+FILTER_SLOTS = 16  # for each wanted hash, so that one in 16 others at most passes
 MOST_BITS = 28  # of a filter: 256 MiB
 
 
@@ -253,12 +253,32 @@ def _align(queries: pl.Series, evaluated: pl.Series) -> Ints:
 def _match(run: Run, judgments: Judgments, lists: Lists, pool: Pool) -> Found:
     """Find the judged documents in the run: by hash first, which leaves few rows to compare as strings."""
     listed, judged = run.frame["doc_id"], judgments.frame["doc_id"].gather(pool.item)
-    position = _candidates(run.doc_hashes, lists, half_hashes(judged) ^ _salt(pool.query))
+    hashes = half_hashes(judged)
+    position = _candidates(run.doc_hashes, lists, hashes ^ _salt(pool.query))
     query = lists.query[_list_of(position, lists.offsets)]
+    key, wanted = _key(query, run.doc_hashes[position]), _key(pool.query, hashes)
+    order = np.argsort(wanted)
+    wanted = wanted[order]
+    if bool((wanted[1:] == wanted[:-1]).any()):
+        return _match_strings(listed, judged, position, query, pool)
+    place = np.searchsorted(wanted, key)
+    alike = np.flatnonzero(np.append(wanted, -1)[place] == key)
+    position, found = position[alike], order[place[alike]]
+    same = (listed.gather(position) == judged.gather(found)).to_numpy()
+    return Found(position[same], found[same])
+
+
+def _match_strings(listed: pl.Series, judged: pl.Series, position: Ints, query: Ints, pool: Pool) -> Found:
+    """Compare candidates with all judged documents of their queries, as two of these have the same hash."""
     candidates = pl.DataFrame({"query": query, "doc": listed.gather(position), "position": position})
     known = pl.DataFrame({"query": pool.query, "doc": judged}).with_row_index("judged")
     both = candidates.join(known, on=["query", "doc"])
     return Found(both["position"].to_numpy(), both["judged"].cast(pl.Int64).to_numpy())
+
+
+def _key(query: Ints, hashes: Hashes) -> Ints:
+    """Query and hash in one number."""
+    return query << 32 | hashes
 
 
 def _candidates(listed: Hashes, lists: Lists, wanted: Hashes) -> Ints:
