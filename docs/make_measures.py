@@ -39,7 +39,7 @@ EXACTNESS = {
     "alpha_nDCG": "Expectation and standard deviation exact; lowest and highest exact for tie groups with up to 8,192 "
     'sets of documents of different facets (8 distinct documents have 256), else bounds, marked `"exact": false`. No '
     "standard deviation where a group has more than 2,048 ranks before the cutoff.",
-    "NRBP": "As alpha_nDCG.",
+    "NRBP": "As alpha_nDCG; of the 2,048 ranks, those count whose weights are not lost beside the others.",
     "gm": "Lowest and highest exact; expected is the geometric mean of the expected values, and there is no standard "
     "deviation unless ties move nothing.",
 }

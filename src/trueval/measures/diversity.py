@@ -4,26 +4,28 @@
     alpha-nDCG@k = sum over r <= k of ng(r) / log2(r + 1), over that of the greedy ideal
     NRBP = (1 - (1 - alpha) beta) / M  sum over r of beta^{r-1} ng(r),   M facets with a relevant document
 
-How often a facet was seen above a tie group does not depend on orders, so groups are independent, and inside a group
-each facet is a discounted survival (survival.py): expectation and variance are exact for any group. The best and the
-worst order of a group follow from the best and the worst way to each set of its documents; where those are too many,
-each facet by itself bounds both. The ideal is greedy as published, so a run can beat it and values can pass 1.
+How often a facet was seen above a tie group does not depend on orders, so groups are independent. Inside a group each
+facet is walked down rank by rank (survival.py) and every two facets too (facet_pairs.py), many groups at once; a group
+with many documents about two facets goes by their joint survival. Expectation and variance are exact for any group. The
+best and the worst order of a group follow from the best and the worst way to each set of its documents; where those are
+too many, each facet by itself bounds both. The ideal is greedy as published, so a run can beat it and pass 1.
 """
 
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from trueval.measures.facet_pairs import blocks, covariances, facet_pairs
 from trueval.measures.facets import About, Kinds, about, greedy_gains, kinds_of
 from trueval.measures.linear import linear
 from trueval.measures.measure import Definition, Measure, Parameter, Value, Values, no_values, register
 from trueval.measures.parameters import REL, bounded, choice
 from trueval.measures.survival import (
     Factors,
+    Repeats,
     Slots,
     expected_total,
     falls,
@@ -42,8 +44,8 @@ MOST_RANKS = 2048
 # Pairs of ranks held at once: 32 MiB per array.
 BLOCK = 1 << 22
 LEAST_ALPHA = 0.05
-# Groups walked at once, times their documents that are about something: 512 KiB per array.
-STATES = 1 << 16
+# Numbers of documents about either of two facets, or both, up to which a group is walked down.
+MOST_STATES = 1 << 12
 # Weights of the last ranks whose sum is less than this part of all can change no digit.
 NOTHING = 2.0**-60
 
@@ -182,64 +184,72 @@ def _in_order(standings: Standings, gains: Gains, rank: Ints) -> Floats:
 
 
 def _parts(standings: Standings, gains: Gains, undecided: Ints) -> GroupValues:
-    """[undecided group] what it adds: together where its documents are about the same facets or none, else one by one."""
-    groups, rows, size = standings.groups, gains.of.rows, len(undecided)
-    expected, lowest, highest, variance = np.zeros((4, size))
-    values = GroupValues(expected, lowest, highest, variance, np.ones(size, dtype=bool))
-    if not size:
+    """[undecided group] what it adds: together where all its documents are about the same facets."""
+    expected, lowest, highest, variance = np.zeros((4, len(undecided)))
+    values = GroupValues(expected, lowest, highest, variance, np.ones(len(undecided), dtype=bool))
+    if not len(undecided):
         return values
-    counts = np.add.reduceat(rows, groups.start, axis=0, dtype=np.int64)
-    novel = np.add.reduceat(rows.any(axis=1), groups.start, dtype=np.int64)
-    seen = np.cumsum(counts, axis=0) - counts
-    seen -= seen[np.searchsorted(groups.query, groups.query)]
-    left = np.where(counts > 0, gains.keep ** seen.astype(float), 0.0)
-    width = np.minimum(groups.tied, gains.last - groups.above)
-    alike = ((counts == 0) | (counts == novel[:, None])).all(axis=1) & (width <= MOST_RANKS)
-    at = np.flatnonzero(alike[undecided])
-    at = at[np.lexsort((width[undecided[at]], np.frexp(novel[undecided[at]])[1]))]
-    same = Alike(standings, gains, novel, left.sum(axis=1), width)
-    for begin, end in _stretches(novel[undecided[at]]):
-        for column, found in zip(values, _alike_values(same, undecided[at[begin:end]]), strict=True):
-            column[at[begin:end]] = found
-    for place in np.flatnonzero(~alike[undecided]).tolist():
-        for column, value in zip(values, _group_values(standings, gains, int(undecided[place]), left), strict=True):
+    found = _open(standings, gains)
+    alike = ((found.counts == 0) | (found.counts == found.novel[:, None])).all(axis=1) & (found.width <= MOST_RANKS)
+    some = np.flatnonzero(alike[undecided])
+    for block in blocks(found.novel[undecided[some], None], found.width[undecided[some]]):
+        for column, part in zip(values, _alike_values(found, undecided[some[block]]), strict=True):
+            column[some[block]] = part
+    others = np.flatnonzero(~alike[undecided])
+    moments = _moments_of(found, undecided[others])
+    for at, place in enumerate(others.tolist()):
+        low, high, exact = _group_extremes(found, int(undecided[place]))
+        mean = min(max(float(moments.mean[at]), low), high)
+        for column, value in zip(values, (mean, low, high, moments.variance[at], exact), strict=True):
             column[place] = value
     return values
 
 
-class Alike(NamedTuple):
-    """Tie groups in which all documents that are about something are about the same.
+class Open(NamedTuple):
+    """Tie groups by what their documents are about.
 
     Attributes:
         standings: whose groups they are.
         gains: what is added up.
+        counts: [group, facet] documents about it.
         novel: [group] documents that are about something.
-        left: [group] what the first of them gains.
+        left: [group, facet] what the first of them gains.
         width: [group] ranks that count.
     """
 
     standings: Standings
     gains: Gains
+    counts: Ints
     novel: Ints
     left: Floats
     width: Ints
 
+    def weights(self, groups: Ints) -> Floats:
+        """[group, offset] weights of the ranks of some groups."""
+        found, width = self.standings.groups, max(int(self.width[groups].max()), 0)
+        return Slots(found.query[groups], found.above[groups], found.tied[groups], width).weights(self.gains.weights)
 
-def _stretches(novel: Ints) -> list[tuple[int, int]]:
-    """Blocks of groups with numbers of documents between the same powers of two, none too large to hold at once."""
-    power = np.frexp(novel)[1]
-    edges = [0, *(np.flatnonzero(np.diff(power)) + 1).tolist(), len(novel)]
-    stretches = []
-    for begin, end in pairwise(edges):
-        step = max(1, STATES // int(novel[begin:end].max(initial=1)))
-        stretches += [(at, min(at + step, end)) for at in range(begin, end, step)]
-    return stretches
+    def documents(self, group: int) -> Bools:
+        """[document, facet] those of a group that are about something, and what."""
+        start = self.standings.groups.start[group]
+        rows = self.gains.of.rows[start : start + self.standings.groups.judged[group]]
+        return np.asarray(rows[rows.any(axis=1)][:, self.counts[group] > 0])
 
 
-def _alike_values(same: Alike, groups: Ints) -> GroupValues:
+def _open(standings: Standings, gains: Gains) -> Open:
+    groups, rows = standings.groups, gains.of.rows
+    counts = np.add.reduceat(rows, groups.start, axis=0, dtype=np.int64)
+    novel = np.add.reduceat(rows.any(axis=1), groups.start, dtype=np.int64)
+    seen = np.cumsum(counts, axis=0) - counts
+    seen -= seen[np.searchsorted(groups.query, groups.query)]
+    left = np.where(counts > 0, gains.keep ** seen.astype(float), 0.0)
+    return Open(standings, gains, counts, novel, left, np.minimum(groups.tied, gains.last - groups.above))
+
+
+def _alike_values(found: Open, groups: Ints) -> GroupValues:
     """[group] what some groups add whose documents are about the same facets: they stand first or last, or anywhere."""
-    found, gains, novel = same.standings.groups, same.gains, same.novel[groups]
-    query, above, tied, left = found.query[groups], found.above[groups], found.tied[groups], same.left[groups]
+    own, gains, novel = found.standings.groups, found.gains, found.novel[groups]
+    query, above, tied, left = own.query[groups], own.above[groups], own.tied[groups], found.left[groups].sum(axis=1)
     k = np.arange(int(novel.max()))
     powers = np.where(k < novel[:, None], gains.keep ** k.astype(float), 0.0)
 
@@ -249,10 +259,35 @@ def _alike_values(same: Alike, groups: Ints) -> GroupValues:
         return np.asarray(left * (powers * weights).sum(axis=1))
 
     high, low = in_row(above), in_row(above + tied - novel)
-    weights = _that_matter(Slots(query, above, tied, int(same.width[groups].max())).weights(gains.weights))
-    moments = repeated(tied, novel, gains.keep, weights)
+    moments = repeated(tied, novel, gains.keep, _that_matter(found.weights(groups)))
     expected = np.clip(moments.mean * left, low, high)
     return GroupValues(expected, low, high, moments.variance * left**2, np.ones(len(groups), dtype=bool))
+
+
+def _moments_of(found: Open, groups: Ints) -> Repeats:
+    """[group] mean and variance: walked together where few documents are about any two facets, else one by one."""
+    pairs = facet_pairs(found.gains.of.rows, found.standings.groups, groups)
+    states = np.zeros(len(groups))
+    np.maximum.at(states, pairs.group, (pairs.sizes + 1.0).prod(axis=1))
+    walked = (states <= MOST_STATES) & (found.width[groups] <= MOST_RANKS)
+    mean, variance = np.zeros(len(groups)), np.zeros(len(groups))
+    place, facet = np.nonzero(np.where(walked[:, None], found.counts[groups], 0))
+    count, left = found.counts[groups[place], facet], found.left[groups[place], facet]
+    for block in blocks(count[:, None], found.width[groups[place]]):
+        at, weights = place[block], _that_matter(found.weights(groups[place[block]]))
+        part = repeated(found.standings.groups.tied[groups[at]], count[block], found.gains.keep, weights)
+        np.add.at(mean, at, left[block] * part.mean)
+        np.add.at(variance, at, left[block] ** 2 * part.variance)
+    pairs = pairs.take(np.flatnonzero(walked[pairs.group]))
+    scale = 2 * found.left[groups[pairs.group], pairs.one] * found.left[groups[pairs.group], pairs.other]
+    for block in blocks(pairs.sizes, found.width[groups[pairs.group]]):
+        at = pairs.group[block]
+        weights = _that_matter(found.weights(groups[at]))
+        tied = found.standings.groups.tied[groups[at]]
+        np.add.at(variance, at, scale[block] * covariances(tied, pairs.sizes[block], found.gains.keep, weights))
+    for many in np.flatnonzero(~walked).tolist():
+        mean[many], variance[many] = _moments(found, int(groups[many]))
+    return Repeats(mean, np.maximum(variance, 0))
 
 
 def _that_matter(weights: Floats) -> Floats:
@@ -261,40 +296,15 @@ def _that_matter(weights: Floats) -> Floats:
     return weights[:, : int((rest > NOTHING * rest[:, :1]).sum(axis=1).max(initial=1))]
 
 
-def _group_values(standings: Standings, gains: Gains, group: int, left: Floats) -> tuple[float, ...]:
-    """What one undecided group adds, over its orders: the statistics in the order of GroupValues."""
-    groups = standings.groups
-    start, count = int(groups.start[group]), int(groups.judged[group])
-    above, tied = int(groups.above[group]), int(groups.tied[group])
-    documents = gains.of.rows[start : start + count]
-    facets = np.flatnonzero(documents.any(axis=0))
-    width = min(tied, gains.last - above)
-    slots = Slots(groups.query[group : group + 1], np.array([above]), np.array([tied]), width)
-    weights = slots.weights(gains.weights)
-    documents = documents[documents.any(axis=1)][:, facets]
-    mean, variance = _moments(documents, left[group, facets], gains.keep, tied, _that_matter(weights)[0])
-    padded = np.concatenate((weights[0], np.zeros(tied - width)))
-    low, high, exact = _extremes(kinds_of(documents), left[group, facets], gains.keep, padded)
-    return min(max(mean, low), high), low, high, variance, exact
-
-
-def _moments(documents: Bools, left: Floats, keep: float, tied: int, weights: Floats) -> tuple[float, float]:
-    """Mean and variance of what a group adds.
-
-    Args:
-        documents: [document, facet] those that are about something.
-        left: [facet] what it still gains at the head of the group.
-        keep: 1 - alpha.
-        tied: documents in the group, those about nothing included.
-        weights: [offset] of its ranks within the cutoff.
-    """
+def _moments(found: Open, group: int) -> tuple[float, float]:
+    """Mean and variance of what one group adds, from the survival of every two facets."""
+    documents, keep, tied = found.documents(group), found.gains.keep, int(found.standings.groups.tied[group])
+    weights = _that_matter(found.weights(np.array([group])))[0]
     facets, width = documents.shape[1], len(weights)
     factors = np.where(documents.T, keep, 1.0)
-    size, count = np.full(facets, tied), np.full(facets, len(documents))
-    survived = survival(size, Factors(factors, count), width)
-    rows = np.broadcast_to(weights, (facets, width))
-    scale = left / (1 - keep)
-    mean = float(scale @ expected_total(survived, rows))
+    survived = survival(np.full(facets, tied), Factors(factors, np.full(facets, len(documents))), width)
+    scale = found.left[group, found.counts[group] > 0] / (1 - keep)
+    mean = float(scale @ expected_total(survived, np.broadcast_to(weights, (facets, width))))
     if width > MOST_RANKS:
         return mean, math.nan
     steps = falls(weights[None, :])
@@ -308,6 +318,14 @@ def _moments(documents: Bools, left: Floats, keep: float, tied: int, weights: Fl
         both = 2 * sum_pairs(joint, steps, steps, equal=True) - (joint[:, :, 0] * steps**2).sum(axis=1)
         second += float((scale[i] * scale[j]) @ both)
     return mean, max(second - float(scale @ (survived @ steps[0])) ** 2, 0.0)
+
+
+def _group_extremes(found: Open, group: int) -> tuple[float, float, bool]:
+    """Least and greatest of what one group adds, and whether they are reached."""
+    weights = found.weights(np.array([group]))[0]
+    padded = np.concatenate((weights, np.zeros(int(found.standings.groups.tied[group]) - len(weights))))
+    left = found.left[group, found.counts[group] > 0]
+    return _extremes(kinds_of(found.documents(group)), left, found.gains.keep, padded)
 
 
 def _extremes(kinds: Kinds, left: Floats, keep: float, weights: Floats) -> tuple[float, float, bool]:

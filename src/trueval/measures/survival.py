@@ -142,7 +142,7 @@ def repeated(tied: Ints, count: Ints, keep: float, weights: Floats) -> Repeats:
     """Moments of sum over k = 1 .. n of keep^(k-1) w(offset of the k-th of n documents among m that tie).
 
     Rank by rank from the last: the next rank holds one of them with chance q = (n - k) / (m - p) after k of them in p
-    ranks, and then the rest is w + keep X(p+1, k+1), else X(p+1, k). Variances add by the law of total variance, so that
+    ranks, and then the rest is w + keep X(p+1, k+1), else X(p+1, k). Variances add by the law of total variance:
     nothing cancels.
 
     Args:
