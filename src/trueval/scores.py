@@ -88,7 +88,8 @@ class Scores:
         highest: [query, measure] greatest value.
         oblivious: [query, measure] value under the tie order; NaN where that is not known.
         sd: [query, measure] standard deviation over tie orders; NaN where no exact form is known.
-        exact: [measure] whether lowest and highest are reached, not only bounds.
+        exact: [measure] whether its statistics are exact; else lowest and highest are bounds, or expected is the middle
+            of bounds.
         ties: how much the run ties.
         missing_queries: judged queries that the run lacks.
         unjudged_queries: queries of the run without judgments, left out.

@@ -33,7 +33,7 @@ def test_what_is_not_available_is_a_dash_and_bounds_are_marked() -> None:
     bounds = value(0.2, 0.25, 0.4, None) | {"exact": False}
     lines = draw(results({"a": {"RR": bounds}}))
     assert lines[1].split() == ["RR", "0.2500", "[0.2000,", "0.4000]", "0.2000", "–", "–", "0.0100", "°"]
-    assert any(line.startswith("° lowest and highest are bounds") for line in lines)
+    assert any(line.startswith("° not exact: lowest and highest are bounds") for line in lines)
 
 
 def test_cut_queries_are_counted_and_explained() -> None:

@@ -14,6 +14,11 @@ WORDS: Mapping[Kind, str] = {
     "reversed": "change places: higher by the oblivious value, lower by the expected value",
 }
 
+NOT_EXACT = (
+    "° not exact: lowest and highest are bounds that no order of ties need reach, or expected is the middle of bounds; "
+    "docs/measures.md says which."
+)
+
 
 class Finding(NamedTuple):
     """Two runs whose difference on one measure depends on ties.

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trueval.policies import OURS
-from trueval.report.findings import find, marks, sentences
+from trueval.report.findings import NOT_EXACT, find, marks, sentences
 from trueval.report.numbers import fixed, interval, percent, signed
 
 # Choices that go without saying where they are ours: few measures and fewer tools ask for them.
@@ -126,7 +126,7 @@ def _line(words: str) -> RenderableType:
 def _remarks(results: Mapping[str, Any]) -> Iterator[str]:
     values = [value for run in results["runs"] for value in run["measures"].values()]
     if any(_bound(value) for value in values):
-        yield "° lowest and highest are bounds here, not values that an order of ties reaches."
+        yield NOT_EXACT
     if values and all(value["range"] == 0 for value in values):
         yield "No order of ties changes any of these numbers."
     cut = [

@@ -9,7 +9,7 @@ from trueval.report.content import Block, Cell, Column, Figure, Part, Row, Table
 from trueval.report.directory import Directory, ResultFile, Section, pointer, register
 from trueval.report.evidence import FORMAT_VERSION as DETAILS_FORMAT
 from trueval.report.evidence import KIND as DETAILS_KIND
-from trueval.report.findings import find, marks, sentences
+from trueval.report.findings import NOT_EXACT, find, marks, sentences
 from trueval.report.numbers import fixed, percent, signed
 from trueval.report.sections.provenance import policy_block, provenance_block
 from trueval.report.sections.queries import PLOTTED, query_block, worst_block
@@ -125,7 +125,7 @@ def _value_table(file: ResultFile) -> Table:
     )
     bounds = any(not value.get("exact", True) for run in results["runs"] for value in run["measures"].values())
     notes = finding_notes(results)
-    notes += ["° lowest and highest are bounds here, not values that an order of ties reaches."] if bounds else []
+    notes += [NOT_EXACT] if bounds else []
     caption = ("Means over queries, best expected value first within each measure.",)
     return Table("means", caption, file.name, columns, tuple(_value_rows(results)), tuple(notes))
 
