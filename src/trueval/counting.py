@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trueval.errors import PolicyError
 from trueval.files.duplicates import half_hashes
-from trueval.files.parts import in_threads
+from trueval.files.parts import in_threads, side_by_side
 from trueval.numerics import round_to
 from trueval.standings import Bools, Facets, Floats, Ints, Standings
 from trueval.tie_groups import TieGroups, find_groups, tie_groups
@@ -99,16 +99,23 @@ def standings(
         InputError: a score overflows the tie precision.
         PolicyError: tie_order is unknown, or "rank" and the run has no ranks.
     """
-    pool = _pool(judgments)
-    lists = Lists(run.frame["score"].to_numpy(), run.offsets, _align(run.query_ids, judgments.query_ids))
-    found = _match(run, judgments, lists, pool)
+    pool, query = _pool(judgments), _align(run.query_ids, judgments.query_ids)
+
+    def match() -> Found:
+        return _match(run, judgments, query, pool)
+
+    def tie() -> tuple[Lists, TieGroups]:
+        scores = round_to(run.frame["score"].to_numpy(), tie_precision)
+        return Lists(scores, run.offsets, query), tie_groups(scores, run.offsets)
+
+    found, (lists, groups) = side_by_side(match, tie) if run.frame.height > PART else (match(), tie())
     row_of = None
     if judged_only:
         row_of = np.sort(found.position)
         lists = lists._replace(scores=lists.scores[row_of], offsets=np.searchsorted(row_of, lists.offsets))
+        groups = tie_groups(lists.scores, lists.offsets)
         found = found._replace(position=np.searchsorted(row_of, found.position))
-    lists = lists._replace(scores=round_to(lists.scores, tie_precision))
-    counted = build(pool, lists, found, _run_order(run, row_of, tie_order, seed), depth=depth)
+    counted = build(pool, lists, groups, found, _run_order(run, row_of, tie_order, seed), depth=depth)
     return replace(counted, sources=judgments.source_codes)
 
 
@@ -144,27 +151,30 @@ def standings_from_arrays(
     if judged_only:
         scores, grades = scores[known], grades[known]
         offsets, known = np.searchsorted(np.flatnonzero(known), offsets), np.ones(len(scores), dtype=bool)
-    item = np.flatnonzero(known if keep_zeros else grades > 0)
+    item = (known if keep_zeros else grades > 0).nonzero()[0]
     pool = Pool(_list_of(item, offsets), grades[item], item, _count_by_list(known, offsets))
     lists = Lists(round_to(scores, tie_precision), offsets, np.arange(len(offsets) - 1))
     order = _array_order(offsets, tie_order, seed)
-    return build(pool, lists, Found(item, np.arange(len(item))), order, depth=depth)
+    groups = tie_groups(lists.scores, offsets)
+    return build(pool, lists, groups, Found(item, np.arange(len(item))), order, depth=depth)
 
 
-def build(pool: Pool, lists: Lists, found: Found, order: TieOrder, *, depth: int | None = None) -> Standings:
+def build(
+    pool: Pool, lists: Lists, groups: TieGroups, found: Found, order: TieOrder, *, depth: int | None = None
+) -> Standings:
     """Count above, tied and ahead of the judged documents found in some lists.
 
     Args:
         pool: every judged document.
         lists: every listed document.
+        groups: the tie groups of the lists.
         found: which judged document stands where.
         order: the tie order of the oblivious value.
         depth: ranks past this one count for nothing.
     """
-    groups = tie_groups(lists.scores, lists.offsets)
     owner = _list_of(found.position, lists.offsets)
     score = lists.scores[found.position]
-    of_row = find_groups(groups, owner, score)
+    of_row = find_groups(groups, owner, score, found.position)
     above = groups.start[of_row] - lists.offsets[owner]
     ahead = count_ahead(groups, of_row, found.position, order)
     if order.open_from is not None:
@@ -197,15 +207,15 @@ def _summarize_lists(groups: TieGroups, lists: Lists, queries: int) -> tuple[Int
     """[query] listed, tied_documents, largest_group, last_above and last_tied of Standings."""
     listed, tied, largest, above, last = (np.zeros(queries, dtype=np.int64) for _ in range(5))
     lengths = lists.offsets[1:] - lists.offsets[:-1]
-    some = np.flatnonzero((lengths > 0) & (lists.query >= 0))
+    filled = lengths > 0
+    some = (filled & (lists.query >= 0)).nonzero()[0]
     query = lists.query[some]
     listed[query] = lengths[some]
     if len(groups.score):
-        filled = lengths > 0
         first = groups.first[:-1][filled]
-        compact = np.cumsum(filled) - 1
-        tied[query] = np.add.reduceat(np.where(groups.size > 1, groups.size, 0), first)[compact[some]]
-        largest[query] = np.maximum.reduceat(groups.size, first)[compact[some]]
+        place = (filled.cumsum() - 1)[some]
+        tied[query] = np.add.reduceat(groups.size * (groups.size > 1), first)[place]
+        largest[query] = np.maximum.reduceat(groups.size, first)[place]
         final = groups.first[1:][some] - 1
         last[query] = groups.size[final]
         above[query] = groups.start[final] - lists.offsets[:-1][some]
@@ -250,12 +260,12 @@ def _align(queries: pl.Series, evaluated: pl.Series) -> Ints:
     return found.cast(pl.Int64).fill_null(-1).to_numpy()
 
 
-def _match(run: Run, judgments: Judgments, lists: Lists, pool: Pool) -> Found:
+def _match(run: Run, judgments: Judgments, query_of: Ints, pool: Pool) -> Found:
     """Find the judged documents in the run: by hash first, which leaves few rows to compare as strings."""
     listed, judged = run.frame["doc_id"], judgments.frame["doc_id"].gather(pool.item)
     hashes = half_hashes(judged)
-    position = _candidates(run.doc_hashes, lists, hashes ^ _salt(pool.query))
-    query = lists.query[_list_of(position, lists.offsets)]
+    position = _candidates(run.doc_hashes, run.offsets, query_of, hashes ^ _salt(pool.query))
+    query = query_of[_list_of(position, run.offsets)]
     key, wanted = _key(query, run.doc_hashes[position]), _key(pool.query, hashes)
     order = np.argsort(wanted)
     wanted = wanted[order]
@@ -281,28 +291,29 @@ def _key(query: Ints, hashes: Hashes) -> Ints:
     return query << 32 | hashes
 
 
-def _candidates(listed: Hashes, lists: Lists, wanted: Hashes) -> Ints:
+def _candidates(listed: Hashes, offsets: Ints, query: Ints, wanted: Hashes) -> Ints:
     """Positions of all documents whose hash is wanted, and of a few in a hundred others: a Bloom filter of one hash.
 
     Args:
         listed: [document] hashes of the ids.
-        lists: of the documents.
+        offsets: [list + 1] where each list starts.
+        query: [list] index of the evaluated query; -1 for a query that is not evaluated.
         wanted: [judged] hashes of the ids, mixed with the salt of their queries.
     """
     bits = min(max(len(wanted) * FILTER_SLOTS, 1).bit_length(), MOST_BITS)
     drop = np.uint32(32 - bits)
     is_wanted = np.zeros(1 << bits, dtype=bool)
     is_wanted[wanted >> drop] = True
-    salt = _salt(lists.query)
+    salt = _salt(query)
 
     def find(part: slice) -> Ints:
-        begin, end = lists.offsets[part.start], lists.offsets[part.stop]
-        mixed = np.repeat(salt[part], np.diff(lists.offsets[part.start : part.stop + 1]))
+        begin, end = offsets[part.start], offsets[part.stop]
+        mixed = np.repeat(salt[part], np.diff(offsets[part.start : part.stop + 1]))
         mixed ^= listed[begin:end]
         found: Ints = np.flatnonzero(is_wanted[mixed >> drop]) + begin
         return found
 
-    parts = in_threads(find, _parts_of_lists(lists.offsets))
+    parts = in_threads(find, _parts_of_lists(offsets))
     return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
 
 
@@ -343,14 +354,14 @@ def _random_keys(frame: pl.DataFrame, rows: Ints, seed: int) -> pl.Series:
 
 def _list_of(position: Ints, offsets: Ints) -> Ints:
     """The list that holds each position."""
-    owner: Ints = np.searchsorted(offsets, position, side="right") - 1
+    owner: Ints = offsets.searchsorted(position, side="right") - 1
     return owner
 
 
 def _count_by_list(flags: Bools, offsets: Ints) -> Ints:
     """[list] number of flags set."""
     width = len(flags) // max(len(offsets) - 1, 1)
-    if width and bool((np.diff(offsets) == width).all()):
+    if width and bool((offsets[1:] - offsets[:-1] == width).all()):
         even: Ints = np.count_nonzero(flags.reshape(-1, width), axis=1)
         return even
     counts = np.zeros(len(offsets) - 1, dtype=np.int64)

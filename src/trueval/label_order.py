@@ -149,10 +149,11 @@ def tie_order_notes(name: str, standings: Standings, tie_order: str, *, seed: in
         seed: of the permutations.
     """
     order = tie_order.partition("-")[0]
-    rows = np.flatnonzero((standings.tied > 1) & (standings.ahead >= 0))
+    groups = standings.groups
+    rows = np.flatnonzero((groups.judged > 1)[groups.of_row] & (standings.ahead >= 0))
     if order not in WORDS or not len(rows):
         return ()
-    grades, ties, ahead = standings.grade[rows], standings.groups.of_row[rows], standings.ahead[rows]
+    grades, ties, ahead = standings.grade[rows], groups.of_row[rows], standings.ahead[rows]
     sorting = np.lexsort((ahead, ties))
     first, pairs = _pairs(grades[sorting], np.unique(ties, return_counts=True)[1])
     if not pairs or abs(first / pairs - 0.5) < EFFECT:

@@ -42,6 +42,8 @@ class TieGroups(NamedTuple):
         score: [group] the score that its documents share.
         order: [document] position in the input of each document of the sorted lists, arbitrary inside a group; None if
             every list was found in descending order as given.
+        rank: [document] position in the sorted lists of each document of the input, in input order inside a group; None
+            where it was not found on the way.
     """
 
     start: Ints
@@ -49,6 +51,7 @@ class TieGroups(NamedTuple):
     size: Ints
     score: Floats
     order: Positions | None
+    rank: Ints | None = None
 
 
 def tie_groups(scores: Floats, offsets: Ints) -> TieGroups:
@@ -66,26 +69,30 @@ def tie_groups(scores: Floats, offsets: Ints) -> TieGroups:
     ([0, 1, 3, 4], [1, 2, 1])
     """
     new = np.ones(len(scores), dtype=bool)
-    order = (_sort_together if len(scores) < FEW else _sort)(scores, offsets, new)
+    order, rank = _sort_together(scores, offsets, new) if len(scores) < FEW else (_sort(scores, offsets, new), None)
     heads = offsets[:-1]
     new[heads[heads < offsets[1:]]] = True
     start = new.nonzero()[0]
     ends = np.concatenate((start, offsets[-1:]))
     first: Ints = start.searchsorted(offsets)
-    return TieGroups(ends, first, ends[1:] - start, scores[start if order is None else order[start]], order)
+    return TieGroups(ends, first, ends[1:] - start, scores[start if order is None else order[start]], order, rank)
 
 
-def find_groups(groups: TieGroups, lists: Ints, scores: Floats) -> Ints:
-    """The group that holds each of some scores, by binary search in its list.
+def find_groups(groups: TieGroups, lists: Ints, scores: Floats, position: Ints | None = None) -> Ints:
+    """The group that holds each of some documents, by its rank, or by binary search for its score in its list.
 
     Args:
         groups: from tie_groups.
         lists: [item] the list of each item.
-        scores: [item] a score that the list holds.
+        scores: [item] its score.
+        position: [item] its position in the flat arrays, which finds it sooner; None where that is not known.
 
     Returns:
         [item] index of the group.
     """
+    if groups.rank is not None and position is not None:
+        held: Ints = groups.start.searchsorted(groups.rank[position], side="right") - 1
+        return held
     found, last = groups.first[lists], groups.first[lists + 1] - 1
     step = 1 << int((last - found).max(initial=0)).bit_length() >> 1
     while step:
@@ -148,12 +155,18 @@ def ranges(starts: Ints, sizes: Ints) -> Ints:
     return np.arange(len(shift)) + shift
 
 
-def _sort_together(scores: Floats, offsets: Ints, new: NDArray[np.bool_]) -> Positions:
-    """Sort few documents as _sort does, by list and descending score at once."""
+def _sort_together(scores: Floats, offsets: Ints, new: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """Sort few documents as _sort does, by list and descending score at once, and keep the input order of equal ones.
+
+    Returns:
+        order and rank of TieGroups.
+    """
     order = np.lexsort((-scores, np.arange(len(offsets) - 1).repeat(offsets[1:] - offsets[:-1])))
     descending = scores[order]
     np.not_equal(descending[1:], descending[:-1], out=new[1:])
-    return order
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return order, rank
 
 
 def _unsorted_lists(scores: Floats, offsets: Ints) -> Ints:

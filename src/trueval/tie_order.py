@@ -75,21 +75,38 @@ def count_ahead(groups: TieGroups, of_row: Ints, position: Ints, order: TieOrder
     Returns:
         [row] documents of the group ahead of it; 0 in a group of one.
     """
+    if order.keys is None and groups.rank is not None:
+        before: Ints = groups.rank[position] - groups.start[of_row]
+        return before
     ahead = np.zeros(len(of_row), dtype=np.int64)
-    tied = np.flatnonzero(groups.size[of_row] > 1)
+    tied = (groups.size[of_row] > 1).nonzero()[0]
     if not len(tied):
         return ahead
     if order.keys is None and groups.order is None:
         ahead[tied] = position[tied] - groups.start[of_row[tied]]
         return ahead
-    wanted, group = np.unique(of_row[tied], return_inverse=True)
+    wanted, group = _distinct(of_row[tied])
     members = members_of(groups, wanted)
-    own = _find_members(members, group, position[tied], int(groups.start[-1]))
+    if groups.order is None:  # a group stands together, and so do its members
+        own = members.offsets[group] + position[tied] - groups.start[of_row[tied]]
+    else:
+        own = _find_members(members, group, position[tied], int(groups.start[-1]))
     if order.keys is None:
         ahead[tied] = own - members.offsets[group]
     else:
         ahead[tied] = _count_before(members, group, own, order.keys(members.position), order.descending)
     return ahead
+
+
+def _distinct(values: Ints) -> tuple[Ints, Ints]:
+    """The distinct values, ascending, and the place of each value among them."""
+    order = values.argsort(kind="stable")
+    ascending = values[order]
+    new = np.ones(len(values), dtype=bool)
+    np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
+    place = np.empty(len(values), dtype=np.int64)
+    place[order] = new.cumsum() - 1
+    return ascending[new], place
 
 
 def hash_keys(seed: int, query_ids: list[str], doc_ids: list[str]) -> Keys:
@@ -105,8 +122,10 @@ def hash_keys(seed: int, query_ids: list[str], doc_ids: list[str]) -> Keys:
 
 def _find_members(members: Members, group: Ints, position: Ints, documents: int) -> Ints:
     """Index among the members of documents given by group and position."""
-    owner = np.repeat(np.arange(len(members.offsets) - 1), np.diff(members.offsets))
-    return np.searchsorted(owner * documents + members.position, group * documents + position)
+    sizes = members.offsets[1:] - members.offsets[:-1]
+    owner = np.arange(len(sizes)).repeat(sizes)
+    place: Ints = (owner * documents + members.position).searchsorted(group * documents + position)
+    return place
 
 
 def _count_before(members: Members, group: Ints, own: Ints, keys: Keys, descending: bool) -> Ints:

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-__all__ = ["byte_parts", "in_threads", "line_parts", "row_parts"]
+__all__ = ["byte_parts", "in_threads", "line_parts", "row_parts", "side_by_side"]
 
 PART = 1 << 23  # bytes; small enough that the memory of one part serves the next
 ROWS = 1 << 18  # rows; a few columns of a part stay in the processor's cache
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Other = TypeVar("Other")
 
 
 def line_parts(data: bytes) -> list[slice]:
@@ -61,3 +62,14 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Re
         return [work(item) for item in items]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(work, items))
+
+
+def side_by_side(first: Callable[[], Result], second: Callable[[], Other]) -> tuple[Result, Other]:
+    """Do two things at once, each of which lets other threads run.
+
+    >>> side_by_side(list, dict)
+    ([], {})
+    """
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(second)
+        return first(), other.result()

@@ -35,10 +35,12 @@ def first_relevant(standings: Standings, measure: Measure) -> FirstRelevant:
     """Find the first group with a relevant document of each query."""
     groups = standings.groups
     relevant = relevant_by_group(standings, is_relevant(standings.grade, measure))
-    some = np.flatnonzero(relevant)
-    query, first = np.unique(groups.query[some], return_index=True)
-    group = some[first]
-    return FirstRelevant(query, groups.above[group], groups.tied[group], relevant[group])
+    some = relevant.nonzero()[0]
+    query = groups.query[some]
+    new = np.ones(len(some), dtype=bool)
+    np.not_equal(query[1:], query[:-1], out=new[1:])
+    group = some[new]
+    return FirstRelevant(query[new], groups.above[group], groups.tied[group], relevant[group])
 
 
 def first_relevant_rank(standings: Standings, measure: Measure) -> Ints:

@@ -22,13 +22,13 @@ def _reciprocal_rank(standings: Standings, measure: Measure) -> Values:
     last = standings.limit(measure.cutoff)
     first = first_relevant(standings, measure)
     highest, lowest, expected, sd = (np.zeros(standings.queries) for _ in range(4))
-    highest[first.query] = _reciprocal(first.above + 1, last)
+    highest[first.query] = expected[first.query] = _reciprocal(first.above + 1, last)
     lowest[first.query] = _reciprocal(first.above + first.tied - first.relevant + 1, last)
-    expected[first.query] = highest[first.query]
-    several = np.flatnonzero((first.relevant < first.tied) & (first.above < last))
+    several = ((first.relevant < first.tied) & (first.above < last)).nonzero()[0]
     mean, deviation = _moments(first.take(several), last)
     query = first.query[several]
-    expected[query], sd[query] = np.clip(mean, lowest[query], highest[query]), deviation
+    expected[query] = np.minimum(np.maximum(mean, lowest[query]), highest[query])
+    sd[query] = deviation
     oblivious = no_values(standings.queries)
     if standings.order_is_known:
         oblivious = _reciprocal(first_relevant_rank(standings, measure), last)
@@ -37,7 +37,7 @@ def _reciprocal_rank(standings: Standings, measure: Measure) -> Values:
 
 def _reciprocal(rank: Ints, last: int) -> Floats:
     """1 / rank, and 0 past the last rank that counts."""
-    return np.where((rank <= last) & (rank < NO_LIMIT), 1 / rank, 0.0)
+    return (rank <= min(last, NO_LIMIT - 1)) / rank
 
 
 def _moments(first: FirstRelevant, last: int) -> tuple[Floats, Floats]:
