@@ -103,6 +103,11 @@ def test_messes_that_keep_the_number_of_blanks_are_not_regular(tmp_path: Path) -
         Run.read(tmp_path / "run.trec")
 
 
+@pytest.mark.parametrize("cut", range(1, 30))
+def test_a_file_cut_anywhere_in_its_last_line_has_one_outcome(tmp_path: Path, cut: int) -> None:
+    assert_one_outcome(RUN[:-cut], tmp_path / "run.trec")
+
+
 def test_a_file_is_read_in_parts_and_only_once(tmp_path: Path) -> None:
     (tmp_path / "run.trec").write_bytes(RUN)
     read: list[slice] = []

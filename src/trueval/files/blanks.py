@@ -85,6 +85,8 @@ def count_rows(data: bytes, separator: str, width: int) -> int | None:
         if not np.array_equal(marks, marks_must_be[phase : phase + len(marks)]):
             return None
         before += len(marks)
+    if data.endswith(separator.encode()):  # the file was cut before its last field
+        return None
     rows, rest = divmod(before + (0 if data.endswith(b"\n") else len(end)), len(line))
     ends_alone = rows - (not data.endswith(b"\n"))
     return rows if rest == 0 and adjacent == ends_alone * (len(end) - 1) else None

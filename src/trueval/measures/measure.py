@@ -32,8 +32,8 @@ class Values(NamedTuple):
         oblivious: [query] value under the tie order; NaN where that is not known.
         sd: [query] standard deviation over all orders; NaN where no exact form is known.
         undefined: [query] whether the query has nothing to measure (no relevant document): policy decides.
-        exact: whether every statistic is exact; else lowest and highest may be bounds that no order reaches, or expected
-            the middle of bounds, as the measure says.
+        exact: whether every statistic is exact; else lowest and highest may be bounds that no order reaches, or
+            expected the middle of bounds, as the measure says.
         ordered: whether the oblivious value is that of an order; threshold AP is none's.
     """
 
