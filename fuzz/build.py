@@ -169,6 +169,7 @@ FILES: dict[str, Callable[[Choices], str]] = {
 def build(name: str, data: bytes) -> bytes:
     """Build a file for a check, with up to three faults: a piece put in, a stretch taken out, or a byte changed."""
     choices = Choices(data)
+    name = "trec" if name == "parts" else name
     file = FILES[name if name in FILES else choices.of(list(FILES))](choices).encode(errors="surrogatepass")
     for _ in range(max(0, choices.below(8) - 4)):
         at = (choices.below(256) * 256 + choices.below(256)) % (len(file) + 1)

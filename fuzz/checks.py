@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal
+from unittest.mock import patch
 
 import polars as pl
 
@@ -13,7 +17,7 @@ from fuzz import oracle
 from trueval.answers import read_correctness
 from trueval.contexts import read_contexts, read_run_or_contexts
 from trueval.errors import InputError
-from trueval.files import check_rows, id_notes, rank_notes, read_table
+from trueval.files import check_rows, id_notes, line_parts, parts, rank_notes, read_table, reading
 from trueval.files.rows import Rows
 
 Kind = Literal["run", "judgments"]
@@ -89,6 +93,38 @@ def check_trec(data: bytes) -> None:
     """Runs and judgments without a header line."""
     for kind in ("run", "judgments"):
         compare(data, kind, "trec", lambda kind=kind: oracle.trec_rows(data, kind))
+
+
+SCRATCH = tempfile.TemporaryDirectory()
+SMALL_PART, SMALL_WINDOW = 32, 48  # bytes, so that a small file is read in several parts
+
+
+def check_parts(data: bytes) -> None:
+    """Text in a file that is read part by part: as the careful reader reads it from memory, error for error."""
+    path = Path(SCRATCH.name) / f"{os.getpid()}.trec"
+    path.write_bytes(data)
+    with patch.object(reading, "read_regular", lambda *_: None):
+        wanted = _outcome(io.BytesIO(data))
+    with (
+        patch.object(parts, "PART", SMALL_PART),
+        patch.object(line_parts, "PART", SMALL_PART),
+        patch.object(line_parts, "WINDOW", SMALL_WINDOW),
+    ):
+        got = _outcome(path), _outcome(io.BytesIO(data))
+    if got != (wanted, wanted):
+        raise AssertionError(f"read {got}, but carefully {wanted}")
+
+
+def _outcome(source: Path | io.BytesIO) -> object:
+    """The rows of a run and their lines, or the error."""
+    try:
+        rows = check_rows(read_table(source, "run", "trec")[0], "run")
+    except InputError as error:
+        return str(error).replace(str(source), "<file object>")
+    table = rows.table
+    notes = tuple(note.replace(table.source, "<file object>") for note in (*table.notes, *rank_notes(rows)))
+    places = [table.place(row).removeprefix(table.source) for row in range(table.frame.height)]
+    return table.frame.rows(), rows.offsets.tolist(), places, notes
 
 
 HEADERS = [
@@ -216,6 +252,7 @@ def check_packed(data: bytes) -> None:
 
 CHECKS: dict[str, Callable[[bytes], Any]] = {
     "trec": check_trec,
+    "parts": check_parts,
     "csv": check_csv,
     "jsonl": check_jsonl,
     "json": check_json,
@@ -225,4 +262,4 @@ CHECKS: dict[str, Callable[[bytes], Any]] = {
     "tables": check_tables,
     "packed": check_packed,
 }
-SPELLS = ("trec", "csv", "jsonl", "json", "contexts", "answers", "any")
+SPELLS = ("trec", "parts", "csv", "jsonl", "json", "contexts", "answers", "any")
