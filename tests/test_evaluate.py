@@ -54,3 +54,14 @@ def test_no_result_depends_on_the_calls_before_it() -> None:
     for first, again in zip(once[:3], once[3:], strict=True):
         for statistic in STATISTICS:
             assert np.array_equal(getattr(first, statistic), getattr(again, statistic), equal_nan=True)
+
+
+def test_matched_counts_the_judged_documents_in_the_lists() -> None:
+    run = tv.Run.from_dict({"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 1.0}, "q3": {"a": 1.0}})
+    judgments = tv.Judgments.from_dict({"q1": {"a": 0, "b": 2, "c": 1}, "q2": {"z": 1}})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert tv.evaluate(run, judgments, "RR").matched == 2
+        assert tv.evaluate(run, tv.Judgments.from_dict({"q1": {"z": 1}}), "RR").matched == 0
+    assert tv.evaluate_arrays([[0.3, 0.2, 0.1]], [[1, 0, -1]], "RR").matched == 2
+    assert tv.evaluate_arrays([[0.3, 0.2, 0.1]], [[1, 0, -1]], "RBP-residual").matched == 2

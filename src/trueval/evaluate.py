@@ -255,6 +255,7 @@ def _score(
         unjudged_queries=unjudged,
         policy=chosen,
         notes=notes,
+        matched=counted.matched,
         details=tuple(measure.details(found) for measure, found in zip(settled, standings_of, strict=True)),
         **statistics,
     )

@@ -96,6 +96,7 @@ class Scores:
         policy: every choice behind the numbers.
         notes: one-line warnings, those of the readers included.
         details: [measure] numbers that belong beside the mean, by name.
+        matched: judged documents that the run lists for their queries; None where nobody counted.
     """
 
     name: str
@@ -113,6 +114,7 @@ class Scores:
     policy: Policy
     notes: tuple[str, ...]
     details: tuple[Mapping[str, float], ...] = ()
+    matched: int | None = None
 
     def mean(self, measure: str | Measure) -> Estimate:
         """The mean of a measure over the queries for which it is available; geometric for gm(...).

@@ -118,6 +118,11 @@ class Standings:
     facets: Facets | None = None
 
     @property
+    def matched(self) -> int:
+        """Judged documents that the run lists; those left out of the pool are in the lists of arrays, all of them."""
+        return len(self.query) + int(self.judged.sum()) - len(self.pool_query)
+
+    @property
     def queries(self) -> int:
         """Number of queries."""
         return len(self.listed)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from trueval.scores import Scores
 
 SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
-NO_JUDGED_DOCUMENT = "no retrieved document is judged"  # as `trueval.evaluate` remarks it
 
 
 class Check(NamedTuple):
@@ -128,9 +127,7 @@ def mismatch(scores: "Scores") -> str:
     """
     if len(scores.missing_queries) >= len(scores.query_ids):
         return "no query of the run is judged and has a document in its list"
-    if any(note.startswith(f"{scores.name}: {NO_JUDGED_DOCUMENT}") for note in scores.notes):
-        return NO_JUDGED_DOCUMENT
-    return ""
+    return "no retrieved document is judged" if scores.matched == 0 else ""
 
 
 class Gates(NamedTuple):
