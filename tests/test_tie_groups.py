@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trueval import tie_groups as kernel
-from trueval.tie_groups import members_of, tie_groups
+from trueval.tie_groups import find_groups, members_of, tie_groups
 
 SHORT = st.sampled_from([0.0, -0.0, 1.5, -1.5, np.inf, -np.inf, 2.0**-149, -(2.0**-149), 3.0e38, 16.125])
 LONG = st.sampled_from([0.1, 0.1 + 2**-40, -0.1, 1e300, -1e300, 1e-300, np.inf, -np.inf, 0.0])
@@ -35,6 +35,14 @@ def check(lists: list[list[float]]) -> None:
     members = members_of(groups, np.arange(len(groups.score)))
     found = [members.position[begin:end].tolist() for begin, end in pairwise(members.offsets.tolist())]
     assert found == [places for _, places in expected]
+    lengths = np.diff(offsets)
+    own = find_groups(groups, np.repeat(np.arange(len(lists)), lengths), scores, np.arange(len(scores)))
+    assert own.tolist() == [
+        next(g for g, (_, places) in enumerate(expected) if p in places) for p in range(len(scores))
+    ]
+    if groups.rank is not None:
+        order = sorted(range(len(scores)), key=lambda p: (own[p], p))
+        assert groups.rank[order].tolist() == list(range(len(scores)))
 
 
 def check_both_sorts(lists: list[list[float]]) -> None:

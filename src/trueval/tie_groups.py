@@ -78,20 +78,21 @@ def tie_groups(scores: Floats, offsets: Ints) -> TieGroups:
     return TieGroups(ends, first, ends[1:] - start, scores[start if order is None else order[start]], order, rank)
 
 
-def find_groups(groups: TieGroups, lists: Ints, scores: Floats, position: Ints | None = None) -> Ints:
+def find_groups(groups: TieGroups, lists: Ints, scores: Floats, position: Ints) -> Ints:
     """The group that holds each of some documents, by its rank, or by binary search for its score in its list.
 
     Args:
         groups: from tie_groups.
         lists: [item] the list of each item.
         scores: [item] its score.
-        position: [item] its position in the flat arrays, which finds it sooner; None where that is not known.
+        position: [item] its position in the flat arrays.
 
     Returns:
         [item] index of the group.
     """
-    if groups.rank is not None and position is not None:
-        held: Ints = groups.start.searchsorted(groups.rank[position], side="right") - 1
+    if groups.order is None or groups.rank is not None:
+        rank = position if groups.rank is None else groups.rank[position]
+        held: Ints = groups.start.searchsorted(rank, side="right") - 1
         return held
     found, last = groups.first[lists], groups.first[lists + 1] - 1
     step = 1 << int((last - found).max(initial=0)).bit_length() >> 1
