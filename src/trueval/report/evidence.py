@@ -129,7 +129,7 @@ def _listed(run: Run, judgments: Judgments, scores: Scores) -> Listed:
     rounded: Floats = round_to(frame["score"].to_numpy(), scores.policy.tie_precision)
     groups = tie_groups(rounded, offsets)
     owner = np.repeat(np.arange(len(lengths)), lengths)
-    group = find_groups(groups, owner, rounded)
+    group = find_groups(groups, owner, rounded, np.arange(len(rounded)))
     width = scores.policy.tie_precision
     columns = {
         "tied_score": rounded if width is None or isinstance(width, str) else rounded * width,  # from steps of the grid
