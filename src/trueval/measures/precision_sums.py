@@ -6,6 +6,7 @@ relevant, R relevant above, T = min(m, max(0, k - c)) of its ranks within the cu
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -83,16 +84,35 @@ def harmonic_numbers(last: int) -> Floats:
 
 
 def variances(groups: RelevantGroups) -> Floats:
-    """[group] variance of its sum of precisions, in blocks of groups of like size."""
+    """[group] variance of its sum of precisions, in blocks of groups of like size, those with one relevant first."""
     variance = np.zeros(len(groups.within))
-    order = np.argsort(groups.within, kind="stable")
+    order = np.lexsort((groups.within, groups.relevant > 1))
+    singles = np.count_nonzero(groups.relevant == 1)
+    _fill_variances(variance, groups, order[:singles], _single_variances)
+    _fill_variances(variance, groups, order[singles:], _block_variances)
+    return variance
+
+
+def _fill_variances(
+    variance: Floats, groups: RelevantGroups, order: Ints, of_block: Callable[[RelevantGroups, int], Floats]
+) -> None:
+    """Write the variances of some groups, in blocks from the largest group down."""
     end = len(order)
     while end > 0:
         width = int(groups.within[order[end - 1]])
         begin = max(0, end - max(1, BLOCK // width))
         block = order[begin:end]
-        variance[block] = _block_variances(groups.take(block), width)
+        variance[block] = of_block(groups.take(block), width)
         end = begin
+
+
+def _single_variances(groups: RelevantGroups, width: int) -> Floats:
+    """As _block_variances where r = 1: one relevant document, which stands at each rank with chance 1 / m."""
+    t = np.arange(1, width + 1, dtype=float)[None, :]
+    a = np.where(t <= groups.within[:, None], 1.0 / (groups.above[:, None] + t), 0.0)
+    alpha, chance = groups.relevant_above + 1.0, 1 / groups.tied
+    mean, second = alpha * chance * a.sum(axis=1), alpha**2 * (chance * (a * a).sum(axis=1))
+    variance: Floats = np.maximum(second - mean**2, 0)
     return variance
 
 
