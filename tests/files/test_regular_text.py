@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
-from io import BytesIO
+from io import BytesIO, TextIOWrapper
 from itertools import pairwise
 from pathlib import Path
 from unittest.mock import patch
@@ -157,3 +158,12 @@ def test_lines_too_long_to_cut_at_are_read_as_a_whole(tmp_path: Path) -> None:
     rows = pl.DataFrame({"q": [f"q{i}" for i in range(9)]})["q"].to_list()
     data = "".join(f"{q} Q0 {'d' * 500} 1 1.5 tag\n" for q in rows).encode()
     assert_one_outcome(data, tmp_path / "run.trec")
+
+
+def test_a_dash_is_standard_input_beside_a_large_file_of_that_name(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "-").write_bytes(RUN)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(b"q Q0 d 1 2 t\n")))
+    with small_parts():
+        run = Run.read("-")
+    assert (run.source, run.frame["doc_id"].to_list()) == ("<stdin>", ["d"])

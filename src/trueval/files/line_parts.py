@@ -45,13 +45,13 @@ def held_parts(content: Content) -> LineParts:
 def open_parts(source: Source) -> Iterator[LineParts | None]:
     """Open a large text in a file to be read part by part.
 
-    Gives None for whatever read_content should read: no path, no regular file, a missing, a small or a packed one, a
-    byte order mark, or lines that are too long to cut at.
+    Gives None for whatever read_content should read: no path, standard input, no regular file, a missing, a small or a
+    packed one, a byte order mark, or lines that are too long to cut at.
 
     Raises:
         InputError: the file changed between opening and the end of the block.
     """
-    path = Path(fspath(source)) if isinstance(source, (str, PathLike)) else None
+    path = Path(fspath(source)) if isinstance(source, (str, PathLike)) and source != "-" else None
     if path is None or not hasattr(os, "pread") or not _is_large(path):
         yield None
         return
