@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
 from typing import Any
 
 import numpy as np
 import pytest
 
+from trueval import Judgments, evaluate
 from trueval.errors import InputError
 from trueval.run import Run
 
@@ -167,3 +169,11 @@ def test_hashes_are_those_of_the_rows_however_the_run_was_made() -> None:
     assert run.doc_hashes.tolist() == expected
     half = dataclasses.replace(run, frame=run.frame[::2], offsets=np.array([0, 2, 3, 5, 6, 8]))
     assert half.doc_hashes.tolist() == expected[::2]
+
+
+def test_a_pickled_run_makes_its_hashes_anew() -> None:
+    run = Run.from_dict({"q": {"a": 2.0, "b": 1.0}})
+    vars(run)["doc_hashes"] = ~run.doc_hashes  # as another version of polars may make them
+    again = pickle.loads(pickle.dumps(run))
+    assert evaluate(again, Judgments.from_dict({"q": {"b": 1}}), "RR").expected.tolist() == [[0.5]]
+    assert again.frame.equals(run.frame)

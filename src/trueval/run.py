@@ -114,6 +114,10 @@ class Run:
         vars(run)["doc_hashes"] = rows.hashes
         return run
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle holds: no hashes, which another version of polars would make otherwise."""
+        return {name: value for name, value in vars(self).items() if name != "doc_hashes"}
+
     @cached_property
     def doc_hashes(self) -> NDArray[np.uint32]:
         """[row] 32 bits of a hash of each document id, the same for equal ids in one process."""
