@@ -229,7 +229,8 @@ def _score(
     if chosen.missing == "error" and missing:
         raise InputError(
             f"{name} lacks {len(missing)} of {len(query_ids)} judged queries, the first {missing[0]!r}. "
-            "Count them with missing='worst', or leave them out with missing='skip'."
+            "Count them with --missing worst, or leave them out with --missing skip (in Python missing='worst' or "
+            "missing='skip')."
         )
     own = [chosen.of(measure) for measure in measures]
     standings_of = [counted if each is chosen else count(_counting(each)) for each in own]

@@ -105,5 +105,5 @@ def check_binary(standings: Standings, measure: Measure) -> None:
     if len(graded):
         raise InputError(
             f"{measure} takes grades 0 and 1 under this convention. Got {graded[0]:g}. "
-            "Name a threshold with rel, or map the grades."
+            "Name a threshold, for example --rel 1 (in Python rel=1), or map the grades."
         )

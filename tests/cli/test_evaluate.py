@@ -189,6 +189,32 @@ def test_bad_input_leaves_with_one_and_one_line(trueval: Command, files: Path, t
     assert len(err.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "cure"),
+    [
+        (("-m", "AP,RR"), "Part measures with blanks."),
+        (("-m", "nDCG@10,RR"), "Part measures with blanks."),
+        (("-m", "AP", "--convention", "torchmetrics"), "for example --rel 1 "),
+        (("-m", "AP", "--convention", "trec_eval"), "Count them with --missing worst, "),
+    ],
+)
+def test_a_cure_is_an_option_of_the_command(
+    trueval: Command, files: Path, arguments: tuple[str, ...], cure: str
+) -> None:
+    (files / "graded.trec").write_text("q 0 a 2\nr 0 a 1\n", encoding="utf-8")
+    status, out, err = trueval("evaluate", files / "graded.trec", files / "tied.trec", *arguments)
+    assert (status > 0, out) == (True, "")
+    assert cure in err
+
+
+def test_no_message_asks_for_a_format_that_no_option_names(trueval: Command, files: Path) -> None:
+    (files / "two.trec").write_text("one two\n", encoding="utf-8")
+    _, _, run = trueval("evaluate", files / "qrels.trec", files / "two.trec")
+    assert "Correct the file, or name its format in Python: Run.read(path, format=...)." in run
+    _, _, judgments = trueval("evaluate", files / "two.trec", files / "tied.trec")
+    assert "Correct the file, or name its format in Python: Judgments.read(path, format=...)." in judgments
+
+
 def test_a_file_that_is_not_there_is_one_line(trueval: Command, files: Path) -> None:
     status, out, err = trueval("evaluate", files / "qrels.trec", files / "absent.trec")
     assert (status, out) == (1, "")

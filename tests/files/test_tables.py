@@ -260,6 +260,11 @@ def test_utf_16_is_refused_with_a_cure(encoding: str) -> None:
         Run.read(io.BytesIO("q Q0 d 1 2 t\n".encode(encoding)))
 
 
+def test_utf_32_is_called_by_its_name() -> None:
+    with pytest.raises(InputError, match="the text is UTF-32"):
+        Run.read(io.BytesIO("q Q0 d 1 2 t\n".encode("utf-32")))
+
+
 def test_latin_1_in_csv_and_jsonl_has_its_line() -> None:
     for data in (
         b"qid,docno,score\na,b,1\na,\xe9,1\n",

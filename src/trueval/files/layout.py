@@ -107,7 +107,10 @@ def _run_layout(fields: Sequence[str], source: str) -> Layout:
             f"must be: {RUN_WORDS}. "
             f"{got} Check the order of the files."
         )
-    raise InputError(f"{source}: not a run. It must be: {RUN_WORDS}, or query document rank. {got} Give the format.")
+    raise InputError(
+        f"{source}: not a run. It must be: {RUN_WORDS}, or query document rank. {got} Correct the file, or name its "
+        "format in Python: Run.read(path, format=...)."
+    )
 
 
 def _judgments_layout(fields: Sequence[str], source: str, facets: bool) -> Layout:
@@ -126,7 +129,8 @@ def _judgments_layout(fields: Sequence[str], source: str, facets: bool) -> Layou
             f"{JUDGMENTS_WORDS}. {got} Check the order of the files."
         )
     raise InputError(
-        f"{source}: not judgments. They must be: {JUDGMENTS_WORDS}. {got} Correct the file or give the format."
+        f"{source}: not judgments. They must be: {JUDGMENTS_WORDS}. {got} Correct the file, or name its "
+        "format in Python: Judgments.read(path, format=...)."
     )
 
 

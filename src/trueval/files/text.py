@@ -15,6 +15,7 @@ from trueval.files.parts import in_threads
 __all__ = ["check_text", "decoding_error", "find_long_line", "is_unicode", "line_at", "shown"]
 
 UTF_16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+UTF_32_BOM = b"\xff\xfe\0\0"
 CHUNK = 1 << 22  # bytes; a chunk and its flags stay in the processor's cache
 WHITE = b"\t\n\v\f\r"
 CONTROL = bytes(code for code in range(32) if code not in WHITE)
@@ -67,7 +68,8 @@ def check_text(content: Content, *, is_json: bool = False) -> Content:
     """
     data = content.data
     if data.startswith(UTF_16_BOMS):
-        raise InputError(f"{content.source}: the text is UTF-16. It must be UTF-8. Save it again as UTF-8.")
+        found = "UTF-32" if data.startswith(UTF_32_BOM) else "UTF-16"
+        raise InputError(f"{content.source}: the text is {found}. It must be UTF-8. Save it again as UTF-8.")
     if b"\r" in data and not is_json:
         if b"\n" not in data:
             data = data.replace(b"\r", b"\n")
@@ -107,7 +109,7 @@ def _refuse_control_characters(data: bytes, source: str) -> None:
             raise InputError(
                 f"{place}: a NUL byte. The file must be UTF-8 text; NUL bytes come from "
                 "UTF-16 or from a binary format. "
-                "Save it again as UTF-8, or give the format."
+                "Save it again as UTF-8."
             )
         raise InputError(
             f"{place}: the control character U+{data[at]:04X}. The file must be text; such bytes come from damage or "

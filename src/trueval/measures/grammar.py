@@ -31,7 +31,7 @@ def parse(text: str) -> Measure:
     """
     match = _MEASURE.fullmatch(text.strip())
     if match is None:
-        raise MeasureError(f"A measure looks like nDCG@10 or R(rel=2)@100. Got {text!r}.")
+        raise MeasureError(f"A measure looks like nDCG@10 or R(rel=2)@100. Got {text!r}.{_cure(text)}")
     inner, parameters = _arguments(match["arguments"] or "", text)
     measure = find(match["name"])
     if inner is not None or parameters:
@@ -111,4 +111,8 @@ def _cutoff(text: str, name: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise MeasureError(f"k of {name} must be an integer >= 1. Got {text!r}.") from None
+        raise MeasureError(f"k of {name} must be an integer >= 1. Got {text!r}.{_cure(text)}") from None
+
+
+def _cure(text: str) -> str:
+    return " Part measures with blanks." if "," in text else ""
