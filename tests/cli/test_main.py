@@ -22,6 +22,10 @@ def test_misuse_leaves_with_two(trueval: Command, arguments: tuple[str, ...]) ->
     assert trueval(*arguments).status == 2
 
 
+def test_a_misspelt_command_is_offered_the_nearest(trueval: Command) -> None:
+    assert "Did you mean 'evaluate'?" in trueval("evaluat").err
+
+
 def test_every_command_has_an_example_in_its_help() -> None:
     for name in COMMANDS:
         assert f"Example: trueval {name}" in command_function(name).__doc__

@@ -23,6 +23,11 @@ CONTEXT = {"help_option_names": ["-h", "--help"]}
 class LazyCommands(TyperGroup):
     """Commands that are imported when they are asked for: a command should not wait for the others."""
 
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        names: Any = dict.fromkeys(COMMANDS)
+        self.commands = names  # typer looks here for the nearest name
+
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: D102  click says what it is
         return list(COMMANDS)
 
