@@ -29,6 +29,14 @@ def test_the_curve_averages_to_the_eleven_points() -> None:
     assert (np.diff(scores.expected[:, :11], axis=1) <= 1e-12).all()
 
 
+def test_the_curve_takes_the_threshold_of_the_call_unless_it_is_given_one() -> None:
+    scores, grades = [[4.0, 3.0, 2.0, 1.0]], [[1, 2, 0, 2]]
+    called = evaluate_arrays(scores, grades, [*interpolated_curve(), "IPrec11"], rel=2).expected[0]
+    given = evaluate_arrays(scores, grades, interpolated_curve(rel=2)).expected[0]
+    assert called[:11].mean() == pytest.approx(called[11])
+    np.testing.assert_array_equal(called[:11], given)
+
+
 def test_a_group_of_two_hundred_with_two_relevant() -> None:
     """All pairs of places, one by one."""
     grades = [1, 1, *[0] * 198]

@@ -146,13 +146,13 @@ IPrec11 = register(
 )
 
 
-def interpolated_curve(rel: float = 1) -> tuple[Measure, ...]:
+def interpolated_curve(rel: float | None = None) -> tuple[Measure, ...]:
     """The eleven measures of the interpolated precision-recall curve, from recall 0 to 1.
 
     Args:
-        rel: a document is relevant if its grade is at least this.
+        rel: a document is relevant if its grade is at least this; None leaves it to the policy, as IPrec11 does.
 
     >>> [str(m) for m in interpolated_curve()[:2]]
-    ['IPrec(recall=0.0, rel=1)', 'IPrec(recall=0.1, rel=1)']
+    ['IPrec(recall=0.0)', 'IPrec(recall=0.1)']
     """
-    return tuple(IPrec(recall=level, rel=rel) for level in LEVELS)
+    return tuple(IPrec(recall=level) if rel is None else IPrec(recall=level, rel=rel) for level in LEVELS)
