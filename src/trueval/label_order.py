@@ -160,10 +160,11 @@ def tie_order_notes(name: str, standings: Standings, tie_order: str, *, seed: in
         return ()
     position = -ahead if tie_order == "docid-desc" else ahead
     check = label_order(order, grades, ties, position, np.random.default_rng(seed), among="ties")
-    return (f"{name}: {_words(check, tie_order)}",) if check.follows else ()
+    all_judged = bool(((groups.judged == groups.tied) | (groups.tied == 1)).all())
+    return (f"{name}: {_words(check, tie_order, all_judged=all_judged)}",) if check.follows else ()
 
 
-def _words(check: OrderCheck, tie_order: str | None) -> str:
+def _words(check: OrderCheck, tie_order: str | None, *, all_judged: bool = True) -> str:
     where = "among documents of equal score, " if check.among == "ties" else ""
     side, share = ("first", check.share) if check.share > 0.5 else ("last", 1 - check.share)
     orders = [tie_order] if tie_order else {"input": ["input"], "docid": ["docid-asc", "docid-desc"]}[check.order]
@@ -172,9 +173,11 @@ def _words(check: OrderCheck, tie_order: str | None) -> str:
         early = (check.share > 0.5) != (order == "docid-desc")
         extreme = ("the highest" if early else "the lowest") + " value" if share == 1 else "too high" * early
         effects.append(f"with tie order {order} it is {extreme or 'too low'}")
+    # Documents without a grade count as not relevant, and may stand before all others.
+    effect = f": {' and '.join(effects)}" if all_judged else ", and where documents without a grade stand in it"
     return (
         f"{WORDS[check.order]} follows the grades: {where}the higher grade stands {side} in {share:.1%} of "
-        f"{check.pairs} pairs (p = {check.p:.2g}). The oblivious value measures that order: {' and '.join(effects)}."
+        f"{check.pairs} pairs (p = {check.p:.2g}). The oblivious value measures that order{effect}."
     )
 
 
