@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import contextmanager
 from io import BytesIO, TextIOWrapper
@@ -167,3 +168,19 @@ def test_a_dash_is_standard_input_beside_a_large_file_of_that_name(tmp_path: Pat
     with small_parts():
         run = Run.read("-")
     assert (run.source, run.frame["doc_id"].to_list()) == ("<stdin>", ["d"])
+
+
+def test_a_part_is_read_to_its_end_however_little_the_system_gives_at_once(tmp_path: Path, monkeypatch) -> None:
+    lines = [b"q1 Q0 d%03d 1 0.5 tag\n" % document for document in range(100)]
+    (tmp_path / "run.trec").write_bytes(b"".join(lines))
+    give = os.pread
+    monkeypatch.setattr(os, "pread", lambda file, size, at: give(file, min(size, 3 * len(lines[0])), at))
+    with small_parts():
+        assert Run.read(tmp_path / "run.trec").frame.height == len(lines)
+
+
+def test_the_source_is_the_path_as_given_however_large_the_file(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "run.trec").write_bytes(RUN)
+    monkeypatch.chdir(tmp_path)
+    with small_parts():
+        assert Run.read("./run.trec").source == "./run.trec"

@@ -51,13 +51,14 @@ def open_parts(source: Source) -> Iterator[LineParts | None]:
     Raises:
         InputError: the file changed between opening and the end of the block.
     """
-    path = Path(fspath(source)) if isinstance(source, (str, PathLike)) and source != "-" else None
-    if path is None or not hasattr(os, "pread") or not _is_large(path):
+    label = fspath(source) if isinstance(source, (str, PathLike)) else "-"
+    path = Path(label)
+    if label == "-" or not hasattr(os, "pread") or not _is_large(path):
         yield None
         return
     with path.open("rb", buffering=0) as file:
         before = os.fstat(file.fileno())
-        yield _file_parts(file.fileno(), before.st_size, str(path))
+        yield _file_parts(file.fileno(), before.st_size, label)
         if not file_state(before) == file_state(os.fstat(file.fileno())) == _state_now(path):
             raise InputError(f"{path}: {CHANGED}")
 
@@ -94,4 +95,8 @@ def _file_parts(file: int, size: int, label: str) -> LineParts | None:
 
 def _read_part(file: int, part: slice) -> bytes:
     """The bytes of a part; fewer where the file was cut meanwhile, which open_parts sees in the end."""
-    return os.pread(file, part.stop - part.start, part.start)
+    data, at = [], part.start
+    while at < part.stop and (piece := os.pread(file, part.stop - at, at)):  # some systems give less than asked for
+        data.append(piece)
+        at += len(piece)
+    return b"".join(data)
