@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -150,6 +150,18 @@ class Scores:
             known = ", ".join(map(str, self.measures))
             raise MeasureError(f"{wanted} was not evaluated. Evaluated: {known}.")
         return self.measures.index(wanted)
+
+    def of(self, measures: Sequence[str | Measure]) -> Scores:
+        """The scores of some of the measures, in this order.
+
+        Raises:
+            MeasureError: one was not evaluated.
+        """
+        kept = [self.index(measure) for measure in measures]
+        values = {statistic: getattr(self, statistic)[:, kept] for statistic in STATISTICS}
+        of_measure = ("measures", "exact", "details") if self.details else ("measures", "exact")
+        named = {name: tuple(getattr(self, name)[each] for each in kept) for name in of_measure}
+        return replace(self, **values, **named)
 
     def to_polars(self) -> pl.DataFrame:
         """One row per query and measure: query, measure, and the five statistics; null where not available."""

@@ -37,6 +37,16 @@ def gate(trueval: Command, folder: Path, run: str, *options: str) -> Outcome:
     return trueval("evaluate", folder / "qrels.trec", folder / f"{run}.trec", "-m", "RR P@1", *options)
 
 
+def test_a_drop_of_one_measure_does_not_ask_the_others_for_an_interval(trueval: Command, folder: Path) -> None:
+    arguments = (folder / "qrels.trec", folder / "worse.trec", "-m", "gm(RR) RR P@1", "--baseline", folder / "old.trec")
+    status, _, err = trueval("evaluate", *arguments, "--max-drop", "RR=0.45")
+    assert (status, "beyond --max-drop RR=0.45" in err) == (1, True), err
+    status, _, err = trueval("evaluate", *arguments, "--max-drop", "RR=0.5")
+    assert status == 0, err
+    status, _, err = trueval("evaluate", *arguments, "--max-drop", "0.5")
+    assert (status, "gm(RR) is a geometric mean" in err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("run", "limit", "status"),
     [

@@ -165,7 +165,9 @@ class Gates(NamedTuple):
         found += [check for gate in self.minima for check in gate.checks(own)]
         if self.drops and baseline is not None:
             others = [each for each in scores if each is not baseline]
-            comparison = _against(others, baseline) if others else {"differences": []}
+            named = {gate.measure for gate in self.drops}
+            asked = [measure for measure in baseline.measures if None in named or str(measure) in named]
+            comparison = _against(others, baseline, asked) if others else {"differences": []}
             found += [check for gate in self.drops for check in gate.checks(comparison)]
         return tuple(found)
 
@@ -276,10 +278,10 @@ def _range_checks(gate: MaxRange, results: Mapping[str, Any]) -> Iterator[Check]
                 yield Check(not line, run["name"], name, text, f"{fixed(value['range'])} {spread}", line)
 
 
-def _against(scores: "Sequence[Scores]", baseline: "Scores") -> dict[str, Any]:
+def _against(scores: "Sequence[Scores]", baseline: "Scores", measures: "Sequence[Measure]") -> dict[str, Any]:
     from trueval.compare import compare_scores
 
-    return compare_scores([*scores, baseline], baseline=baseline.name).to_dict()
+    return compare_scores([each.of(measures) for each in (*scores, baseline)], baseline=baseline.name).to_dict()
 
 
 def _minimum(text: str, names: Sequence[str], lower: Sequence[str]) -> Minimum:
