@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -158,10 +158,10 @@ class Scores:
             MeasureError: one was not evaluated.
         """
         kept = [self.index(measure) for measure in measures]
-        values = {statistic: getattr(self, statistic)[:, kept] for statistic in STATISTICS}
+        found: dict[str, Any] = {statistic: getattr(self, statistic)[:, kept] for statistic in STATISTICS}
         of_measure = ("measures", "exact", "details") if self.details else ("measures", "exact")
-        named = {name: tuple(getattr(self, name)[each] for each in kept) for name in of_measure}
-        return replace(self, **values, **named)
+        found |= {name: tuple(getattr(self, name)[each] for each in kept) for name in of_measure}
+        return replace(self, **found)
 
     def to_polars(self) -> pl.DataFrame:
         """One row per query and measure: query, measure, and the five statistics; null where not available."""
