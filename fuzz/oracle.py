@@ -234,6 +234,8 @@ def json_rows(data: bytes, kind: str) -> list[Row] | None:
     numbers = [number for listed in value.values() for number in listed.values()]
     if not all(isinstance(number, Literal) for number in numbers):
         return None
+    for query in value:
+        json_id(query)  # also where it lists nothing
     rows = [
         Row(0, json_id(q), json_id(d), number(text, kind)) for q, listed in value.items() for d, text in listed.items()
     ]

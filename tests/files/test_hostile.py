@@ -51,6 +51,11 @@ def test_damaged_gzip_is_read_or_refused(data: bytes) -> None:
 
 # Found by fuzzing, kept for good: (check, input).
 FOUND = {
+    "an id that begins as zlib data do": ("trec", b"x^2 Q0 d1 1 2.5 t\nx^2 Q0 d2 2 1.5 t\n"),
+    "a part that begins as zlib data do": ("parts", b"q1 Q0 d1 1 2.5 t\nq1 Q0 d22 2 1.5 t\nx^2 Q0 d2 2 1.5 t\n" * 2),
+    "zlib data": ("parts", b'x\x9c)=_l"d2"X{"query_id": 7, "doc_id": "d3", "score": 1e3}\nY\x02M\x1fd2'),
+    "a column that begins as zlib data do": ("any", b"x^2,query_id,doc_id,score\n1,q1,d1,2\n"),
+    "a query with half a surrogate pair that lists nothing": ("json", b'{"\\ud800q1": {}, "q2": {"d0": -1}}'),
     "tags only from the second row on": ("trec", b"q1 Q0 d3 3 .5\nq2 Q0 d1 1 7 t\n"),
     "tags only from the second row on, wider": ("trec", b"q1 Q0 d3 3 .5\nq2 Q0 d1 1 7 t u v w\n"),
     "key with half a surrogate pair": ("any", b'{"query_id\\ud800": "q1", "doc_id": "d0", "score": 7}\n'),

@@ -23,6 +23,7 @@ from trueval.files.columns import (
 from trueval.files.content import Content
 from trueval.files.layout import first_line, first_offset
 from trueval.files.limits import LINE
+from trueval.files.packing import shielded
 from trueval.files.records import Records, find_records
 from trueval.files.table import Kind, Table, in_canonical_order, value_column
 from trueval.files.text import decoding_error
@@ -93,7 +94,7 @@ def _header(body: bytes, delimiter: str, place: str) -> list[str]:
 def _parse(body: bytes, delimiter: str) -> pl.DataFrame | None:
     quote = '"' if b'"' in body else None
     try:
-        return pl.read_csv(body, separator=delimiter, quote_char=quote, infer_schema=False)
+        return pl.read_csv(shielded(body), separator=delimiter, quote_char=quote, infer_schema=False)
     except pl.exceptions.PolarsError:
         return None
 

@@ -12,13 +12,12 @@ from typing import IO, Any
 
 from trueval.errors import InputError
 from trueval.files.limits import SIZE
-from trueval.files.packing import drain, unpack
+from trueval.files.packing import BOM, drain, unpack
 
 __all__ = ["BOM", "CHANGED", "Content", "Source", "file_state", "read_content", "stem"]
 
 Source = str | PathLike[str] | IO[bytes] | IO[str]
 
-BOM = b"\xef\xbb\xbf"
 CHANGED = "the file changed while it was read. Wait until it is written to the end."
 # What people add to the name of a run or of judgments; all of it is left out of the name shown in tables.
 SUFFIXES = frozenset(

@@ -16,6 +16,7 @@ from trueval.errors import InputError
 from trueval.files.beir import canonical_table
 from trueval.files.columns import pick_columns
 from trueval.files.content import Content
+from trueval.files.packing import shielded
 from trueval.files.table import Kind, Table
 from trueval.files.text import decoding_error, is_unicode
 
@@ -84,7 +85,9 @@ def _lines(data: bytes) -> pl.Series:
     """Every line of the text, blank ones too."""
     count = data.count(b"\n") + (not data.endswith(b"\n"))
     try:
-        lines = pl.read_csv(data, has_header=False, separator=SEPARATOR, quote_char=None, schema={"line": pl.String})
+        lines = pl.read_csv(
+            shielded(data), has_header=False, separator=SEPARATOR, quote_char=None, schema={"line": pl.String}
+        )
     except pl.exceptions.PolarsError:
         lines = pl.DataFrame({"line": []})
     if lines.height == count:

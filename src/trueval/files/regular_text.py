@@ -20,6 +20,7 @@ from trueval.files.columns import loses_values, may_have_lost
 from trueval.files.content import BOM
 from trueval.files.layout import Layout, find_layout, first_fields, settle_third_column
 from trueval.files.line_parts import LineParts
+from trueval.files.packing import shielded
 from trueval.files.parts import in_threads
 from trueval.files.shifted import is_number
 from trueval.files.table import CANONICAL_COLUMNS, Kind, Table, count_lines_from_one, in_canonical_order
@@ -140,7 +141,7 @@ def parse_rows(
     try:
         return (
             pl.scan_csv(
-                text, separator=separator, has_header=False, quote_char=None, schema=schema,
+                shielded(text), separator=separator, has_header=False, quote_char=None, schema=schema,
                 truncate_ragged_lines=more,
             )
             .select(columns)

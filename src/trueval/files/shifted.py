@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from trueval.errors import InputError
 from trueval.files.blanks import RegularText
 from trueval.files.layout import RUN_WORDS
+from trueval.files.packing import shielded
 from trueval.files.table import Table
 from trueval.files.text import line_at, shown
 
@@ -65,7 +66,7 @@ def refuse_shifted_rows(regular: RegularText, second: str, table: Table) -> None
 def _column(text: bytes, name: str, width: int) -> pl.Series:
     schema = dict.fromkeys((*COLUMNS, *(f"text{place}" for place in range(len(COLUMNS), width))), pl.String)
     options: dict[str, Any] = {"has_header": False, "quote_char": None, "truncate_ragged_lines": True}
-    return pl.scan_csv(text, separator=" ", schema=schema, **options).select(name).collect()[name]
+    return pl.scan_csv(shielded(text), separator=" ", schema=schema, **options).select(name).collect()[name]
 
 
 def _are_numbers(texts: pl.Series) -> NDArray[np.bool_]:

@@ -72,8 +72,10 @@ def _interpolated(standings: Standings, measure: Measure, levels: tuple[float, .
         expected[some, query], width[some, query] = found.mean, found.width
         sd[query] = found.sd[0] if len(levels) == 1 else _deviation(own, last, cuts[:, query].tolist())
     low, high = lowest.mean(axis=0), highest.mean(axis=0)
-    exact = bool((width.mean(axis=0) <= SAME).all())
-    return Values(np.clip(expected.mean(axis=0), low, high), low, high, oblivious, sd, wanted == 0, exact)
+    margin = width.mean(axis=0) / 2
+    exact = bool((margin <= SAME).all())
+    values = Values(np.clip(expected.mean(axis=0), low, high), low, high, oblivious, sd, wanted == 0, exact)
+    return values if exact else values._replace(margin=margin)
 
 
 def needed_for(recall: float, wanted: Floats, rounding: str) -> Ints:

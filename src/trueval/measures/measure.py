@@ -35,6 +35,7 @@ class Values(NamedTuple):
         exact: whether every statistic is exact; else lowest and highest may be bounds that no order reaches, or
             expected the middle of bounds, as the measure says.
         ordered: whether the oblivious value is that of an order; threshold AP is none's.
+        margin: [query] how far expected can be from the mean, where it is the middle of bounds; None where it is exact.
     """
 
     expected: Floats
@@ -45,6 +46,7 @@ class Values(NamedTuple):
     undefined: Bools
     exact: bool = True
     ordered: bool = True
+    margin: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,9 @@ class Measure:
             raise MeasureError(f"{self.name} needs a cutoff, for example {self.name}@10.")
         if self.inner is None and self.definition.takes_measure:
             raise MeasureError(f"{self.name} needs a measure as first argument, for example {self.name}(RA-nWG)@10.")
-        return self.definition.compute(standings, self)
+        values = self.definition.compute(standings, self)
+        # No standard deviation is larger; where ties hardly matter, rounding may make it so.
+        return values._replace(sd=np.minimum(values.sd, (values.highest - values.lowest) / 2))
 
     def details(self, standings: Standings) -> Mapping[str, float]:
         """Numbers about all queries that belong beside the mean, such as how many queries no run can satisfy."""
