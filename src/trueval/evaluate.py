@@ -21,6 +21,7 @@ from trueval.measures import Measure, Values, parse_list
 from trueval.run import Run
 from trueval.scores import STATISTICS, Scores, Ties
 from trueval.standings import Bools, Floats, Standings
+from trueval.threshold_notes import threshold_notes
 
 Measures: TypeAlias = "str | Measure | Iterable[str | Measure]"
 
@@ -101,7 +102,7 @@ def evaluate(
     unjudged, parsed = _unjudged_queries(run, judgments), parse_list(measures)
     counted = count(_counting(chosen))
     notes = (*judgments.notes, *run.notes, *_notes(run, judgments, counted, unjudged))
-    notes += _gold_notes(run, counted, parsed, chosen) + tie_order_notes(run.name, counted, chosen.tie_order)
+    notes += threshold_notes(run.name, counted, parsed, chosen) + tie_order_notes(run.name, counted, chosen.tie_order)
     return _score(run.name, judgments.query_ids.to_list(), count, parsed, chosen, unjudged, notes)
 
 
@@ -244,22 +245,28 @@ def _score(
     notes += _open_orders(name, measures, statistics["oblivious"], statistics["expected"], chosen)
     for note in notes:
         warnings.warn(note, TruevalWarning, stacklevel=3)
-    exact = tuple(values.exact for values in columns)
-    ties = _ties(counted, query_ids, measures)
     return Scores(
         name,
         tuple(query_ids),
         measures,
-        exact=exact,
-        ties=ties,
+        exact=tuple(values.exact for values in columns),
+        ties=_ties(counted, query_ids, measures),
         missing_queries=missing,
         unjudged_queries=unjudged,
         policy=chosen,
         notes=notes,
         matched=counted.matched,
-        details=tuple(measure.details(found) for measure, found in zip(settled, standings_of, strict=True)),
+        details=tuple(_details(*each) for each in zip(settled, standings_of, columns, strict=True)),
         **statistics,
     )
+
+
+def _details(settled: Measure, counted: Standings, values: Values) -> dict[str, float]:
+    """What belongs beside the mean of a measure; how far its expectation can be off, where that is bounded only."""
+    if values.margin is None:
+        return {**settled.details(counted)}
+    known = values.margin[~np.isnan(values.expected)]
+    return {**settled.details(counted), "expected_within": float(known.sum()) / max(len(known), 1)}
 
 
 def _measure(
@@ -362,19 +369,6 @@ def _check_roles(run: object, judgments: object) -> None:
     if not isinstance(run, Run) or not isinstance(judgments, Judgments):
         got = f"{type(run).__name__} and {type(judgments).__name__}"
         raise InputError(f"evaluate takes a Run, then Judgments. Got {got}. Make them with Run.read or Run.from_dict.")
-
-
-def _gold_notes(run: Run, counted: Standings, measures: tuple[Measure, ...], chosen: Policy) -> tuple[str, ...]:
-    """Say that AllGold takes grade 1 for gold, where the grades look like the rubric 1 to 5 of P-B, whose gold is 4."""
-    grades = counted.pool_grade
-    on_rubric = bool(len(grades)) and grades.min() >= 1 and grades.max() in (4, 5)
-    open_threshold = [measure for measure in measures if measure.name == "AllGold" and not measure.chosen]
-    if not on_rubric or not open_threshold or chosen.rel > 1:
-        return ()
-    return (
-        f"{run.name}: {open_threshold[0]} takes every grade from {chosen.rel:g} on for gold. On the rubric 1 to 5 gold "
-        "is grade 4 and 5: write AllGold(rel=4), or choose rel 4.",
-    )
 
 
 def _doc_ids(table: Run | Judgments) -> list[str]:

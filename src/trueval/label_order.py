@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["OrderCheck", "check_orders", "label_order", "order_notes", "tie_order_notes"]
 
 LEVEL = 0.01  # of the permutation test
+NOTE_LEVEL = 0.001  # of the test in every evaluation, which few should meet by chance
 EFFECT = 0.05  # distance of the share from one half that is worth a note
 PERMUTATIONS = 999
 SAMPLED = 4_000  # documents up to which the permutations are drawn; beyond, their normal limit is as good
@@ -161,7 +162,7 @@ def tie_order_notes(name: str, standings: Standings, tie_order: str, *, seed: in
     position = -ahead if tie_order == "docid-desc" else ahead
     check = label_order(order, grades, ties, position, np.random.default_rng(seed), among="ties")
     all_judged = bool(((groups.judged == groups.tied) | (groups.tied == 1)).all())
-    return (f"{name}: {_words(check, tie_order, all_judged=all_judged)}",) if check.follows else ()
+    return (f"{name}: {_words(check, tie_order, all_judged=all_judged)}",) if check.p <= NOTE_LEVEL else ()
 
 
 def _words(check: OrderCheck, tie_order: str | None, *, all_judged: bool = True) -> str:

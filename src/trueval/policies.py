@@ -10,6 +10,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import numpy as np
+
 from trueval.errors import PolicyError
 from trueval.tie_order import TIE_ORDERS, check_tie_order
 
@@ -179,6 +181,9 @@ class Policy:
             value = getattr(self, name)
             if value not in words:
                 raise PolicyError(f"{name} must be one of {', '.join(words)}. Got {value!r}.")
+        seed: object = self.seed
+        if not isinstance(seed, int) or not -(2**63) <= seed < 2**63:
+            raise PolicyError(f"seed must be an integer of 64 bits. Got {self.seed!r}.")
         if not 0 <= self.rel < math.inf:
             raise PolicyError(f"rel must be a number of at least 0: a grade below 0 means unjudged. Got {self.rel!r}.")
         if self.depth is not None and self.depth < 1:
@@ -228,7 +233,8 @@ def choose(base: Policy, choices: Mapping[str, Any]) -> Policy:
         base: where to begin.
         choices: attributes of Policy; None means as the base has it. The tie order "random(3)" is random with seed 3.
     """
-    given = _seeded({name: value for name, value in choices.items() if value is not None})
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in choices.items()}
+    given = _seeded({name: value for name, value in plain.items() if value is not None})
     if "rel" in given:
         given = {"labels": "threshold", **given}
     kept = [each._replace(choices=tuple(c for c in each.choices if c[0] not in given)) for each in base.exceptions]

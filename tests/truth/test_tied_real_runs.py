@@ -132,6 +132,7 @@ def test_bm25_in_bfloat16_has_the_range_known_beforehand(dl_hard: Path) -> None:
     assert mean.lowest < mean.expected < mean.highest
 
 
+@pytest.mark.filterwarnings("ignore:.*finds nothing relevant in any run")
 @pytest.mark.slow
 def test_every_askubuntu_query_equals_the_twin(askubuntu: Path) -> None:
     """375 BM25 lists of 20 candidates, 58 of them with tied scores (data README)."""
