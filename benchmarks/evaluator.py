@@ -1,8 +1,9 @@
 """The evaluator against pytrec_eval, ir_measures, ranx and the paper's own package (trm): time and peak memory.
 
 Run `python benchmarks/evaluator.py` (700 queries) or `python benchmarks/evaluator.py --queries 6980` (the size of the
-MS MARCO development set). Every contender runs in a process of its own, --runs times; the fastest counts. In the task `command` the whole process
-counts, start and imports included; in the others the imports do not, and reading does where a task reads.
+MS MARCO development set). Every contender runs in a process of its own, as often as --runs says; the contenders of a
+task take turns, and the fastest run of each counts. In the task `command` the whole process counts, start and imports
+included; in the others the imports do not, and reading does where a task reads.
 Peak memory is that of the whole process, imports included. nDCG@10 stands beside each, so that one sees that they
 computed the same.
 """

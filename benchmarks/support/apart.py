@@ -36,7 +36,9 @@ class Cost(NamedTuple):
 @cache
 def compile_package() -> None:
     """Compile trueval to bytecode where that is out of date, whatever PYTHONDONTWRITEBYTECODE says."""
-    compileall.compile_dir(os.path.dirname(find_spec("trueval").origin), quiet=1)
+    found = find_spec("trueval")
+    if found is not None and found.origin is not None:
+        compileall.compile_dir(Path(found.origin).parent, quiet=1)
 
 
 def whole_process(program: str, *arguments: str) -> Cost:
