@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import polars as pl
 import pytest
 
 import trueval as tv
@@ -109,3 +110,13 @@ def test_numbers_of_numpy_are_numbers(seed: int) -> None:
 def test_a_seed_is_an_integer(seed: object) -> None:
     with pytest.raises(PolicyError, match="seed must be an integer"):
         tv.evaluate(RUN, tv.Judgments.from_dict({"q": {"a": 1}}), "RR", tie_order="random", seed=seed)
+
+
+@pytest.mark.parametrize(("facets", "expected"), [(["0", "0"], True), (["1", "2"], False)])
+def test_measures_of_facets_say_that_there_is_one_facet(facets: list[str], expected: bool) -> None:
+    frame = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "facet": facets, "grade": [1.0, 1.0]})
+    judgments = tv.Judgments.from_frame(frame, facets=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)
+        notes = tv.evaluate(RUN, judgments, "RR alpha_nDCG@5").notes
+    assert any("alpha_nDCG@5 sees one facet" in note for note in notes) == expected

@@ -102,7 +102,8 @@ def evaluate(
     unjudged, parsed = _unjudged_queries(run, judgments), parse_list(measures)
     counted = count(_counting(chosen))
     notes = (*judgments.notes, *run.notes, *_notes(run, judgments, counted, unjudged))
-    notes += threshold_notes(run.name, counted, parsed, chosen) + tie_order_notes(run.name, counted, chosen.tie_order)
+    notes += _facet_notes(run.name, counted, parsed) + threshold_notes(run.name, counted, parsed, chosen)
+    notes += tie_order_notes(run.name, counted, chosen.tie_order)
     return _score(run.name, judgments.query_ids.to_list(), count, parsed, chosen, unjudged, notes)
 
 
@@ -369,6 +370,17 @@ def _check_roles(run: object, judgments: object) -> None:
     if not isinstance(run, Run) or not isinstance(judgments, Judgments):
         got = f"{type(run).__name__} and {type(judgments).__name__}"
         raise InputError(f"evaluate takes a Run, then Judgments. Got {got}. Make them with Run.read or Run.from_dict.")
+
+
+def _facet_notes(name: str, counted: Standings, measures: Sequence[Measure]) -> tuple[str, ...]:
+    """Say that a measure of facets sees one facet only, as in ordinary judgments, whose second column says nothing."""
+    of_facets = next((measure for measure in measures if measure.needs_facets), None)
+    if of_facets is None or counted.facets is None or len(np.unique(counted.facets.facet)) != 1:
+        return ()
+    return (
+        f"{name}: {of_facets} sees one facet: the second column of the judgments is the same on every line. Diversity "
+        "judgments name the facet, subtopic or intent there.",
+    )
 
 
 def _doc_ids(table: Run | Judgments) -> list[str]:

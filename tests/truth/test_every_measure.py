@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ import twin
 from twin_evidence import ON_THE_RUBRIC, evidence_worth
 from twin_more import utility_worth
 
+from trueval.errors import TruevalWarning
 from trueval.evaluate import evaluate, evaluate_arrays
 from trueval.judgments import Judgments
 from trueval.measures import parse, registry
@@ -96,7 +98,9 @@ def scores_of(queries: Mapping[str, lists.Query], measures: list[Measure], **pol
     queries = {name: fit(query, str(measures[0])) for name, query in queries.items()}
     run = Run.from_dict({q: dict(query.scores) for q, query in queries.items()})
     judgments = Judgments.from_dict({q: dict(query.grades) for q, query in queries.items()})
-    scores = evaluate(run, judgments, measures, **policy)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*(finds nothing relevant|sees one facet)", TruevalWarning)
+        scores = evaluate(run, judgments, measures, **policy)
     assert scores.query_ids == tuple(queries)
     return scores
 
