@@ -6,7 +6,7 @@ relevant, R relevant above, T = min(m, max(0, k - c)) of its ranks within the cu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -84,25 +84,21 @@ def harmonic_numbers(last: int) -> Floats:
 
 
 def variances(groups: RelevantGroups) -> Floats:
-    """[group] variance of its sum of precisions, in blocks of groups of like size, those with one relevant first."""
+    """[group] variance of its sum of precisions, in blocks of groups of like size."""
     variance = np.zeros(len(groups.within))
-    order = np.lexsort((groups.within, groups.relevant > 1))
-    singles = np.count_nonzero(groups.relevant == 1)
-    _fill_variances(variance, groups, order[:singles], _single_variances)
-    _fill_variances(variance, groups, order[singles:], _block_variances)
+    for chosen, of_block in ((groups.relevant == 1, _single_variances), (groups.relevant > 1, _block_variances)):
+        for block in _blocks(groups.within, np.flatnonzero(chosen)):
+            variance[block] = of_block(groups.take(block), int(groups.within[block[-1]]))
     return variance
 
 
-def _fill_variances(
-    variance: Floats, groups: RelevantGroups, order: Ints, of_block: Callable[[RelevantGroups, int], Floats]
-) -> None:
-    """Write the variances of some groups, in blocks from the largest group down."""
+def _blocks(within: Ints, chosen: Ints) -> Iterator[Ints]:
+    """Cut some groups into blocks, each with its largest group last."""
+    order = chosen[np.argsort(within[chosen], kind="stable")]
     end = len(order)
     while end > 0:
-        width = int(groups.within[order[end - 1]])
-        begin = max(0, end - max(1, BLOCK // width))
-        block = order[begin:end]
-        variance[block] = of_block(groups.take(block), width)
+        begin = max(0, end - max(1, BLOCK // max(1, int(within[order[end - 1]]))))
+        yield order[begin:end]
         end = begin
 
 
