@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import PolicyError
-from trueval.files.duplicates import half_hashes
+from trueval.files.duplicates import GOLDEN, half_hashes
 from trueval.files.parts import in_threads, side_by_side
 from trueval.numerics import round_to
 from trueval.standings import Bools, Facets, Floats, Ints, Standings
@@ -325,8 +325,7 @@ def _parts_of_lists(offsets: Ints) -> list[slice]:
 
 def _salt(query: Ints) -> Hashes:
     """What the hash of a document is mixed with, by its query."""
-    golden = np.uint32(0x9E3779B9)  # 2**32 / golden ratio: spreads small integers (Knuth, TAOCP 6.4)
-    mixed: Hashes = query.astype(np.uint32) * golden
+    mixed: Hashes = query.astype(np.uint32) * GOLDEN
     return mixed
 
 

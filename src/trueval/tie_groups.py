@@ -170,6 +170,17 @@ def _sort_together(scores: Floats, offsets: Ints, new: NDArray[np.bool_]) -> tup
     return order, rank
 
 
+def differs_from_last(values: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """Tell which values differ from the one before; the first does.
+
+    >>> differs_from_last(np.array([3, 3, 5])).tolist()
+    [True, False, True]
+    """
+    new = np.ones(len(values), dtype=bool)
+    np.not_equal(values[1:], values[:-1], out=new[1:])
+    return new
+
+
 def _unsorted_lists(scores: Floats, offsets: Ints) -> Ints:
     """The lists that are not in descending order."""
     rises = np.zeros(len(scores), dtype=bool)

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import PolicyError
-from trueval.tie_groups import Ints, Members, TieGroups, members_of, ranges
+from trueval.tie_groups import Ints, Members, TieGroups, differs_from_last, members_of, ranges
 
 TIE_ORDERS: Final = {
     "input": "as the run lists them",
@@ -102,8 +102,7 @@ def _distinct(values: Ints) -> tuple[Ints, Ints]:
     """The distinct values, ascending, and the place of each value among them."""
     order = values.argsort(kind="stable")
     ascending = values[order]
-    new = np.ones(len(values), dtype=bool)
-    np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
+    new = differs_from_last(ascending)
     place = np.empty(len(values), dtype=np.int64)
     place[order] = new.cumsum() - 1
     return ascending[new], place

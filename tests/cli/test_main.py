@@ -38,28 +38,26 @@ def test_docs_show_the_help_of_every_command() -> None:
         assert f"## trueval {name}" in shown
 
 
-def test_a_command_does_not_load_the_others() -> None:
+def loaded_by(arguments: list[str], modules: list[str]) -> str:
+    """Which of some modules a command has loaded when it ends, as Python prints the list."""
     code = (
-        "import sys; sys.argv = ['trueval', 'evaluate', 'nowhere', 'neither']\n"
+        f"import sys; sys.argv = {['trueval', *arguments]}\n"
         "from trueval.cli.main import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "print([name for name in ('compare', 'explain', 'precision', 'demo') if f'trueval.cli.{name}' in sys.modules])"
+        f"print([name for name in {modules} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    return done.stdout.splitlines()[-1]
+
+
+def test_a_command_does_not_load_the_others() -> None:
+    commands = [f"trueval.cli.{name}" for name in ("evaluate", "compare", "explain", "precision", "demo")]
+    assert loaded_by(["evaluate", "nowhere", "neither"], commands) == "['trueval.cli.evaluate']"
 
 
 def test_help_loads_no_heavy_library() -> None:
-    code = (
-        "import sys; sys.argv = ['trueval', 'evaluate', '--help']\n"
-        "from trueval.cli.main import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        "print([name for name in ('numpy', 'polars', 'scipy', 'torch', 'sklearn') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert loaded_by(["evaluate", "--help"], ["numpy", "polars", "scipy", "torch", "sklearn"]) == "[]"
 
 
 def test_help_is_there_in_half_a_second() -> None:

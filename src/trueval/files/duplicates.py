@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from trueval.files.parts import in_threads, row_parts
 
-__all__ = ["Pair", "find_duplicate", "half_hashes"]
+__all__ = ["GOLDEN", "Pair", "find_duplicate", "half_hashes"]
 
 BLOCK = 1 << 19  # hashes sorted at once; 2 MB, so that a block stays in the processor's cache
-FACET_FACTOR = np.uint32(0x9E3779B9)  # 2^32 / golden ratio, odd: keeps hash(document) and hash(facet) apart
+# 2^32 / golden ratio, odd: spreads small integers, and keeps two hashes apart that are mixed (Knuth, TAOCP 6.4)
+GOLDEN = np.uint32(0x9E3779B9)
 
 
 class Pair(NamedTuple):
@@ -40,7 +41,7 @@ def find_duplicate(frame: pl.DataFrame, offsets: NDArray[np.int64], hashes: NDAr
     """
     keys = [name for name in ("doc_id", "facet") if name in frame.columns]
     if "facet" in keys:
-        hashes = hashes ^ (half_hashes(frame["facet"]) * FACET_FACTOR)
+        hashes = hashes ^ (half_hashes(frame["facet"]) * GOLDEN)
     for query in sorted(_suspects(hashes, offsets)):
         start = int(offsets[query])
         ids = frame[start : int(offsets[query + 1])].select(keys)

@@ -9,6 +9,7 @@ import numpy as np
 from trueval.measures.measure import Measure
 from trueval.measures.parameters import is_relevant, relevant_by_group
 from trueval.standings import NO_LIMIT, Ints, Standings
+from trueval.tie_groups import differs_from_last
 
 
 class FirstRelevant(NamedTuple):
@@ -37,8 +38,7 @@ def first_relevant(standings: Standings, measure: Measure) -> FirstRelevant:
     relevant = relevant_by_group(standings, is_relevant(standings.grade, measure))
     some = relevant.nonzero()[0]
     query = groups.query[some]
-    new = np.ones(len(some), dtype=bool)
-    np.not_equal(query[1:], query[:-1], out=new[1:])
+    new = differs_from_last(query)
     group = some[new]
     return FirstRelevant(query[new], groups.above[group], groups.tied[group], relevant[group])
 
