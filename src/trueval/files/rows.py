@@ -72,7 +72,7 @@ def _check_numbers(table: Table, kind: Kind) -> None:
         must = (
             "finite number; leave out documents that nobody judged"
             if kind == "judgments"
-            else "number; inf and -inf are fine"
+            else "number; inf and -inf are fine. Correct or remove the row"
         )
         raise table.error(
             row, f"the {name} of document {ids['doc_id']!r} in query {ids['query_id']!r} is {got}. It must be a {must}."
