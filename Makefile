@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PACKAGE := pyproject.toml setup.py constraints.txt src/trueval/files/_scan.c
 
 .PHONY: demo test check lint types doctests bench fuzz pages clean
 
@@ -38,19 +39,19 @@ pages: $(VENV)/.dev
 	$(BIN)/python docs/make_images.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build src/*.egg-info src/trueval/files/_scan.*.so
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/.core: $(PACKAGE) | $(BIN)/python
 	$(INSTALL) -e .
 	@touch $@
 
-$(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/.demo: $(PACKAGE) | $(BIN)/python
 	$(INSTALL) -e '.[demo]'
 	@touch $@ $(VENV)/.core
 
-$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/.dev: $(PACKAGE) | $(BIN)/python
 	$(INSTALL) -e '.[dev]'
 	@touch $@ $(VENV)/.core $(VENV)/.demo

@@ -17,7 +17,17 @@ from fuzz import oracle
 from trueval.answers import read_correctness
 from trueval.contexts import read_contexts, read_run_or_contexts
 from trueval.errors import InputError
-from trueval.files import check_rows, id_notes, line_parts, parts, rank_notes, read_table, reading
+from trueval.files import (
+    Stretches,
+    check_rows,
+    id_notes,
+    line_parts,
+    rank_notes,
+    read_table,
+    reading,
+    regular_text,
+    scan,
+)
 from trueval.files.rows import Rows
 
 Kind = Literal["run", "judgments"]
@@ -78,9 +88,14 @@ def compare(data: bytes, kind: Kind, format: str, expected: Callable[[], list[or
     _same_rows(rows, wanted, kind)
 
 
+def whole_frame(rows: Rows) -> pl.DataFrame:
+    """Rows with their queries, which a reader of runs may leave out."""
+    return rows.documents.insert_column(0, Stretches(rows.query_ids, rows.offsets).column())
+
+
 def _same_rows(rows: Rows, wanted: list[oracle.Row], kind: Kind) -> None:
     columns = ["query_id", "doc_id", "score" if kind == "run" else "grade"]
-    got = rows.table.frame.select(columns).rows()
+    got = whole_frame(rows).select(columns).rows()
     if got != [row[1:] for row in wanted]:
         raise AssertionError(f"read {got[:5]}, but it holds {[row[1:] for row in wanted][:5]}")
     if wanted[0].line:
@@ -105,14 +120,17 @@ def check_parts(data: bytes) -> None:
     path.write_bytes(data)
     with patch.object(reading, "read_regular", lambda *_: None):
         wanted = _outcome(io.BytesIO(data))
-    with (
-        patch.object(parts, "PART", SMALL_PART),
-        patch.object(line_parts, "PART", SMALL_PART),
-        patch.object(line_parts, "WINDOW", SMALL_WINDOW),
-    ):
-        got = _outcome(path), _outcome(io.BytesIO(data))
-    if got != (wanted, wanted):
-        raise AssertionError(f"read {got}, but carefully {wanted}")
+    for is_compiled in {scan.is_compiled, False}:
+        with (
+            patch.object(regular_text, "PART", SMALL_PART),
+            patch.object(scan, "PART", SMALL_PART),
+            patch.object(scan, "is_compiled", is_compiled),
+            patch.object(line_parts, "LARGE", SMALL_PART),
+            patch.object(line_parts, "WINDOW", SMALL_WINDOW),
+        ):
+            got = _outcome(path), _outcome(io.BytesIO(data))
+        if got != (wanted, wanted):
+            raise AssertionError(f"read {got}{' by the kernel' * is_compiled}, but carefully {wanted}")
 
 
 def _outcome(source: Path | io.BytesIO) -> object:
@@ -124,7 +142,7 @@ def _outcome(source: Path | io.BytesIO) -> object:
     table = rows.table
     notes = tuple(note.replace(table.source, "<file object>") for note in (*table.notes, *rank_notes(rows)))
     places = [table.place(row).removeprefix(table.source) for row in range(table.frame.height)]
-    return table.frame.rows(), rows.offsets.tolist(), places, notes
+    return whole_frame(rows).rows(), rows.offsets.tolist(), places, notes
 
 
 HEADERS = [

@@ -167,7 +167,7 @@ def test_hashes_are_those_of_the_rows_however_the_run_was_made() -> None:
     run = Run.from_arrays([[0.3, 0.2, 0.1]] * 5, [["z", "y", "x"]] * 5)
     expected = (run.frame["doc_id"].hash(seed=0) // 2**32).to_list()
     assert run.doc_hashes.tolist() == expected
-    half = dataclasses.replace(run, frame=run.frame[::2], offsets=np.array([0, 2, 3, 5, 6, 8]))
+    half = dataclasses.replace(run, documents=run.documents[::2], offsets=np.array([0, 2, 3, 5, 6, 8]))
     assert half.doc_hashes.tolist() == expected[::2]
 
 

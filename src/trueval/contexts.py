@@ -196,7 +196,7 @@ def _contexts(content: Content, duplicates: str, name: str | None) -> Contexts:
         raise InputError(f"{content.source}: no query retrieved a document. Name them under {LIST_KEYS[0]!r}.")
     rows = _rows(listed, "run", content.source)
     notes = _notes(content.source, lines) + rows.table.notes + id_notes(rows.table, rows.query_ids)
-    run = Run(rows.table.frame, rows.query_ids, rows.offsets, name or content.name, content.source, notes)
+    run = Run(rows.documents, rows.query_ids, rows.offsets, name or content.name, content.source, notes)
     correct = {line.query: line.correct for line in lines if line.correct is not None}
     return Contexts(run, _judgments(lines, sources, content.source), correct, sources, notes)
 

@@ -105,10 +105,10 @@ def standings(
         return _match(run, judgments, query, pool)
 
     def tie() -> tuple[Lists, TieGroups]:
-        scores = round_to(run.frame["score"].to_numpy(), tie_precision)
+        scores = round_to(run.documents["score"].to_numpy(), tie_precision)
         return Lists(scores, run.offsets, query), tie_groups(scores, run.offsets)
 
-    found, (lists, groups) = side_by_side(match, tie) if run.frame.height > PART else (match(), tie())
+    found, (lists, groups) = side_by_side(match, tie) if run.documents.height > PART else (match(), tie())
     row_of = None
     if judged_only:
         row_of = np.sort(found.position)
@@ -262,7 +262,7 @@ def _align(queries: pl.Series, evaluated: pl.Series) -> Ints:
 
 def _match(run: Run, judgments: Judgments, query_of: Ints, pool: Pool) -> Found:
     """Find the judged documents in the run: by hash first, which leaves few rows to compare as strings."""
-    listed, judged = run.frame["doc_id"], judgments.frame["doc_id"].gather(pool.item)
+    listed, judged = run.documents["doc_id"], judgments.frame["doc_id"].gather(pool.item)
     hashes = half_hashes(judged)
     position = _candidates(run.doc_hashes, run.offsets, query_of, hashes ^ _salt(pool.query))
     query = query_of[_list_of(position, run.offsets)]
@@ -331,7 +331,7 @@ def _salt(query: Ints) -> Hashes:
 
 def _run_order(run: Run, row_of: Ints | None, name: str, seed: int) -> TieOrder:
     """The tie order of a run; row_of maps positions in the lists to rows of the run, None if they are the same."""
-    frame = run.frame
+    documents = run.documents
 
     def rows(position: Ints) -> Ints:
         return position if row_of is None else row_of[position]
@@ -339,16 +339,17 @@ def _run_order(run: Run, row_of: Ints | None, name: str, seed: int) -> TieOrder:
     if check_tie_order(name) in INPUT_ORDERS:
         return INPUT_ORDERS[name]
     if name == "rank":
-        if "rank" not in frame.columns:
+        if "rank" not in documents.columns:
             raise PolicyError(f"Tie order 'rank' needs ranks; {run.source} has none. Use 'input' or 'docid-desc'.")
-        return TieOrder(lambda position: frame["rank"].gather(rows(position)))
+        return TieOrder(lambda position: documents["rank"].gather(rows(position)))
     if name == "random":
-        return TieOrder(lambda position: _random_keys(frame, rows(position), seed))
-    return TieOrder(lambda position: frame["doc_id"].gather(rows(position)), descending=name == "docid-desc")
+        return TieOrder(lambda position: _random_keys(run, rows(position), seed))
+    return TieOrder(lambda position: documents["doc_id"].gather(rows(position)), descending=name == "docid-desc")
 
 
-def _random_keys(frame: pl.DataFrame, rows: Ints, seed: int) -> pl.Series:
-    return hash_keys(seed, frame["query_id"].gather(rows).to_list(), frame["doc_id"].gather(rows).to_list())
+def _random_keys(run: Run, rows: Ints, seed: int) -> pl.Series:
+    query_ids = run.query_ids.gather(_list_of(rows, run.offsets))
+    return hash_keys(seed, query_ids.to_list(), run.documents["doc_id"].gather(rows).to_list())
 
 
 def _list_of(position: Ints, offsets: Ints) -> Ints:

@@ -59,9 +59,9 @@ def without_first(run: Run) -> Run:
 
     Source: mteb `skip_first_result`, which expects the query itself there.
     """
-    kept = ~first_results(run.frame["score"].to_numpy(), run.offsets)
+    kept = ~first_results(run.documents["score"].to_numpy(), run.offsets)
     offsets = np.concatenate(([0], np.cumsum(kept)))[run.offsets]
-    return replace(run, frame=run.frame.filter(pl.Series(kept)), offsets=offsets)
+    return replace(run, documents=run.documents.filter(pl.Series(kept)), offsets=offsets)
 
 
 def first_results(scores: Floats, offsets: Ints) -> Bools:

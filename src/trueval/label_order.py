@@ -186,16 +186,18 @@ def _judged(run: Run, judgments: Judgments) -> pl.DataFrame:
     """Return list, doc_id, score, position and grade of the judged documents that the run lists."""
     grades = judgments.frame.filter(pl.col("grade") >= 0).group_by("query_id", "doc_id").agg(pl.col("grade").max())
     # Documents that nobody judged for any query are most of a long run; the rest is little to join.
-    position = np.flatnonzero(run.frame["doc_id"].is_in(grades["doc_id"].implode()).to_numpy())
+    position = np.flatnonzero(run.documents["doc_id"].is_in(grades["doc_id"].implode()).to_numpy())
     owner = np.searchsorted(run.offsets, position, side="right") - 1
-    frame = run.frame.select("query_id", "doc_id", "score")[position]
-    frame = frame.with_columns(pl.Series("list", owner), pl.Series("position", position))
+    frame = run.documents.select("doc_id", "score")[position]
+    frame = frame.with_columns(
+        pl.Series("list", owner), pl.Series("position", position), run.query_ids.gather(owner).alias("query_id")
+    )
     return frame.join(grades, on=["query_id", "doc_id"], how="inner", maintain_order="left")
 
 
 def _sorted_by_score(run: Run) -> bool:
     """Whether every list stands in descending order of scores, with some difference among them."""
-    scores = run.frame["score"].to_numpy()
+    scores = run.documents["score"].to_numpy()
     falls, rises = scores[1:] < scores[:-1], scores[1:] > scores[:-1]
     inside = np.ones(max(len(scores) - 1, 0), dtype=bool)
     inside[run.offsets[1:-1] - 1] = False

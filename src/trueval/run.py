@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from trueval.files import (
     Source,
+    Stretches,
     Table,
     check_rows,
     half_hashes,
@@ -31,10 +32,10 @@ class Run:
     """Ranked lists, one for each query, in the order in which they were given.
 
     Args:
-        frame: query_id String, doc_id String, score Float64, and rank Int64 where the source has ranks; rows of one
-            query adjacent.
+        documents: doc_id String, score Float64, and where the source has ranks rank, an integer; rows of one query
+            adjacent.
         query_ids: String, unique, in order of first appearance.
-        offsets: [queries + 1]; rows of query i are frame[offsets[i]:offsets[i + 1]].
+        offsets: [queries + 1]; rows of query i are documents[offsets[i]:offsets[i + 1]].
         name: what tables call the run.
         source: the path, "<stdin>", or what it came from.
         notes: one-line remarks made while reading.
@@ -44,7 +45,7 @@ class Run:
     (['q1', 'q2'], [0, 2, 3])
     """
 
-    frame: pl.DataFrame
+    documents: pl.DataFrame
     query_ids: pl.Series
     offsets: NDArray[np.int64]
     name: str
@@ -110,15 +111,21 @@ class Run:
     def _from_table(cls, table: Table, name: str) -> Run:
         rows = check_rows(table, "run")
         notes = table.notes + rank_notes(rows) + id_notes(rows.table, rows.query_ids)
-        run = cls(rows.table.frame, rows.query_ids, rows.offsets, name, table.source, notes)
+        run = cls(rows.documents, rows.query_ids, rows.offsets, name, table.source, notes)
         vars(run)["doc_hashes"] = rows.hashes
         return run
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a pickle holds: no hashes, which another version of polars would make otherwise."""
-        return {name: value for name, value in vars(self).items() if name != "doc_hashes"}
+        """What a pickle holds: nothing derived, as another version of polars would make other hashes."""
+        return {name: value for name, value in vars(self).items() if name not in ("frame", "doc_hashes")}
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """query_id String, doc_id String, score Float64, and rank Int64 where the source has ranks."""
+        query_ids = Stretches(self.query_ids, self.offsets).column()
+        return self.documents.select(query_ids, pl.col("doc_id", "score"), pl.col("^rank$").cast(pl.Int64))
 
     @cached_property
     def doc_hashes(self) -> NDArray[np.uint32]:
         """[row] 32 bits of a hash of each document id, the same for equal ids in one process."""
-        return half_hashes(self.frame["doc_id"])
+        return half_hashes(self.documents["doc_id"])

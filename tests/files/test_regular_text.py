@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from trueval import Judgments, Run
 from trueval.errors import InputError
-from trueval.files import line_parts, parts, reading, regular_text
+from trueval.files import line_parts, reading, regular_text, scan
 
 RUN = b"".join(b"q%d Q0 d%d %d %.3f tag\n" % (q, 7 * d, d, 1 / d) for q in range(40) for d in range(1, 21))
 MESSES = [
@@ -32,11 +32,22 @@ MESSES = [
 def small_parts(size: int = 256, window: int = 128):
     """Small enough that a small text has many parts."""
     with (
-        patch.object(parts, "PART", size),
-        patch.object(line_parts, "PART", size),
+        patch.object(regular_text, "PART", size),
+        patch.object(scan, "PART", size),
+        patch.object(line_parts, "LARGE", size),
         patch.object(line_parts, "WINDOW", window),
     ):
         yield
+
+
+@pytest.fixture(params=["kernel", "polars"])
+def reader(request, monkeypatch) -> str:
+    """The compiled kernel, or the reader of an installation that could not compile it."""
+    if request.param == "kernel" and not scan.is_compiled:
+        pytest.skip("the kernel was not compiled")
+    if request.param == "polars":
+        monkeypatch.setattr(scan, "is_compiled", False)
+    return request.param
 
 
 @contextmanager
@@ -59,10 +70,12 @@ def assert_one_outcome(data: bytes, path: Path, kind: type[Run] | type[Judgments
     path.write_bytes(data)
     with only_careful():
         expected = outcome(BytesIO(data), kind)
-    assert outcome(BytesIO(data), kind) == expected
-    with small_parts():
-        assert outcome(BytesIO(data), kind) == expected
-        assert outcome(path, kind) == expected
+    for is_compiled in {scan.is_compiled, False}:
+        with patch.object(scan, "is_compiled", is_compiled):
+            assert outcome(BytesIO(data), kind) == expected
+            with small_parts():
+                assert outcome(BytesIO(data), kind) == expected
+                assert outcome(path, kind) == expected
 
 
 @given(data=st.data())
@@ -110,7 +123,8 @@ def test_a_file_cut_anywhere_in_its_last_line_has_one_outcome(tmp_path: Path, cu
     assert_one_outcome(RUN[:-cut], tmp_path / "run.trec")
 
 
-def test_a_file_is_read_in_parts_and_only_once(tmp_path: Path) -> None:
+def test_a_file_is_read_in_parts_as_often_as_it_must_be(tmp_path: Path, reader: str) -> None:
+    """The kernel counts the lines first."""
     (tmp_path / "run.trec").write_bytes(RUN)
     read: list[slice] = []
     pread = line_parts.os.pread
@@ -121,15 +135,18 @@ def test_a_file_is_read_in_parts_and_only_once(tmp_path: Path) -> None:
     ):
         run = Run.read(tmp_path / "run.trec")
     whole = sorted((part for part in read if part.stop - part.start != 128), key=lambda part: part.start)
-    assert whole[0].start == 0
-    assert whole[-1].stop == len(RUN)
-    assert all(one.stop == other.start for one, other in pairwise(whole))
-    assert len(whole) > 20
+    times = 2 if reader == "kernel" else 1
+    assert whole[::times] == whole[times - 1 :: times]
+    parts = whole[::times]
+    assert parts[0].start == 0
+    assert parts[-1].stop == len(RUN)
+    assert all(one.stop == other.start for one, other in pairwise(parts))
+    assert len(parts) > 20
     assert run.frame.equals(Run.read(BytesIO(RUN)).frame)
 
 
 @pytest.mark.parametrize("change", ["append", "touch", "replace", "remove", "truncate"])
-def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path, change: str) -> None:
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path, reader: str, change: str) -> None:
     path = tmp_path / "run.trec"
     path.write_bytes(RUN)
 
@@ -155,7 +172,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path, change:
         Run.read(path)
 
 
-def test_lines_too_long_to_cut_at_are_read_as_a_whole(tmp_path: Path) -> None:
+def test_where_lines_are_too_long_to_cut_at_parts_are_larger(tmp_path: Path) -> None:
     rows = pl.DataFrame({"q": [f"q{i}" for i in range(9)]})["q"].to_list()
     data = "".join(f"{q} Q0 {'d' * 500} 1 1.5 tag\n" for q in rows).encode()
     assert_one_outcome(data, tmp_path / "run.trec")
@@ -170,7 +187,7 @@ def test_a_dash_is_standard_input_beside_a_large_file_of_that_name(tmp_path: Pat
     assert (run.source, run.frame["doc_id"].to_list()) == ("<stdin>", ["d"])
 
 
-def test_a_part_is_read_to_its_end_however_little_the_system_gives_at_once(tmp_path: Path, monkeypatch) -> None:
+def test_a_part_is_read_to_its_end_however_little_the_system_gives(tmp_path: Path, monkeypatch, reader: str) -> None:
     lines = [b"q1 Q0 d%03d 1 0.5 tag\n" % document for document in range(100)]
     (tmp_path / "run.trec").write_bytes(b"".join(lines))
     give = os.pread

@@ -284,7 +284,8 @@ def test_round_trip_keeps_rows_and_line_numbers(written: tuple[str, list[tuple[s
     text, rows, numbers = written
     # A NO-BREAK or other Unicode blank cannot be drawn; what begins the file must not pass for JSON or a header line.
     table, _ = read_table(io.StringIO(text, newline=""), "run", format="trec")
-    assert table.frame.select("query_id", "doc_id", "score").rows() == rows
+    frame = Run.read(io.StringIO(text, newline=""), format="trec").frame
+    assert frame.select("query_id", "doc_id", "score").rows() == rows
     assert [int(table.place(row).rpartition(":")[2]) for row in range(len(rows))] == numbers
 
 

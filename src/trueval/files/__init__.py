@@ -8,7 +8,7 @@ from trueval.files.peers import read_dict
 from trueval.files.ranks import rank_notes
 from trueval.files.reading import FORMATS, read_table
 from trueval.files.rows import Rows, check_rows
-from trueval.files.table import Kind, Table
+from trueval.files.table import Kind, Stretches, Table
 from trueval.files.tables import read_frame
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Kind",
     "Rows",
     "Source",
+    "Stretches",
     "Table",
     "check_rows",
     "half_hashes",

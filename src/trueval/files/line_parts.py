@@ -1,4 +1,4 @@
-"""Text in parts of whole lines, which a large file gives one by one, so that it is never held as a whole."""
+"""Text cut into parts of whole lines, which a large file gives one by one, so that it is never held as a whole."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 from os import PathLike, fspath
 from pathlib import Path
@@ -15,30 +16,32 @@ from trueval.errors import InputError
 from trueval.files.content import BOM, CHANGED, Content, Source, file_state, stem
 from trueval.files.limits import SIZE
 from trueval.files.packing import packer_of
-from trueval.files.parts import PART, line_parts
+from trueval.files.parts import line_parts
 
 __all__ = ["LineParts", "held_parts", "open_parts"]
 
-WINDOW = 1 << 16  # bytes in which a line must end for a file to be cut there
+LARGE = 1 << 23  # bytes of a file that is not read as a whole
+
+WINDOW = 1 << 16  # bytes in which a line must end for a file to be cut there; else the next part begins later
 
 
 class LineParts(NamedTuple):
-    """A text in parts of whole lines, each read when it is wanted.
+    """A text that is cut into parts of whole lines, each read when it is wanted.
 
     Attributes:
         head: its beginning.
-        parts: where each part starts and stops.
+        cut: tells where each part starts and stops, given about how many bytes it should have.
         read: gives the bytes of a part.
     """
 
     head: Content
-    parts: Sequence[slice]
+    cut: Callable[[int], Sequence[slice]]
     read: Callable[[slice], bytes]
 
 
 def held_parts(content: Content) -> LineParts:
-    """Cut a text that is held in memory into parts."""
-    return LineParts(content, line_parts(content.data), content.data.__getitem__)
+    """Take a text that is held in memory."""
+    return LineParts(content, partial(line_parts, content.data), content.data.__getitem__)
 
 
 @contextmanager
@@ -46,7 +49,7 @@ def open_parts(source: Source) -> Iterator[LineParts | None]:
     """Open a large text in a file to be read part by part.
 
     Gives None for whatever read_content should read: no path, standard input, no regular file, a missing, a small or a
-    packed one, a byte order mark, or lines that are too long to cut at.
+    packed one, or a byte order mark.
 
     Raises:
         InputError: the file changed between opening and the end of the block.
@@ -64,12 +67,12 @@ def open_parts(source: Source) -> Iterator[LineParts | None]:
 
 
 def _is_large(path: Path) -> bool:
-    """Tell a readable regular file of more than one part, within the limit."""
+    """Tell a readable regular file of many bytes, within the limit."""
     try:
         state = path.stat()
     except (OSError, ValueError):  # ValueError: a NUL character in the path
         return False
-    return stat.S_ISREG(state.st_mode) and PART < state.st_size <= SIZE.value and os.access(path, os.R_OK)
+    return stat.S_ISREG(state.st_mode) and LARGE < state.st_size <= SIZE.value and os.access(path, os.R_OK)
 
 
 def _state_now(path: Path) -> tuple[int, ...]:
@@ -83,14 +86,16 @@ def _file_parts(file: int, size: int, label: str) -> LineParts | None:
     head = os.pread(file, WINDOW, 0)
     if head.startswith(BOM) or packer_of(head) is not None:
         return None
+    return LineParts(Content(head, label, stem(label)), partial(_cut_file, file, size), partial(_read_part, file))
+
+
+def _cut_file(file: int, size: int, part: int) -> list[slice]:
     cuts = [0]
-    for at in range(PART, size, PART):
+    for at in range(part, size, part):
         end = os.pread(file, WINDOW, at - 1).find(b"\n")
-        if end < 0:
-            return None
-        cuts.append(at + end)
-    parts = [slice(begin, stop) for begin, stop in pairwise((*cuts, size)) if begin < stop]
-    return LineParts(Content(head, label, stem(label)), parts, lambda part: _read_part(file, part))
+        if end >= 0:
+            cuts.append(at + end)
+    return [slice(begin, stop) for begin, stop in pairwise((*cuts, size)) if begin < stop]
 
 
 def _read_part(file: int, part: slice) -> bytes:

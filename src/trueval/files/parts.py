@@ -17,15 +17,15 @@ Result = TypeVar("Result")
 Other = TypeVar("Other")
 
 
-def line_parts(data: bytes) -> list[slice]:
-    r"""Cut a text into parts of whole lines.
+def line_parts(data: bytes, size: int) -> list[slice]:
+    r"""Cut a text into parts of whole lines of so many bytes at least, but for the last.
 
-    >>> line_parts(b"a\nb\n")
-    [slice(0, 4, None)]
+    >>> line_parts(b"a\nb\nc\n", 3)
+    [slice(0, 4, None), slice(4, 6, None)]
     """
     parts, start = [], 0
     while start < len(data):
-        stop = data.find(b"\n", start + PART) + 1 or len(data)
+        stop = data.find(b"\n", start + size - 1) + 1 or len(data)
         parts.append(slice(start, stop))
         start = stop
     return parts

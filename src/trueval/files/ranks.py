@@ -61,10 +61,10 @@ def _rank_order(
 
 
 def _note(rows: Rows, upper: int, lower: int, wrong: int, compared: int) -> str:
-    query, score, rank = (rows.table.frame[name] for name in ("query_id", "score", "rank"))
+    score, rank = rows.table.frame["score"], rows.table.frame["rank"]
     cause = "a distance sorted upward? negate it" if 2 * wrong > compared else "the scores decide"
     return (
         f"{rows.table.place(lower)}: ranks contradict scores in {wrong} of {compared} neighbors; in "
-        f"query {query[lower]!r} "
+        f"query {rows.query_of(lower)!r} "
         f"rank {rank[upper]} has score {score[upper]:.6g} and rank {rank[lower]} has {score[lower]:.6g} ({cause})"
     )

@@ -1,7 +1,8 @@
 """Text without a header line that is regular as it stands: the separators of its first line throughout.
 
-Such a text is parsed part by part as it is read, so that it is never held as a whole. Whatever is not regular is left
-to trec.py, which gives the same rows for a regular text, and knows what is wrong with a bad one.
+Such a text is parsed part by part as it is read, so that it is never held as a whole: by the compiled kernel where it
+can (scan.py), else by polars. Whatever is not regular is left to trec.py, which gives the same rows for a regular text,
+and knows what is wrong with a bad one.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from trueval.files.content import BOM
 from trueval.files.layout import Layout, find_layout, first_fields, settle_third_column
 from trueval.files.line_parts import LineParts
 from trueval.files.packing import shielded
-from trueval.files.parts import in_threads
+from trueval.files.parts import PART, in_threads
+from trueval.files.scan import scan_text
 from trueval.files.shifted import is_number
-from trueval.files.table import CANONICAL_COLUMNS, Kind, Table, count_lines_from_one, in_canonical_order
+from trueval.files.table import CANONICAL_COLUMNS, Kind, Stretches, Table, count_lines_from_one, in_canonical_order
 from trueval.files.text import find_long_line
 
 __all__ = ["has_nulls", "parse_rows", "read_regular"]
@@ -59,6 +61,8 @@ def read_regular(text: LineParts, kind: Kind, facets: bool = False) -> Table | N
     separator = _first_separator(head.data)
     if layout is None or separator is None or _may_be_shifted(fields, layout):
         return None
+    if (scanned := scan_text(text, separator, layout)) is not None:
+        return _settle(*scanned, kind, layout, head.source)
     irregular = Event()
 
     def parse(part: slice) -> _Rows | None:
@@ -67,12 +71,20 @@ def read_regular(text: LineParts, kind: Kind, facets: bool = False) -> Table | N
             irregular.set()
         return rows
 
-    whole = [rows for rows in in_threads(parse, text.parts) if rows is not None]
+    whole = [rows for rows in in_threads(parse, text.cut(PART)) if rows is not None]
     if irregular.is_set():
         return None
     frame, notes = settle_third_column(pl.concat(part.frame for part in whole), layout, head.source)
     plain = all(part.plain for part in whole)
     return Table(in_canonical_order(frame), head.source, count_lines_from_one, notes, plain)
+
+
+def _settle(documents: pl.DataFrame, stretches: Stretches, kind: Kind, layout: Layout, source: str) -> Table:
+    """Make a table of what the kernel read; a column of queries only where somebody will look at it."""
+    if kind == "run" and not layout.third_is_rank_or_score:
+        return Table(documents, source, count_lines_from_one, plain=True, stretches=stretches)
+    frame, notes = settle_third_column(documents.with_columns(stretches.column()), layout, source)
+    return Table(in_canonical_order(frame), source, count_lines_from_one, notes, plain=True)
 
 
 def _may_be_shifted(fields: Sequence[str], layout: Layout) -> bool:

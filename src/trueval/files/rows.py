@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from trueval.errors import InputError
 from trueval.files.duplicates import find_duplicate, half_hashes
-from trueval.files.table import Kind, Table, value_column
+from trueval.files.table import Kind, Stretches, Table, value_column
 
 __all__ = ["Rows", "check_rows"]
 
@@ -22,7 +22,8 @@ class Rows(NamedTuple):
     """Rows that keep what Run and Judgments promise.
 
     Args:
-        table: the rows, those of one query adjacent, in the order of the input.
+        table: the rows, those of one query adjacent, in the order of the input; without their queries where it was
+            read without.
         query_ids: String, unique, in order of first appearance.
         offsets: [queries + 1]; rows of query i are frame[offsets[i]:offsets[i + 1]].
         hashes: [row] half_hashes of doc_id.
@@ -32,6 +33,15 @@ class Rows(NamedTuple):
     query_ids: pl.Series
     offsets: NDArray[np.int64]
     hashes: NDArray[np.uint32]
+
+    @property
+    def documents(self) -> pl.DataFrame:
+        """The rows without their queries."""
+        return self.table.frame.drop("query_id", strict=False)
+
+    def query_of(self, row: int) -> str:
+        """The query of a row."""
+        return str(self.query_ids[int(np.searchsorted(self.offsets, row, side="right")) - 1])
 
 
 def check_rows(table: Table, kind: Kind) -> Rows:
@@ -80,15 +90,22 @@ def _check_numbers(table: Table, kind: Kind) -> None:
 
 
 def _group(table: Table) -> Rows:
-    stretches = table.frame["query_id"].rle().struct.unnest()
-    if stretches["value"].n_unique() != stretches.height:
-        table = _sort_by_first_appearance(table)
-        stretches = table.frame["query_id"].rle().struct.unnest()
-    offsets = np.concatenate(([0], np.cumsum(stretches["len"].to_numpy(), dtype=np.int64)))
-    return Rows(table, stretches["value"].alias("query_id"), offsets, half_hashes(table.frame["doc_id"]))
+    stretches = table.stretches or _find_stretches(table)
+    if stretches.query_ids.n_unique() != len(stretches.query_ids):
+        table = _sort_by_first_appearance(table, stretches)
+        stretches = _find_stretches(table)
+    return Rows(table, *stretches, half_hashes(table.frame["doc_id"]))
 
 
-def _sort_by_first_appearance(table: Table) -> Table:
+def _find_stretches(table: Table) -> Stretches:
+    found = table.frame["query_id"].rle().struct.unnest()
+    offsets = np.concatenate(([0], np.cumsum(found["len"].to_numpy(), dtype=np.int64)))
+    return Stretches(found["value"].alias("query_id"), offsets)
+
+
+def _sort_by_first_appearance(table: Table, stretches: Stretches) -> Table:
+    if table.stretches is not None:
+        table = replace(table, frame=table.frame.with_columns(stretches.column()), stretches=None)
     ids = table.frame["query_id"]
     codes = ids.cast(pl.Enum(ids.unique(maintain_order=True))).to_physical().to_numpy()
     order = np.argsort(codes, kind="stable")
@@ -110,10 +127,11 @@ def _check_duplicates(rows: Rows, kind: Kind) -> None:
     if kind == "judgments" and "facet" not in ids:
         cure += " If the second column holds facets (diversity judgments), read them with --facets (facets=True)."
     facet = f" for facet {ids['facet']!r}" if "facet" in ids else ""
+    query = rows.query_of(pair.second)
     first = table.place(pair.first).removeprefix(f"{table.source}:").strip()
     raise table.error(
         pair.second,
-        f"document {ids['doc_id']!r} is in query {ids['query_id']!r}{facet} twice (first on "
+        f"document {ids['doc_id']!r} is in query {query!r}{facet} twice (first on "
         f"{'line ' if table.line else ''}{first}). "
         f"Each document must be listed once. {cure}",
     )

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from trueval.errors import InputError
 
 __all__ = [
     "CANONICAL_COLUMNS",
     "Kind",
+    "Stretches",
     "Table",
     "count_lines_from_one",
     "in_canonical_order",
@@ -61,17 +64,38 @@ def count_lines_from_one(row: int) -> int:
     return row + 1
 
 
+class Stretches(NamedTuple):
+    """Adjacent rows of one query each.
+
+    Attributes:
+        query_ids: [stretch] String.
+        offsets: [stretch + 1]; rows of stretch i are offsets[i] to offsets[i + 1].
+
+    >>> Stretches(pl.Series(["q1", "q2"]), np.array([0, 2, 3])).column().to_list()
+    ['q1', 'q1', 'q2']
+    """
+
+    query_ids: pl.Series
+    offsets: NDArray[np.int64]
+
+    def column(self) -> pl.Series:
+        """[row] the query of each row."""
+        of_row = np.repeat(np.arange(len(self.query_ids)), np.diff(self.offsets))
+        return self.query_ids.gather(of_row).alias("query_id")
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """Rows of a run or of judgments, not yet checked.
 
     Args:
-        frame: query_id String, doc_id String, score or grade Float64, and where the source has them rank Int64 and
-            facet String.
+        frame: query_id String unless there are stretches, doc_id String, score or grade Float64, and where the source
+            has them rank Int64 or Int32, and facet String.
         source: the path, "<stdin>", or what the rows came from.
         line: gives the line (from 1) of a row (from 0); None where the source has no lines.
         notes: one-line remarks made while reading.
         plain: whether every id is known to hold visible ASCII characters, one at least and no other.
+        stretches: the queries of the rows, where frame leaves them out.
     """
 
     frame: pl.DataFrame
@@ -79,6 +103,7 @@ class Table:
     line: Callable[[int], int] | None = None
     notes: tuple[str, ...] = field(default=())
     plain: bool = False
+    stretches: Stretches | None = None
 
     def place(self, row: int) -> str:
         """Say where a row stands, as the start of an error message.

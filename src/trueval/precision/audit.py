@@ -228,7 +228,7 @@ class _Gathered:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TruevalWarning)  # the same lines stand in the notes
             self.scores.append(evaluate(run, judgments, measures, **options))
-        groups = tie_groups(run.frame["score"].to_numpy(), run.offsets)
+        groups = tie_groups(run.documents["score"].to_numpy(), run.offsets)
         sizes, counts = np.unique(groups.size, return_counts=True)
         self.sizes.update(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
 
@@ -275,7 +275,7 @@ def _compare(gathered: Mapping[Regime, _Gathered], runs: Mapping[Regime, Run]) -
 
 
 def _lists(run: Run) -> list[NDArray[np.float64]]:
-    return np.split(run.frame["score"].to_numpy(), run.offsets[1:-1])
+    return np.split(run.documents["score"].to_numpy(), run.offsets[1:-1])
 
 
 def _judgments_of(run: Run, judgments: Judgments) -> Judgments:

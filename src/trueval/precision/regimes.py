@@ -120,7 +120,7 @@ def scored(
                 stored[key] = _stored(arrays["documents"], regime)
             scores = _scores(regime, arrays, stored.get(key), candidates, first, last)
             column = pl.Series("score", scores.astype(np.float64))
-            runs[regime] = replace(base, frame=base.frame.with_columns(column), name=regime.name)
+            runs[regime] = replace(base, documents=base.documents.with_columns(column), name=regime.name)
         yield runs
 
 
