@@ -1,6 +1,7 @@
 import math
 import time
 import warnings
+from itertools import combinations, pairwise, permutations
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from tests.decisions.made_scores import LOSS, made_scores
 
 import trueval as tv
 from trueval.compare import compare_runs, compare_scores
+from trueval.decisions.intervals import Extremes, bootstrap_intervals
 from trueval.errors import InputError, MeasureError, PolicyError
 
 RNG = np.random.default_rng(0)
@@ -93,11 +95,131 @@ def test_an_unknown_tie_variance_leaves_out_what_needs_it() -> None:
     a = made_scores("a", BETTER, 0.3)
     object.__setattr__(a, "sd", np.full_like(a.sd, np.nan))
     found = only(a, made_scores("b", BASE))
-    assert np.isnan(found.realized_interval).all()
+    assert found.realized_bounded
+    assert found.to_dict()["realized_bounded"] is True
     assert not np.isnan(found.expected_interval).any()
     assert found.win.method == "none"
     assert found.undecidable
-    assert found.to_dict()["realized_interval"] == [None, None]
+
+
+@pytest.mark.parametrize("statistic", ["lowest", "highest"])
+def test_without_variance_and_extremes_there_is_no_realized_interval(statistic: str) -> None:
+    a, b = made_scores("a", BETTER, 0.3), made_scores("b", BASE)
+    for name in ("sd", statistic):
+        values = getattr(a, name).copy()
+        values[3] = np.nan
+        object.__setattr__(a, name, values)
+    for found in (only(a, b), only(b, a)):
+        assert np.isnan(found.realized_interval).all()
+        assert found.to_dict()["realized_interval"] == [None, None]
+        assert not found.realized_bounded
+    one_query = only(made_scores("a", [0.5]), made_scores("b", [0.3]))
+    assert not one_query.realized_bounded
+
+
+def tied_runs(queries: int, *, alike: bool) -> tuple[tv.Run, tv.Run, tv.Judgments]:
+    """Two runs of six documents, three of them relevant; some tie, and every query is the same or none is."""
+    rng = np.random.default_rng(4)
+    patterns = (
+        rng.integers(0, 2, (2, queries, 6)) if not alike else np.array([[[0] * 6] * queries, [[0, 1] * 3] * queries])
+    )
+    grades = {f"q{query}": {f"d{at}": int(at in (0, 3, 4)) for at in range(6)} for query in range(queries)}
+    runs = [
+        tv.Run.from_dict(
+            {f"q{q}": {f"d{at}": float(score) for at, score in enumerate(own)} for q, own in enumerate(each)}, name=name
+        )
+        for name, each in zip(("one", "other"), patterns, strict=True)
+    ]
+    return runs[0], runs[1], tv.Judgments.from_dict(grades)
+
+
+def test_the_bounded_interval_contains_the_one_of_a_known_variance(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = tied_runs(30, alike=False)
+    (known,) = tv.compare(*runs, "IPrec11", resamples=2000).differences
+    assert not known.realized_bounded
+    monkeypatch.setattr("trueval.measures.interpolated.MOST_ORDERS", 1)
+    (bounded,) = tv.compare(*runs, "IPrec11", resamples=2000).differences
+    assert bounded.realized_bounded
+    assert math.isnan(bounded.sd)
+    assert bounded.expected_interval == known.expected_interval
+    low, high = bounded.realized_interval
+    assert low < known.realized_interval.low < known.expected_interval.low
+    assert high > known.realized_interval.high > known.expected_interval.high
+    assert low < bounded.lowest < bounded.highest < high
+
+
+def test_the_bounded_interval_of_equal_queries_is_the_range_of_all_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other, judgments = tied_runs(4, alike=True)
+    monkeypatch.setattr("trueval.measures.interpolated.MOST_ORDERS", 1)
+    (found,) = tv.compare(one, other, judgments, "IPrec11", resamples=500).differences
+    values = []
+    for run in (one, other):
+        scores = run.frame.filter(run.frame["query_id"] == "q0")
+        orders = set()
+        for order in permutations(zip(scores["doc_id"], scores["score"], strict=True)):
+            if all(before[1] >= after[1] for before, after in pairwise(order)):
+                ranked = {document: -float(place) for place, (document, _) in enumerate(order)}
+                orders.add(
+                    tv.evaluate(tv.Run.from_dict({"q0": ranked}), first_of(judgments), "IPrec11").expected.item()
+                )
+        values.append(orders)
+    differences = [a - b for a in values[0] for b in values[1]]
+    assert len(differences) > 20
+    assert found.realized_bounded
+    assert found.realized_interval == pytest.approx((min(differences), max(differences)), abs=1e-12)
+
+
+def first_of(judgments: tv.Judgments) -> tv.Judgments:
+    return tv.Judgments.from_frame(judgments.frame.filter(judgments.frame["query_id"] == "q0"))
+
+
+def test_bounds_leave_known_intervals_alone_and_contain_the_expected_ones() -> None:
+    rng = np.random.default_rng(11)
+    expected, reach = rng.random((25, 6)), rng.random((25, 6)) * (rng.random((25, 6)) < 0.4)
+    variance = reach**2 / 3
+    variance[7, 4] = np.nan
+    extremes = Extremes(expected - reach, expected + 2 * reach)
+    first, second = np.array(list(combinations(range(6), 2))).T
+    options = {"level": 0.9, "resamples": 700, "seed": 3}
+    plain = bootstrap_intervals(expected, variance, first, second, **options, threads=1)
+    one, two = (
+        bootstrap_intervals(expected, variance, first, second, **options, threads=threads, extremes=extremes)
+        for threads in (1, 2)
+    )
+    assert [part.tobytes() for part in one] == [part.tobytes() for part in two]
+    unknown = (first == 4) | (second == 4)
+    assert one.bounded.tolist() == unknown.tolist()
+    assert not plain.bounded.any()
+    assert np.isnan(plain.realized[unknown]).all()
+    assert one.expected.tobytes() == plain.expected.tobytes()
+    assert one.realized[~unknown].tobytes() == plain.realized[~unknown].tobytes()
+    assert (one.realized[unknown, 0] < one.expected[unknown, 0]).all()
+    assert (one.realized[unknown, 1] > one.expected[unknown, 1]).all()
+
+
+def test_a_bounded_interval_is_that_of_two_means() -> None:
+    """Its ends are those of expected intervals: of lowest A against highest B, of highest A against lowest B."""
+    rng = np.random.default_rng(12)
+    lowest, width = rng.random((40, 2)), rng.random((40, 2))
+    highest = lowest + width
+    pair = {"first": np.array([0]), "second": np.array([1])}
+    options = {**pair, "level": 0.95, "resamples": 1000, "seed": 0, "threads": 1}
+    unknown = np.full((40, 2), np.nan)
+    found = bootstrap_intervals(lowest + width / 2, unknown, **options, extremes=Extremes(lowest, highest))
+    worst, best = (
+        bootstrap_intervals(np.stack([a[:, 0], b[:, 1]], axis=1), 0 * unknown, **options).expected[0]
+        for a, b in ((lowest, highest), (highest, lowest))
+    )
+    assert found.realized[0] == pytest.approx((worst[0], best[1]), abs=1e-12)
+
+
+def test_lower_is_better_bounds_the_same_differences() -> None:
+    bounds = []
+    for measures in ("nDCG@10", (LOSS,)):
+        a, b = made_scores("a", BETTER, 0.2, measures=measures), made_scores("b", BASE, 0.1, measures=measures)
+        object.__setattr__(b, "sd", np.full_like(b.sd, np.nan))
+        bounds.append(only(a, b).realized_interval)
+    assert bounds[0] == bounds[1]
 
 
 def test_baseline_comes_second_and_drops_the_groups() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from trueval.decisions.alignment import Aligned, align
 from trueval.decisions.comparison import Comparison, Difference, Interval, Leaderboard, Significance, Standing
-from trueval.decisions.intervals import bootstrap_intervals
+from trueval.decisions.intervals import Extremes, bootstrap_intervals
 from trueval.decisions.resampling import lists_all_signs, thread_count
 from trueval.decisions.significance import (
     benjamini_hochberg,
@@ -187,6 +187,7 @@ class _Findings(NamedTuple):
 
     expected: Floats
     realized: Floats
+    bounded: Bools
     randomization: Floats
     t: Floats
     wilcoxon: Floats
@@ -224,13 +225,15 @@ def _compare_group(
     aligned: Aligned, kept: Ints, measures: Ints, pairs: Ints, chosen: Choices, threads: int
 ) -> dict[int, _Findings]:
     """Resample and test every pair on measures that count the same queries, the same resamples for all."""
-    expected, sd = (
+    expected, sd, lowest, highest = (
         statistic[:, kept][:, :, measures].transpose(1, 0, 2).reshape(len(kept), len(aligned.names) * len(measures))
-        for statistic in (aligned.expected, aligned.sd)
+        for statistic in (aligned.expected, aligned.sd, aligned.lowest, aligned.highest)
     )
     first, second = ((pairs[:, side][:, None] * len(measures) + np.arange(len(measures))).ravel() for side in (0, 1))
     options = {"resamples": chosen.resamples, "seed": chosen.seed, "threads": threads}
-    intervals = bootstrap_intervals(expected, sd**2, first, second, level=chosen.level, **options)
+    intervals = bootstrap_intervals(
+        expected, sd**2, first, second, level=chosen.level, extremes=Extremes(lowest, highest), **options
+    )
     p = {"randomization": randomization_test(expected, first, second, **options)}
     differences = expected[:, first] - expected[:, second]
     p |= {"t": t_test(differences), "wilcoxon": wilcoxon_test(differences)}
@@ -294,6 +297,7 @@ def _differences(
                 win=win,
                 expected_interval=Interval(*found.expected[pair].tolist()),
                 realized_interval=Interval(*found.realized[pair].tolist()),
+                realized_bounded=bool(found.bounded[pair]),
                 tests=Significance(float(tests[0]), found.exact, float(tests[1]), float(tests[2]), corrected, other),
                 cohen_d=float(found.cohen_d[pair]),
                 hedges_g=float(found.hedges_g[pair]),

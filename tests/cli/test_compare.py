@@ -95,6 +95,32 @@ def test_threads_and_repetition_change_no_byte(trueval: Command, runs: Path) -> 
     assert len(texts) == 1
 
 
+def test_an_interval_without_a_variance_is_bounded_and_marked(trueval: Command, tmp_path: Path) -> None:
+    lines = {"qrels": "", "tied": "", "clear": ""}
+    for query in range(6):
+        for at in range(20):
+            lines["qrels"] += f"q{query} 0 d{at} {int(at < 5 + query % 3)}\n"
+            lines["tied"] += f"q{query} Q0 d{at} 0 1 x\n"
+            lines["clear"] += f"q{query} Q0 d{at} 0 {(at * 7 + query) % 20} x\n"
+    for name, text in lines.items():
+        (tmp_path / f"{name}.trec").write_text(text, encoding="utf-8")
+    arguments = ("compare", *paths(tmp_path, "tied", "clear"), "-m", "IPrec11 RR", "--resamples", "500")
+    one, two = (trueval(*arguments, "--format", "json", "--threads", count).out for count in (1, 2))
+    assert one == two
+    bounded, known = json.loads(one)["differences"]
+    assert (bounded["realized_bounded"], known["realized_bounded"]) == (True, False)
+    low, high = bounded["realized_interval"]
+    assert low < bounded["lowest"] < bounded["highest"] < high
+    table, markdown = trueval(*arguments).out, trueval(*arguments, "--format", "markdown").out
+    for text in (table, markdown):
+        assert len(re.findall(r"\[[-+.\d]+, [-+.\d]+\]°", text)) == 1
+        assert "° bounded:" in text
+    assert max(len(line.rstrip()) for line in table.splitlines()) <= 80
+    rows = list(csv.DictReader(trueval(*arguments, "--format", "csv").out.splitlines()))
+    assert [row["realized_bounded"] for row in rows] == ["True", "False"]
+    assert "°" not in trueval(*arguments[:-4], "-m", "RR", "--resamples", "500").out
+
+
 @pytest.mark.parametrize(
     ("option", "said"),
     [

@@ -95,6 +95,56 @@ def test_a_loss_that_ties_may_undo_passes(trueval: Command, folder: Path) -> Non
     assert gate(trueval, folder, "worse", *baseline).status == 1
 
 
+def heavily_tied(folder: Path) -> None:
+    """Five relevant documents tied with fifteen others: on top in up.trec, under twenty others in down.trec.
+
+    IPrec11 has no standard deviation over so many orders. In every order of up.trec it is at least 5/20, in every
+    order of down.trec at most 5/25, on every query alike.
+    """
+    documents = [f"r{at}" for at in range(5)] + [f"n{at}" for at in range(35)]
+    pairs = [(query, document) for query in range(3) for document in documents]
+    (folder / "five.trec").write_text(
+        "".join(f"q{q} 0 r{at} 1\n" for q in range(3) for at in range(5)), encoding="utf-8"
+    )
+    for name, other in (("up", 1), ("down", 3)):
+        score = {document: 2 if at < 20 else other for at, document in enumerate(documents)}
+        lines = (
+            f"q{query} Q0 {document} 0 {score[document] + int(document[1:]) * (at > 19) / 64} x\n"
+            for at, (query, document) in enumerate(pairs)
+        )
+        (folder / f"{name}.trec").write_text("".join(lines), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("run", "baseline", "limit", "status"),
+    [
+        ("up", "down", "0.01", 0),
+        ("up", "down", "0", 0),
+        ("down", "up", "0.01", 1),
+        ("down", "up", "0.04", 1),
+        ("down", "up", "0.06", 0),
+    ],
+)
+def test_without_a_variance_the_orders_of_ties_decide(
+    trueval: Command, folder: Path, monkeypatch: pytest.MonkeyPatch, run: str, baseline: str, limit: str, status: int
+) -> None:
+    heavily_tied(folder)
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(folder / "summary.md"))
+    options = ("--baseline", folder / f"{baseline}.trec", "--max-drop", f"IPrec11={limit}")
+    outcome = trueval("evaluate", folder / "five.trec", folder / f"{run}.trec", "-m", "IPrec11 RR", *options)
+    assert outcome.status == status, outcome.err
+    said = f", bounded over all orders of ties, is beyond --max-drop IPrec11={limit}."
+    assert (said in outcome.err) == (status == 1)
+    summary = (folder / "summary.md").read_text(encoding="utf-8")
+    assert re.search(r"\| IPrec11 \| `--max-drop IPrec11=[\d.]+` \| \[[^\]]+\] bounded \|", summary)
+
+
+def test_a_known_variance_is_not_called_bounded(trueval: Command, folder: Path) -> None:
+    outcome = gate(trueval, folder, "worse", "--baseline", str(folder / "old.trec"), "--max-drop", "0.4")
+    assert outcome.status == 1
+    assert "bounded" not in outcome.err
+
+
 def test_the_baseline_is_not_gated_unless_it_is_a_run(trueval: Command, folder: Path) -> None:
     options = ("--baseline", str(folder / "worse.trec"), "--max-drop", "1", "--min", "RR=0.9")
     assert gate(trueval, folder, "old", *options).status == 0

@@ -231,6 +231,21 @@ def test_results_alone_make_a_page(tmp_path: Path) -> None:
     assert 'id="worst"' not in text
 
 
+def test_a_bounded_interval_is_marked_on_the_page(tmp_path: Path) -> None:
+    comparison = json.loads((FOLDER / "comparison.json").read_text(encoding="utf-8"))
+    comparison["differences"][0]["realized_bounded"] = True
+    del comparison["differences"][1]["realized_bounded"]  # as in a file from before there were bounds
+    (tmp_path / "comparison.json").write_text(json.dumps(comparison), encoding="utf-8")
+    text = page(read_directory(tmp_path), plots=False)
+    rows = [Page(row).all("td") for row in re.findall(r'<tr data-source="/differences/\d+">.*?</tr>', text)]
+    heads = [
+        name for _, name in Page(re.findall(r'<table id="difference-table".*?</table>', text, re.DOTALL)[0]).all("th")
+    ]
+    assert [cells[heads.index("bounded")][1] for cells in rows] == ["°", ""]
+    assert "° bounded:" in text
+    assert "° bounded:" not in page(read_directory(FOLDER), plots=False)
+
+
 def test_a_comparison_alone_makes_a_page(tmp_path: Path) -> None:
     (tmp_path / "comparison.json").write_bytes((FOLDER / "comparison.json").read_bytes())
     text = page(read_directory(tmp_path), plots=False)

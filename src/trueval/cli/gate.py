@@ -93,7 +93,8 @@ class MaxDrop(NamedTuple):
             comparison: what `Comparison.to_dict` returns.
 
         Yields:
-            One check for each run and measure; an interval that is not available fails.
+            One check for each run and measure; an interval that is not available fails. One whose ends are bounds
+            is said to be so.
         """
         for row in comparison["differences"]:
             if self.measure in (None, row["measure"]):
@@ -111,9 +112,12 @@ class MaxDrop(NamedTuple):
         low, high = sorted(-end for end in ends) if higher else ends
         passed = low <= self.limit
         moved = f"{what} {'lost' if drop > 0 else 'gained'} {abs(drop):.6g} against {row['second']}"
+        bounded = row["realized_bounded"]
         joint = f"the {level:.0%} interval of the loss [{low:.4f}, {high:.4f}]"
+        joint += ", bounded over all orders of ties," if bounded else ""
         verdict = f"{joint} reaches {gate}." if passed else f"{joint} is beyond {gate}."
-        return Check(passed, row["first"], row["measure"], gate, f"[{low:+.4f}, {high:+.4f}]", f"{moved}; {verdict}")
+        found = f"[{low:+.4f}, {high:+.4f}]{' bounded' if bounded else ''}"
+        return Check(passed, row["first"], row["measure"], gate, found, f"{moved}; {verdict}")
 
 
 def mismatch(scores: "Scores") -> str:

@@ -61,6 +61,7 @@ class Difference:
         win: probability over tie orders that the first is the better one.
         expected_interval: bootstrap interval of the expected difference.
         realized_interval: bootstrap interval of a realized difference.
+        realized_bounded: whether its ends are bounds over all orders of ties, because an sd of either run is not known.
         tests: over queries.
         cohen_d: mean / standard deviation of the differences of expected values over queries; NaN where not defined.
         hedges_g: the same, without its bias in small samples.
@@ -86,6 +87,7 @@ class Difference:
     win: WinProbability
     expected_interval: Interval
     realized_interval: Interval
+    realized_bounded: bool
     tests: Significance
     cohen_d: float
     hedges_g: float

@@ -4,6 +4,12 @@ Expected difference: the mean over the population of queries of E[A] - E[B]. Its
 Realized difference: that mean plus the accident of one order of ties for each system on as many queries as were
 measured, what a tool that breaks ties in some order reports in its place. Its interval resamples queries and gives
 every drawn query fresh tie noise of its own variance, Var_ties(A) + Var_ties(B).
+Where such a variance is not known, the ends are bounds: the lower end is that of an interval of the mean of
+L = lowest(A) - highest(B), the upper end that of H = highest(A) - lowest(B).
+
+    Coverage: whatever breaks the ties, the population mean m of the differences that it leaves lies in [E L, E H], so
+    P(low > m) <= P(low > E L) <= (1 - level) / 2, and likewise above: at least the level, as far as a bootstrapped
+    mean keeps its own. In each resample mean L <= mean E[A] - E[B] <= mean H, so the bounds hold the expected interval.
 
 Percentile intervals of a mean are too short by the factor sqrt((n-1)/n) and by normal instead of t quantiles. Both are
 made good by taking other quantiles (Hesterberg 2015, "What teachers should know about the bootstrap", section 5.3):
@@ -30,11 +36,35 @@ class Intervals(NamedTuple):
 
     Attributes:
         expected: [comparison, 2] of the expected difference; NaN below two queries.
-        realized: [comparison, 2] of a realized difference; NaN also where a tie variance is not known.
+        realized: [comparison, 2] of a realized difference; NaN also where neither a tie variance nor its stand-in, the
+            extremes, is known.
+        bounded: [comparison] whether the ends of realized are bounds made from extremes.
     """
 
     expected: Floats
     realized: Floats
+    bounded: Bools
+
+
+class Extremes(NamedTuple):
+    """What the orders of ties can make of every query.
+
+    Attributes:
+        lowest: [query, column] least values, or less; NaN where not known.
+        highest: [query, column] greatest values, or more; NaN where not known.
+    """
+
+    lowest: Floats
+    highest: Floats
+
+
+class _Draws(NamedTuple):
+    """How queries are resampled, and the share of resamples to leave out at each end."""
+
+    resamples: int
+    seed: int
+    threads: int
+    share: float
 
 
 def tail(queries: int, level: float) -> float:
@@ -59,6 +89,7 @@ def bootstrap_intervals(
     resamples: int,
     seed: int,
     threads: int,
+    extremes: Extremes | None = None,
 ) -> Intervals:
     """Bootstrap the mean difference of columns, the same resamples for all.
 
@@ -71,9 +102,11 @@ def bootstrap_intervals(
         resamples: how often the queries are drawn.
         seed: of the draws.
         threads: that share the work.
+        extremes: that bound a realized difference where a variance is not known; None where they are not known.
     """
     queries = len(expected)
-    out = Intervals(np.full((len(first), 2), np.nan), np.full((len(first), 2), np.nan))
+    ends = np.full((len(first), 2), np.nan)
+    out = Intervals(ends, ends.copy(), np.zeros(len(first), dtype=bool))
     if queries < 2:
         return out
     known: Bools = np.logical_not(np.isnan(variance).any(axis=0))
@@ -95,4 +128,31 @@ def bootstrap_intervals(
             out.realized[part[tied]] = np.quantile(means[tied], [share, 1 - share], axis=1).T
 
     in_threads(work, len(parts), threads)
+    unknown = np.flatnonzero(~(known[first] & known[second]))
+    if extremes is not None and len(unknown):
+        draws = _Draws(resamples, seed, threads, share)
+        out.realized[unknown] = _bounds(extremes, first[unknown], second[unknown], draws)
+        out.bounded[unknown] = ~np.isnan(out.realized[unknown, 0])
+    return out
+
+
+def _bounds(extremes: Extremes, first: Ints, second: Ints, draws: _Draws) -> Floats:
+    """[comparison, 2] ends that no order of ties moves the mean difference past; NaN where extremes are not known."""
+    columns, place = np.unique(np.concatenate([first, second]), return_inverse=True)
+    one, other = np.split(place.ravel(), 2)
+    values = np.hstack([extremes.lowest[:, columns], extremes.highest[:, columns]])
+    finite = np.isfinite(values)
+    sums = bootstrap_sums(to_grid(np.where(finite, values, 0.0)), draws.resamples, draws.seed, draws.threads)
+    lowest, highest = np.split(sums, 2)
+    known: Bools = np.logical_and(*np.split(finite.all(axis=0), 2))
+    out, parts = np.full((len(first), 2), np.nan), blocks(len(first), WIDTH)
+
+    def work(index: int) -> None:
+        part = parts[index][(known[one] & known[other])[parts[index]]]
+        a, b = one[part], other[part]
+        if len(part):
+            out[part, 0] = np.quantile((lowest[a] - highest[b]) / len(values), draws.share, axis=1)
+            out[part, 1] = np.quantile((highest[a] - lowest[b]) / len(values), 1 - draws.share, axis=1)
+
+    in_threads(work, len(parts), draws.threads)
     return out

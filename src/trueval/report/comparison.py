@@ -20,6 +20,12 @@ Row = Mapping[str, Any]
 # Conventional levels of stars; the first is the level of the comparison itself.
 STARS = ((0.001, "***"), (0.01, "**"))
 SYMBOLS = {UNDECIDABLE: "?", REVERSED: "!"}
+# Beside an interval of a realized difference whose ends are bounds; the mark of `evaluate` for what is not exact.
+BOUNDED = "°"
+BOUNDED_LEGEND = (
+    f"{BOUNDED} bounded: a standard deviation over tie orders is not known, so the interval is made from lowest and "
+    "highest values. It holds whatever the orders are, and is wide."
+)
 
 
 def table(comparison: Mapping[str, Any]) -> Group:
@@ -56,6 +62,8 @@ def legend(comparison: Mapping[str, Any]) -> Iterator[str]:
         "win: probability over tie orders that the first is better; ~ where normal, not exact. "
         "w/t/l: queries on which the first wins, ties, loses."
     )
+    if any(row["realized_bounded"] for row in comparison["differences"]):
+        yield BOUNDED_LEGEND
     yield settings(comparison)
 
 
@@ -291,7 +299,7 @@ def _ranked(board: Row) -> Iterator[tuple[str, ...]]:
 def _numbers(row: Row) -> Iterator[str]:
     """Difference, realized interval, tie interval, p, win probability, queries won, tied and lost."""
     yield signed(row["expected"])
-    yield _span(*row["realized_interval"])
+    yield _span(*row["realized_interval"]) + (BOUNDED if row["realized_bounded"] else "")
     yield _span(row["lowest"], row["highest"])
     yield fixed(row["tests"]["holm"])
     yield _win(row["win"])

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trueval.decisions.comparison import FORMAT_VERSION
+from trueval.report.comparison import BOUNDED, BOUNDED_LEGEND
 from trueval.report.content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words
 from trueval.report.directory import Directory, ResultFile, Section, pointer, register
 from trueval.report.numbers import fixed, signed
@@ -120,7 +121,8 @@ def _difference_block(file: ResultFile) -> Block:
     level = file.data["choices"]["level"]
     words = (
         "A difference is the first run's value less the second's. Its tie range holds every value that the orders of "
-        f"equal scores allow; the interval is what the queries leave open, at level {level:g}. p is of the "
+        f"equal scores allow; the interval is what the queries leave open, at level {level:g}, the joint interval what "
+        "the queries and the orders of equal scores in both runs leave open. p is of the "
         f"{file.data['choices']['test']} test, adjusted by Holm; win is the probability over tie orders that the "
         "first run is the better one.",
     )
@@ -165,26 +167,43 @@ def _difference_table(file: ResultFile) -> Table:
         Column("p", "/tests/holm", numeric=True),
         Column("interval from", "/expected_interval/0", numeric=True),
         Column("to", "/expected_interval/1", numeric=True),
+        Column("joint interval from", "/realized_interval/0", numeric=True),
+        Column("to", "/realized_interval/1", numeric=True),
+        *((Column("bounded"),) if _any_bounded(file.data) else ()),
         *(Column(name, f"/{name}", numeric=True) for name in NUMBERS),
         Column("win", "/win/value", numeric=True),
         *(Column(name, f"/{name}", numeric=True) for name in ("wins", "ties", "losses")),
     )
     rows = tuple(
-        Row(pointer("differences", index), tuple(_difference_cells(each)))
+        Row(pointer("differences", index), tuple(_difference_cells(each, marked=_any_bounded(file.data))))
         for index, each in enumerate(file.data["differences"])
     )
-    notes = tuple(file.data["notes"])
+    notes = (*((BOUNDED_LEGEND,) if _any_bounded(file.data) else ()), *file.data["notes"])
     return Table("difference-table", ("Every difference.",), file.name, columns, rows, notes)
 
 
-def _difference_cells(each: Mapping[str, Any]) -> Iterator[Cell]:
+def _any_bounded(data: Mapping[str, Any]) -> bool:
+    return any(_is_bounded(each) for each in data["differences"])
+
+
+def _is_bounded(each: Mapping[str, Any]) -> bool:
+    # Files from before the bounds have no interval where they have bounds now.
+    return bool(each.get("realized_bounded", False))
+
+
+def _difference_cells(each: Mapping[str, Any], *, marked: bool) -> Iterator[Cell]:
     for name in ("measure", "first", "second"):
         yield Cell(each[name], each[name])
     yield Cell(signed(each["expected"]), each["expected"], strong=True)
     yield Cell(each["verdict"], each["verdict"])
     yield Cell(fixed(each["tests"]["holm"]), each["tests"]["holm"])
-    for value in (*each["expected_interval"], *(each[name] for name in NUMBERS)):
+    for value in (*each["expected_interval"], *each["realized_interval"]):
         yield Cell(signed(value), value)
+    if marked:
+        symbol = BOUNDED if _is_bounded(each) else ""
+        yield Cell(symbol, symbol)
+    for name in NUMBERS:
+        yield Cell(signed(each[name]), each[name])
     yield Cell(fixed(each["win"]["value"]), each["win"]["value"])
     for name in ("wins", "ties", "losses"):
         yield Cell(str(each[name]), each[name])
