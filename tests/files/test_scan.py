@@ -7,6 +7,7 @@ import math
 import pickle
 import shutil
 import struct
+import sys
 import sysconfig
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -19,7 +20,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trueval import Run
+from trueval.errors import InputError
 from trueval.files import reading, scan
+from trueval.files.content import Content
+from trueval.files.layout import find_layout
+from trueval.files.line_parts import LineParts, held_parts
 
 HAS_COMPILER = shutil.which((sysconfig.get_config_var("CC") or "cc").split()[0]) is not None
 ROLES = "q-drn-"
@@ -187,6 +192,59 @@ def test_a_text_with_more_rows_than_there_is_room_for_is_left_to_others() -> Non
 
 
 @needs_kernel
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
+def test_a_line_may_be_as_long_as_the_careful_reader_says(end: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = b"q Q0 d 1 1 t" + end
+    longest = len(line.removesuffix(b"\n"))
+    assert kernel(line, longest=longest)[0] is not None
+    assert kernel(line, longest=longest - 1)[0] is None
+    monkeypatch.setenv("TRUEVAL_MAX_LINE", str(longest - 1))
+    with pytest.raises(InputError, match="<file object>:1: a line of more than"):
+        Run.read(BytesIO(line))
+
+
+@needs_kernel
+def test_lines_may_be_allowed_more_bytes_than_there_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRUEVAL_MAX_LINE", str(sys.maxsize + 1))
+    assert Run.read(BytesIO(b"q Q0 d 1 1 t\n")).documents["doc_id"].to_list() == ["d"]
+
+
+@needs_kernel
+def test_a_part_that_views_cannot_point_into_is_left_to_others() -> None:
+    """A line without end, behind a first one that is in order; zeros take no memory until they are read."""
+    assert kernel(np.zeros(2**31, np.uint8), rows=1)[0] is None
+
+
+def scanned(text: LineParts) -> object:
+    """What the kernel makes of a run."""
+    return scan.scan_text(text, " ", find_layout(["q", "Q0", "d", "1", "1", "t"], "run", "run.trec", False))
+
+
+@needs_kernel
+def test_no_memory_is_asked_for_rows_that_cannot_be() -> None:
+    """Rows take more memory than empty lines: those of a file of 1 GiB would take 28."""
+    text = Content(b"q Q0 d 1 1 t\n" + b"\n" * 1000, "run.trec", "run")
+    with patch.object(scan.np, "empty", lambda *_: pytest.fail("memory for rows")):
+        assert scanned(held_parts(text)) is None
+    assert Run.read(BytesIO(text.data)).documents.height == 1
+
+
+@needs_kernel
+def test_a_file_that_was_emptied_meanwhile_is_left_to_others() -> None:
+    head = Content(b"q Q0 d 1 1 t\n", "run.trec", "run")
+    assert scanned(LineParts(head, lambda _: [slice(0, len(head.data))], lambda _: b"")) is None
+
+
+@needs_kernel
+@pytest.mark.parametrize("crooked", ["powers", "numbers", "ranks"])
+def test_memory_that_is_not_aligned_is_refused(crooked: str) -> None:
+    sizes = {"powers": scan._powers_of_five().nbytes, "views": 16, "numbers": 8, "ranks": 4}
+    memory = {name: memoryview(bytearray(size + 1))[name == crooked :][:size] for name, size in sizes.items()}
+    with pytest.raises(ValueError, match=crooked):
+        scan._scan.scan(b"q Q0 a 1 1 t\n", ROLES, 32, 0, 1000, *memory.values())
+
+
+@needs_kernel
 @pytest.mark.parametrize("short", ["powers", "views", "ranks", "roles", "many roles", "text"])
 def test_arguments_that_are_too_small_are_refused(short: str) -> None:
     text: object = b"q Q0 a 1 1 t\n"
@@ -273,6 +331,19 @@ def test_a_column_that_nobody_takes_is_given_back() -> None:
         values.extend(b"x")
     del capsules
     values.extend(b"x")
+
+
+@needs_kernel
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="buffers made in Python came with 3.12")
+def test_a_text_that_leaves_its_list_while_it_is_asked_for_memory() -> None:
+    class Text:
+        def __buffer__(self, flags: int) -> memoryview:
+            texts.clear()
+            return memoryview(b"text")
+
+    texts: list[object] = [Text(), Text()]
+    with pytest.raises(IndexError):
+        scan._scan.export("u", bytes(16), texts)
 
 
 @needs_kernel

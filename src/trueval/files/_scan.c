@@ -19,9 +19,10 @@ typedef struct {
     size_t used, room;
 } Heap;
 
-/* Make room for some more bytes and return where they go; NULL if there is no memory. */
+/* Make room for some more bytes, less than 2 GiB, and return where they go; NULL if there is no memory. */
 static char *extend(Heap *heap, size_t more) {
     if (heap->used + more > heap->room) {
+        if (heap->used + more > SIZE_MAX / 4) return NULL;
         size_t room = 2 * (heap->used + more) + 1024;
         char *bytes = realloc(heap->bytes, room);
         if (bytes == NULL) return NULL;
@@ -169,7 +170,7 @@ static bool parse_number(Field field, const Power *powers, double *value) {
         at += at < end && (*at == '-' || *at == '+');
         int64_t written = 0;
         const char *first = at;
-        for (; at < end && is_digit(*at) && at < first + 4; at++) written = 10 * written + (*at - '0');
+        for (; at < end && is_digit(*at) && at - first < 4; at++) written = 10 * written + (*at - '0');
         if (at == first) return false;
         power += is_small ? -written : written;
     }
@@ -268,6 +269,7 @@ static Outcome keep_field(Scan *scan, char role, Field field, Field before, Py_s
 static Outcome scan_lines(Scan *scan, const char *at, const char *end, Py_ssize_t *rows) {
     Field before[MOST_FIELDS] = {{NULL, 0}};
     Py_ssize_t row = 0;
+    if (end - at > INT32_MAX) return IRREGULAR; /* a view holds no larger offset */
     for (; at < end; row++) {
         const char *line = at;
         if (row == scan->room || *at == '#') return IRREGULAR;
@@ -283,23 +285,29 @@ static Outcome scan_lines(Scan *scan, const char *at, const char *end, Py_ssize_
             if (at == end || *at != scan->separator) return IRREGULAR;
             at++;
         }
-        if (at - line > scan->longest) return IRREGULAR;
         if (end - at >= 2 && *at == '\r') at++;
+        if (at - line > scan->longest) return IRREGULAR;
         if (at < end && *at++ != '\n') return IRREGULAR;
     }
     *rows = row;
     return DONE;
 }
 
+/* Tell whether a buffer has so many values of a size, in a place where the processor can read and write them. */
+static bool holds(const Py_buffer *buffer, Py_ssize_t count, Py_ssize_t size, size_t alignment) {
+    return buffer->len / size >= count && (count == 0 || (uintptr_t)buffer->buf % alignment == 0);
+}
+
 /* Say what is wrong with the arguments of scan(), which would make it write where it must not; NULL if nothing is. */
-static const char *wrong(const Scan *scan, const char *roles_end, Py_ssize_t text, const Py_buffer *powers,
-                         const Py_buffer *views, const Py_buffer *ranks) {
+static const char *wrong(const Scan *scan, const Py_buffer *powers, const Py_buffer *views, const Py_buffer *numbers,
+                         const Py_buffer *ranks) {
     if (scan->width < 1 || scan->width > MOST_FIELDS) return "there must be a role for each of 1 to 64 fields";
-    if (text > INT32_MAX) return "a part must have less than 2 GiB";
-    if (powers->len != (2 * LARGEST_POWER + 1) * (Py_ssize_t)sizeof(Power)) return "powers must be the table of powers";
-    if (views->len < VIEW * scan->room) return "views must have as many rows as numbers";
-    if (memchr(scan->roles, RANK, (size_t)(roles_end - scan->roles)) && ranks->len < 4 * scan->room)
-        return "ranks must have as many rows as numbers";
+    if (!holds(powers, 2 * LARGEST_POWER + 1, sizeof(Power), sizeof(uint64_t)))
+        return "powers must be the table of powers";
+    if (!holds(numbers, scan->room, sizeof(double), sizeof(double))) return "numbers must be aligned";
+    if (!holds(views, scan->room, VIEW, 1)) return "views must have as many rows as numbers";
+    if (memchr(scan->roles, RANK, (size_t)scan->width) && !holds(ranks, scan->room, sizeof(int32_t), sizeof(int32_t)))
+        return "ranks must be aligned and have as many rows as numbers";
     return NULL;
 }
 
@@ -326,7 +334,7 @@ static PyObject *scan_part(PyObject *module, PyObject *args) {
     scan.ranks = ranks.buf;
     scan.room = numbers.len / (Py_ssize_t)sizeof(double);
     PyObject *result = NULL;
-    const char *fault = wrong(&scan, scan.roles + scan.width, text.len, &powers, &views, &ranks);
+    const char *fault = wrong(&scan, &powers, &views, &numbers, &ranks);
     if (fault == NULL) {
         Py_ssize_t rows = 0;
         Outcome outcome;
@@ -408,7 +416,10 @@ static void let_go(Owner *owner) {
 }
 
 static bool hold(Owner *owner, PyObject *object) {
-    if (object == NULL || PyObject_GetBuffer(object, &owner->held[owner->count], PyBUF_SIMPLE) < 0) return false;
+    Py_XINCREF(object); /* its list may let go of it while it is asked */
+    bool is_given = object != NULL && PyObject_GetBuffer(object, &owner->held[owner->count], PyBUF_SIMPLE) == 0;
+    Py_XDECREF(object);
+    if (!is_given) return false;
     owner->buffers[owner->count + 1] = owner->held[owner->count].buf;
     if (owner->count > 0) owner->sizes[owner->count - 1] = owner->held[owner->count].len;
     owner->count++;

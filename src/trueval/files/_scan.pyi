@@ -32,11 +32,11 @@ def scan(
     double, half to even; an integer has at most 9 digits.
 
     Args:
-        text: whole lines, less than 2 GiB; only the last may lack its end.
+        text: whole lines; only the last may lack its end.
         roles: of the fields, one character each: q query, d document, n number, r rank, anything else is not kept.
         separator: the byte between fields.
         part: which part of a larger text this is; views name it.
-        longest: bytes that a line may have.
+        longest: bytes that a line may have, but for its newline.
         powers: of five, as scan.py makes them.
         views: [row] 16 bytes; written: the Arrow view of each document.
         numbers: [row] double; written. As many rows as the text may have.
@@ -44,11 +44,11 @@ def scan(
 
     Returns:
         rows, and for each stretch of rows with one query its first row (int64) and view, and the text of all strings
-        of more than 12 bytes; None if the text is not regular, has more rows, or holds a number whose nearest double
-        takes more than 192 bits of arithmetic to tell.
+        of more than 12 bytes; None if the text is not regular, has 2 GiB or more rows, or holds a number whose nearest
+        double takes more than 192 bits of arithmetic to tell.
 
     Raises:
-        ValueError: an argument is too small for what would be written.
+        ValueError: an argument is too small for what would be written, or not aligned.
     """
 
 def export(kind: str, values: Memory, texts: list[bytes], /) -> tuple[object, object]:

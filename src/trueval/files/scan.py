@@ -5,6 +5,7 @@ The kernel reads less than regular_text.py, and what it reads it reads alike: vi
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -68,18 +69,19 @@ def scan_text(text: LineParts, separator: str, layout: Layout) -> tuple[pl.DataF
     parts = text.cut(PART)
     lines = in_threads(lambda part: _scan.count_lines(text.read(part)), parts)
     starts = [0, *accumulate(lines)]
-    views = np.empty((starts[-1], VIEW), np.uint64)
-    numbers = np.empty(starts[-1])
+    if not _may_be_rows(starts[-1], len(layout.names), parts[-1].stop):
+        return None
+    views, numbers = np.empty((starts[-1], VIEW), np.uint64), np.empty(starts[-1])
     ranks = np.empty(starts[-1] if "rank" in layout.needed else 0, np.int32)
     roles = "".join(ROLES.get(name, "-") for name in layout.names)
-    irregular = Event()
+    irregular, longest = Event(), min(LINE.value, sys.maxsize)
 
     def scan(place: int) -> Found | None:
         rows = slice(starts[place], starts[place + 1])
         found = None
         if not irregular.is_set():
             found = _scan.scan(
-                text.read(parts[place]), roles, ord(separator), place, LINE.value, _powers_of_five(),
+                text.read(parts[place]), roles, ord(separator), place, longest, _powers_of_five(),
                 views[rows], numbers[rows], ranks[rows],
             )  # fmt: skip
         if found is None or found[0] != lines[place]:
@@ -89,12 +91,19 @@ def scan_text(text: LineParts, separator: str, layout: Layout) -> tuple[pl.DataF
     scanned = [found for found in in_threads(scan, range(len(parts))) if found is not None]
     if irregular.is_set():
         return None
-    texts = [found[3] for found in scanned]
-    texts = texts if any(texts) else []
+    texts = [found[3] for found in scanned] if any(found[3] for found in scanned) else []
     columns = [_series("doc_id", "u", views, texts), _series(layout.numbers[0], "g", numbers)]
-    if len(ranks):
-        columns.append(_series("rank", "i", ranks))
+    columns += [_series("rank", "i", ranks)] if len(ranks) else []
     return pl.DataFrame(columns), _stretches(scanned, starts, texts)
+
+
+def _may_be_rows(lines: int, width: int, size: int) -> bool:
+    """Tell whether lines can have so many fields, lest memory be asked for rows where there are empty lines.
+
+    >>> [_may_be_rows(lines, 3, len("q d 1")) for lines in (0, 1, 2)]
+    [False, True, False]
+    """
+    return 0 < lines * 2 * width <= size + 1  # each field is a character and what ends it; the last line may lack that
 
 
 def _series(name: str, kind: str, values: NDArray[Any], texts: Sequence[bytes] = ()) -> pl.Series:
