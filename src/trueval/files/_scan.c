@@ -44,9 +44,39 @@ static bool is_visible(char character) { return (unsigned char)(character - 0x21
 
 static bool is_digit(char character) { return (unsigned char)(character - '0') < 10; }
 
+static uint64_t load(const char *at) {
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+#if defined(__GNUC__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define HAS_WORDS true /* eight characters can be looked at together, the first in the lowest byte */
+#define LOWEST_BIT(word) ((size_t)__builtin_ctzll(word))
+#else
+#define HAS_WORDS false
+#define LOWEST_BIT(word) ((size_t)(word)) /* never asked for */
+#endif
+
+#define EIGHT(byte) (0x0101010101010101u * (byte))
+#define FIRST(length) (UINT64_MAX >> (64 - 8 * (length))) /* the bytes of the first 1 to 8 characters */
+
+/* How many of eight characters are visible ASCII before the first that is not; 8 if all are. */
+static size_t count_visible(uint64_t word) {
+    uint64_t below_0x21 = ~((word | EIGHT(0x80)) - EIGHT(0x21));
+    uint64_t is_0x7f = (word & EIGHT(0x7F)) + EIGHT(0x01);
+    uint64_t invisible = (below_0x21 | is_0x7f | word) & EIGHT(0x80);
+    return invisible ? LOWEST_BIT(invisible) / 8 : 8;
+}
+
 /* The visible ASCII characters from `at` on. */
 static Field field_at(const char *at, const char *end) {
     const char *stop = at;
+    while (HAS_WORDS && end - stop >= 8) {
+        size_t visible = count_visible(load(stop));
+        stop += visible;
+        if (visible < 8) return (Field){at, (size_t)(stop - at)};
+    }
     while (stop < end && is_visible(*stop)) stop++;
     return (Field){at, (size_t)(stop - at)};
 }
@@ -54,9 +84,13 @@ static Field field_at(const char *at, const char *end) {
 /* As field_at, but faster where the field of the line before stands here again. */
 static Field field_like(Field before, const char *at, const char *end) {
     size_t length = before.length;
-    if (length > 0 && (size_t)(end - at) > length && memcmp(at, before.at, length) == 0 && !is_visible(at[length]))
-        return (Field){at, length};
-    return field_at(at, end);
+    if (length == 0 || (size_t)(end - at) <= length || is_visible(at[length])) return field_at(at, end);
+    bool repeats;
+    if (HAS_WORDS && length <= 8 && end - at >= 8)
+        repeats = ((load(at) ^ load(before.at)) & FIRST(length)) == 0;
+    else
+        repeats = memcmp(at, before.at, length) == 0;
+    return repeats ? (Field){at, length} : field_at(at, end);
 }
 
 /* --- numbers ----------------------------------------------------------------------------------------------------- */
@@ -91,7 +125,7 @@ static Product times(uint64_t number, uint64_t high, uint64_t low) {
     return product;
 }
 
-/* product * 2^exponent as a double, half to even; product >= 2^190, the result must be neither subnormal nor infinite. */
+/* product * 2^exponent as a double, half to even; product >= 2^190, the result neither subnormal nor infinite. */
 static uint64_t rounded(Product product, int64_t exponent) {
     uint64_t high = product.high, middle = product.middle;
     bool rest = product.low != 0;
@@ -198,9 +232,15 @@ static bool parse_rank(Field field, int32_t *rank) {
 #define VIEW 16   /* bytes of a view */
 #define INSIDE 12 /* bytes of a string that fit in its view */
 
-/* Write the view of a string; one that does not fit is appended to the texts of its part. */
-static bool write_view(char *view, Field string, int32_t part, Heap *texts) {
+/* Write the view of a string, after which the part ends at `end`; one that does not fit is appended to the texts. */
+static bool write_view(char *view, Field string, const char *end, int32_t part, Heap *texts) {
     uint32_t length = (uint32_t)string.length;
+    if (HAS_WORDS && length <= 8 && end - string.at >= 8) {
+        uint64_t characters = load(string.at) & FIRST(length);
+        uint64_t words[] = {characters << 32 | length, characters >> 32};
+        memcpy(view, words, VIEW);
+        return true;
+    }
     memset(view, 0, VIEW);
     memcpy(view, &length, 4);
     if (length <= INSIDE) {
@@ -224,6 +264,7 @@ enum { SKIP = '-', QUERY = 'q', DOCUMENT = 'd', NUMBER = 'n', RANK = 'r' };
 #define MOST_FIELDS 64
 
 typedef struct {
+    const char *end;   /* of the part */
     const char *roles; /* of the fields of a line */
     Py_ssize_t width;  /* fields on a line */
     Py_ssize_t longest;
@@ -248,7 +289,7 @@ static Outcome keep_query(Scan *scan, Field query, Py_ssize_t row) {
     int64_t first = row;
     if (start == NULL || view == NULL) return NO_MEMORY;
     memcpy(start, &first, sizeof first);
-    return write_view(view, query, scan->part, &scan->texts) ? DONE : NO_MEMORY;
+    return write_view(view, query, scan->end, scan->part, &scan->texts) ? DONE : NO_MEMORY;
 }
 
 static Outcome keep_field(Scan *scan, char role, Field field, Field before, Py_ssize_t row) {
@@ -256,7 +297,7 @@ static Outcome keep_field(Scan *scan, char role, Field field, Field before, Py_s
         case QUERY:
             return row > 0 && equal(field, before) ? DONE : keep_query(scan, field, row);
         case DOCUMENT:
-            return write_view(scan->views + VIEW * row, field, scan->part, &scan->texts) ? DONE : NO_MEMORY;
+            return write_view(scan->views + VIEW * row, field, scan->end, scan->part, &scan->texts) ? DONE : NO_MEMORY;
         case NUMBER:
             return parse_number(field, scan->powers, scan->numbers + row) ? DONE : IRREGULAR;
         case RANK:
@@ -270,6 +311,7 @@ static Outcome scan_lines(Scan *scan, const char *at, const char *end, Py_ssize_
     Field before[MOST_FIELDS] = {{NULL, 0}};
     Py_ssize_t row = 0;
     if (end - at > INT32_MAX) return IRREGULAR; /* a view holds no larger offset */
+    scan->end = end;
     for (; at < end; row++) {
         const char *line = at;
         if (row == scan->room || *at == '#') return IRREGULAR;
@@ -499,7 +541,7 @@ static PyObject *export_column(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "COO!:export", &kind, &values, &PyList_Type, &texts)) return NULL;
     const char *format = kind == 'u' ? "vu" : kind == 'g' ? "g" : kind == 'i' ? "i" : NULL;
     int64_t bytes = kind == 'u' ? VIEW : kind == 'g' ? (int64_t)sizeof(double) : (int64_t)sizeof(int32_t);
-    if (format == NULL) return PyErr_Format(PyExc_ValueError, "a column is of strings (u), doubles (g) or integers (i)");
+    if (format == NULL) return PyErr_Format(PyExc_ValueError, "a column is of strings (u), doubles (g) or int32 (i)");
     PyObject *schema = new_schema(format), *array = NULL;
     Owner *owner = schema == NULL ? NULL : own(values, texts);
     if (owner != NULL) array = new_array(owner, owner->held[0].len / bytes, kind == 'u' ? owner->count + 2 : 2);
@@ -518,6 +560,10 @@ static PyMethodDef methods[] = {
 };
 
 static struct PyModuleDef definition = {
-    .m_base = PyModuleDef_HEAD_INIT, .m_name = "trueval.files._scan", .m_doc = "The compiled kernel.", .m_methods = methods};
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "trueval.files._scan",
+    .m_doc = "The compiled kernel.",
+    .m_methods = methods,
+};
 
 PyMODINIT_FUNC PyInit__scan(void) { return PyModuleDef_Init(&definition); }
