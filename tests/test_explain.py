@@ -153,6 +153,15 @@ def test_what_the_measure_names_no_convention_changes() -> None:
     found = of(*same_list(), "AP(norm='hits', rel=1, base='judgments')@5")
     values = {row.convention: row.value for row in found.rows if row.convention != "sklearn"}
     assert set(map(float, np.round(list(values.values()), 3))) == {0.806}
+    (note,) = (note for note in found.notes if "names" in note)
+    assert "names base and norm" in note
+    assert "Explain AP(rel=1)@5" in note
+
+
+@pytest.mark.parametrize("text", ["AP(rel=1)@5", "AP@5", "RBP(p=0.5)"])
+def test_what_no_convention_would_choose_otherwise_is_not_remarked(text: str) -> None:
+    found = of(*same_list(), text)
+    assert not [note for note in found.notes if "names" in note]
 
 
 def test_queries_that_move_most_come_first() -> None:

@@ -210,10 +210,24 @@ def explain(
     def outcome(chosen: Policy) -> Outcome:
         return ours if chosen == base else _outcome(run, judgments, parsed, chosen)
 
+    conventions = tuple(conventions)
     searches = [_Search(name, parsed, base, outcome) for name in conventions]
     rows = tuple(search.row() for search in searches)
     moves = _moves([search for search in searches if search.has], ours, queries)
-    return Explanation(run.name, parsed, ours.scores.mean(parsed), rows, moves, ours.scores.notes)
+    notes = ours.scores.notes + _named_notes(parsed, conventions)
+    return Explanation(run.name, parsed, ours.scores.mean(parsed), rows, moves, notes)
+
+
+def _named_notes(measure: Measure, conventions: Iterable[str]) -> tuple[str, ...]:
+    """Say which choices of the conventions the measure overrules by naming them; a threshold is for all tools."""
+    named = {name: value for name, value in measure.chosen if name != "rel" and name in OPTIONS}
+    bare = replace(measure, chosen=tuple((name, value) for name, value in measure.chosen if name not in named))
+    settled = [TOOLS[name].policy.settle(bare) for name in conventions]
+    overruled = [name for name, value in named.items() if any(each[name] != value for each in settled)]
+    if not overruled:
+        return ()
+    words = f"{measure} names {' and '.join(overruled)}, so every row has it, also where the tool computes otherwise"
+    return (f"{words}. Explain {bare} to see what each tool computes.",)
 
 
 def _outcome(run: Run, judgments: Judgments, measure: Measure, chosen: Policy) -> Outcome:

@@ -21,10 +21,13 @@ TIE_ORDERS: Final = {
     "docid-desc": "document id descending by bytes, as trec_eval",
     "docid-asc": "document id ascending by bytes",
     "random": "by a hash of seed, query id and document id",
+    # What conventions need to say of tools; nobody would choose them.
     "input-below-16": "as the run lists them in lists of fewer than 16 documents, not known in longer ones, as ranx",
     "average": "none: the tool itself reports the mean over all orders",
     "unspecified": "not known: where the order matters there is no oblivious value",
 }
+
+CHOICES: Final = ("docid-desc", "docid-asc", "input", "rank", "random")
 
 # Compared pair by pair up to this many times the documents in the groups; beyond it sorting the ids is cheaper.
 PAIRS_PER_MEMBER = 16
@@ -59,7 +62,7 @@ INPUT_ORDERS: Final = {
 def check_tie_order(name: str) -> str:
     """Return the name of a tie order, or raise PolicyError that lists those accepted."""
     if name not in TIE_ORDERS:
-        raise PolicyError(f"Tie order must be one of {', '.join(TIE_ORDERS)}. Got {name!r}.")
+        raise PolicyError(f"Tie order must be one of {', '.join(CHOICES)}. Got {name!r}.")
     return name
 
 

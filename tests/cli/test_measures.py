@@ -25,3 +25,11 @@ def test_table_shows_the_same_in_eighty_columns(trueval: Callable[..., Outcome])
         for part in (measure.name, measure.summary, measure.formula, measure.source, f"{measure.better} is better"):
             assert " ".join(part.split()) in words
     assert max(map(len, out.splitlines())) <= 80
+
+
+def test_only_the_measures_that_are_named(trueval: Callable[..., Outcome]) -> None:
+    out = trueval("measures", "Hit", "RBP(p=0.5)@10", "--format", "json").out
+    assert [entry["name"] for entry in json.loads(out)["measures"]] == ["AllGold", "RBP"]
+    wrong = trueval("measures", "nDGC")
+    assert wrong.status == 2
+    assert "nDCG" in wrong.err

@@ -76,7 +76,7 @@ def test_csv_as_people_write_it(change: Any) -> None:
 
 CSV_FAULTS = {
     "word": ("a,b,1\n\na,c,high\n", 4, "'high'"),
-    "empty score": ("a,b,1\na,c,\n", 3, "None"),
+    "empty score": ("a,b,1\na,c,\n", 3, "missing"),
     "missing score": ("a,b,1\na,c\n", 3, "2 fields"),
     "NaN": ("a,b,1\na,c,nan\n", 3, "nan"),
     "empty id": ("a,b,1\n\n,c,1\n", 4, "query_id"),
@@ -155,8 +155,8 @@ JSONL_FAULTS = {
     "float id": ('{"qid": 1.0, "docno": "c", "score": 1}', 4, "the qid is 1.0"),
     "list id": ('{"qid": ["a"], "docno": "c", "score": 1}', 4, "the qid is ["),
     "bool id": ('{"qid": true, "docno": "c", "score": 1}', 4, "the qid is true"),
-    "missing score": ('{"qid": "a", "docno": "c"}', 4, "score is None"),
-    "null score": ('{"qid": "a", "docno": "c", "score": null}', 4, "score is None"),
+    "missing score": ('{"qid": "a", "docno": "c"}', 4, "score is missing"),
+    "null score": ('{"qid": "a", "docno": "c", "score": null}', 4, "score is missing"),
     "missing id": ('{"docno": "c", "score": 1}', 4, "query_id is empty"),
     "duplicate": ('{"qid": "a", "docno": "b", "score": 1}', 4, "twice (first on line 2)"),
 }
@@ -343,7 +343,7 @@ def test_ids_of_frames_become_strings() -> None:
         ("doc_id", ["a", None], "row 2: the doc_id is empty"),
         ("query_id", ["a", ""], "row 2: the query_id is empty"),
         ("score", ["1", "x"], "row 2: the score is 'x'"),
-        ("score", [1.0, None], "row 2: the score is None"),
+        ("score", [1.0, None], "row 2: the score is missing"),
         ("score", [1.0, float("nan")], "row 2: the score of document 'y' in query 'q' is nan"),
         ("score", [[1.0], [2.0]], "must hold numbers"),
     ],

@@ -16,15 +16,19 @@ CUTOFF = {"required": "needs a cutoff, {name}@10", "optional": "cutoff optional,
 
 
 def measures(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these; every measure if none is given.")
+    ] = None,
     form: Annotated[Literal["table", "json"], typer.Option("--format", help="What to print.")] = "table",
 ) -> None:
     """Lists every measure with its formula, source, direction and parameters.
 
-    Example: trueval measures --format json
+    Example: trueval measures nDCG RA-nWG
     """
-    from trueval.measures import registry
+    from trueval.measures import parse, registry
 
-    entries = [describe(measure) for measure in registry().values()]
+    chosen = registry() if not names else {measure.name: registry()[measure.name] for measure in map(parse, names)}
+    entries = [describe(measure) for measure in chosen.values()]
     if form == "json":
         sys.stdout.write(json.dumps({"measures": entries}, indent=2, ensure_ascii=False) + "\n")
         return

@@ -191,7 +191,8 @@ def _numbers(table: Table, column: str, name: str) -> tuple[pl.Series, tuple[str
     unparsed = numbers.is_null()
     if unparsed.any():
         row = int(unparsed.arg_max() or 0)
-        raise table.error(row, f"the {name} is {raw[row]!r}. It must be a number. Correct or remove the row.")
+        found = "missing" if raw[row] is None else repr(raw[row])
+        raise table.error(row, f"the {name} is {found}. It must be a number. Correct or remove the row.")
     if raw.dtype == pl.String and may_have_lost(numbers):
         return numbers, lost_values(numbers, raw, table)
     return numbers, ()

@@ -302,7 +302,7 @@ DCG = register(
         parameters={"gain": GAIN},
     )
 )
-PERSISTENCE = bounded(0.8, 0, 1, "the chance that a reader goes on to the next document")
+PERSISTENCE = bounded(0.8, 0, 1, "the chance that a reader goes on to the next document", below=True)
 RBP = register(
     Definition(
         "RBP",

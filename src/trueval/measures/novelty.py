@@ -17,20 +17,15 @@ import numpy as np
 
 from trueval.errors import MeasureError
 from trueval.measures.evidence import cutoff_of
-from trueval.measures.measure import Definition, Measure, Parameter, Value, Values, no_values, register
+from trueval.measures.measure import Definition, Measure, Values, no_values, register
+from trueval.measures.parameters import bounded
 from trueval.measures.worth import worth_of
 from trueval.standings import Bools, Floats, Ints, Standings, sum_by
 
 INNER = ("RA-nWG", "nWG", "N-Recall4+", "N-Recall5")
 
 
-def _below_one(value: Value) -> Value:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
-        raise ValueError(value)
-    return value
-
-
-BETA = Parameter(0.5, "a number from 0 to below 1", _below_one, "what a further document of a source counts for")
+BETA = bounded(0.5, 0, 1, "what a further document of a source counts for", below=True)
 
 
 class Cut(NamedTuple):

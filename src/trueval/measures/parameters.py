@@ -24,16 +24,19 @@ def choice(default: str, *others: str, about: str) -> Parameter:
     return Parameter(default, accepts, check, about)
 
 
-def bounded(default: float | None, low: float, high: float, about: str) -> Parameter:
-    """A parameter that is a finite number in [low, high]."""
-    accepts = f"a number from {low:g} to {high:g}" if high < math.inf else f"a number of at least {low:g}"
-    return Parameter(default, accepts, lambda value: _number(value, low, high), about)
+def bounded(default: float | None, low: float, high: float, about: str, *, below: bool = False) -> Parameter:
+    """A parameter that is a finite number in [low, high], or in [low, high) if it must stay below."""
+    most = f"{'below ' * below}{high:g}"
+    accepts = f"a number from {low:g} to {most}" if high < math.inf else f"a number of at least {low:g}"
 
+    def check(value: Value) -> Value:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+            raise ValueError(value)
+        if math.isinf(value) or (below and value == high):
+            raise ValueError(value)
+        return value
 
-def _number(value: Value, low: float, high: float) -> Value:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high or math.isinf(value):
-        raise ValueError(value)
-    return value
+    return Parameter(default, accepts, check, about)
 
 
 def _gain(value: Value) -> Value:
