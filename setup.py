@@ -5,19 +5,18 @@ import sysconfig
 
 from setuptools import Extension, setup
 
-# One build serves every Python from 3.11 on, but for those without a global lock, which have no limited API.
-limited = not sysconfig.get_config_var("Py_GIL_DISABLED")
-
-setup(
-    ext_modules=[
-        Extension(
-            "trueval.files._scan",
-            ["src/trueval/files/_scan.c"],
-            define_macros=[("Py_LIMITED_API", "0x030B0000")] if limited else [],
-            py_limited_api=limited,
-            extra_compile_args=[] if os.name == "nt" else ["-O3", "-std=c11"],
-            optional=True,  # without a compiler the package installs, and reads files with polars alone
-        )
-    ],
-    options={"bdist_wheel": {"py_limited_api": "cp311"}} if limited else {},
+KERNEL = Extension(
+    "trueval.files._scan",
+    ["src/trueval/files/_scan.c"],
+    depends=[f"src/trueval/files/_{part}.h" for part in ("columns", "decimals", "fields")],
+    define_macros=[("Py_LIMITED_API", "0x030B0000")],  # one build serves every Python from 3.11 on
+    py_limited_api=True,
+    extra_compile_args=[] if os.name == "nt" else ["-O3", "-std=c11"],
+    optional=True,  # without a compiler the package installs, and reads files with polars alone
 )
+
+# A Python without a global lock has no limited interface, and nobody has tried the kernel there.
+if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    setup()
+else:
+    setup(ext_modules=[KERNEL], options={"bdist_wheel": {"py_limited_api": "cp311"}})

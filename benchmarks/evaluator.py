@@ -199,6 +199,10 @@ def command_trueval(folder: Path) -> tuple[str, ...]:
     return ("trueval", "evaluate", str(folder / "qrels.trec"), str(folder / "run.trec"), *named, "--format", "json")
 
 
+def command_without_kernel(folder: Path) -> tuple[str, ...]:
+    return (str(Path(__file__).parent / "support" / "without_kernel.py"), *command_trueval(folder)[1:])
+
+
 def command_pytrec_eval(folder: Path) -> tuple[str, ...]:
     return (__file__, "--contender", "files: pytrec_eval", "--folder", str(folder))
 
@@ -224,6 +228,7 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "command: trueval": Command(command_trueval, read_trueval),
+    "command: no kernel": Command(command_without_kernel, read_trueval),
     "command: pytrec_eval": Command(command_pytrec_eval, lambda output: as_json(output)["value"]),
     "command: ir_measures": Command(command_ir_measures, read_ir_measures),
 }

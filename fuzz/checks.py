@@ -18,7 +18,6 @@ from trueval.answers import read_correctness
 from trueval.contexts import read_contexts, read_run_or_contexts
 from trueval.errors import InputError
 from trueval.files import (
-    Stretches,
     check_rows,
     id_notes,
     line_parts,
@@ -88,14 +87,9 @@ def compare(data: bytes, kind: Kind, format: str, expected: Callable[[], list[or
     _same_rows(rows, wanted, kind)
 
 
-def whole_frame(rows: Rows) -> pl.DataFrame:
-    """Rows with their queries, which a reader of runs may leave out."""
-    return rows.documents.insert_column(0, Stretches(rows.query_ids, rows.offsets).column())
-
-
 def _same_rows(rows: Rows, wanted: list[oracle.Row], kind: Kind) -> None:
     columns = ["query_id", "doc_id", "score" if kind == "run" else "grade"]
-    got = whole_frame(rows).select(columns).rows()
+    got = rows.table.whole().select(columns).rows()
     if got != [row[1:] for row in wanted]:
         raise AssertionError(f"read {got[:5]}, but it holds {[row[1:] for row in wanted][:5]}")
     if wanted[0].line:
@@ -142,7 +136,7 @@ def _outcome(source: Path | io.BytesIO) -> object:
     table = rows.table
     notes = tuple(note.replace(table.source, "<file object>") for note in (*table.notes, *rank_notes(rows)))
     places = [table.place(row).removeprefix(table.source) for row in range(table.frame.height)]
-    return whole_frame(rows).rows(), rows.offsets.tolist(), places, notes
+    return rows.table.whole().rows(), rows.offsets.tolist(), places, notes
 
 
 HEADERS = [

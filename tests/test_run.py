@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+from io import BytesIO
 from typing import Any
 
 import numpy as np
 import pytest
 
-from trueval import Judgments, evaluate
+from trueval import Judgments, compare, evaluate
 from trueval.errors import InputError
 from trueval.run import Run
+from trueval.unjudged import grade_unjudged
 
 NESTED = {"q1": {"d1": 2.0, "d2": 1.5}, "q2": {"d1": 0.5}}
 ROWS = [("q1", "d1", 2.0), ("q1", "d2", 1.5), ("q2", "d1", 0.5)]
@@ -174,6 +176,28 @@ def test_hashes_are_those_of_the_rows_however_the_run_was_made() -> None:
 def test_a_pickled_run_makes_its_hashes_anew() -> None:
     run = Run.from_dict({"q": {"a": 2.0, "b": 1.0}})
     vars(run)["doc_hashes"] = ~run.doc_hashes  # as another version of polars may make them
+    assert run.frame.height == 2
+    assert "frame" not in run.__getstate__()
     again = pickle.loads(pickle.dumps(run))
     assert evaluate(again, Judgments.from_dict({"q": {"b": 1}}), "RR").expected.tolist() == [[0.5]]
     assert again.frame.equals(run.frame)
+
+
+def test_the_frame_is_of_the_documents_that_replaced_others() -> None:
+    run = Run.from_dict({"q": {"a": 2.0, "b": 1.0}})
+    assert run.frame.height == 2
+    shorter = dataclasses.replace(run, documents=run.documents[1:], offsets=np.array([0, 1]))
+    assert shorter.frame.rows() == [("q", "b", 1.0)]
+
+
+def test_nobody_makes_a_frame_of_seven_million_queries_to_measure_a_run() -> None:
+    run = Run.read(BytesIO(b"".join(b"q%d Q0 d%d %d %d t\n" % (q, d, d, 9 - d) for q in range(9) for d in range(9))))
+    other = dataclasses.replace(run, name="other")
+    judgments = Judgments.from_dict({f"q{q}": {"d3": 1, "d7": 0, "x": 2} for q in range(9)})
+    for order in ("docid-desc", "rank", "random"):
+        evaluate(run, judgments, ["nDCG@5", "AP"], tie_order=order, tie_precision=4.0)
+    evaluate(run, judgments, "RR", judged_only=True)
+    compare(run, other, judgments, ["nDCG@5"], resamples=100)
+    grade_unjudged(judgments, run, 0)
+    assert "frame" not in vars(run)
+    assert run.frame["query_id"].n_unique() == 9

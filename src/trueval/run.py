@@ -32,7 +32,7 @@ class Run:
     """Ranked lists, one for each query, in the order in which they were given.
 
     Args:
-        documents: doc_id String, score Float64, and where the source has ranks rank, an integer; rows of one query
+        documents: doc_id String, score Float64, and where the source has ranks rank, Int32 or Int64; rows of one query
             adjacent.
         query_ids: String, unique, in order of first appearance.
         offsets: [queries + 1]; rows of query i are documents[offsets[i]:offsets[i + 1]].
@@ -122,8 +122,9 @@ class Run:
     @cached_property
     def frame(self) -> pl.DataFrame:
         """query_id String, doc_id String, score Float64, and rank Int64 where the source has ranks."""
-        query_ids = Stretches(self.query_ids, self.offsets).column()
-        return self.documents.select(query_ids, pl.col("doc_id", "score"), pl.col("^rank$").cast(pl.Int64))
+        return (
+            Stretches(self.query_ids, self.offsets).before(self.documents).with_columns(pl.col("^rank$").cast(pl.Int64))
+        )
 
     @cached_property
     def doc_hashes(self) -> NDArray[np.uint32]:

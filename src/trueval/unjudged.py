@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import PolicyError
+from trueval.files import Stretches
 
 if TYPE_CHECKING:
     from trueval.judgments import Judgments
@@ -44,7 +45,8 @@ def grade_unjudged(judgments: Judgments, run: Run, grade: float) -> Judgments:
         raise PolicyError("unjudged cannot be given to judgments with facets: a new document would have none.")
     keys = ["query_id", "doc_id"]
     graded = judgments.frame.filter(pl.col("grade") >= 0).select(keys)
-    listed = run.frame.select(keys).filter(pl.col("query_id").is_in(judgments.query_ids.implode()))
+    asked = np.repeat(run.query_ids.is_in(judgments.query_ids.implode()).to_numpy(), np.diff(run.offsets))
+    listed = Stretches(run.query_ids, run.offsets).before(run.documents.select("doc_id")).filter(pl.Series(asked))
     new = listed.join(graded, on=keys, how="anti", maintain_order="left").with_columns(grade=pl.lit(float(grade)))
     kept = judgments.frame.join(new.select(keys), on=keys, how="anti", maintain_order="left")
     place = pl.DataFrame({"query_id": judgments.query_ids}).with_row_index("place")

@@ -44,8 +44,8 @@ def scan(
 
     Returns:
         rows, and for each stretch of rows with one query its first row (int64) and view, and the text of all strings
-        of more than 12 bytes; None if the text is not regular, has 2 GiB or more rows, or holds a number whose nearest
-        double takes more than 192 bits of arithmetic to tell.
+        of more than 12 bytes; None if the text is not regular, has 2 GiB or more, has more rows than there is room
+        for, or holds a number whose nearest double takes more than 192 bits of arithmetic to tell.
 
     Raises:
         ValueError: an argument is too small for what would be written, or not aligned.

@@ -53,7 +53,7 @@ def _ranks_follow_scores(rows: Rows) -> bool:
 
 
 def _rank_order(
-    ranks: NDArray[np.int64], same_query: NDArray[np.bool_], offsets: NDArray[np.int64]
+    ranks: NDArray[np.signedinteger], same_query: NDArray[np.bool_], offsets: NDArray[np.int64]
 ) -> NDArray[np.int64] | None:
     if not bool((same_query[1:] & (ranks[1:] < ranks[:-1])).any()):
         return None
@@ -65,6 +65,6 @@ def _note(rows: Rows, upper: int, lower: int, wrong: int, compared: int) -> str:
     cause = "a distance sorted upward? negate it" if 2 * wrong > compared else "the scores decide"
     return (
         f"{rows.table.place(lower)}: ranks contradict scores in {wrong} of {compared} neighbors; in "
-        f"query {rows.query_of(lower)!r} "
+        f"query {rows.table.query_of(lower)!r} "
         f"rank {rank[upper]} has score {score[upper]:.6g} and rank {rank[lower]} has {score[lower]:.6g} ({cause})"
     )

@@ -83,7 +83,7 @@ def _settle(documents: pl.DataFrame, stretches: Stretches, kind: Kind, layout: L
     """Make a table of what the kernel read; a column of queries only where somebody will look at it."""
     if kind == "run" and not layout.third_is_rank_or_score:
         return Table(documents, source, count_lines_from_one, plain=True, stretches=stretches)
-    frame, notes = settle_third_column(documents.with_columns(stretches.column()), layout, source)
+    frame, notes = settle_third_column(stretches.before(documents), layout, source)
     return Table(in_canonical_order(frame), source, count_lines_from_one, notes, plain=True)
 
 

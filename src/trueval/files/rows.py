@@ -39,10 +39,6 @@ class Rows(NamedTuple):
         """The rows without their queries."""
         return self.table.frame.drop("query_id", strict=False)
 
-    def query_of(self, row: int) -> str:
-        """The query of a row."""
-        return str(self.query_ids[int(np.searchsorted(self.offsets, row, side="right")) - 1])
-
 
 def check_rows(table: Table, kind: Kind) -> Rows:
     """Check the rows and bring those of each query together.
@@ -85,14 +81,15 @@ def _check_numbers(table: Table, kind: Kind) -> None:
             else "number; inf and -inf are fine. Correct or remove the row"
         )
         raise table.error(
-            row, f"the {name} of document {ids['doc_id']!r} in query {ids['query_id']!r} is {got}. It must be a {must}."
+            row,
+            f"the {name} of document {ids['doc_id']!r} in query {table.query_of(row)!r} is {got}. It must be a {must}.",
         )
 
 
 def _group(table: Table) -> Rows:
     stretches = table.stretches or _find_stretches(table)
     if stretches.query_ids.n_unique() != len(stretches.query_ids):
-        table = _sort_by_first_appearance(table, stretches)
+        table = _sort_by_first_appearance(table)
         stretches = _find_stretches(table)
     return Rows(table, *stretches, half_hashes(table.frame["doc_id"]))
 
@@ -103,9 +100,8 @@ def _find_stretches(table: Table) -> Stretches:
     return Stretches(found["value"].alias("query_id"), offsets)
 
 
-def _sort_by_first_appearance(table: Table, stretches: Stretches) -> Table:
-    if table.stretches is not None:
-        table = replace(table, frame=table.frame.with_columns(stretches.column()), stretches=None)
+def _sort_by_first_appearance(table: Table) -> Table:
+    table = replace(table, frame=table.whole(), stretches=None)
     ids = table.frame["query_id"]
     codes = ids.cast(pl.Enum(ids.unique(maintain_order=True))).to_physical().to_numpy()
     order = np.argsort(codes, kind="stable")
@@ -127,7 +123,7 @@ def _check_duplicates(rows: Rows, kind: Kind) -> None:
     if kind == "judgments" and "facet" not in ids:
         cure += " If the second column holds facets (diversity judgments), read them with --facets (facets=True)."
     facet = f" for facet {ids['facet']!r}" if "facet" in ids else ""
-    query = rows.query_of(pair.second)
+    query = table.query_of(pair.second)
     first = table.place(pair.first).removeprefix(f"{table.source}:").strip()
     raise table.error(
         pair.second,

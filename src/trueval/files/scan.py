@@ -117,7 +117,9 @@ def _stretches(scanned: Sequence[Found], starts: Sequence[int], texts: list[byte
     runs = ids.rle_id().to_numpy()
     is_new = np.append(True, runs[1:] != runs[:-1])
     offsets = np.append(np.concatenate(firsts)[is_new], starts[-1])
-    return Stretches(ids.filter(pl.Series(is_new)), offsets)
+    ids = ids.filter(pl.Series(is_new))
+    # Views of long ids would keep the long ids of all documents in memory, for whoever keeps the queries alone.
+    return Stretches(pl.Series("query_id", ids.to_list()) if texts else ids, offsets)
 
 
 @cache

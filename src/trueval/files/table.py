@@ -71,8 +71,8 @@ class Stretches(NamedTuple):
         query_ids: [stretch] String.
         offsets: [stretch + 1]; rows of stretch i are offsets[i] to offsets[i + 1].
 
-    >>> Stretches(pl.Series(["q1", "q2"]), np.array([0, 2, 3])).column().to_list()
-    ['q1', 'q1', 'q2']
+    >>> Stretches(pl.Series(["q1", "q2"]), np.array([0, 2, 3])).before(pl.DataFrame({"doc_id": ["a", "b", "a"]})).rows()
+    [('q1', 'a'), ('q1', 'b'), ('q2', 'a')]
     """
 
     query_ids: pl.Series
@@ -82,6 +82,10 @@ class Stretches(NamedTuple):
         """[row] the query of each row."""
         of_row = np.repeat(np.arange(len(self.query_ids)), np.diff(self.offsets))
         return self.query_ids.gather(of_row).alias("query_id")
+
+    def before(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The rows of a frame with their queries as its first column."""
+        return frame.select(self.column(), pl.all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +108,21 @@ class Table:
     notes: tuple[str, ...] = field(default=())
     plain: bool = False
     stretches: Stretches | None = None
+
+    def whole(self) -> pl.DataFrame:
+        """The frame with the queries of its rows.
+
+        >>> queries = Stretches(pl.Series(["q"]), np.array([0, 1]))
+        >>> Table(pl.DataFrame({"doc_id": ["a"]}), "run.trec", stretches=queries).whole().rows()
+        [('q', 'a')]
+        """
+        return self.frame if self.stretches is None else self.stretches.before(self.frame)
+
+    def query_of(self, row: int) -> str:
+        """The query of a row."""
+        if self.stretches is None:
+            return str(self.frame["query_id"][row])
+        return str(self.stretches.query_ids[int(np.searchsorted(self.stretches.offsets, row, side="right")) - 1])
 
     def place(self, row: int) -> str:
         """Say where a row stands, as the start of an error message.

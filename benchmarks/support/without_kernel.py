@@ -1,0 +1,10 @@
+"""The command `trueval` as an installation without a compiler has it."""
+
+import sys
+
+sys.modules["trueval.files._scan"] = None  # type: ignore[assignment]  # importing it fails, as if it were not there
+
+from trueval.cli.main import main  # noqa: E402
+
+if __name__ == "__main__":
+    main()
