@@ -197,20 +197,29 @@ def test_bounds_leave_known_intervals_alone_and_contain_the_expected_ones() -> N
     assert (one.realized[unknown, 1] > one.expected[unknown, 1]).all()
 
 
-def test_a_bounded_interval_is_that_of_two_means() -> None:
-    """Its ends are those of expected intervals: of lowest A against highest B, of highest A against lowest B."""
+def interval_of(*columns: np.ndarray) -> np.ndarray:
+    """Ends of the expected interval of two systems."""
+    options = {"level": 0.95, "resamples": 1000, "seed": 0, "threads": 1}
+    values = np.stack(columns, axis=1)
+    return bootstrap_intervals(values, 0 * values, np.array([0]), np.array([1]), **options).expected[0]
+
+
+@pytest.mark.parametrize("steady", [False, True])
+def test_a_bounded_interval_is_the_wider_of_two(steady: bool) -> None:
+    """An end is that of the mean of extremes; or, where those vary less than expectations do, as far from it."""
     rng = np.random.default_rng(12)
-    lowest, width = rng.random((40, 2)), rng.random((40, 2))
-    highest = lowest + width
-    pair = {"first": np.array([0]), "second": np.array([1])}
-    options = {**pair, "level": 0.95, "resamples": 1000, "seed": 0, "threads": 1}
-    unknown = np.full((40, 2), np.nan)
-    found = bootstrap_intervals(lowest + width / 2, unknown, **options, extremes=Extremes(lowest, highest))
-    worst, best = (
-        bootstrap_intervals(np.stack([a[:, 0], b[:, 1]], axis=1), 0 * unknown, **options).expected[0]
-        for a, b in ((lowest, highest), (highest, lowest))
-    )
-    assert found.realized[0] == pytest.approx((worst[0], best[1]), abs=1e-12)
+    expected = rng.random((40, 2))
+    reach = np.zeros((40, 2)) if steady else rng.random((40, 2))
+    lowest, highest = (-reach - 0.1, reach + 1.2) if steady else (expected - reach, expected + 2 * reach)
+    options = {"level": 0.95, "resamples": 1000, "seed": 0, "threads": 1, "extremes": Extremes(lowest, highest)}
+    found = bootstrap_intervals(expected, np.full((40, 2), np.nan), np.array([0]), np.array([1]), **options)
+    varying = (interval_of(lowest[:, 0], highest[:, 1])[0], interval_of(highest[:, 0], lowest[:, 1])[1])
+    middle = np.subtract(*expected.mean(axis=0))
+    moved = interval_of(*expected.T) - middle
+    extreme = (lowest[:, 0] - highest[:, 1]).mean(), (highest[:, 0] - lowest[:, 1]).mean()
+    shifted = (extreme[0] + moved[0], extreme[1] + moved[1])
+    assert (shifted[0] < varying[0] and shifted[1] > varying[1]) == steady
+    assert found.realized[0] == pytest.approx(shifted if steady else varying, abs=1e-12)
 
 
 def test_lower_is_better_bounds_the_same_differences() -> None:

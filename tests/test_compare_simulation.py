@@ -76,6 +76,25 @@ def test_bounds_cover_the_difference_that_any_rule_of_tie_orders_leaves(queries:
         assert least <= covered <= most, name
 
 
+@pytest.mark.parametrize("queries", [20, 50])
+def test_bounds_cover_a_difference_realized_by_chosen_orders(queries: int) -> None:
+    """Every query may come out as 0 or .8, so the extremes do not vary while the expectation, U(0, .8), does."""
+    rng = np.random.default_rng(queries + 5)
+    expected = np.concatenate([rng.uniform(0, 0.8, (queries, WORLDS)), np.zeros((queries, WORLDS))], axis=1)
+    extremes = Extremes(np.zeros_like(expected), np.where(expected > 0, 0.8, 0.0))
+    options = {"level": 0.95, "resamples": 2000, "seed": 1, "threads": 2, "extremes": extremes}
+    found = bootstrap_intervals(expected, np.full_like(expected, np.nan), FIRST, SECOND, **options)
+    low, high = found.realized.T
+    error = 6 * math.sqrt(0.025 * 0.975 / WORLDS)
+    values = expected[:, FIRST]
+    for name, left in (("worst", np.zeros_like(values)), ("best", np.full_like(values, 0.8))):
+        realized = 0.4 + (left - values).mean(axis=0)
+        covered = float(((low <= realized) & (realized <= high)).mean())
+        print(f"{queries} queries, 0 or .8 each: orders {name}, bounds cover {covered:.1%} of realized differences")
+        assert covered == pytest.approx(0.975, abs=error), name
+        assert ((low <= left.mean(axis=0)) & (left.mean(axis=0) <= high)).all(), name
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("queries", [12, 50, 200])
 def test_tests_reject_equal_systems_in_5_percent_of_worlds_and_different_ones_more(queries: int) -> None:

@@ -4,12 +4,17 @@ Expected difference: the mean over the population of queries of E[A] - E[B]. Its
 Realized difference: that mean plus the accident of one order of ties for each system on as many queries as were
 measured, what a tool that breaks ties in some order reports in its place. Its interval resamples queries and gives
 every drawn query fresh tie noise of its own variance, Var_ties(A) + Var_ties(B).
-Where such a variance is not known, the ends are bounds: the lower end is that of an interval of the mean of
-L = lowest(A) - highest(B), the upper end that of H = highest(A) - lowest(B).
+Where such a variance is not known, the ends are bounds from L = lowest(A) - highest(B) and H = highest(A) - lowest(B).
+With D = E[A] - E[B], E of the population of queries, means over the measured ones and percentiles of resampled means:
 
-    Coverage: whatever breaks the ties, the population mean m of the differences that it leaves lies in [E L, E H], so
-    P(low > m) <= P(low > E L) <= (1 - level) / 2, and likewise above: at least the level, as far as a bootstrapped
-    mean keeps its own. In each resample mean L <= mean E[A] - E[B] <= mean H, so the bounds hold the expected interval.
+    low = min(percentile(L), mean(L) - (mean(D) - percentile(D))), high likewise from H
+
+    Coverage, low end: a rule that breaks ties leaves differences of population mean m >= E L, so
+    P(low > m) <= P(percentile(L) > E L) <= (1 - level) / 2. A realized difference is r = E D + mean(x - D), x >= L
+    being what the orders left on the measured queries, so r >= E D + mean(L - D) and
+    P(low > r) <= P(percentile(D) > E D) <= (1 - level) / 2. Likewise above. So both are covered at the level or more,
+    whoever chooses the orders, as far as a bootstrapped mean keeps its own level and the expected values are exact.
+    As mean(L) <= mean(D) <= mean(H), the bounds hold the expected interval.
 
 Percentile intervals of a mean are too short by the factor sqrt((n-1)/n) and by normal instead of t quantiles. Both are
 made good by taking other quantiles (Hesterberg 2015, "What teachers should know about the bootstrap", section 5.3):
@@ -20,11 +25,12 @@ made good by taking other quantiles (Hesterberg 2015, "What teachers should know
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from trueval.decisions.resampling import blocks, bootstrap_sums, in_threads, normal_noise, to_grid
+from trueval.decisions.resampling import Grid, blocks, bootstrap_sums, in_threads, normal_noise, to_grid
 from trueval.standings import Bools, Floats, Ints
 
 # Comparisons whose resampled differences stand in memory at once, for each thread: 10,000 resamples make 5 MB.
@@ -66,6 +72,20 @@ class _Draws(NamedTuple):
     threads: int
     share: float
 
+    def sums(self, columns: Grid) -> Floats:
+        return bootstrap_sums(columns, self.resamples, self.seed, self.threads)
+
+    def ends(self, means: Callable[[Ints], Floats], count: int) -> Floats:
+        """[comparison, 2] low and high percentiles of what `means` makes of some comparisons: [some, resample]."""
+        out, parts = np.empty((count, 2)), blocks(count, WIDTH)
+
+        def work(index: int) -> None:
+            part = parts[index]
+            out[part] = np.quantile(means(part), [self.share, 1 - self.share], axis=1).T
+
+        in_threads(work, len(parts), self.threads)
+        return out
+
 
 def tail(queries: int, level: float) -> float:
     """The share of resamples to leave out at each end, of an interval of some level.
@@ -106,53 +126,59 @@ def bootstrap_intervals(
     """
     queries = len(expected)
     ends = np.full((len(first), 2), np.nan)
-    out = Intervals(ends, ends.copy(), np.zeros(len(first), dtype=bool))
     if queries < 2:
-        return out
+        return Intervals(ends, ends.copy(), np.zeros(len(first), dtype=bool))
+    draws = _Draws(resamples, seed, threads, tail(queries, level))
     known: Bools = np.logical_not(np.isnan(variance).any(axis=0))
-    sums = bootstrap_sums(to_grid(expected), resamples, seed, threads)
-    spread = bootstrap_sums(to_grid(np.where(known, variance, 0.0)), resamples, seed, threads)
-    noise, share = normal_noise(resamples, seed), tail(queries, level)
-    parts = blocks(len(first), WIDTH)
+    sums, spread = draws.sums(to_grid(expected)), draws.sums(to_grid(np.where(known, variance, 0.0)))
+    noise = normal_noise(resamples, seed)
+    blurred: Bools = np.any(spread, axis=1)
 
-    def work(index: int) -> None:
-        part = parts[index]
-        a, b = first[part], second[part]
-        means = (sums[a] - sums[b]) / queries
-        out.expected[part] = np.quantile(means, [share, 1 - share], axis=1).T
-        out.realized[part] = out.expected[part]
-        out.realized[part[~(known[a] & known[b])]] = np.nan
-        tied = np.flatnonzero(known[a] & known[b] & (spread[a].any(axis=1) | spread[b].any(axis=1)))
-        means[tied] += noise * np.sqrt(spread[a[tied]] + spread[b[tied]]) / queries
-        if len(tied):
-            out.realized[part[tied]] = np.quantile(means[tied], [share, 1 - share], axis=1).T
+    def means(some: Ints) -> Floats:
+        return (sums[first[some]] - sums[second[some]]) / queries
 
-    in_threads(work, len(parts), threads)
-    unknown = np.flatnonzero(~(known[first] & known[second]))
+    def noisy_means(some: Ints) -> Floats:
+        pairs = tied[some]
+        return means(pairs) + noise * np.sqrt(spread[first[pairs]] + spread[second[pairs]]) / queries
+
+    ends = draws.ends(means, len(first))
+    sure: Bools = np.logical_and(known[first], known[second])
+    tied, unknown = np.flatnonzero(sure & (blurred[first] | blurred[second])), np.flatnonzero(~sure)
+    realized = np.where(sure[:, None], ends, np.nan)
+    realized[tied] = draws.ends(noisy_means, len(tied))
     if extremes is not None and len(unknown):
-        draws = _Draws(resamples, seed, threads, share)
-        out.realized[unknown] = _bounds(extremes, first[unknown], second[unknown], draws)
-        out.bounded[unknown] = ~np.isnan(out.realized[unknown, 0])
-    return out
+        middle = to_grid(expected).values.mean(axis=0)
+        reach = ends - (middle[first] - middle[second])[:, None]
+        realized[unknown] = _bounds(extremes, reach[unknown], first[unknown], second[unknown], draws)
+    return Intervals(ends, realized, ~sure & ~np.isnan(realized[:, 0]))
 
 
-def _bounds(extremes: Extremes, first: Ints, second: Ints, draws: _Draws) -> Floats:
-    """[comparison, 2] ends that no order of ties moves the mean difference past; NaN where extremes are not known."""
+def _bounds(extremes: Extremes, reach: Floats, first: Ints, second: Ints, draws: _Draws) -> Floats:
+    """Ends that no order of ties moves a mean difference past.
+
+    Args:
+        extremes: of every column.
+        reach: [comparison, 2] ends of the interval of the expected difference, less the measured mean.
+        first: [comparison] column of system A.
+        second: [comparison] column of system B.
+        draws: the resamples.
+
+    Returns:
+        [comparison, 2] bounds; NaN where extremes are not known.
+    """
     columns, place = np.unique(np.concatenate([first, second]), return_inverse=True)
     one, other = np.split(place.ravel(), 2)
     values = np.hstack([extremes.lowest[:, columns], extremes.highest[:, columns]])
     finite = np.isfinite(values)
-    sums = bootstrap_sums(to_grid(np.where(finite, values, 0.0)), draws.resamples, draws.seed, draws.threads)
-    lowest, highest = np.split(sums, 2)
+    grid = to_grid(np.where(finite, values, 0.0))
+    sums, measured = draws.sums(grid), grid.values.mean(axis=0)
     known: Bools = np.logical_and(*np.split(finite.all(axis=0), 2))
-    out, parts = np.full((len(first), 2), np.nan), blocks(len(first), WIDTH)
 
-    def work(index: int) -> None:
-        part = parts[index][(known[one] & known[other])[parts[index]]]
-        a, b = one[part], other[part]
-        if len(part):
-            out[part, 0] = np.quantile((lowest[a] - highest[b]) / len(values), draws.share, axis=1)
-            out[part, 1] = np.quantile((highest[a] - lowest[b]) / len(values), 1 - draws.share, axis=1)
+    def side(a: Ints, b: Ints) -> tuple[Floats, Floats]:
+        ends = draws.ends(lambda some: (sums[a[some]] - sums[b[some]]) / len(values), len(first))
+        return ends, (measured[a] - measured[b])[:, None] + reach
 
-    in_threads(work, len(parts), draws.threads)
-    return out
+    # Highest values stand behind all the lowest.
+    low = np.minimum(*side(one, other + len(columns)))[:, 0]
+    high = np.maximum(*side(one + len(columns), other))[:, 1]
+    return np.where((known[one] & known[other])[:, None], np.stack([low, high], axis=1), np.nan)

@@ -24,7 +24,7 @@ SYMBOLS = {UNDECIDABLE: "?", REVERSED: "!"}
 BOUNDED = "°"
 BOUNDED_LEGEND = (
     f"{BOUNDED} bounded: a standard deviation over tie orders is not known, so the interval is made from lowest and "
-    "highest values. It holds whatever the orders are, and is wide."
+    "highest values. It holds at its level whatever the orders are, chosen ones too, and is wide."
 )
 
 
