@@ -183,12 +183,7 @@ def _difference_table(file: ResultFile) -> Table:
 
 
 def _any_bounded(data: Mapping[str, Any]) -> bool:
-    return any(_is_bounded(each) for each in data["differences"])
-
-
-def _is_bounded(each: Mapping[str, Any]) -> bool:
-    # Files from before the bounds have no interval where they have bounds now.
-    return bool(each.get("realized_bounded", False))
+    return any(each["realized_bounded"] for each in data["differences"])
 
 
 def _difference_cells(each: Mapping[str, Any], *, marked: bool) -> Iterator[Cell]:
@@ -200,7 +195,7 @@ def _difference_cells(each: Mapping[str, Any], *, marked: bool) -> Iterator[Cell
     for value in (*each["expected_interval"], *each["realized_interval"]):
         yield Cell(signed(value), value)
     if marked:
-        symbol = BOUNDED if _is_bounded(each) else ""
+        symbol = BOUNDED if each["realized_bounded"] else ""
         yield Cell(symbol, symbol)
     for name in NUMBERS:
         yield Cell(signed(each[name]), each[name])
