@@ -31,7 +31,9 @@ from trueval.scores import Scores
 from trueval.standings import Bools, Floats, Ints
 
 if TYPE_CHECKING:
+    from trueval.decisions.win_probability import WinProbability
     from trueval.judgments import Judgments
+    from trueval.measures import Measure
     from trueval.run import Run
 
 __all__ = ["Choices", "Comparison", "Difference", "compare", "compare_runs", "compare_scores"]
@@ -273,44 +275,59 @@ def _differences(
     columns = [Column.of(aligned, run, measure) for run in range(len(aligned.names))]
     out = []
     for pair, (first, second) in enumerate(pairs.tolist()):
-        a, b = columns[first], columns[second]
-        win = winners.probability(measure, first, second)
-        gain = a.sign * (a.expected - b.expected)
-        means = {name: _mean(getattr(a, name) - getattr(b, name)) for name in ("expected", "oblivious")}
-        ends = {"lowest": _mean(a.lowest - b.highest), "highest": _mean(a.highest - b.lowest)}
-        corrected = float(adjusted.holm[measure][pair])
-        verdict = judge(
-            **means, tie_range=ends["highest"] - ends["lowest"], win=win, adjusted_p=corrected, level=chosen.level
-        )
-        tests = (found.randomization[pair], found.t[pair], found.wilcoxon[pair])
-        other = float(adjusted.benjamini_hochberg[measure][pair])
-        out.append(
-            Difference(
-                measure=str(aligned.measures[measure]),
-                better=aligned.measures[measure].better,
-                first=aligned.names[first],
-                second=aligned.names[second],
-                queries=len(gain),
-                **means,
-                **ends,
-                sd=_sd(a, b),
-                win=win,
-                expected_interval=Interval(*found.expected[pair].tolist()),
-                realized_interval=Interval(*found.realized[pair].tolist()),
-                realized_bounded=bool(found.bounded[pair]),
-                tests=Significance(float(tests[0]), found.exact, float(tests[1]), float(tests[2]), corrected, other),
-                cohen_d=float(found.cohen_d[pair]),
-                hedges_g=float(found.hedges_g[pair]),
-                wins=int((gain > chosen.tolerance).sum()),
-                ties=int((np.abs(gain) <= chosen.tolerance).sum()),
-                losses=int((gain < -chosen.tolerance).sum()),
-                reversed=verdict.reversed,
-                undecidable=verdict.undecidable,
-                separated=verdict.separated,
-                verdict=verdict.words,
-            )
-        )
+        tests, win = _tests(found, adjusted, measure, pair), winners.probability(measure, first, second)
+        compared = _Pair(aligned.measures[measure], aligned.names[first], aligned.names[second], tests, win)
+        out.append(_difference(compared, columns[first], columns[second], found, pair, chosen))
     return out
+
+
+class _Pair(NamedTuple):
+    """Two runs on one measure, and what is known of them."""
+
+    measure: Measure
+    first: str
+    second: str
+    tests: Significance
+    win: WinProbability
+
+
+def _difference(compared: _Pair, a: Column, b: Column, found: _Findings, pair: int, chosen: Choices) -> Difference:
+    tests, win = compared.tests, compared.win
+    gain = a.sign * (a.expected - b.expected)
+    means = {name: _mean(getattr(a, name) - getattr(b, name)) for name in ("expected", "oblivious")}
+    ends = {"lowest": _mean(a.lowest - b.highest), "highest": _mean(a.highest - b.lowest)}
+    tie_range = ends["highest"] - ends["lowest"]
+    verdict = judge(**means, tie_range=tie_range, win=win, adjusted_p=tests.holm, level=chosen.level)
+    return Difference(
+        measure=str(compared.measure),
+        better=compared.measure.better,
+        first=compared.first,
+        second=compared.second,
+        queries=len(gain),
+        **means,
+        **ends,
+        sd=_sd(a, b),
+        win=win,
+        expected_interval=Interval(*found.expected[pair].tolist()),
+        realized_interval=Interval(*found.realized[pair].tolist()),
+        realized_bounded=bool(found.bounded[pair]),
+        tests=tests,
+        cohen_d=float(found.cohen_d[pair]),
+        hedges_g=float(found.hedges_g[pair]),
+        wins=int((gain > chosen.tolerance).sum()),
+        ties=int((np.abs(gain) <= chosen.tolerance).sum()),
+        losses=int((gain < -chosen.tolerance).sum()),
+        reversed=verdict.reversed,
+        undecidable=verdict.undecidable,
+        separated=verdict.separated,
+        verdict=verdict.words,
+    )
+
+
+def _tests(found: _Findings, adjusted: _Adjusted, measure: int, pair: int) -> Significance:
+    p = [float(each[pair]) for each in (found.randomization, found.t, found.wilcoxon)]
+    corrected = (float(each[measure][pair]) for each in adjusted)
+    return Significance(p[0], found.exact, p[1], p[2], *corrected)
 
 
 def _leaderboard(aligned: Aligned, measure: int, differences: Sequence[Difference], *, ranked: bool) -> Leaderboard:
