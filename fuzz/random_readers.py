@@ -50,7 +50,7 @@ def main() -> int:
             CHECKS[name](data)
         except KeyboardInterrupt:
             break
-        except BaseException as error:  # a panic of polars is no Exception
+        except BaseException as error:  # noqa: BLE001 -- a panic of polars is no Exception
             findings += 1
             say(f"{name}: {data!r}: {type(error).__name__}: {str(error)[:300]}")
             if findings == 20:
