@@ -10,6 +10,7 @@ import random
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
@@ -42,19 +43,20 @@ def main() -> int:
     rng, counts, names = random.Random(seed), Counter[str](), sys.argv[3:] or list(CHECKS)  # noqa: S311 -- repeatable
     start = time.monotonic()
     findings = 0
-    for number in range(inputs):
-        name = names[number % len(names)]
-        data = one_input(rng, name)
-        counts[name] += 1
-        try:
-            CHECKS[name](data)
-        except KeyboardInterrupt:
-            break
-        except BaseException as error:  # noqa: BLE001 -- a panic of polars is no Exception
-            findings += 1
-            say(f"{name}: {data!r}: {type(error).__name__}: {str(error)[:300]}")
-            if findings == 20:
-                break
+    with suppress(KeyboardInterrupt):
+        for number in range(inputs):
+            name = names[number % len(names)]
+            data = one_input(rng, name)
+            counts[name] += 1
+            try:
+                CHECKS[name](data)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 -- a panic of polars is no Exception
+                findings += 1
+                say(f"{name}: {data!r}: {type(error).__name__}: {str(error)[:300]}")
+                if findings == 20:
+                    break
     seconds = time.monotonic() - start
     say(f"seed {seed}: {sum(counts.values())} inputs in {seconds:.0f} s, {findings} findings: {dict(counts)}")
     return 1 if findings else 0
