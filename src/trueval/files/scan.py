@@ -114,10 +114,9 @@ def _stretches(scanned: Sequence[Found], starts: Sequence[int], texts: list[byte
     """The queries of all parts; one that goes on in the next part is one stretch."""
     firsts = [np.frombuffer(found[1], np.int64) + start for found, start in zip(scanned, starts[:-1], strict=True)]
     ids = _series("query_id", "u", np.frombuffer(b"".join(found[2] for found in scanned), np.uint64), texts)
-    runs = ids.rle_id().to_numpy()
-    is_new = np.append(True, runs[1:] != runs[:-1])
-    offsets = np.append(np.concatenate(firsts)[is_new], starts[-1])
-    ids = ids.filter(pl.Series(is_new))
+    is_new = ids.ne_missing(ids.shift())
+    offsets = np.append(np.concatenate(firsts)[is_new.to_numpy()], starts[-1])
+    ids = ids.filter(is_new)
     # Views of long ids would keep the long ids of all documents in memory, for whoever keeps the queries alone.
     return Stretches(pl.Series("query_id", ids.to_list()) if texts else ids, offsets)
 
