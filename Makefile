@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-PACKAGE := pyproject.toml setup.py constraints.txt $(wildcard src/trueval/files/*.[ch])
+PACKAGE := pyproject.toml setup.py constraints.txt $(wildcard src/trueval/files/trec/kernel/*.[ch])
 
 .PHONY: demo test check lint types doctests bench fuzz pages clean
 
@@ -39,7 +39,7 @@ pages: $(VENV)/.dev
 	$(BIN)/python docs/make_images.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build src/*.egg-info src/trueval/files/_scan.*.so src/trueval/files/_scan.*.pyd
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build src/*.egg-info src/trueval/files/trec/kernel/_scan.*.so src/trueval/files/trec/kernel/_scan.*.pyd
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

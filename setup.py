@@ -6,9 +6,9 @@ import sysconfig
 from setuptools import Extension, setup
 
 KERNEL = Extension(
-    "trueval.files._scan",
-    ["src/trueval/files/_scan.c"],
-    depends=[f"src/trueval/files/_{part}.h" for part in ("columns", "decimals", "fields")],
+    "trueval.files.trec.kernel._scan",
+    ["src/trueval/files/trec/kernel/_scan.c"],
+    depends=[f"src/trueval/files/trec/kernel/_{part}.h" for part in ("columns", "decimals", "fields")],
     define_macros=[("Py_LIMITED_API", "0x030B0000")],  # one build serves every Python from 3.11 on
     py_limited_api=True,
     extra_compile_args=[] if os.name == "nt" else ["-O3", "-std=c11"],

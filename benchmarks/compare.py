@@ -14,10 +14,10 @@ from importlib.metadata import version
 
 import numpy as np
 
-from trueval.compare import compare_scores
-from trueval.conventions import Policy
+from trueval.comparison.compare import compare_scores
+from trueval.evaluation.scores import Scores, Ties
 from trueval.measures import parse_list
-from trueval.scores import Scores, Ties
+from trueval.policy.conventions import Policy
 
 MEASURES = "nDCG@5 nDCG@10 nDCG@20 AP@10 AP@100 RR@10 P@5 P@10 R@10 R@100"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from trueval.cli.demo import demo_results
-from trueval.report.tables import table
+from trueval.evaluation.views.table import table
 
 IMAGE = Path(__file__).parent / "images" / "demo.svg"
 WIDTH = 80

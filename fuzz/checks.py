@@ -14,20 +14,20 @@ from unittest.mock import patch
 import polars as pl
 
 from fuzz import oracle
-from trueval.answers import read_correctness
-from trueval.contexts import read_contexts, read_run_or_contexts
 from trueval.errors import InputError
 from trueval.files import (
     check_rows,
     id_notes,
-    line_parts,
     rank_notes,
     read_table,
     reading,
-    regular_text,
-    scan,
 )
 from trueval.files.rows import Rows
+from trueval.files.source import lines
+from trueval.files.trec import regular
+from trueval.files.trec.kernel import scan
+from trueval.rag.answers import read_correctness
+from trueval.rag.contexts import read_contexts, read_run_or_contexts
 
 Kind = Literal["run", "judgments"]
 
@@ -116,11 +116,11 @@ def check_parts(data: bytes) -> None:
         wanted = _outcome(io.BytesIO(data))
     for is_compiled in {scan.is_compiled, False}:
         with (
-            patch.object(regular_text, "PART", SMALL_PART),
+            patch.object(regular, "PART", SMALL_PART),
             patch.object(scan, "PART", SMALL_PART),
             patch.object(scan, "is_compiled", is_compiled),
-            patch.object(line_parts, "LARGE", SMALL_PART),
-            patch.object(line_parts, "WINDOW", SMALL_WINDOW),
+            patch.object(lines, "LARGE", SMALL_PART),
+            patch.object(lines, "WINDOW", SMALL_WINDOW),
         ):
             got = _outcome(path), _outcome(io.BytesIO(data))
         if got != (wanted, wanted):

@@ -12,8 +12,8 @@ import pytest
 
 from trueval import Judgments, compare, evaluate
 from trueval.errors import InputError
+from trueval.rag.unjudged import grade_unjudged
 from trueval.run import Run
-from trueval.unjudged import grade_unjudged
 
 NESTED = {"q1": {"d1": 2.0, "d2": 1.5}, "q2": {"d1": 0.5}}
 ROWS = [("q1", "d1", 2.0), ("q1", "d2", 1.5), ("q2", "d1", 0.5)]

@@ -2,7 +2,7 @@
 
 import sys
 
-sys.modules["trueval.files._scan"] = None  # type: ignore[assignment]  # importing it fails, as if it were not there
+sys.modules["trueval.files.trec.kernel._scan"] = None  # type: ignore[assignment]  # importing it fails, as if it were not there
 
 from trueval.cli.main import main  # noqa: E402
 

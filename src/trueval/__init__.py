@@ -1,10 +1,9 @@
 """trueval evaluates ranked lists and RAG contexts exactly under ties."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from trueval.lazy import export_lazily
-
-__version__ = "0.1.0"
+from trueval.version import __version__
 
 __all__ = [
     "Estimate",
@@ -15,43 +14,55 @@ __all__ = [
     "Scores",
     "__version__",
     "compare",
+    "convention",
     "errors",
     "evaluate",
     "evaluate_arrays",
     "explain",
     "parse",
-    "policy",
     "registry",
 ]
 
 if TYPE_CHECKING:
     from trueval import errors
-    from trueval.compare import compare
-    from trueval.conventions import policy
-    from trueval.evaluate import evaluate, evaluate_arrays
-    from trueval.explain import explain
+    from trueval.comparison.compare import compare
+    from trueval.evaluation.evaluate import evaluate, evaluate_arrays
+    from trueval.evaluation.explanation import explain
+    from trueval.evaluation.scores import Estimate, Scores
     from trueval.judgments import Judgments
     from trueval.measures import Measure, parse, registry
-    from trueval.policies import Policy
+    from trueval.policy.conventions import convention
+    from trueval.policy.policy import Policy
     from trueval.run import Run
-    from trueval.scores import Estimate, Scores
-else:
-    export_lazily(
-        __name__,
-        {
-            "Estimate": "trueval.scores",
-            "Judgments": "trueval.judgments",
-            "Measure": "trueval.measures",
-            "Policy": "trueval.policies",
-            "Run": "trueval.run",
-            "Scores": "trueval.scores",
-            "compare": "trueval.compare",
-            "errors": "trueval.errors",
-            "evaluate": "trueval.evaluate",
-            "evaluate_arrays": "trueval.evaluate",
-            "explain": "trueval.explain",
-            "parse": "trueval.measures",
-            "policy": "trueval.conventions",
-            "registry": "trueval.measures",
-        },
-    )
+
+# Where each name of the public face lives. A name is imported when it is first asked for (PEP 562), so that
+# `import trueval` waits for nothing that is not used.
+_HOMES = {
+    "Estimate": "trueval.evaluation.scores",
+    "Judgments": "trueval.judgments",
+    "Measure": "trueval.measures",
+    "Policy": "trueval.policy.policy",
+    "Run": "trueval.run",
+    "Scores": "trueval.evaluation.scores",
+    "compare": "trueval.comparison.compare",
+    "convention": "trueval.policy.conventions",
+    "evaluate": "trueval.evaluation.evaluate",
+    "evaluate_arrays": "trueval.evaluation.evaluate",
+    "explain": "trueval.evaluation.explanation",
+    "parse": "trueval.measures",
+    "registry": "trueval.measures",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name == "errors":
+        return import_module("trueval.errors")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value  # the next use finds it at once
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

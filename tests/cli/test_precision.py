@@ -10,7 +10,7 @@ from tests.cli.conftest import Outcome
 
 from trueval.models import places
 from trueval.numerics import round_to
-from trueval.report.precision import WRITERS
+from trueval.precision.views.formats import WRITERS
 
 Command = Callable[..., Outcome]
 SHARED = Path(__file__).resolve().parents[3] / "shared"

@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trueval.errors import InputError, PolicyError
-from trueval.files import content as content_module
 from trueval.files import read_table
+from trueval.files.source import content as content_module
 from trueval.judgments import Judgments
 from trueval.run import Run
 

@@ -11,9 +11,9 @@ import pytest
 import twin
 
 from trueval.errors import MeasureError
-from trueval.evaluate import evaluate, evaluate_arrays
+from trueval.evaluation.evaluate import evaluate, evaluate_arrays
 from trueval.judgments import Judgments
-from trueval.measures.survival import Factors, joint_survival, survival
+from trueval.measures.orders.survival import Factors, joint_survival, survival
 from trueval.run import Run
 
 CLOSE = 1e-12

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from trueval import Judgments, Run, evaluate
-from trueval.sensitivity import sensitivity
-from trueval.unjudged import grade_unjudged
+from trueval.rag.sensitivity import sensitivity
+from trueval.rag.unjudged import grade_unjudged
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 MEASURES = "RA-nWG@10 nWG@10 N-Recall4+@10 N-Recall5@10 P4+@10 Harm@10 Judged@10 Hit(rel=4)@10"

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from trueval.errors import MeasureError
-from trueval.evaluate import evaluate_arrays
+from trueval.evaluation.evaluate import evaluate_arrays
+from trueval.evaluation.scores import LEAST_IN_GEOMETRIC_MEAN
 from trueval.measures import parse
-from trueval.scores import LEAST_IN_GEOMETRIC_MEAN
 
 SCORES = [[3.0, 2.0, 1.0], [3.0, 2.0, 1.0], [1.0, 1.0, 0.0]]
 GRADES = [[1, 0, 0], [0, 0, 1], [1, 0, 0]]

@@ -8,8 +8,9 @@ import math
 import numpy as np
 import pytest
 
-from trueval.evaluate import evaluate_arrays
-from trueval.measures import curve_moments, interpolated_curve
+from trueval.evaluation.evaluate import evaluate_arrays
+from trueval.measures import interpolated_curve
+from trueval.measures.orders import curve_moments
 
 
 def test_by_hand() -> None:

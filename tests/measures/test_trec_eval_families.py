@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trueval.evaluate import evaluate
+from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
 from trueval.run import Run
 

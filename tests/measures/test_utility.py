@@ -10,7 +10,7 @@ import pytest
 import twin
 
 from trueval.errors import InputError
-from trueval.evaluate import evaluate, evaluate_arrays
+from trueval.evaluation.evaluate import evaluate, evaluate_arrays
 from trueval.judgments import Judgments
 from trueval.measures import parse
 from trueval.run import Run

@@ -12,8 +12,9 @@ import trueval as tv
 from trueval.collection import Candidates, Collection, candidate_lists
 from trueval.errors import InputError, PolicyError
 from trueval.numerics import round_to, storage_dtype
-from trueval.precision import Regime, audit, plan, read_logits, scored
-from trueval.precision.audit import Flip, audit_blocks
+from trueval.precision.audit import Flip, audit, audit_blocks
+from trueval.precision.logits import read_logits
+from trueval.precision.regimes import Regime, plan, scored
 from trueval.scoring import maxsim, product, sigmoid, softmax
 
 STORED = Path(__file__).resolve().parents[3] / "shared" / "data" / "logits" / "epqa-reranker.npz"

@@ -6,8 +6,8 @@ Make it anew, after looking at the difference, with: PYTHONPATH=src python -m te
 import re
 from pathlib import Path
 
+from trueval.report.kinds import read_directory
 from trueval.report.page import page
-from trueval.report.sections import read_directory
 
 FOLDER = Path(__file__).with_name("gold")
 FILE = FOLDER / "page.html"

@@ -7,8 +7,8 @@ import pytest
 from tests.report.browser import Tab, browser, find_browser
 from tests.report.gold_page import FOLDER
 
+from trueval.report.kinds import read_directory
 from trueval.report.page import page
-from trueval.report.sections import read_directory
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,7 @@ import pytest
 from trueval.errors import InputError
 from trueval.report.content import Part
 from trueval.report.directory import Section, pointer, register, registered
-from trueval.report.sections import read_directory
+from trueval.report.kinds import read_directory
 
 RESULTS = {"format": 1, "trueval": "0", "policy": {}, "runs": []}
 

@@ -12,9 +12,9 @@ import pytest
 from tests.report.gold_page import FILE, FOLDER, gold_page
 
 from trueval.errors import MissingExtraError
-from trueval.report.numbers import NOT_AVAILABLE, fixed, percent, signed
+from trueval.report.kinds import read_directory
 from trueval.report.page import TEMPLATES, page
-from trueval.report.sections import read_directory
+from trueval.report.text import NOT_AVAILABLE, fixed, percent, signed
 
 EVIL = '<script>alert("x")</script> & $a_1$'
 

@@ -13,12 +13,13 @@ import pytest
 import twin
 from twin_more import eleven_points, interpolated_precision
 
-from trueval.evaluate import evaluate_arrays
-from trueval.measures import best_precision, curve_moments, interpolated
-from trueval.measures.curve_moments import Levels, Moments
+from trueval.evaluation.evaluate import evaluate_arrays
+from trueval.measures import interpolated
+from trueval.measures.orders import best_precision, curve_moments
+from trueval.measures.orders.curve_moments import Levels, Moments
 
 if TYPE_CHECKING:
-    from trueval.measures.precision_sums import RelevantGroups
+    from trueval.measures.orders.precision_sums import RelevantGroups
 
 CLOSE = 1e-12
 MEASURES = ["IPrec(recall=0)", "IPrec(recall=0.5)", "IPrec(recall=1)", "IPrec11"]

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 import twin
 
-from trueval.evaluate import evaluate
+from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
 from trueval.run import Run
 

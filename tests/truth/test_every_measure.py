@@ -16,7 +16,7 @@ from twin_evidence import ON_THE_RUBRIC, evidence_worth
 from twin_more import utility_worth
 
 from trueval.errors import TruevalWarning
-from trueval.evaluate import evaluate, evaluate_arrays
+from trueval.evaluation.evaluate import evaluate, evaluate_arrays
 from trueval.judgments import Judgments
 from trueval.measures import parse, registry
 from trueval.run import Run
@@ -24,8 +24,8 @@ from trueval.run import Run
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from trueval.evaluation.scores import Scores
     from trueval.measures import Measure
-    from trueval.scores import Scores
 
 SMALL = lists.small_queries()
 SEVEN = lists.seven_document_queries()

@@ -9,13 +9,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from trueval.evaluate import evaluate, evaluate_arrays
+from trueval.evaluation.evaluate import evaluate, evaluate_arrays
+from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
 from trueval.measures import diversity
-from trueval.measures.facet_pairs import covariances
-from trueval.measures.survival import repeated
+from trueval.measures.orders.facet_pairs import covariances
+from trueval.measures.orders.survival import repeated
 from trueval.run import Run
-from trueval.scores import Scores
 
 CLOSE = 1e-12
 MEASURES = ["alpha_nDCG", "alpha_nDCG(alpha=0.3)@20", "NRBP", "NRBP(beta=1, alpha=0.9)", "NRBP(alpha=1, beta=0.97)"]

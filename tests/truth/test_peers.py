@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import twin
 
-from trueval.evaluate import evaluate, evaluate_arrays
+from trueval.evaluation.evaluate import evaluate, evaluate_arrays
 from trueval.judgments import Judgments
 from trueval.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from trueval.scores import Scores
+    from trueval.evaluation.scores import Scores
 
 CLOSE = 1e-12
 

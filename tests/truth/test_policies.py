@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import twin
 
-from trueval.evaluate import evaluate
+from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
 from trueval.run import Run
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import twin
 
-from trueval.evaluate import evaluate
+from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
 from trueval.run import Run
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from trueval.scores import Scores
+    from trueval.evaluation.scores import Scores
 
 SIGMAS = 5
 FEW = 5040

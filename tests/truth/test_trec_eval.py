@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from trueval.evaluate import evaluate
+from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
 from trueval.measures import parse
 from trueval.run import Run
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from trueval.scores import Scores
+    from trueval.evaluation.scores import Scores
 
 HALF_A_DIGIT = 0.5e-4 + 1e-9
 GRADED_RBP = "RBP(p=0.9, scale={})"

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from twin import Orders, all_orders, value
 
-from trueval.compare import compare, compare_scores
-from trueval.decisions.tie_orders import PER_POOLED, PER_QUERY, PER_ROW, Atoms, TieOrders, convolve
-from trueval.decisions.win_probability import Tied, certain, exact, normal, sampled
-from trueval.evaluate import evaluate
+from trueval.comparison.compare import compare, compare_scores
+from trueval.comparison.orders import PER_POOLED, PER_QUERY, PER_ROW, Atoms, TieOrders, convolve
+from trueval.comparison.win_probability import Tied, certain, exact, normal, sampled
+from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
 from trueval.run import Run
-from trueval.standings import Standings
+from trueval.standings.standings import Standings
 
 GRADES = {
     "q1": {"a": 2, "b": 0, "c": 1, "e": 3},
@@ -75,7 +75,7 @@ def test_some_of_them_are_neither_certain_nor_even() -> None:
 @pytest.mark.parametrize("measure", ["RR", "nDCG@2", "AP"])
 def test_sampled_and_normal_hold_the_exact_value(measure: str, monkeypatch: pytest.MonkeyPatch) -> None:
     true = found(ONE, OTHER, measure).win.value
-    monkeypatch.setattr("trueval.decisions.tie_orders.MOST_LISTED", 0)
+    monkeypatch.setattr("trueval.comparison.orders.MOST_LISTED", 0)
     drawn = found(ONE, OTHER, measure, tie_samples=20_000).win
     assert drawn.method == "sampled"
     assert drawn.value == pytest.approx(true, abs=5 * math.sqrt(0.25 / 20_000))

@@ -14,10 +14,10 @@ from trueval.cli.options import DEFAULT_MEASURES, Facets, MeasureList, Sources
 from trueval.cli.output import check_folder, make_folder, talk, write_atomically
 
 if TYPE_CHECKING:
+    from trueval.evaluation.scores import Scores
     from trueval.judgments import Judgments
     from trueval.measures import Measure
     from trueval.run import Run
-    from trueval.scores import Scores
 
 Format = Literal["table", "json", "csv", "markdown", "latex"]
 FILES = {"comparison.json": "json", "comparison.csv": "csv", "comparison.md": "markdown", "comparison.tex": "latex"}
@@ -89,7 +89,7 @@ def compare(
 
     Example: trueval compare qrels.trec bm25.trec dense.trec rerank.trec.gz -m "nDCG@10 RR@10"
     """
-    from trueval.compare import Choices
+    from trueval.comparison.compare import Choices
     from trueval.measures import parse_list
 
     paths = with_baseline(runs, baseline)
@@ -139,7 +139,7 @@ def compare_files(
         paths: of the runs, the baseline among them.
         measures: what to measure.
         baseline: its path; None for all pairs.
-        choices: a `trueval.compare.Choices`.
+        choices: a `trueval.comparison.compare.Choices`.
         grades: grade in the file → grade to use.
         policy: options of `trueval.evaluate`.
         threads: that share the work.
@@ -150,8 +150,8 @@ def compare_files(
     """
     from dataclasses import asdict
 
-    from trueval.compare import compare_scores
-    from trueval.decisions.tie_orders import TieOrders
+    from trueval.comparison.compare import compare_scores
+    from trueval.comparison.orders import TieOrders
 
     orders: list[TieOrders] = []
 
@@ -178,7 +178,7 @@ def _show(comparison: Mapping[str, Any], form: Format) -> None:
 
 
 def _save(comparison: Mapping[str, Any], folder: Path) -> None:
-    from trueval.report.comparison import WRITERS
+    from trueval.comparison.views.formats import WRITERS
 
     make_folder(folder)
     for name, form in FILES.items():

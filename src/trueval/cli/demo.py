@@ -15,7 +15,7 @@ from trueval.cli.output import save, show, talk
 from trueval.cli.precision import save as save_audit
 from trueval.cli.report import report
 from trueval.errors import MissingExtraError
-from trueval.report.numbers import fixed, percent, signed
+from trueval.report.text import fixed, percent, signed
 
 SAMPLE = Path(__file__).resolve().parents[1] / "sample"
 RUNS = ("bm25", "ngrams-bf16")
@@ -66,7 +66,7 @@ def show_model(folder: Path) -> list[str]:
     """
     from rich.console import Console
 
-    from trueval.report.precision import table
+    from trueval.precision.views.formats import table
 
     typer.echo(f"\n{MODEL} over the sample, one forward pass for each model format:\n")
     audit, runs = run_demo_model(SAMPLE, RELEVANT, folder)
@@ -83,8 +83,8 @@ def write_page(runs: list[str], folder: Path) -> None:
         runs: paths.
         folder: made if absent.
     """
+    from trueval.evaluation.scores import results
     from trueval.measures import parse_list
-    from trueval.scores import results
 
     qrels = str(SAMPLE / "qrels.trec")
     details = Details(qrels, runs, SAMPLE)
@@ -101,10 +101,10 @@ def demo_results() -> dict[str, Any]:
     """The results of the two runs, computed now.
 
     Returns:
-        What `trueval.scores.results` returns.
+        What `trueval.evaluation.scores.results` returns.
     """
+    from trueval.evaluation.scores import results
     from trueval.measures import parse_list
-    from trueval.scores import results
 
     paths = [str(SAMPLE / "runs" / f"{name}.trec") for name in RUNS]
     policy = {"rel": RELEVANT}

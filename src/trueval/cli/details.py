@@ -10,9 +10,9 @@ import typer
 from trueval.cli.output import write_atomically
 
 if TYPE_CHECKING:
+    from trueval.evaluation.scores import Scores
     from trueval.judgments import Judgments
     from trueval.run import Run
-    from trueval.scores import Scores
 
 FILE = "details.json"
 
@@ -34,7 +34,7 @@ class Details:
 
     def __call__(self, run: "Run", judgments: "Judgments", scores: "Scores") -> None:
         """Notes what the page says about a run."""
-        from trueval.report.evidence import run_evidence
+        from trueval.evaluation.views.details import run_evidence
 
         self._policy = scores.policy.to_dict()
         self._runs.append(run_evidence(run, judgments, scores))
@@ -49,7 +49,7 @@ class Details:
             InputError: the collection cannot be read.
             OSError: the folder cannot be written.
         """
-        from trueval.report.evidence import FORMAT_VERSION, KIND, add_texts
+        from trueval.evaluation.views.details import FORMAT_VERSION, KIND, add_texts
         from trueval.report.provenance import provenance
 
         origin = provenance(self._files)

@@ -16,10 +16,10 @@ from trueval.cli.output import Format, save, show, talk
 from trueval.errors import TruevalWarning
 
 if TYPE_CHECKING:
+    from trueval.evaluation.scores import Scores
     from trueval.judgments import Judgments
     from trueval.measures import Measure
     from trueval.run import Run
-    from trueval.scores import Scores
 
 
 def evaluate(
@@ -129,8 +129,8 @@ def evaluate(
 
     Example: trueval evaluate qrels.trec bm25.trec rerank.trec.gz -m "nDCG@10 RR@10"
     """
+    from trueval.evaluation.scores import results as results_of
     from trueval.measures import parse_list
-    from trueval.scores import results as results_of
 
     chosen = parse_list(" ".join(measures or [DEFAULT_MEASURES]))
     gates = parse_gates(max_range, minimum, max_drop, baseline, chosen)
@@ -198,7 +198,7 @@ def measure_files(
         PolicyError: an option is.
     """
     from trueval.cli.progress import progress
-    from trueval.evaluate import evaluate as evaluate_run
+    from trueval.evaluation.evaluate import evaluate as evaluate_run
 
     evidence = evidence or Evidence(measures)
     with progress(1 + len(runs)) as begin, warnings.catch_warnings():

@@ -11,12 +11,12 @@ import typer
 from trueval.cli.output import talk
 
 if TYPE_CHECKING:
-    from trueval.answers import AccuracyGivenHit
+    from trueval.evaluation.scores import Scores
     from trueval.judgments import Judgments
     from trueval.measures import Measure
+    from trueval.rag.answers import AccuracyGivenHit
+    from trueval.rag.sensitivity import Flip, Sensitivity
     from trueval.run import Run
-    from trueval.scores import Scores
-    from trueval.sensitivity import Flip, Sensitivity
 
 # Choices of the evaluation that sensitivity takes too.
 SHARED = ("tie_precision", "depth", "judged_only")
@@ -44,7 +44,7 @@ class Evidence:
         sensitivity: bool = False,
         facets: bool = False,
     ) -> None:
-        from trueval.answers import read_correctness
+        from trueval.rag.answers import read_correctness
 
         self._facets = facets or any(measure.needs_facets for measure in measures)
         self._hits = [measure for measure in measures if measure.name == "AllGold" and measure.cutoff is not None]
@@ -66,13 +66,13 @@ class Evidence:
 
     def read_judgments(self, path: str) -> Judgments:
         """Judgments from a file, or the gold documents of a log of contexts."""
-        from trueval.contexts import read_judgments_or_contexts
+        from trueval.rag.contexts import read_judgments_or_contexts
 
         return read_judgments_or_contexts(path, facets=self._facets)
 
     def read_run(self, path: str, name: str | None) -> Run:
         """A run from a file, or the retrieved documents of a log of contexts, whose sources and answers are kept."""
-        from trueval.contexts import Contexts, contexts_or_file
+        from trueval.rag.contexts import Contexts, contexts_or_file
         from trueval.run import Run
 
         found = contexts_or_file(path, name=name)
@@ -85,7 +85,7 @@ class Evidence:
 
     def judge(self, run: Run, judgments: Judgments) -> Judgments:
         """The judgments for one run: unjudged documents graded, sources named."""
-        from trueval.unjudged import grade_unjudged
+        from trueval.rag.unjudged import grade_unjudged
 
         if self._unjudged is not None:
             judgments = grade_unjudged(judgments, run, self._unjudged)
@@ -95,7 +95,7 @@ class Evidence:
 
     def observe(self, run: Run, judgments: Judgments, scores: Scores) -> None:
         """Notes what one run says about answers, and keeps the run where sensitivity needs it."""
-        from trueval.answers import accuracy_given_hit
+        from trueval.rag.answers import accuracy_given_hit
 
         correct = self._correct if self._correct is not None else self._logged.get(run.name)
         found = {} if not correct else {str(hit): accuracy_given_hit(scores, hit, correct) for hit in self._hits}
@@ -123,8 +123,8 @@ class Evidence:
         return lines
 
     def _all_sensitivity(self, policy: dict[str, Any]) -> list[Sensitivity]:
-        from trueval.sensitivity import sensitivity
-        from trueval.unjudged import grade_unjudged
+        from trueval.rag.sensitivity import sensitivity
+        from trueval.rag.unjudged import grade_unjudged
 
         judgments = self._judgments
         if judgments is None:
@@ -146,7 +146,7 @@ def say(lines: Sequence[str], *, on_stdout: bool) -> None:
 
 def must_differ(qrels: str, runs: Sequence[str]) -> list[str]:
     """The paths of which none may be given twice: a log of contexts may be the judgments and one of the runs."""
-    from trueval.contexts import looks_like_contexts
+    from trueval.rag.contexts import looks_like_contexts
 
     return [*runs] if qrels in runs and looks_like_contexts(qrels) else [qrels, *runs]
 
@@ -164,7 +164,7 @@ def read_sources(path: str) -> dict[str, str]:
     import reprlib
 
     from trueval.errors import InputError
-    from trueval.files.pairs import DOC_KEYS, Columns, as_id, read_pairs
+    from trueval.files.json.pairs import DOC_KEYS, Columns, as_id, read_pairs
 
     found: dict[str, str] = {}
     for place, doc, value in read_pairs(path, Columns(DOC_KEYS, ("source",), "a document id and its source")):

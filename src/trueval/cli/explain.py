@@ -16,7 +16,7 @@ from trueval.cli.progress import progress
 from trueval.errors import TruevalWarning
 
 if TYPE_CHECKING:
-    from trueval.explain import Explanation
+    from trueval.evaluation.explanation import Explanation
     from trueval.measures import Measure
 
 
@@ -74,7 +74,7 @@ def explain_files(
         grades: grade in the file → grade to use.
         queries: how many of the queries that move most are wanted.
     """
-    from trueval.explain import explain as explain_run
+    from trueval.evaluation.explanation import explain as explain_run
 
     with progress(3) as begin, warnings.catch_warnings():
         warnings.simplefilter("ignore", TruevalWarning)
@@ -92,7 +92,7 @@ def _show(entry: Mapping[str, Any], form: str) -> None:
     if form == "json":
         sys.stdout.write(json.dumps(entry, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
         return
-    from trueval.report.explanation import explanation_markdown, explanation_table
+    from trueval.evaluation.views.explanation import explanation_markdown, explanation_table
 
     if form == "markdown":
         sys.stdout.write(explanation_markdown(entry))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from trueval.cli.gates import MaxRange, parse_max_range
-from trueval.report.numbers import NOT_AVAILABLE, fixed, interval
+from trueval.report.text import NOT_AVAILABLE, fixed, interval
 
 if TYPE_CHECKING:
+    from trueval.evaluation.scores import Scores
     from trueval.measures import Measure
-    from trueval.scores import Scores
 
 SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 
@@ -54,7 +54,7 @@ class Minimum(NamedTuple):
         """Looks at every run.
 
         Args:
-            results: what `trueval.scores.results` returns.
+            results: what `trueval.evaluation.scores.results` returns.
 
         Yields:
             One check for each run; a mean that is not available fails.
@@ -259,7 +259,7 @@ def summary(results: Mapping[str, Any], checks: Sequence[Check]) -> str:
         results: of the runs.
         checks: of every gate.
     """
-    from trueval.report.formats import to_markdown
+    from trueval.evaluation.views.formats import to_markdown
 
     failed = sum(not check.passed for check in checks)
     head = f"## trueval: {f'{failed} of {len(checks)} checks failed' if failed else f'all {len(checks)} checks passed'}"
@@ -285,7 +285,7 @@ def _range_checks(gate: MaxRange, results: Mapping[str, Any]) -> Iterator[Check]
 
 
 def _against(scores: "Sequence[Scores]", baseline: "Scores", measures: "Sequence[Measure]") -> dict[str, Any]:
-    from trueval.compare import compare_scores
+    from trueval.comparison.compare import compare_scores
 
     return compare_scores([each.of(measures) for each in (*scores, baseline)], baseline=baseline.name).to_dict()
 

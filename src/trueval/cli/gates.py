@@ -21,7 +21,7 @@ class MaxRange(NamedTuple):
         """Says for each run and measure beyond the limit what was found.
 
         Args:
-            results: what `trueval.scores.results` returns.
+            results: what `trueval.evaluation.scores.results` returns.
 
         Yields:
             One line for each failure; a range that is not available fails too.

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from trueval import __version__
 from trueval.errors import MeasureError, PolicyError, TruevalError
+from trueval.version import __version__
 
 BAD_INPUT = 1
 MISUSE = 2

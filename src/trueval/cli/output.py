@@ -20,18 +20,18 @@ def show(results: Mapping[str, Any], form: Format, *, per_query: bool = False) -
     """Prints results to stdout.
 
     Args:
-        results: what `trueval.scores.results` returns.
+        results: what `trueval.evaluation.scores.results` returns.
         form: "table" for people, or one of the text formats.
         per_query: whether the table lists the queries too.
     """
     if form == "table":
         from rich.console import Console
 
-        from trueval.report.tables import table
+        from trueval.evaluation.views.table import table
 
         Console(highlight=False).print(table(results, per_query=per_query))
         return
-    from trueval.report.formats import WRITERS
+    from trueval.evaluation.views.formats import WRITERS
 
     sys.stdout.write(WRITERS[form](results))
     if per_query and form in MEANS_ONLY:
@@ -42,13 +42,13 @@ def save(results: Mapping[str, Any], folder: Path) -> None:
     """Writes results.json, results.csv and results.md; each file is either the old one or complete.
 
     Args:
-        results: what `trueval.scores.results` returns.
+        results: what `trueval.evaluation.scores.results` returns.
         folder: made if absent.
 
     Raises:
         OSError: the folder cannot be made or written.
     """
-    from trueval.report.formats import WRITERS
+    from trueval.evaluation.views.formats import WRITERS
 
     make_folder(folder)
     for name, form in FILES.items():

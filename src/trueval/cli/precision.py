@@ -310,7 +310,7 @@ def save(result: Mapping[str, Any], folder: Path, *, page: bool = True) -> None:
         page: whether to write the page too.
     """
     from trueval.errors import MissingExtraError
-    from trueval.report.precision import WRITERS
+    from trueval.precision.views.formats import WRITERS
 
     make_folder(folder)
     for name, form in FILES.items():
@@ -324,13 +324,13 @@ def save(result: Mapping[str, Any], folder: Path, *, page: bool = True) -> None:
 
 
 def _drawings(result: Mapping[str, Any], folder: Path, page: bool) -> list[str]:
-    from trueval.report.precision_plots import draw_precision
+    from trueval.precision.views.figures import draw_precision
 
     drawn = [str(path.relative_to(folder)) for path in draw_precision(result, folder / "figures")]
     if not page:
         return drawn
+    from trueval.report.kinds import read_directory
     from trueval.report.page import page as write
-    from trueval.report.sections import read_directory
 
     write_atomically(folder / "report.html", write(read_directory(folder)))
     return [*drawn, "report.html"]

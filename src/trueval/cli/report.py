@@ -21,9 +21,9 @@ def report(
 
     Example: trueval report results
     """
+    from trueval.evaluation.views.paper import write_paper
+    from trueval.report.kinds import read_directory
     from trueval.report.page import page
-    from trueval.report.paper import write_paper
-    from trueval.report.sections import read_directory
 
     directory = read_directory(folder)
     file = out or folder / "report.html"

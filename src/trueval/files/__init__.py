@@ -1,15 +1,15 @@
 """Readers that speak frames only."""
 
-from trueval.files.arrays import read_arrays
-from trueval.files.content import Source
-from trueval.files.duplicates import half_hashes
-from trueval.files.id_notes import id_notes
-from trueval.files.peers import read_dict
-from trueval.files.ranks import rank_notes
+from trueval.files.checks.duplicates import half_hashes
+from trueval.files.checks.ids import id_notes
+from trueval.files.checks.rank_order import rank_notes
+from trueval.files.frame import Kind, Stretches, Table
+from trueval.files.memory.arrays import read_arrays
+from trueval.files.memory.peers import read_dict
 from trueval.files.reading import FORMATS, read_table
 from trueval.files.rows import Rows, check_rows
-from trueval.files.table import Kind, Stretches, Table
-from trueval.files.tables import read_frame
+from trueval.files.source.content import Source
+from trueval.files.tabular.typed import read_frame
 
 __all__ = [
     "FORMATS",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from trueval.errors import InputError
-from trueval.files.table import Kind, Table, other_kind, value_column
+from trueval.files.frame import Kind, Table, other_kind, value_column
 
 __all__ = [
     "as_ids",

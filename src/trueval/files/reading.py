@@ -7,18 +7,18 @@ import re
 from contextlib import suppress
 
 from trueval.errors import InputError, PolicyError
-from trueval.files.beir import read_delimited, sniff_delimiter
 from trueval.files.columns import looks_like_header
-from trueval.files.content import Content, Source, read_content
-from trueval.files.json_file import read_json
-from trueval.files.jsonl import read_jsonl
-from trueval.files.layout import first_line
-from trueval.files.line_parts import LineParts, held_parts, open_parts
-from trueval.files.regular_text import read_regular
-from trueval.files.table import Kind, Table
-from trueval.files.tables import read_arrow, read_parquet
-from trueval.files.text import check_text
-from trueval.files.trec import read_trec
+from trueval.files.frame import Kind, Table
+from trueval.files.json.document import read_json
+from trueval.files.json.lines import read_jsonl
+from trueval.files.source.content import Content, Source, read_content
+from trueval.files.source.encoding import check_text
+from trueval.files.source.lines import LineParts, held_parts, open_parts
+from trueval.files.tabular.delimited import read_delimited, sniff_delimiter
+from trueval.files.tabular.typed import read_arrow, read_parquet
+from trueval.files.trec.careful import read_trec
+from trueval.files.trec.regular import read_regular
+from trueval.files.trec.row_forms import first_line
 
 __all__ = ["FORMATS", "read_table"]
 

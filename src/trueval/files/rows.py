@@ -12,8 +12,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import InputError
-from trueval.files.duplicates import find_duplicate, half_hashes
-from trueval.files.table import Kind, Stretches, Table, value_column
+from trueval.files.checks.duplicates import find_duplicate, half_hashes
+from trueval.files.frame import Kind, Stretches, Table, value_column
 
 __all__ = ["Rows", "check_rows"]
 

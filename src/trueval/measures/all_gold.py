@@ -6,7 +6,7 @@ import numpy as np
 
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
 from trueval.measures.parameters import REL, count_relevant, is_relevant, relevant_by_group
-from trueval.standings import Standings, sum_by
+from trueval.standings.standings import Standings, sum_by
 
 
 def _all_gold(standings: Standings, measure: Measure) -> Values:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
-from trueval.measures.parameters import BASE, REL, choice, count_relevant, is_relevant
-from trueval.measures.precision_over_hits import over_hits
-from trueval.measures.precision_sums import (
+from trueval.measures.orders.precision_over_hits import over_hits
+from trueval.measures.orders.precision_sums import (
     RelevantGroups,
     expected_shares,
     oblivious_sum,
@@ -18,7 +17,8 @@ from trueval.measures.precision_sums import (
     sum_precisions,
     variances,
 )
-from trueval.standings import Floats, Standings, sum_by
+from trueval.measures.parameters import BASE, REL, choice, count_relevant, is_relevant
+from trueval.standings.standings import Floats, Standings, sum_by
 
 
 def _average_precision(standings: Standings, measure: Measure) -> Values:

@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueval.measures.draws import draw
 from trueval.measures.linear import extreme_ranks
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
+from trueval.measures.orders.draws import draw
 from trueval.measures.parameters import REL, count_relevant, is_relevant, relevant_by_group
-from trueval.standings import Bools, Floats, Ints, Standings, sum_by
+from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
 
 
 class Kinds(NamedTuple):

@@ -15,10 +15,10 @@ import numpy as np
 from trueval.errors import MeasureError
 from trueval.measures.linear import extreme_ranks
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
+from trueval.measures.orders.survival import Factors, Slots, expected_total, falls, joint_survival, sum_pairs, survival
+from trueval.measures.orders.weights import Table
 from trueval.measures.parameters import bounded
-from trueval.measures.survival import Factors, Slots, expected_total, falls, joint_survival, sum_pairs, survival
-from trueval.measures.weights import Table
-from trueval.standings import Floats, Ints, Standings, sum_by
+from trueval.standings.standings import Floats, Ints, Standings, sum_by
 
 # Pairs of offsets held at once, groups times ranks squared: 8 MiB per array.
 BLOCK = 1 << 20

@@ -18,12 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueval.measures.facet_pairs import blocks, covariances, facet_pairs
-from trueval.measures.facets import About, Kinds, about, greedy_gains, kinds_of
 from trueval.measures.linear import linear
 from trueval.measures.measure import Definition, Measure, Parameter, Value, Values, no_values, register
-from trueval.measures.parameters import REL, bounded, choice
-from trueval.measures.survival import (
+from trueval.measures.orders.facet_pairs import blocks, covariances, facet_pairs
+from trueval.measures.orders.facets import About, Kinds, about, greedy_gains, kinds_of
+from trueval.measures.orders.survival import (
     Factors,
     Repeats,
     Slots,
@@ -34,8 +33,9 @@ from trueval.measures.survival import (
     sum_pairs,
     survival,
 )
-from trueval.measures.weights import Table, discounts
-from trueval.standings import Bools, Floats, Ints, Standings, sum_by
+from trueval.measures.orders.weights import Table, discounts
+from trueval.measures.parameters import REL, bounded, choice
+from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
 
 # Sets of documents of one group, counted by kind, through which best and worst order are searched.
 MOST_SETS = 1 << 13

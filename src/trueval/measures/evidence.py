@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from trueval.measures.draws import draw, moments, sizes_by_value
 from trueval.measures.linear import linear
 from trueval.measures.measure import Definition, Measure, Parameter, Values, register
+from trueval.measures.orders.draws import draw, moments, sizes_by_value
+from trueval.measures.orders.weights import Top
 from trueval.measures.parameters import bounded, choice
 from trueval.measures.rarity import COLUMNS
-from trueval.measures.weights import Top
 from trueval.measures.worth import Worth, worth_of
-from trueval.standings import Floats, Standings, sum_by
+from trueval.standings.standings import Floats, Standings, sum_by
 
 ALPHA = bounded(1, 0, np.inf, "how strongly the rarity of a grade scales its weight; 0 not at all")
 CAP4 = bounded(1, 0, 1, "largest weight of grade 4")

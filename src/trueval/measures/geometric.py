@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 from trueval.errors import MeasureError
 from trueval.measures.measure import Definition, Measure, Values, register
-from trueval.standings import Standings
+from trueval.standings.standings import Standings
 
 
 def _gm(standings: Standings, measure: Measure) -> Values:

@@ -20,13 +20,13 @@ from itertools import combinations, product
 
 import numpy as np
 
-from trueval.measures.curve_moments import Levels, curve_moments
-from trueval.measures.draws import moments
 from trueval.measures.linear import extreme_ranks
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
+from trueval.measures.orders.curve_moments import Levels, curve_moments
+from trueval.measures.orders.draws import moments
+from trueval.measures.orders.precision_sums import RelevantGroups, relevant_groups
 from trueval.measures.parameters import REL, bounded, choice, count_relevant, is_relevant
-from trueval.measures.precision_sums import RelevantGroups, relevant_groups
-from trueval.standings import Bools, Floats, Ints, Standings
+from trueval.standings.standings import Bools, Floats, Ints, Standings
 
 # What trec_eval 9 and 10 add to x R before they cut it to a whole number (10 calls lround).
 PARTS = {"up": 0.9, "nearest": 0.5}

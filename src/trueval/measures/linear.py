@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
+from trueval.measures.orders.weights import Table, Top, Weights, discounts, geometric
 from trueval.measures.parameters import (
     BASE,
     GAIN,
@@ -28,8 +29,7 @@ from trueval.measures.parameters import (
     gains_of,
     is_relevant,
 )
-from trueval.measures.weights import Table, Top, Weights, discounts, geometric
-from trueval.standings import NO_LIMIT, Bools, Floats, Ints, Standings, place_in_query, sum_by
+from trueval.standings.standings import NO_LIMIT, Bools, Floats, Ints, Standings, place_in_query, sum_by
 
 
 def linear(standings: Standings, gains: Floats, weights: Weights, norm: Floats, undefined: Bools) -> Values:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import MeasureError
-from trueval.standings import Bools, Floats, Standings
+from trueval.standings.standings import Bools, Floats, Standings
 
 GainMap: TypeAlias = tuple[tuple[float, float], ...]
 Value: TypeAlias = bool | int | float | str | GainMap | Mapping[float, float] | None

@@ -8,7 +8,7 @@ from collections.abc import ItemsView, Mapping
 import numpy as np
 
 from trueval.measures.measure import Measure, Parameter, Value
-from trueval.standings import Bools, Floats, Ints, Standings
+from trueval.standings.standings import Bools, Floats, Ints, Standings
 
 
 def choice(default: str, *others: str, about: str) -> Parameter:

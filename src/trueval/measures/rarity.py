@@ -14,7 +14,7 @@ import numpy as np
 
 from trueval.errors import InputError
 from trueval.measures.measure import Measure
-from trueval.standings import Floats, Standings
+from trueval.standings.standings import Floats, Standings
 
 # Columns of tables by grade: 0 (never used, so that a grade is its own column), 1, 2, 3, 4, 5.
 COLUMNS = 6

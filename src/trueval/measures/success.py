@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from trueval.measures.first_relevant import FirstRelevant, first_relevant, first_relevant_rank
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
+from trueval.measures.orders.first_relevant import FirstRelevant, first_relevant, first_relevant_rank
 from trueval.measures.parameters import REL, count_relevant
-from trueval.standings import NO_LIMIT, Floats, Standings
+from trueval.standings.standings import NO_LIMIT, Floats, Standings
 
 
 def _success(standings: Standings, measure: Measure) -> Values:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from trueval.measures.draws import draw, moments
 from trueval.measures.evidence import cut_counts, cutoff_of
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
+from trueval.measures.orders.draws import draw, moments
 from trueval.measures.rarity import check_rubric
-from trueval.standings import Floats, Standings
+from trueval.standings.standings import Floats, Standings
 
 # By grade 0 (never used), 1 .. 5: u where relevant, -u/3 where not.
 UTILITY = np.array([0.0, 0.0, -1 / 12, -1 / 6, 3 / 4, 1.0])

@@ -11,7 +11,7 @@ import numpy as np
 from trueval.errors import MeasureError
 from trueval.measures.measure import Measure
 from trueval.measures.rarity import BASE_GAINS, best_gain, check_rubric, grade_counts, rarity_weights
-from trueval.standings import Bools, Floats, Standings
+from trueval.standings.standings import Bools, Floats, Standings
 
 
 class Worth(NamedTuple):

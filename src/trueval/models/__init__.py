@@ -1,8 +1,7 @@
 """Models: what embeds texts and scores pairs, and how each is used."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING
-
-from trueval.lazy import export_lazily
 
 __all__ = [
     "RECIPES",
@@ -18,22 +17,26 @@ __all__ = [
 
 if TYPE_CHECKING:
     from trueval.models.embedder import Embedder
-    from trueval.models.high_precision import high_precision
     from trueval.models.loading import load_embedder, load_model, load_reranker
     from trueval.models.recipes import RECIPES, Recipe, find_recipe
     from trueval.models.reranker import Reranker
-else:
-    export_lazily(
-        __name__,
-        {
-            "RECIPES": "trueval.models.recipes",
-            "Embedder": "trueval.models.embedder",
-            "Recipe": "trueval.models.recipes",
-            "Reranker": "trueval.models.reranker",
-            "find_recipe": "trueval.models.recipes",
-            "high_precision": "trueval.models.high_precision",
-            "load_embedder": "trueval.models.loading",
-            "load_model": "trueval.models.loading",
-            "load_reranker": "trueval.models.loading",
-        },
-    )
+    from trueval.models.wrapping import high_precision
+
+_HOMES = {
+    "RECIPES": "recipes",
+    "Embedder": "embedder",
+    "Recipe": "recipes",
+    "Reranker": "reranker",
+    "find_recipe": "recipes",
+    "high_precision": "wrapping",
+    "load_embedder": "loading",
+    "load_model": "loading",
+    "load_reranker": "loading",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return value

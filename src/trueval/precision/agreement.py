@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from trueval.errors import InputError
-from trueval.tie_groups import ranges
+from trueval.standings.groups import ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

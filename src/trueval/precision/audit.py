@@ -14,13 +14,13 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import InputError, TruevalWarning
-from trueval.evaluate import evaluate
+from trueval.evaluation.evaluate import evaluate
+from trueval.evaluation.label_order import OrderCheck, check_orders, order_notes
+from trueval.evaluation.scores import STATISTICS, Scores
 from trueval.judgments import Judgments
-from trueval.label_order import OrderCheck, check_orders, order_notes
 from trueval.measures import Measure, parse_list
 from trueval.precision.agreement import PERSISTENCE, Agreement, Resolution, agreement, resolution_of_ties
-from trueval.scores import STATISTICS, Scores
-from trueval.tie_groups import tie_groups
+from trueval.standings.groups import tie_groups
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -112,7 +112,7 @@ class Audit:
         Args:
             about: what to say of collection, candidates and passes.
         """
-        from trueval import __version__
+        from trueval.version import __version__
 
         return {
             "kind": KIND,

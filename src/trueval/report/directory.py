@@ -4,8 +4,8 @@ What a file promises: the top level is an object with "kind" (a text) and "forma
 of the old form would misread the new one). The rest belongs to the kind. A file without a kind is of the kind whose
 section names keys that it has. Other files are left alone and named at the end of the page.
 
-How a section registers itself: its module under report/sections/ ends with
-`register(Section(kind, format, order, build, keys))`, and report/sections/__init__.py imports the module. `build`
+How a section registers itself: the page module of its room ends with
+`register(Section(kind, format, order, build, keys))`, and report/kinds.py imports the module. `build`
 takes the file and the directory, so that it may look at files of other kinds, and returns a Part of the page
 (report/content.py).
 

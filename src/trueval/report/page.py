@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from trueval.errors import MissingExtraError
-from trueval.report import sections
+from trueval.report import kinds
 from trueval.report.content import Block, Part, Words
 from trueval.report.directory import Directory, registered
 
-__all__ = ["page", "parts", "sections"]
+__all__ = ["kinds", "page", "parts"]
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -126,6 +126,6 @@ def _hash(script: str) -> str:
 
 
 def _version() -> str:
-    from trueval import __version__
+    from trueval.version import __version__
 
     return __version__

@@ -36,7 +36,7 @@ def provenance(files: Sequence[tuple[str, str]], now: datetime | None = None) ->
 
 def versions() -> dict[str, str]:
     """Versions of this package, Python and the libraries that compute."""
-    from trueval import __version__
+    from trueval.version import __version__
 
     return {
         "trueval": __version__,

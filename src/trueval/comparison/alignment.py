@@ -1,0 +1,151 @@
+"""Which queries a comparison is about: scores of several runs brought onto the same queries, by a named policy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from trueval.errors import InputError, MeasureError, PolicyError
+from trueval.evaluation.scores import STATISTICS, Scores
+from trueval.measures import Measure
+from trueval.standings.standings import Bools, Floats, Ints
+
+QUERIES: Final = {
+    "all": "every judged query; one that a run lacks counts as evaluated, with the measure's worst value",
+    "common": "queries that every run has",
+    "error": "every judged query, and a run that lacks one is an error",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """Scores of several runs on the same queries.
+
+    Attributes:
+        names: [run] of the runs.
+        measures: [measure] that all were evaluated with.
+        query_ids: [query] the union of their queries, in the order of the first run that has them.
+        place: [run, query] index of the query in the run's own scores; -1 where it has none.
+        kept: [query, measure] whether the comparison counts the query.
+        expected: [run, query, measure] of Scores, and so on; NaN where not available.
+        lowest: as in Scores.
+        highest: as in Scores.
+        oblivious: as in Scores.
+        sd: as in Scores.
+        notes: one line for each thing that a reader must know.
+    """
+
+    names: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    query_ids: tuple[str, ...]
+    place: Ints
+    kept: Bools
+    expected: Floats
+    lowest: Floats
+    highest: Floats
+    oblivious: Floats
+    sd: Floats
+    notes: tuple[str, ...]
+
+    def left_out(self, measure: int) -> tuple[str, ...]:
+        """Ids of the queries that the comparison on a measure does not count."""
+        return tuple(self.query_ids[index] for index in np.flatnonzero(~self.kept[:, measure]).tolist())
+
+
+def align(scores: Sequence[Scores], queries: str) -> Aligned:
+    """Bring scores onto the same queries.
+
+    Args:
+        scores: of each run; different names, the same measures.
+        queries: a policy of QUERIES. A query without a value (NA) for any run is left out of that measure by all of
+            them.
+
+    Raises:
+        InputError: fewer than two runs, equal names, queries that differ where the policy does not allow it.
+        MeasureError: the measures differ.
+        PolicyError: an unknown policy.
+    """
+    _check(scores, queries)
+    query_ids = tuple(dict.fromkeys(query for each in scores for query in each.query_ids))
+    place = np.array([_places(each, query_ids) for each in scores])
+    _check_queries(scores, query_ids, place, queries)
+    statistics = {
+        name: np.stack([_take(getattr(each, name), where) for each, where in zip(scores, place, strict=True)])
+        for name in STATISTICS
+    }
+    kept: Bools = np.logical_not(np.isnan(statistics["expected"]).any(axis=0))
+    if queries == "common":
+        lost = {query for each in scores for query in each.missing_queries}
+        kept &= ~np.array([query in lost for query in query_ids])[:, None]
+    names, measures = tuple(each.name for each in scores), scores[0].measures
+    notes = (*_policy_notes(scores), *_left_out_notes(kept, measures, len(query_ids)))
+    return Aligned(names, measures, query_ids, place, kept, notes=notes, **statistics)
+
+
+def _check(scores: Sequence[Scores], queries: str) -> None:
+    if queries not in QUERIES:
+        raise PolicyError(f"queries must be one of {', '.join(QUERIES)}. Got {queries!r}.")
+    if len(scores) < 2:
+        raise InputError(f"A comparison needs at least 2 runs. Got {len(scores)}.")
+    name, times = Counter(each.name for each in scores).most_common(1)[0]
+    if times > 1:
+        raise InputError(f"The runs of a comparison must have different names. Got {name!r} {times} times; rename one.")
+    for measure in scores[0].measures:
+        if measure.definition.mean != "arithmetic":
+            raise MeasureError(
+                f"{measure} is a {measure.definition.mean} mean over queries; a comparison takes means of differences. "
+                f"Compare {measure.inner or measure} instead."
+            )
+    for each in scores:
+        if each.measures != scores[0].measures:
+            raise MeasureError(
+                f"Compared runs must be evaluated with the same measures. {scores[0].name} has "
+                f"{' '.join(map(str, scores[0].measures))}, {each.name} has {' '.join(map(str, each.measures))}."
+            )
+
+
+def _check_queries(scores: Sequence[Scores], query_ids: Sequence[str], place: Ints, queries: str) -> None:
+    absent = np.argwhere(place < 0)
+    if len(absent) and queries != "common":
+        run, query = absent[0].tolist()
+        raise InputError(
+            f"Compared runs must be evaluated on the same queries. {scores[run].name} was not evaluated on "
+            f"{query_ids[query]!r}. Evaluate both with the same judgments, or compare with queries='common'."
+        )
+    lacking = next((each for each in scores if each.missing_queries), None)
+    if queries == "error" and lacking is not None:
+        raise InputError(
+            f"{lacking.name} lacks {len(lacking.missing_queries)} judged queries, the first "
+            f"{lacking.missing_queries[0]!r}. Count them with queries='all', or leave them out with queries='common'."
+        )
+
+
+def _places(scores: Scores, query_ids: Sequence[str]) -> Ints:
+    known = {query: index for index, query in enumerate(scores.query_ids)}
+    return np.array([known.get(query, -1) for query in query_ids], dtype=np.int64)
+
+
+def _take(values: Floats, place: Ints) -> Floats:
+    return np.where(place[:, None] >= 0, values[place], np.nan)
+
+
+def _policy_notes(scores: Sequence[Scores]) -> list[str]:
+    first = scores[0]
+    return [
+        f"{each.name} and {first.name} were evaluated under different policies; their difference is not theirs alone."
+        for each in scores[1:]
+        if each.policy != first.policy
+    ]
+
+
+def _left_out_notes(kept: Bools, measures: Sequence[Measure], total: int) -> list[str]:
+    counts = kept.sum(axis=0).tolist()
+    return [
+        f"{measure}: {total - count} of {total} queries are left out: some run lacks them or has no value for them."
+        for measure, count in zip(measures, counts, strict=True)
+        if count < total
+    ]

@@ -1,0 +1,227 @@
+"""Comparison: what is known about the differences between systems."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+import polars as pl
+
+from trueval.comparison.win_probability import WinProbability
+from trueval.errors import InputError
+
+# 1: the first.
+FORMAT_VERSION = 1
+
+
+class Interval(NamedTuple):
+    """A closed interval; NaN ends where it is not available."""
+
+    low: float
+    high: float
+
+
+class Significance(NamedTuple):
+    """p of the paired tests over queries, two-sided; NaN where not available.
+
+    Attributes:
+        randomization: sign flips.
+        exact: whether every sign pattern was listed.
+        t: Student's.
+        wilcoxon: signed ranks.
+        holm: of the chosen test, adjusted for the family by Holm.
+        benjamini_hochberg: of the chosen test, adjusted by Benjamini & Hochberg.
+    """
+
+    randomization: float
+    exact: bool
+    t: float
+    wilcoxon: float
+    holm: float
+    benjamini_hochberg: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One system against another on one measure. Differences are first - second on the scale of the measure.
+
+    Attributes:
+        measure: its text form.
+        better: "higher" or "lower"; winning, wins and losses go by it, differences do not.
+        first: name of a run.
+        second: name of the other.
+        queries: counted by both.
+        expected: difference of the expected means.
+        lowest: least difference over tie orders, lowest of the first - highest of the second.
+        highest: greatest.
+        oblivious: difference under the tie order of each; NaN where not known.
+        sd: of the difference over tie orders; NaN where not known.
+        win: probability over tie orders that the first is the better one.
+        expected_interval: bootstrap interval of the expected difference.
+        realized_interval: bootstrap interval of a realized difference.
+        realized_bounded: whether its ends are bounds over all orders of ties, because an sd of either run is not known.
+        tests: over queries.
+        cohen_d: mean / standard deviation of the differences of expected values over queries; NaN where not defined.
+        hedges_g: the same, without its bias in small samples.
+        wins: queries on which the first is better by more than the tolerance.
+        ties: queries within the tolerance.
+        losses: queries on which the second is better.
+        reversed: the oblivious order is reversed by the expectation.
+        undecidable: ties decide who wins.
+        separated: the queries tell the two apart, and ties do not undo it.
+        verdict: in words.
+    """
+
+    measure: str
+    better: str
+    first: str
+    second: str
+    queries: int
+    expected: float
+    lowest: float
+    highest: float
+    oblivious: float
+    sd: float
+    win: WinProbability
+    expected_interval: Interval
+    realized_interval: Interval
+    realized_bounded: bool
+    tests: Significance
+    cohen_d: float
+    hedges_g: float
+    wins: int
+    ties: int
+    losses: int
+    reversed: bool
+    undecidable: bool
+    separated: bool
+    verdict: str
+
+    @property
+    def gain(self) -> float:
+        """By how much the first is better: the expected difference, its sign changed where lower is better."""
+        return self.expected if self.better == "higher" else -self.expected
+
+    def to_dict(self) -> dict[str, object]:
+        """The difference in the JSON of comparisons; null where not available."""
+        parts = {name: getattr(self, name)._asdict() for name in ("win", "tests")}
+        spans = {name: list(getattr(self, name)) for name in ("expected_interval", "realized_interval")}
+        return {name: _null(value) for name, value in ({**asdict(self)} | parts | spans).items()}
+
+
+class Standing(NamedTuple):
+    """One system in the leaderboard of a measure.
+
+    Attributes:
+        place: 1 for the best expected mean; equal means share a place.
+        run: its name.
+        expected: mean over the queries compared.
+        lowest: over tie orders.
+        highest: over tie orders.
+        groups: letters; systems that share one cannot be told apart. Empty where only a baseline was compared with.
+    """
+
+    place: int
+    run: str
+    expected: float
+    lowest: float
+    highest: float
+    groups: str
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """Systems from best to worst by one measure.
+
+    Attributes:
+        measure: its text form.
+        better: "higher" or "lower".
+        queries: counted by all.
+        left_out: ids of queries that are not counted.
+        standings: best first.
+    """
+
+    measure: str
+    better: str
+    queries: int
+    left_out: tuple[str, ...]
+    standings: tuple[Standing, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is known about the differences between some systems.
+
+    Attributes:
+        runs: names, in the order given.
+        baseline: name of the run that the others were compared with; None for all pairs.
+        differences: by measure, then pair. Against a baseline, the baseline is second.
+        leaderboards: one for each measure.
+        choices: everything chosen that changes a number.
+        notes: one line for each thing a reader must know.
+    """
+
+    runs: tuple[str, ...]
+    baseline: str | None
+    differences: tuple[Difference, ...]
+    leaderboards: tuple[Leaderboard, ...]
+    choices: dict[str, object]
+    notes: tuple[str, ...]
+
+    def difference(self, measure: str, first: str, second: str) -> Difference:
+        """The difference of two runs on a measure.
+
+        Raises:
+            InputError: they were not compared, or in the other order.
+        """
+        for each in self.differences:
+            if (each.measure, each.first, each.second) == (measure, first, second):
+                return each
+        known = ", ".join(f"{each.first} - {each.second} on {each.measure}" for each in self.differences[:3])
+        raise InputError(f"{first} - {second} on {measure} was not compared. Compared are {known}, ...")
+
+    def to_dict(self) -> dict[str, object]:
+        """The JSON of `trueval compare`; null where not available."""
+        from trueval.version import __version__
+
+        return {
+            "format": FORMAT_VERSION,
+            "trueval": __version__,
+            "runs": list(self.runs),
+            "baseline": self.baseline,
+            "choices": self.choices,
+            "leaderboards": [_board(board) for board in self.leaderboards],
+            "differences": [each.to_dict() for each in self.differences],
+            "notes": list(self.notes),
+        }
+
+    def to_polars(self) -> pl.DataFrame:
+        """One row for each difference; null where not available."""
+        return pl.DataFrame([dict(flatten(each.to_dict())) for each in self.differences], infer_schema_length=None)
+
+
+def _board(board: Leaderboard) -> dict[str, object]:
+    rows = [{name: _null(value) for name, value in row._asdict().items()} for row in board.standings]
+    return {**asdict(board), "left_out": list(board.left_out), "standings": rows}
+
+
+def _null(value: object) -> object:
+    """A value with null for every NaN in it."""
+    if isinstance(value, dict):
+        return {name: _null(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_null(each) for each in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def flatten(entry: dict[str, object]) -> Iterator[tuple[str, object]]:
+    """Names and values, with parts of parts as win_low or expected_interval_high."""
+    for name, value in entry.items():
+        if isinstance(value, dict):
+            yield from ((f"{name}_{part}" if name == "win" else f"p_{part}", each) for part, each in value.items())
+        elif isinstance(value, list):
+            yield from zip((f"{name}_low", f"{name}_high"), value, strict=True)
+        else:
+            yield name, value

@@ -1,0 +1,225 @@
+"""What a measure is worth under single orders of the tied documents: all of them where few, or a sample.
+
+No measure is written a second time here. A query of some standings is repeated once for every order, each copy with its
+own `ahead`, and the measure's oblivious value of a copy is its value under that order.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from trueval.comparison.resampling import TIE_ORDERS, generator
+from trueval.measures import Measure
+from trueval.standings.counting import standings
+from trueval.standings.standings import Floats, Ints, Standings, sum_by
+
+if TYPE_CHECKING:
+    from trueval.judgments import Judgments
+    from trueval.policy.conventions import Policy
+    from trueval.run import Run
+
+# Orders of one query, and of all queries of a run and measure, that are listed one by one.
+MOST_ORDERS: Final = 5_040
+MOST_LISTED: Final = 20_000
+
+# Different sums that a distribution over queries may hold.
+MOST_ATOMS: Final = 1 << 14
+
+# Sums closer than this are one atom.
+DECIMALS: Final = 11
+
+# Copies of queries that stand in memory at once while sampling.
+COPIES: Final = 20_000
+
+PER_ROW: Final = frozenset({"query", "grade", "above", "tied", "ahead", "score", "item"})
+PER_POOLED: Final = frozenset({"pool_query", "pool_grade", "pool_item", "pool_listed"})
+PER_QUERY: Final = frozenset({"judged", "listed", "tied_documents", "largest_group", "last_above", "last_tied"})
+
+
+class Atoms(NamedTuple):
+    """A distribution over finitely many values.
+
+    Attributes:
+        values: [atom] ascending, different.
+        probabilities: [atom] of each; they sum to 1.
+    """
+
+    values: Floats
+    probabilities: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class TieOrders:
+    """The orders of tied documents that one run allows.
+
+    Attributes:
+        run: the run.
+        judgments: what it is measured by.
+        policy: under which it was evaluated.
+        stream: tells its random orders from those of other runs of the same seed.
+    """
+
+    run: Run
+    judgments: Judgments
+    policy: Policy
+    stream: int
+
+    @cached_property
+    def standings(self) -> Standings:
+        """Of the run, as evaluate counts them."""
+        policy = self.policy
+        return standings(
+            self.run,
+            self.judgments,
+            tie_precision=policy.tie_precision,
+            depth=policy.depth,
+            judged_only=policy.judged_only,
+        )
+
+    @property
+    def are_of_documents(self) -> bool:
+        """Whether every row of the standings is a document; facets make several of one, which must move together."""
+        return "facet" not in self.judgments.frame.columns
+
+    def distribution(self, measure: Measure, queries: Ints) -> Atoms | None:
+        """The distribution of the sum of a measure over some queries, every order equally likely.
+
+        Args:
+            measure: as evaluated.
+            queries: indices of queries with tied documents.
+
+        Returns:
+            The distribution up to DECIMALS, or None where there are too many orders to list, or rows that are not
+            documents (facets).
+        """
+        listed = []
+        for query in queries.tolist():
+            groups = self._groups(query, measure)
+            listed.append((groups, math.prod(math.perm(group.tied, len(group.rows)) for group in groups)))
+        counts = [count for _, count in listed]
+        if not self.are_of_documents or max(counts, default=1) > MOST_ORDERS or sum(counts) > MOST_LISTED:
+            return None
+        return convolve(
+            self._values(measure, query, groups) for query, (groups, _) in zip(queries, listed, strict=True)
+        )
+
+    def samples(self, measure: Measure, queries: Ints, count: int, seed: int) -> Floats:
+        """Sums of a measure over some queries under random orders.
+
+        Args:
+            measure: as evaluated.
+            queries: indices of queries with tied documents.
+            count: how many orders are drawn.
+            seed: of the orders.
+
+        Returns:
+            [sample] sums; NaN where the measure has no value under a single order.
+        """
+        step, out = max(1, COPIES // max(len(queries), 1)), np.zeros(count)
+        for chunk, start in enumerate(range(0, count, step)):
+            rng, size = generator(seed, TIE_ORDERS + self.stream, chunk), min(step, count - start)
+            for query in queries.tolist():
+                ahead = np.tile(self._ahead(query), (size, 1))
+                for group in self._groups(query, None):
+                    order = np.argsort(rng.random((size, group.tied)), axis=1)
+                    ahead[:, group.rows] = order[:, : len(group.rows)]
+                out[start : start + size] += self._under(measure, query, ahead)
+        return out
+
+    def _values(self, measure: Measure, query: int, groups: Sequence[_Group]) -> Atoms:
+        """The values of one query under every order of its groups."""
+        each = [list(itertools.permutations(range(group.tied), len(group.rows))) for group in groups]
+        orders = list(itertools.product(*each))
+        ahead = np.tile(self._ahead(query), (len(orders), 1))
+        for place, group in enumerate(groups):
+            ahead[:, group.rows] = np.array([order[place] for order in orders], dtype=np.int64)
+        values = self._under(measure, query, ahead)
+        return _merge(values, np.full(len(values), 1 / len(values)))
+
+    def _under(self, measure: Measure, query: int, ahead: Ints) -> Floats:
+        """[order] value of a query for each row of ahead, [order, row of the query]."""
+        copies = repeat_query(self.standings, query, ahead)
+        return self.policy.settle(measure).evaluate(copies).oblivious
+
+    def _ahead(self, query: int) -> Ints:
+        """[row of the query] places of documents that no group of interest holds: any will do, so the first."""
+        start, stop = np.searchsorted(self.standings.query, [query, query + 1])
+        return np.zeros(int(stop - start), dtype=np.int64)
+
+    def _groups(self, query: int, measure: Measure | None) -> list[_Group]:
+        """The groups whose order can change a measure; every group of two or more without one."""
+        whole = self.standings
+        start, stop = np.searchsorted(whole.query, [query, query + 1])
+        reach = whole.limit(_last_rank(measure) if measure else None)
+        zeros = measure is None or measure.needs_zeros
+        above, tied, grade = whole.above[start:stop], whole.tied[start:stop], whole.grade[start:stop]
+        wanted = (tied > 1) & (above < reach) & (zeros | (grade > 0))
+        found = []
+        for first in np.unique(above[wanted]).tolist():
+            rows = np.flatnonzero(wanted & (above == first))
+            found.append(_Group(rows, int(tied[rows[0]])))
+        return found
+
+
+class _Group(NamedTuple):
+    """Rows of a query, counted from its first, that stand in one tie group of some size."""
+
+    rows: Ints
+    tied: int
+
+
+def repeat_query(whole: Standings, query: int, ahead: Ints) -> Standings:
+    """Standings that hold one query many times, each time under another order.
+
+    Args:
+        whole: standings of a run.
+        query: the query to repeat.
+        ahead: [copy, row of the query] tied documents before each.
+    """
+    copies = len(ahead)
+    rows = np.tile(np.flatnonzero(whole.query == query), copies)
+    pooled = np.tile(np.flatnonzero(whole.pool_query == query), copies)
+    kinds = (PER_ROW, rows), (PER_POOLED, pooled), (PER_QUERY, np.full(copies, query))
+    taken = {name: getattr(whole, name)[index] for names, index in kinds for name in names}
+    taken["ahead"] = ahead.ravel()
+    taken["query"] = np.repeat(np.arange(copies), ahead.shape[1])
+    taken["pool_query"] = np.repeat(np.arange(copies), len(pooled) // copies)
+    return replace(whole, **taken)
+
+
+def convolve(parts: Iterator[Atoms]) -> Atoms | None:
+    """The distribution of a sum of independent values; None where it has more than MOST_ATOMS values.
+
+    >>> coin = Atoms(np.array([0.0, 1.0]), np.array([0.5, 0.5]))
+    >>> convolve(iter([coin, coin])).probabilities.tolist()
+    [0.25, 0.5, 0.25]
+    """
+    total = Atoms(np.zeros(1), np.ones(1))
+    for part in parts:
+        if np.isnan(part.values).any() or len(total.values) * len(part.values) > 16 * MOST_ATOMS:
+            return None
+        total = _merge(
+            np.add.outer(total.values, part.values).ravel(),
+            np.multiply.outer(total.probabilities, part.probabilities).ravel(),
+        )
+        if len(total.values) > MOST_ATOMS:
+            return None
+    return total
+
+
+def _merge(values: Floats, probabilities: Floats) -> Atoms:
+    """Atoms of different values, equal up to DECIMALS."""
+    different, which = np.unique(np.round(values, DECIMALS), return_inverse=True)
+    return Atoms(different, sum_by(which.ravel(), probabilities, len(different)))
+
+
+def _last_rank(measure: Measure) -> int | None:
+    """The last rank at which a document matters; None where a measure may look past its own cutoff."""
+    return None if measure.inner is not None else measure.cutoff

@@ -1,0 +1,178 @@
+"""Resampled sums that are the same, to the last bit, on any number of threads.
+
+Two things make them so. Random numbers come from a counter-based generator (Philox 4x64; Salmon et al. 2011): chunk i
+of a stream begins at its own counter, whoever draws it. And values are first rounded to a grid so coarse that every
+sum of them is exact in float64, so neither BLAS nor its threads can change a bit by adding in another order.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from trueval.errors import PolicyError
+from trueval.standings.standings import Floats, Ints
+
+# Rows drawn at once. Part of what a seed means: another value gives other resamples.
+CHUNK: Final = 250
+
+# Streams of one seed. Tie orders of run i use TIE_ORDERS + i.
+RESAMPLES: Final = 0
+NOISE: Final = 1
+SIGNS: Final = 2
+TIE_ORDERS: Final = 3
+
+# All sign patterns are listed up to this many queries: 2^15 patterns once the mirror images are left out.
+ALL_SIGNS_UP_TO: Final = 16
+
+# Sums of grid values stay below 2^51, so that differences of two sums are exact too.
+EXACT_BITS: Final = 51
+
+
+class Grid(NamedTuple):
+    """Values rounded to a multiple of a power of two.
+
+    Attributes:
+        values: as given, each moved by at most half a step.
+        step: the power of two.
+    """
+
+    values: Floats
+    step: float
+
+
+def to_grid(values: Floats) -> Grid:
+    """Round values so that any sum of as many of them as there are rows is exact.
+
+    Args:
+        values: [query, column] finite.
+
+    Returns:
+        The same values to about 15 digits for 50 queries, 13 for 5,000.
+
+    >>> to_grid(np.array([[0.5], [0.25]])).values.tolist()
+    [[0.5], [0.25]]
+    """
+    largest = float(np.abs(values).max(initial=0.0)) * max(len(values), 1)
+    step = 2.0 ** (math.ceil(math.log2(largest)) - EXACT_BITS) if largest > 0 else 1.0
+    return Grid(np.rint(values / step) * step, step)
+
+
+def generator(seed: int, stream: int, chunk: int) -> np.random.Generator:
+    """The random numbers of one chunk of one stream of a seed."""
+    if not 0 <= seed < 2**64:
+        raise PolicyError(f"seed must be an integer from 0 to 2^64 - 1. Got {seed!r}.")
+    key, counter = np.array([seed, stream], dtype=np.uint64), np.array([0, 0, 0, chunk], dtype=np.uint64)
+    return np.random.Generator(np.random.Philox(key=key, counter=counter))
+
+
+def bootstrap_sums(columns: Grid, resamples: int, seed: int, threads: int) -> Floats:
+    """Sums over queries drawn with replacement, as many as there are; the same draws for every column.
+
+    Args:
+        columns: [query, column] on a grid.
+        resamples: how often the queries are drawn.
+        seed: of the draws.
+        threads: that share the work.
+
+    Returns:
+        [column, resample] sums.
+    """
+    queries = len(columns.values)
+
+    def counts(rng: np.random.Generator) -> Floats:
+        drawn = rng.integers(0, queries, size=(CHUNK, queries)) + np.arange(CHUNK)[:, None] * queries
+        return np.bincount(drawn.ravel(), minlength=CHUNK * queries).reshape(CHUNK, queries).astype(np.float64)
+
+    return _products(columns, counts, RESAMPLES, resamples, seed, threads)
+
+
+def sign_flip_sums(columns: Grid, resamples: int, seed: int, threads: int) -> Floats:
+    """Sums over queries under random signs; the same signs for every column.
+
+    Args:
+        columns: [query, column] on a grid.
+        resamples: how many sign patterns are drawn, where they are not all listed (lists_all_signs).
+        seed: of the signs.
+        threads: that share the work.
+
+    Returns:
+        [column, pattern] sums. A listed pattern stands for its mirror image too: look at absolute values only.
+    """
+    queries = len(columns.values)
+    if lists_all_signs(queries):
+        pattern = np.arange(2 ** (queries - 1))[:, None] >> np.arange(queries)
+        return np.ascontiguousarray(((1.0 - 2.0 * (pattern & 1)) @ columns.values).T)
+
+    def signs(rng: np.random.Generator) -> Floats:
+        return (2 * rng.integers(0, 2, size=(CHUNK, queries)) - 1).astype(np.float64)
+
+    return _products(columns, signs, SIGNS, resamples, seed, threads)
+
+
+def lists_all_signs(queries: int) -> bool:
+    """Whether the randomization test lists every sign pattern instead of drawing some."""
+    return queries <= ALL_SIGNS_UP_TO
+
+
+def normal_noise(resamples: int, seed: int) -> Floats:
+    """[resample] standard normal numbers, for the tie noise of a resample."""
+    chunks = [generator(seed, NOISE, chunk).standard_normal(CHUNK) for chunk in range(_chunks(resamples))]
+    return np.concatenate(chunks)[:resamples]
+
+
+def thread_count(threads: int | None) -> int:
+    """The threads asked for, or one for each processor up to 8.
+
+    Raises:
+        PolicyError: fewer than 1.
+    """
+    if threads is None:
+        return min(os.cpu_count() or 1, 8)
+    if threads < 1:
+        raise PolicyError(f"threads must be an integer >= 1, or None for one for each processor. Got {threads!r}.")
+    return threads
+
+
+def in_threads(work: Callable[[int], None], count: int, threads: int) -> None:
+    """Call work(0) .. work(count - 1) on some threads; what each does must not depend on the others."""
+    if threads == 1 or count == 1:
+        for index in range(count):
+            work(index)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, range(count)))
+
+
+def blocks(columns: int, width: int) -> list[Ints]:
+    """Column numbers in blocks of some width, the last one narrower."""
+    return [np.arange(start, min(start + width, columns)) for start in range(0, columns, width)]
+
+
+def _products(
+    columns: Grid,
+    weights: Callable[[np.random.Generator], Floats],
+    stream: int,
+    resamples: int,
+    seed: int,
+    threads: int,
+) -> Floats:
+    """[column, resample] weighted sums; weights draws [CHUNK, query] from the generator of a chunk."""
+    out = np.empty((columns.values.shape[1], resamples))
+
+    def work(chunk: int) -> None:
+        start = chunk * CHUNK
+        rows = weights(generator(seed, stream, chunk))[: resamples - start]
+        out[:, start : start + len(rows)] = (rows @ columns.values).T
+
+    in_threads(work, _chunks(resamples), threads)
+    return out
+
+
+def _chunks(resamples: int) -> int:
+    return -(-resamples // CHUNK)

@@ -1,0 +1,94 @@
+"""Verdicts in words, and groups of systems that cannot be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from trueval.comparison.win_probability import WinProbability
+from trueval.standings.standings import Bools
+
+SEPARATED: Final = "separated"
+NOT_SEPARATED: Final = "not separated by these queries"
+UNDECIDABLE: Final = "undecidable under ties"
+REVERSED: Final = "the oblivious order is reversed by the expectation"
+
+# Mean differences nearer to 0 than this have no sign.
+NO_DIFFERENCE: Final = 1e-12
+
+
+class Verdict(NamedTuple):
+    """What may be said of a difference. The conditions are judged one by one; the words are the first that holds.
+
+    Attributes:
+        reversed: the oblivious difference and the expected one have opposite signs.
+        undecidable: ties change the difference, and neither system is known to win with a probability of at least
+            the level: low < level and high > 1 - level of its win probability.
+        separated: the adjusted p is below 1 - level, and the difference is not undecidable.
+        words: "the oblivious order is reversed by the expectation", "undecidable under ties", "separated" or "not
+            separated by these queries", in this order.
+    """
+
+    reversed: bool
+    undecidable: bool
+    separated: bool
+    words: str
+
+
+def judge(
+    *, expected: float, oblivious: float, tie_range: float, win: WinProbability, adjusted_p: float, level: float
+) -> Verdict:
+    """Judge one difference.
+
+    Args:
+        expected: difference of expected means.
+        oblivious: difference of oblivious means; NaN where not known.
+        tie_range: highest - lowest difference over tie orders.
+        win: probability over tie orders that the first is better.
+        adjusted_p: of the test, adjusted for the family; NaN where there is none.
+        level: 0.95.
+
+    >>> sure = WinProbability(1.0, 1.0, 1.0, "certain")
+    >>> judge(expected=0.1, oblivious=0.1, tie_range=0.0, win=sure, adjusted_p=0.01, level=0.95).words
+    'separated'
+    """
+    alpha = round(1 - level, 12)
+    apart = min(abs(expected), abs(oblivious)) > NO_DIFFERENCE
+    turned = apart and expected * oblivious < 0
+    undecidable = tie_range > NO_DIFFERENCE and win.low < level and win.high > alpha
+    separated = adjusted_p < alpha and not undecidable
+    said = (REVERSED, turned), (UNDECIDABLE, undecidable), (SEPARATED, separated), (NOT_SEPARATED, True)
+    return Verdict(turned, undecidable, separated, next(words for words, holds in said if holds))
+
+
+def letters(separated: Bools, order: Sequence[int]) -> tuple[str, ...]:
+    """Compact letter display: systems that share a letter cannot be told apart (Piepho 2004, insert and absorb).
+
+    Args:
+        separated: [system, system] symmetric, whether each pair is separated.
+        order: systems from best to worst; letters follow it.
+
+    Returns:
+        [system] its letters: "a", "ab", "b". After z come a1, b1 and so on.
+
+    >>> apart = np.array([[False, False, True], [False, False, False], [True, False, False]])
+    >>> letters(apart, [0, 1, 2])
+    ('a', 'ab', 'b')
+    """
+    columns = [frozenset(range(len(separated)))]
+    for one, other in np.argwhere(np.triu(separated)).tolist():
+        split = [column - {each} for column in columns if {one, other} <= column for each in (one, other)]
+        columns = _absorb([column for column in columns if not {one, other} <= column] + split)
+    place = {system: index for index, system in enumerate(order)}
+    columns.sort(key=lambda column: sorted(place[system] for system in column))
+    names = [chr(ord("a") + index % 26) + (str(index // 26) if index >= 26 else "") for index in range(len(columns))]
+    pairs = list(zip(names, columns, strict=True))
+    return tuple("".join(name for name, column in pairs if system in column) for system in range(len(separated)))
+
+
+def _absorb(columns: list[frozenset[int]]) -> list[frozenset[int]]:
+    """The different sets that no other set contains."""
+    different = list(dict.fromkeys(columns))
+    return [column for column in different if not any(column < other for other in different)]

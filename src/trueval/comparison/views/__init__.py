@@ -1,0 +1,1 @@
+"""How a comparison looks: tables, text formats, the page."""

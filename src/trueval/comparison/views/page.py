@@ -1,0 +1,245 @@
+"""The page of a comparison: verdicts, leaderboards, differences with their intervals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trueval.comparison.comparison import FORMAT_VERSION
+from trueval.comparison.views.formats import BOUNDED, BOUNDED_LEGEND
+from trueval.report.content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words
+from trueval.report.directory import Directory, ResultFile, Section, pointer, register
+from trueval.report.text import fixed, signed
+
+KEYS = frozenset({"format", "differences", "leaderboards"})
+MOST_PAIRS = 40  # differences drawn in one plot; more cannot be read
+MOST = 8  # measures that the summary speaks of one by one
+LEAST_HEIGHT = 140  # CSS pixels under which Plotly finds no room for its axes
+ROW_HEIGHT, FRAME_HEIGHT = 30, 50  # CSS pixels of a difference in a plot, and of the plot around them
+NUMBERS = ("lowest", "highest", "oblivious")
+
+
+def build(file: ResultFile, directory: Directory) -> Part:
+    """The part of the page for one comparison.
+
+    Args:
+        file: the comparison.
+        directory: not needed; a comparison stands on its own.
+
+    Returns:
+        Summary, advice, leaderboards, differences and the choices behind them.
+    """
+    return Part(
+        tuple(_summary(file)),
+        tuple(_advice(file.data)),
+        (_leaderboard_block(file), _difference_block(file)),
+        (_choice_block(file),),
+    )
+
+
+def _summary(file: ResultFile) -> Iterator[Words]:
+    differences = file.data["differences"]
+    counts = {name: sum(each[name] for each in differences) for name in ("separated", "undecidable", "reversed")}
+    shown = {name: Number(str(count), count, file.source("differences")) for name, count in counts.items()}
+    every = Number(str(len(differences)), len(differences), file.source("differences"))
+    words: Words = ("These queries separate ", shown["separated"], " of ", every, " differences between runs")
+    words += ("; undecidable under ties: ", shown["undecidable"]) if counts["undecidable"] else ()
+    words += ("; reversed by the expectation: ", shown["reversed"]) if counts["reversed"] else ()
+    yield (*words, ".")
+    for index, board in list(enumerate(file.data["leaderboards"]))[:MOST]:
+        if file.data["baseline"] is None and board["standings"]:
+            yield _first_group(file, index, board)
+
+
+def _first_group(file: ResultFile, index: int, board: Mapping[str, Any]) -> Words:
+    best = board["standings"][0]
+    firsts = [row["run"] for row in board["standings"] if row["place"] == 1]
+    if len(firsts) > 1:
+        return (f"{board['measure']}: {', '.join(firsts)} share the first place.",)
+    source = file.source("leaderboards", index, "standings", 0, "expected")
+    lead: Words = (f"{board['measure']}: {best['run']} is first with ", Number(*_value(best["expected"]), source))
+    others = [row["run"] for row in board["standings"][1:] if _letters(row["groups"]) & _letters(best["groups"])]
+    if not others:
+        return (*lead, ", and these queries tell it from every other run.")
+    return (*lead, f"; these queries do not tell it from {', '.join(others)}.")
+
+
+def _letters(groups: str) -> frozenset[str]:
+    """The letters of a group text.
+
+    >>> sorted(_letters("aba1"))
+    ['a', 'a1', 'b']
+    """
+    return frozenset(re.findall(r"[a-z]\d*", groups))
+
+
+def _advice(data: Mapping[str, Any]) -> Iterator[Words]:
+    undecidable = [each for each in data["differences"] if each["undecidable"]]
+    if undecidable:
+        pairs = "; ".join(f"{each['first']} and {each['second']} on {each['measure']}" for each in undecidable[:MOST])
+        rest = f"; and {len(undecidable) - MOST} more" if len(undecidable) > MOST else ""
+        yield (f"Remove ties before judging these, because ties decide who wins: {pairs}{rest}.",)
+    open_pairs = [each for each in data["differences"] if not each["separated"] and not each["undecidable"]]
+    if open_pairs:
+        yield (
+            f"Claim no difference that these queries do not separate, {len(open_pairs)} in the table; more judged "
+            "queries would narrow the intervals.",
+        )
+
+
+def _leaderboard_block(file: ResultFile) -> Block:
+    columns = (
+        Column("measure"),
+        Column("place", "/place", numeric=True),
+        Column("run", "/run"),
+        *(Column(name, f"/{name}", numeric=True) for name in ("expected", "lowest", "highest")),
+        Column("groups", "/groups"),
+    )
+    rows = tuple(
+        Row(pointer("leaderboards", index, "standings", place), _standing_cells(board["measure"], row))
+        for index, board in enumerate(file.data["leaderboards"])
+        for place, row in enumerate(board["standings"])
+    )
+    words = ("Runs that share a letter cannot be told apart by these queries and their ties.",)
+    table = Table("leaderboards", ("Runs from best to worst by each measure.",), file.name, columns, rows)
+    return Block("leaderboards-block", "Leaderboards", words=(words,), tables=(table,))
+
+
+def _standing_cells(measure: str, row: Mapping[str, Any]) -> tuple[Cell, ...]:
+    return (
+        Cell(measure, measure),
+        Cell(str(row["place"]), row["place"]),
+        Cell(row["run"], row["run"]),
+        Cell(fixed(row["expected"]), row["expected"], strong=True),
+        *(Cell(fixed(row[name]), row[name]) for name in ("lowest", "highest")),
+        Cell(row["groups"], row["groups"]),
+    )
+
+
+def _difference_block(file: ResultFile) -> Block:
+    level = file.data["choices"]["level"]
+    words = (
+        "A difference is the first run's value less the second's. Its tie range holds every value that the orders of "
+        f"equal scores allow; the interval is what the queries leave open, at level {level:g}, the joint interval what "
+        "the queries and the orders of equal scores in both runs leave open. p is of the "
+        f"{file.data['choices']['test']} test, adjusted by Holm; win is the probability over tie orders that the "
+        "first run is the better one.",
+    )
+    return Block(
+        "differences",
+        "Differences",
+        words=(words,),
+        figures=tuple(_figures(file.data, level)),
+        tables=(_difference_table(file),),
+    )
+
+
+def _figures(data: Mapping[str, Any], level: float) -> Iterator[Figure]:
+    for index, measure in enumerate(dict.fromkeys(each["measure"] for each in data["differences"])):
+        mine = [each for each in data["differences"] if each["measure"] == measure and each["expected"] is not None]
+        if not mine:
+            continue
+        shown = sorted(mine, key=lambda each: -abs(each["expected"]))[:MOST_PAIRS]
+        drawn = {
+            "names": [[each["first"], each["second"]] for each in shown],
+            "told": [f"expected {signed(each['expected'])}; {each['verdict']}" for each in shown],
+            "expected": [each["expected"] for each in shown],
+            "ties": [[each["lowest"], each["highest"]] for each in shown],
+            "interval": [each["expected_interval"] for each in shown],
+            "interval_name": f"{100 * level:g}% interval over queries",
+        }
+        title = (
+            measure if len(shown) == len(mine) else f"{measure}: the {len(shown)} largest of {len(mine)} differences"
+        )
+        description = f"Differences of expected {measure} with their tie ranges and intervals over queries."
+        height = max(LEAST_HEIGHT, FRAME_HEIGHT + ROW_HEIGHT * len(shown))
+        yield Figure(f"differences-{index}", title, description, "differences", drawn, height, wide=True)
+
+
+def _difference_table(file: ResultFile) -> Table:
+    columns = (
+        Column("measure", "/measure"),
+        Column("first", "/first"),
+        Column("second", "/second"),
+        Column("difference", "/expected", numeric=True),
+        Column("verdict", "/verdict"),
+        Column("p", "/tests/holm", numeric=True),
+        Column("interval from", "/expected_interval/0", numeric=True),
+        Column("to", "/expected_interval/1", numeric=True),
+        Column("joint interval from", "/realized_interval/0", numeric=True),
+        Column("to", "/realized_interval/1", numeric=True),
+        *((Column("bounded"),) if _any_bounded(file.data) else ()),
+        *(Column(name, f"/{name}", numeric=True) for name in NUMBERS),
+        Column("win", "/win/value", numeric=True),
+        *(Column(name, f"/{name}", numeric=True) for name in ("wins", "ties", "losses")),
+    )
+    rows = tuple(
+        Row(pointer("differences", index), tuple(_difference_cells(each, marked=_any_bounded(file.data))))
+        for index, each in enumerate(file.data["differences"])
+    )
+    notes = (*((BOUNDED_LEGEND,) if _any_bounded(file.data) else ()), *file.data["notes"])
+    return Table("difference-table", ("Every difference.",), file.name, columns, rows, notes)
+
+
+def _any_bounded(data: Mapping[str, Any]) -> bool:
+    return any(each["realized_bounded"] for each in data["differences"])
+
+
+def _difference_cells(each: Mapping[str, Any], *, marked: bool) -> Iterator[Cell]:
+    for name in ("measure", "first", "second"):
+        yield Cell(each[name], each[name])
+    yield Cell(signed(each["expected"]), each["expected"], strong=True)
+    yield Cell(each["verdict"], each["verdict"])
+    yield Cell(fixed(each["tests"]["holm"]), each["tests"]["holm"])
+    for value in (*each["expected_interval"], *each["realized_interval"]):
+        yield Cell(signed(value), value)
+    if marked:
+        symbol = BOUNDED if each["realized_bounded"] else ""
+        yield Cell(symbol, symbol)
+    for name in NUMBERS:
+        yield Cell(signed(each[name]), each[name])
+    yield Cell(fixed(each["win"]["value"]), each["win"]["value"])
+    for name in ("wins", "ties", "losses"):
+        yield Cell(str(each[name]), each[name])
+
+
+def _choice_block(file: ResultFile) -> Block:
+    choices = {name: value for name, value in file.data["choices"].items() if name != "policy"}
+    rows = tuple(
+        Row(pointer("choices", name), (Cell(name.replace("_", " "), name), Cell(_text(value), _text(value))))
+        for name, value in choices.items()
+    )
+    columns = (Column("choice"), Column("value"))
+    table = Table("comparison-choices", ("The choices behind the comparison.",), file.name, columns, rows)
+    return Block("comparison-conventions", "Conventions of the comparison", tables=(table,))
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _value(value: float | None) -> tuple[str, float]:
+    return fixed(value), value if value is not None else float("nan")
+
+
+def significance(comparison: Mapping[str, Any]) -> dict[tuple[str, str], list[str]]:
+    """Which runs each run is better than, where the queries separate the two.
+
+    Args:
+        comparison: the JSON of a comparison.
+
+    Returns:
+        (measure, run) → names of the runs below it.
+    """
+    found: dict[tuple[str, str], list[str]] = {}
+    for each in comparison["differences"]:
+        if not each["separated"]:
+            continue
+        gain = each["expected"] if each["better"] == "higher" else -each["expected"]
+        pair = (each["first"], each["second"]) if gain > 0 else (each["second"], each["first"])
+        found.setdefault((each["measure"], pair[0]), []).append(pair[1])
+    return found
+
+
+COMPARE = register(Section("compare", FORMAT_VERSION, order=20, build=build, keys=KEYS))

@@ -1,0 +1,137 @@
+"""Win probabilities of the pairs of a comparison, each known in the best way there is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from trueval.comparison.alignment import Aligned
+from trueval.comparison.orders import Atoms, TieOrders
+from trueval.comparison.win_probability import EQUAL, UNKNOWN, Tied, WinProbability, certain, exact, normal, sampled
+from trueval.standings.standings import Floats, Ints
+
+
+class Column(NamedTuple):
+    """One run and measure on the queries of a comparison.
+
+    Attributes:
+        queries: [query] indices among all queries of the comparison.
+        sign: 1 where higher is better, -1 where lower is.
+        expected: [query] of Scores, and so on.
+        lowest: as in Scores.
+        highest: as in Scores.
+        oblivious: as in Scores.
+        sd: as in Scores.
+    """
+
+    queries: Ints
+    sign: float
+    expected: Floats
+    lowest: Floats
+    highest: Floats
+    oblivious: Floats
+    sd: Floats
+
+    @classmethod
+    def of(cls, aligned: Aligned, run: int, measure: int) -> Column:
+        """The column of a run and measure."""
+        kept = np.flatnonzero(aligned.kept[:, measure])
+        sign = 1.0 if aligned.measures[measure].better == "higher" else -1.0
+        statistics = (aligned.expected, aligned.lowest, aligned.highest, aligned.oblivious, aligned.sd)
+        return cls(kept, sign, *(statistic[run, kept, measure] for statistic in statistics))
+
+    @property
+    def tied(self) -> Ints:
+        """Queries, counted from the first of the column, whose value depends on the order of ties."""
+        return np.flatnonzero(self.highest - self.lowest > 0)
+
+    def spread(self) -> Tied:
+        """What ties do to it, for the normal distribution."""
+        reach = np.maximum(self.highest - self.expected, self.expected - self.lowest)
+        return Tied(self.sign * self.expected, self.sd**2, reach)
+
+
+@dataclass(frozen=True, eq=False)
+class Winners:
+    """Finds win probabilities; what is listed or drawn for a run and measure serves all of its pairs.
+
+    Attributes:
+        aligned: the scores.
+        orders: [run] tie orders; None where there are scores only.
+        tie_samples: orders to draw where they cannot be listed; 0 for the normal distribution.
+        seed: of the orders.
+    """
+
+    aligned: Aligned
+    orders: Sequence[TieOrders] | None
+    tie_samples: int
+    seed: int
+    _listed: dict[tuple[int, int], Atoms | None] = field(default_factory=dict, repr=False)
+    _drawn: dict[tuple[int, int], Floats] = field(default_factory=dict, repr=False)
+
+    def probability(self, measure: int, first: int, second: int) -> WinProbability:
+        """The probability that the first run is better than the second, over tie orders."""
+        a, b = (Column.of(self.aligned, run, measure) for run in (first, second))
+        if not len(a.queries):
+            return UNKNOWN
+        ends = sorted(a.sign * end for end in ((a.lowest - b.highest).sum(), (a.highest - b.lowest).sum()))
+        known = certain(*map(float, ends))
+        if known is not None:
+            return known
+        one, other = self._distribution(measure, first, a), self._distribution(measure, second, b)
+        if one is not None and other is not None:
+            return exact(one, other)
+        orders = self.orders if self.tie_samples else None
+        if orders is not None and orders[first].are_of_documents:
+            drawn = (self._samples(orders[run], measure, run, each) for run, each in ((first, a), (second, b)))
+            return sampled(*drawn)
+        return normal(a.spread(), b.spread())
+
+    def _distribution(self, measure: int, run: int, column: Column) -> Atoms | None:
+        """The distribution of the sum over queries, higher being better; None where it cannot be listed."""
+        key = (measure, run)
+        if key not in self._listed:
+            self._listed[key] = self._list(measure, run, column)
+        return self._listed[key]
+
+    def _list(self, measure: int, run: int, column: Column) -> Atoms | None:
+        tied, rest = column.tied, self._rest(column)
+        if not len(tied):
+            return Atoms(np.array([column.sign * rest]), np.ones(1))
+        if self.orders is None:
+            return None
+        atoms = self.orders[run].distribution(self.aligned.measures[measure], self._own(run, column, tied))
+        if atoms is None or not self._agrees(atoms, column, tied):
+            return None
+        values = column.sign * (atoms.values + rest)
+        order = np.argsort(values)
+        return Atoms(values[order], atoms.probabilities[order])
+
+    def _samples(self, orders: TieOrders, measure: int, run: int, column: Column) -> Floats:
+        """[sample] sums over queries under random orders, higher being better."""
+        key = (measure, run)
+        if key not in self._drawn:
+            tied = self._own(run, column, column.tied)
+            sums = orders.samples(self.aligned.measures[measure], tied, self.tie_samples, self.seed)
+            self._drawn[key] = column.sign * (sums + self._rest(column))
+        return self._drawn[key]
+
+    def _own(self, run: int, column: Column, tied: Ints) -> Ints:
+        """Indices of tied queries in the run's own scores."""
+        own: Ints = self.aligned.place[run, column.queries[tied]]
+        return own
+
+    @staticmethod
+    def _rest(column: Column) -> float:
+        """The sum over the queries that no order changes."""
+        fixed = np.ones(len(column.expected), dtype=bool)
+        fixed[column.tied] = False
+        return float(column.expected[fixed].sum())
+
+    @staticmethod
+    def _agrees(atoms: Atoms, column: Column, tied: Ints) -> bool:
+        """Whether listed orders have the mean that the closed form has: a measure may look where the list does not."""
+        return bool(abs(atoms.values @ atoms.probabilities - column.expected[tied].sum()) <= EQUAL * (1 + len(tied)))

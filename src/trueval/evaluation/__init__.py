@@ -1,0 +1,1 @@
+"""Evaluation: what every measure of a run is worth under ties."""

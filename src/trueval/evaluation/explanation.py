@@ -1,0 +1,395 @@
+"""Why tools disagree: a measure under every convention, and the choices that make each number differ from ours.
+
+Causes are found, not looked up: the choices in which a convention differs from ours are switched on one at a time, then
+two at a time and so on, until the switched policy gives the convention's value for every query.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from trueval.errors import InputError, MeasureError, TruevalWarning
+from trueval.evaluation.evaluate import evaluate
+from trueval.evaluation.scores import Estimate, Scores
+from trueval.measures import Measure, parse
+from trueval.policy.conventions import OURS, TOOLS, Policy
+from trueval.policy.policy import OPTIONS
+from trueval.standings.standings import Bools, Floats
+
+if TYPE_CHECKING:
+    from trueval.judgments import Judgments
+    from trueval.run import Run
+
+# 1: the first.
+FORMAT_VERSION = 1
+
+# Values closer than this are the same: sums of the same terms in another order differ by less.
+CLOSE = 1e-9
+
+
+class Switch(NamedTuple):
+    """One choice in which a convention differs from ours.
+
+    Attributes:
+        option: name of the choice, an attribute of Policy.
+        ours: our value of it; "average" for the tie order, as our number is the mean over all orders.
+        theirs: the convention's value.
+    """
+
+    option: str
+    ours: Any
+    theirs: Any
+
+    @property
+    def topic(self) -> str:
+        """What the choice is about: tie, normalizer, base, gain, label, missing query, ..."""
+        return OPTIONS[self.option].topic
+
+    def __str__(self) -> str:
+        """The topic and what the convention does, in words."""
+        words = OPTIONS[self.option].words.get(str(self.theirs), f"{self.option.replace('_', ' ')} {self.theirs}")
+        return f"{self.topic}: {words}"
+
+
+class Cause(NamedTuple):
+    """A choice that makes a difference.
+
+    Attributes:
+        switch: the choice.
+        alone: what it changes when it is the only one made; NaN where that is refused.
+    """
+
+    switch: Switch
+    alone: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one convention makes of the measure.
+
+    Attributes:
+        convention: its name.
+        version: of the tool.
+        value: the tool's own number, the oblivious mean; NaN where there is none, for the reason in `why`.
+        estimate: the mean with expectation and range under the convention; None where it cannot be had.
+        difference: value - ours, of the expectation where the value is not known; NaN where neither is.
+        causes: the smallest set of choices that makes the difference, one in most cases, the largest effect first.
+        others: further sets of that size which make it too.
+        why: why there is no value; empty if there is one.
+    """
+
+    convention: str
+    version: str
+    value: float
+    estimate: Estimate | None
+    difference: float
+    causes: tuple[Cause, ...]
+    others: tuple[tuple[Switch, ...], ...]
+    why: str
+
+
+@dataclass(frozen=True)
+class Move:
+    """A query that some convention moves.
+
+    Attributes:
+        query: its id.
+        convention: the one that moves it most.
+        ours: our expected value; NaN if we leave it out.
+        theirs: the convention's value; NaN if it leaves the query out.
+        difference: theirs - ours; for a query left out, what that does: the mean of the others stands in its place.
+        causes: the smallest set of choices that moves it.
+    """
+
+    query: str
+    convention: str
+    ours: float
+    theirs: float
+    difference: float
+    causes: tuple[Cause, ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A measure under every convention, with the causes of the differences.
+
+    Attributes:
+        run: name of the run.
+        measure: the measure.
+        ours: our mean, expectation and range.
+        rows: one per convention.
+        moves: the queries that move most, the largest move first.
+        notes: remarks of readers and evaluation.
+    """
+
+    run: str
+    measure: Measure
+    ours: Estimate
+    rows: tuple[Row, ...]
+    moves: tuple[Move, ...]
+    notes: tuple[str, ...]
+
+    def row(self, convention: str) -> Row:
+        """The row of a convention."""
+        return next(row for row in self.rows if row.convention == convention)
+
+    def to_dict(self) -> dict[str, object]:
+        """The JSON of `trueval explain`; null where there is no number."""
+        from trueval.version import __version__
+
+        return {
+            "format": FORMAT_VERSION,
+            "trueval": __version__,
+            "run": self.run,
+            "measure": str(self.measure),
+            "ours": _numbers(self.ours),
+            "conventions": [_row_entry(row) for row in self.rows],
+            "queries": [_move_entry(move) for move in self.moves],
+            "notes": list(self.notes),
+        }
+
+
+class Outcome(NamedTuple):
+    """What a policy makes of the measure.
+
+    Attributes:
+        values: [query] the value under the tie order, the expectation where that is not known; NaN where left out.
+        scores: all of it; None if the policy refuses the input.
+        refusal: why it does.
+    """
+
+    values: Floats
+    scores: Scores | None
+    refusal: str = ""
+
+
+def explain(
+    run: Run,
+    judgments: Judgments,
+    measure: str | Measure,
+    *,
+    conventions: Iterable[str] = TOOLS,
+    queries: int = 5,
+) -> Explanation:
+    """Find why other tools report other numbers.
+
+    Args:
+        run: the scores a system gave.
+        judgments: the grades.
+        measure: one measure; parameters that it names are no convention's business.
+        conventions: names of presets, all unless told otherwise.
+        queries: how many of the queries that move most are wanted.
+
+    Returns:
+        An Explanation. Our number is the expectation, so a tie order is a difference like any other.
+
+    Raises:
+        InputError: our own evaluation refuses the input.
+        MeasureError: the measure cannot be read, or its mean over queries is not arithmetic.
+    """
+    parsed = parse(measure) if isinstance(measure, str) else measure
+    if parsed.definition.mean != "arithmetic":
+        raise MeasureError(
+            f"{parsed} is a {parsed.definition.mean} mean over queries, of which no query has a share. "
+            f"Explain {parsed.inner or parsed} instead."
+        )
+    base = replace(OURS, tie_order="average")
+    ours = _outcome(run, judgments, parsed, base)
+    if ours.scores is None:
+        raise InputError(ours.refusal)
+
+    @cache
+    def outcome(chosen: Policy) -> Outcome:
+        return ours if chosen == base else _outcome(run, judgments, parsed, chosen)
+
+    conventions = tuple(conventions)
+    searches = [_Search(name, parsed, base, outcome) for name in conventions]
+    rows = tuple(search.row() for search in searches)
+    moves = _moves([search for search in searches if search.has], ours, queries)
+    notes = ours.scores.notes + _named_notes(parsed, conventions)
+    return Explanation(run.name, parsed, ours.scores.mean(parsed), rows, moves, notes)
+
+
+def _named_notes(measure: Measure, conventions: Iterable[str]) -> tuple[str, ...]:
+    """Say which choices of the conventions the measure overrules by naming them; a threshold is for all tools."""
+    named = {name: value for name, value in measure.chosen if name != "rel" and name in OPTIONS}
+    bare = replace(measure, chosen=tuple((name, value) for name, value in measure.chosen if name not in named))
+    settled = [TOOLS[name].policy.settle(bare) for name in conventions]
+    overruled = [name for name, value in named.items() if any(each[name] != value for each in settled)]
+    if not overruled:
+        return ()
+    words = f"{measure} names {' and '.join(overruled)}, so every row has it, also where the tool computes otherwise"
+    return (f"{words}. Explain {bare} to see what each tool computes.",)
+
+
+def _outcome(run: Run, judgments: Judgments, measure: Measure, chosen: Policy) -> Outcome:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)
+        try:
+            scores = evaluate(run, judgments, measure, convention=chosen)
+        except InputError as error:
+            return Outcome(np.empty(0), None, str(error))
+    oblivious, expected = scores.oblivious[:, 0], scores.expected[:, 0]
+    return Outcome(np.where(np.isnan(oblivious), expected, oblivious), scores)
+
+
+class _Search:
+    """The search for what makes one convention differ.
+
+    Args:
+        name: of the convention.
+        measure: what is measured.
+        base: our policy.
+        outcome: what a policy makes of the measure; remembers what it was asked.
+    """
+
+    def __init__(self, name: str, measure: Measure, base: Policy, outcome: Callable[[Policy], Outcome]) -> None:
+        self.name, self.measure, self.base, self.outcome = name, measure, base, outcome
+        self.tool = TOOLS[name]
+        self.has = self.tool.has(measure)
+        own = self.tool.policy.of(measure)
+        pairs = ((option, getattr(base, option), getattr(own, option)) for option in OPTIONS)
+        self.switches = tuple(Switch(*pair) for pair in pairs if pair[1] != pair[2])
+
+    def under(self, switches: Sequence[Switch]) -> Outcome:
+        """Our policy with some choices made as the convention makes them."""
+        choices: dict[str, Any] = {each.option: each.theirs for each in switches}
+        return self.outcome(replace(self.base, **choices))
+
+    @property
+    def theirs(self) -> Outcome:
+        """The convention's outcome: all choices made."""
+        return self.under(self.switches)
+
+    def causes(self, same: Callable[[Outcome, Outcome], bool]) -> Iterator[tuple[Switch, ...]]:
+        """The sets of choices of the smallest size that make our outcome the same as theirs."""
+        for size in range(len(self.switches) + 1):
+            found = [each for each in combinations(self.switches, size) if same(self.under(each), self.theirs)]
+            if found:
+                yield from found
+                return
+
+    def effects(self, switches: Sequence[Switch], number: Callable[[Outcome], float]) -> tuple[Cause, ...]:
+        """What each choice changes about a number when it is made alone, the largest change first."""
+        ours = number(self.outcome(self.base))
+        causes = [Cause(each, number(self.under([each])) - ours) for each in switches]
+        return tuple(sorted(causes, key=lambda cause: -abs(np.nan_to_num(cause.alone))))
+
+    def row(self) -> Row:
+        """What the convention makes of the measure, and why."""
+        row = Row(self.name, self.tool.version, math.nan, None, math.nan, (), (), f"{self.name} has no {self.measure}")
+        if not self.has:
+            return row
+        first, *others = self.causes(_same)
+        theirs, ours = self.theirs, self.outcome(self.base)
+        row = replace(row, causes=self.effects(first, lambda found: _mean(found.values)), others=tuple(others))
+        if theirs.scores is None:
+            return replace(row, why=theirs.refusal)
+        estimate = theirs.scores.mean(self.measure)
+        difference = _mean(theirs.values) - _mean(ours.values)
+        why = self._why_open(estimate)
+        return replace(row, value=estimate.oblivious, estimate=estimate, difference=difference, why=why)
+
+    def _why_open(self, estimate: Estimate) -> str:
+        if not math.isnan(estimate.oblivious):
+            return ""
+        return self.tool.order if estimate.queries else "no query is counted"
+
+
+def _same(one: Outcome, other: Outcome) -> bool:
+    if one.scores is None or other.scores is None:
+        return one.refusal == other.refusal
+    return bool(np.allclose(one.values, other.values, rtol=0, atol=CLOSE, equal_nan=True))
+
+
+def _same_for(query: int) -> Callable[[Outcome, Outcome], bool]:
+    def same(one: Outcome, other: Outcome) -> bool:
+        return one.scores is not None and bool(
+            np.isclose(one.values[query], other.values[query], rtol=0, atol=CLOSE, equal_nan=True)
+        )
+
+    return same
+
+
+def _moves(searches: Sequence[_Search], ours: Outcome, most: int) -> tuple[Move, ...]:
+    """The queries with the largest differences, each under the convention that moves it most."""
+    open_to_all = [search for search in searches if search.theirs.scores is not None]
+    if not open_to_all or ours.scores is None:
+        return ()
+    differences = np.array([_differences(search.theirs.values, ours.values) for search in open_to_all])
+    by_size = np.nan_to_num(np.abs(differences))
+    best = by_size.argmax(axis=0)
+    size = by_size.max(axis=0)
+    chosen = [index for index in np.argsort(-size, kind="stable").tolist() if size[index] > CLOSE][:most]
+    return tuple(
+        _move(open_to_all[int(best[index])], index, ours, float(differences[best[index], index])) for index in chosen
+    )
+
+
+def _move(search: _Search, query: int, ours: Outcome, difference: float) -> Move:
+    first = next(search.causes(_same_for(query)))
+    causes = search.effects(first, lambda found: float(found.values[query]) if found.scores else math.nan)
+    name = search.theirs.scores.query_ids[query] if search.theirs.scores else ""
+    return Move(name, search.name, float(ours.values[query]), float(search.theirs.values[query]), difference, causes)
+
+
+def _differences(theirs: Floats, ours: Floats) -> Floats:
+    """[query] theirs - ours; where one leaves the query out, the mean of its others stands for it."""
+    left_out: Bools = np.isnan(theirs) & np.isnan(ours)
+    filled = (np.where(np.isnan(values), _mean(values), values) for values in (theirs, ours))
+    difference: Floats = np.where(left_out, 0.0, np.subtract(*filled))
+    return difference
+
+
+def _mean(values: Floats) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else math.nan
+
+
+def _or_null(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _numbers(estimate: Estimate) -> dict[str, object]:
+    names = ("expected", "lowest", "highest", "oblivious")
+    return {**{name: _or_null(getattr(estimate, name)) for name in names}, "queries": estimate.queries}
+
+
+def _row_entry(row: Row) -> dict[str, object]:
+    return {
+        "convention": row.convention,
+        "version": row.version,
+        "value": _or_null(row.value),
+        "difference": _or_null(row.difference),
+        "causes": [_cause_entry(each) for each in row.causes],
+        "other_causes": [[_switch_entry(each) for each in other] for other in row.others],
+        "why": row.why,
+        **(_numbers(row.estimate) if row.estimate else {}),
+    }
+
+
+def _move_entry(move: Move) -> dict[str, object]:
+    return {
+        "query": move.query,
+        "convention": move.convention,
+        "ours": _or_null(move.ours),
+        "theirs": _or_null(move.theirs),
+        "difference": _or_null(move.difference),
+        "causes": [_cause_entry(each) for each in move.causes],
+    }
+
+
+def _cause_entry(cause: Cause) -> dict[str, object]:
+    return {**_switch_entry(cause.switch), "alone": _or_null(cause.alone)}
+
+
+def _switch_entry(switch: Switch) -> dict[str, object]:
+    return {**switch._asdict(), "topic": switch.topic, "words": str(switch)}

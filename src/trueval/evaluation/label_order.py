@@ -1,0 +1,249 @@
+"""Whether the order that ties are left in follows the labels.
+
+MTEB up to 1.38 put the positives of a reranking task first, so that the oblivious value was the maximum (P-A, caption
+of Figure 5). Later versions name candidates apositive_... and negative_... and break ties by id descending, which puts
+the positives last. Either order turns ties into bias.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import polars as pl
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from trueval.judgments import Judgments
+    from trueval.run import Run
+    from trueval.standings.standings import Standings
+
+__all__ = ["OrderCheck", "check_orders", "label_order", "order_notes", "tie_order_notes"]
+
+LEVEL = 0.01  # of the permutation test
+NOTE_LEVEL = 0.001  # of the test in every evaluation, which few should meet by chance
+EFFECT = 0.05  # distance of the share from one half that is worth a note
+PERMUTATIONS = 999
+SAMPLED = 4_000  # documents up to which the permutations are drawn; beyond, their normal limit is as good
+WORDS = {"input": "the order of the input", "rank": "the order of ranks", "docid": "the order of document ids"}
+
+
+class OrderCheck(NamedTuple):
+    """What one order says about the labels.
+
+    Attributes:
+        order: "input", "rank", or "docid" (ascending by bytes).
+        share: of pairs of documents with different grades, how many have the higher grade first: 1 if positives always
+            come first, 0 if last, 0.5 if the order says nothing.
+        p: of the two-sided permutation test of the rank correlation between grade and position.
+        pairs: pairs with different grades.
+        among: "lists" (whole candidate lists) or "ties" (documents of equal score only, where lists are sorted).
+    """
+
+    order: str
+    share: float
+    p: float
+    pairs: int
+    among: str
+
+    @property
+    def follows(self) -> bool:
+        """Whether the order follows the labels, in either direction, by more than chance and by enough to matter."""
+        return self.p <= LEVEL and abs(self.share - 0.5) >= EFFECT
+
+
+def check_orders(run: Run, judgments: Judgments, *, seed: int = 0) -> tuple[OrderCheck, ...]:
+    """Check the order of input and of document ids against the labels.
+
+    Lists sorted by score say nothing about the order of ties as a whole, since a good run puts good documents first;
+    there the order of input is checked among documents of equal score alone.
+
+    Args:
+        run: candidates with their scores.
+        judgments: grades; unjudged documents are left out.
+        seed: of the permutations.
+
+    Returns:
+        One check for each order that can be checked: some stratum must hold two grades.
+    """
+    frame = _judged(run, judgments)
+    if not len(frame):
+        return ()
+    by_list = frame["list"].to_numpy()
+    by_tie = frame.select(pl.struct("list", "score").rank("dense")).to_series().to_numpy().astype(np.int64)
+    position = frame["position"].to_numpy()
+    ids = frame.select(pl.struct("list", "doc_id").rank("ordinal")).to_series().to_numpy().astype(np.int64)
+    rng, grades = np.random.default_rng(seed), frame["grade"].to_numpy()
+    lists, ties = (by_list, "lists"), (by_tie, "ties")
+    strata, among = ties if _sorted_by_score(run) else lists
+    checks = [
+        label_order("input", grades, strata, position, rng, among=among),
+        label_order("docid", grades, by_list, ids, rng),
+    ]
+    return tuple(check for check in checks if check.pairs)
+
+
+def label_order(
+    order: str,
+    grades: NDArray[np.float64],
+    strata: NDArray[np.int64],
+    positions: NDArray[np.int64],
+    rng: np.random.Generator,
+    *,
+    among: str = "lists",
+) -> OrderCheck:
+    """Check one order: does the position of a document say what its grade is?
+
+    share = P(x before y | grade x > grade y) over pairs of one stratum, the AUC of position for grade. p = share of
+    permutations of the grades inside strata whose T = Σ (grade − mean)(position rank − mean) is as far from 0 as ours,
+    ours counted; for many documents that of the normal limit, whose variance is that of all permutations,
+    Σ over strata of Σ(g − mean)² Σ(r − mean)² / (n − 1).
+
+    Args:
+        order: what it is called.
+        grades: [document].
+        strata: [document] the list or tie group it stands in; only documents of one stratum are compared.
+        positions: [document] smaller comes first.
+        rng: of the permutations.
+        among: what the strata are.
+
+    >>> rng = np.random.default_rng(0)
+    >>> grades, queries, places = np.array([1.0, 1, 0, 0] * 9), np.repeat(np.arange(9), 4), np.arange(36)
+    >>> check = label_order("input", grades, queries, places, rng)
+    >>> check.share, check.p, check.follows
+    (1.0, 0.001, True)
+    """
+    sorting = np.lexsort((positions, strata))
+    grades = grades[sorting].astype(np.float64)
+    sizes = np.unique(strata[sorting], return_counts=True)[1]
+    first, pairs = _pairs(grades, sizes)
+    share = first / pairs if pairs else math.nan
+    return OrderCheck(order, share, _permutation_p(grades, sizes, rng) if pairs else 1.0, pairs, among)
+
+
+def order_notes(run: Run, judgments: Judgments, *, tie_order: str | None = None) -> tuple[str, ...]:
+    """Say in one line each which tie orders of a run follow the labels.
+
+    Args:
+        run: candidates with their scores.
+        judgments: grades.
+        tie_order: behind the oblivious value; only orders that it uses are named. None names all.
+    """
+    return tuple(
+        f"{run.name}: {_words(check, tie_order)}"
+        for check in check_orders(run, judgments)
+        if check.follows and (tie_order is None or tie_order.partition("-")[0] == check.order)
+    )
+
+
+def tie_order_notes(name: str, standings: Standings, tie_order: str, *, seed: int = 0) -> tuple[str, ...]:
+    """Say in one line that the tie order behind the oblivious value follows the labels, if it does.
+
+    Documents of equal score alone are compared, at the tie precision of the standings.
+
+    Args:
+        name: of the run.
+        standings: of the run under the tie order.
+        tie_order: one of TIE_ORDERS; an order that is no order of the data, such as random, says nothing.
+        seed: of the permutations.
+    """
+    order = tie_order.partition("-")[0]
+    groups = standings.groups
+    rows = np.flatnonzero((groups.judged > 1)[groups.of_row] & (standings.ahead >= 0))
+    if order not in WORDS or not len(rows):
+        return ()
+    grades, ties, ahead = standings.grade[rows], groups.of_row[rows], standings.ahead[rows]
+    sorting = np.lexsort((ahead, ties))
+    first, pairs = _pairs(grades[sorting], np.unique(ties, return_counts=True)[1])
+    if not pairs or abs(first / pairs - 0.5) < EFFECT:
+        return ()
+    position = -ahead if tie_order == "docid-desc" else ahead
+    check = label_order(order, grades, ties, position, np.random.default_rng(seed), among="ties")
+    all_judged = bool(((groups.judged == groups.tied) | (groups.tied == 1)).all())
+    return (f"{name}: {_words(check, tie_order, all_judged=all_judged)}",) if check.p <= NOTE_LEVEL else ()
+
+
+def _words(check: OrderCheck, tie_order: str | None, *, all_judged: bool = True) -> str:
+    where = "among documents of equal score, " if check.among == "ties" else ""
+    side, share = ("first", check.share) if check.share > 0.5 else ("last", 1 - check.share)
+    orders = [tie_order] if tie_order else {"input": ["input"], "docid": ["docid-asc", "docid-desc"]}[check.order]
+    effects = []
+    for order in orders:
+        early = (check.share > 0.5) != (order == "docid-desc")
+        extreme = ("the highest" if early else "the lowest") + " value" if share == 1 else "too high" * early
+        effects.append(f"with tie order {order} it is {extreme or 'too low'}")
+    # Documents without a grade count as not relevant, and may stand before all others.
+    effect = f": {' and '.join(effects)}" if all_judged else ", and where documents without a grade stand in it"
+    return (
+        f"{WORDS[check.order]} follows the grades: {where}the higher grade stands {side} in {share:.1%} of "
+        f"{check.pairs} pairs (p = {check.p:.2g}). The oblivious value measures that order{effect}."
+    )
+
+
+def _judged(run: Run, judgments: Judgments) -> pl.DataFrame:
+    """Return list, doc_id, score, position and grade of the judged documents that the run lists."""
+    grades = judgments.frame.filter(pl.col("grade") >= 0).group_by("query_id", "doc_id").agg(pl.col("grade").max())
+    # Documents that nobody judged for any query are most of a long run; the rest is little to join.
+    position = np.flatnonzero(run.documents["doc_id"].is_in(grades["doc_id"].implode()).to_numpy())
+    owner = np.searchsorted(run.offsets, position, side="right") - 1
+    frame = run.documents.select("doc_id", "score")[position]
+    frame = frame.with_columns(
+        pl.Series("list", owner), pl.Series("position", position), run.query_ids.gather(owner).alias("query_id")
+    )
+    return frame.join(grades, on=["query_id", "doc_id"], how="inner", maintain_order="left")
+
+
+def _sorted_by_score(run: Run) -> bool:
+    """Whether every list stands in descending order of scores, with some difference among them."""
+    scores = run.documents["score"].to_numpy()
+    falls, rises = scores[1:] < scores[:-1], scores[1:] > scores[:-1]
+    inside = np.ones(max(len(scores) - 1, 0), dtype=bool)
+    inside[run.offsets[1:-1] - 1] = False
+    return bool((falls & inside).any() and not (rises & inside).any())
+
+
+def _pairs(grades: NDArray[np.float64], sizes: NDArray[np.int64]) -> tuple[int, int]:
+    """Return how many pairs have the higher grade first, and how many have different grades.
+
+    Two grades differ first in some bit of their ranks among all grades: every bit, from the highest, is counted among
+    documents that agree in those above it. Cost: documents times bits.
+
+    Args:
+        grades: [document] strata one after another, each in the order that is checked.
+        sizes: [stratum] its documents.
+    """
+    code = np.unique(grades, return_inverse=True)[1].astype(np.int64)
+    block, first = np.repeat(np.arange(len(sizes)), sizes), 0
+    for bit in reversed(range(int(code.max(initial=0)).bit_length())):
+        is_one = code >> bit & 1
+        ones_above = np.cumsum(is_one) - is_one
+        inside = ones_above - ones_above[np.searchsorted(block, block)]
+        first += int(inside[is_one == 0].sum())
+        block = 2 * block + is_one
+        order = np.argsort(block, kind="stable")
+        code, block = code[order], block[order]
+    alike = np.unique(block, return_counts=True)[1]
+    return first, int((sizes * (sizes - 1) // 2).sum() - (alike * (alike - 1) // 2).sum())
+
+
+def _permutation_p(grades: NDArray[np.float64], sizes: NDArray[np.int64], rng: np.random.Generator) -> float:
+    stratum = np.repeat(np.arange(len(sizes)), sizes)
+    rank = np.arange(len(grades)) - np.repeat(np.cumsum(sizes) - sizes, sizes) - np.repeat((sizes - 1) / 2, sizes)
+    centered = grades - (np.bincount(stratum, grades) / sizes)[stratum]
+    found = abs(float(centered @ rank))
+    if len(grades) > SAMPLED:
+        squares, places = (np.bincount(stratum, values**2).astype(np.float64) for values in (centered, rank))
+        return _normal_p(found, squares, places, sizes)
+    tolerance = 1e-9 * float(np.abs(centered) @ np.abs(rank))
+    reached = 0
+    for _ in range(PERMUTATIONS):
+        shuffled = centered[np.lexsort((rng.random(len(grades)), stratum))]
+        reached += abs(float(shuffled @ rank)) >= found - tolerance
+    return (1 + reached) / (1 + PERMUTATIONS)
+
+
+def _normal_p(found: float, grades: NDArray[np.float64], ranks: NDArray[np.float64], sizes: NDArray[np.int64]) -> float:
+    variance = float((grades * ranks / np.maximum(sizes - 1, 1)).sum())
+    return math.erfc(found / math.sqrt(2 * variance)) if variance else 1.0

@@ -1,0 +1,229 @@
+"""Scores: what evaluation found, per query and measure, and its means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from trueval.errors import MeasureError
+from trueval.measures import Measure, parse
+from trueval.standings.standings import Floats
+
+if TYPE_CHECKING:
+    from trueval.policy.conventions import Policy
+
+# 1: the first.
+FORMAT_VERSION = 1
+
+# trec_eval MIN_GEO_MEAN: ln 0 would make one failed query decide everything.
+LEAST_IN_GEOMETRIC_MEAN = 1e-5
+
+STATISTICS = ("expected", "lowest", "highest", "oblivious", "sd")
+
+
+class Estimate(NamedTuple):
+    """The mean of a measure over queries, and what tie orders can do to it.
+
+    Attributes:
+        expected: mean over all orders of tied documents.
+        lowest: mean of the lowest values.
+        highest: mean of the highest values.
+        oblivious: mean under the tie order; NaN where that is not known.
+        sd: standard deviation of the mean over tie orders, sqrt(sum of variances) / queries.
+        queries: queries averaged over; the others were not available.
+    """
+
+    expected: float
+    lowest: float
+    highest: float
+    oblivious: float
+    sd: float
+    queries: int
+
+    @property
+    def range(self) -> float:
+        """Highest - lowest; P-A eq. 4."""
+        return self.highest - self.lowest
+
+    @property
+    def bias(self) -> float:
+        """Oblivious - expected; P-A eq. 5."""
+        return self.oblivious - self.expected
+
+    @property
+    def z(self) -> float:
+        """Bias / sd: how unlikely the oblivious order is; NaN where sd is 0."""
+        return self.bias / self.sd if self.sd else math.nan
+
+
+class Ties(NamedTuple):
+    """How much a run ties, over the evaluated queries.
+
+    Attributes:
+        tied_fraction: share of listed documents in groups of two or more, after the tie precision.
+        largest_group: documents in the largest group.
+        cut_queries: ids of queries whose list may have been cut inside its last group, where that concerns a measure.
+    """
+
+    tied_fraction: float
+    largest_group: int
+    cut_queries: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What evaluation found for one run.
+
+    Attributes:
+        name: of the run.
+        query_ids: [query] evaluated queries.
+        measures: [measure] as asked for.
+        expected: [query, measure] mean over tie orders; NaN where not available.
+        lowest: [query, measure] least value.
+        highest: [query, measure] greatest value.
+        oblivious: [query, measure] value under the tie order; NaN where that is not known.
+        sd: [query, measure] standard deviation over tie orders; NaN where no exact form is known.
+        exact: [measure] whether its statistics are exact; else lowest and highest are bounds, or expected is the middle
+            of bounds.
+        ties: how much the run ties.
+        missing_queries: judged queries that the run lacks.
+        unjudged_queries: queries of the run without judgments, left out.
+        policy: every choice behind the numbers.
+        notes: one-line warnings, those of the readers included.
+        details: [measure] numbers that belong beside the mean, by name.
+        matched: judged documents that the run lists for their queries; None where nobody counted.
+    """
+
+    name: str
+    query_ids: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    expected: Floats
+    lowest: Floats
+    highest: Floats
+    oblivious: Floats
+    sd: Floats
+    exact: tuple[bool, ...]
+    ties: Ties
+    missing_queries: tuple[str, ...]
+    unjudged_queries: tuple[str, ...]
+    policy: Policy
+    notes: tuple[str, ...]
+    details: tuple[Mapping[str, float], ...] = ()
+    matched: int | None = None
+
+    def mean(self, measure: str | Measure) -> Estimate:
+        """The mean of a measure over the queries for which it is available; geometric for gm(...).
+
+        Raises:
+            MeasureError: the measure was not evaluated.
+        """
+        column = self.index(measure)
+        known = ~np.isnan(self.expected[:, column])
+        count = int(known.sum())
+        if not count:
+            return Estimate(math.nan, math.nan, math.nan, math.nan, math.nan, 0)
+        geometric = self.measures[column].definition.mean == "geometric"
+        average = geometric_mean if geometric else np.mean
+        sd = math.sqrt(float((self.sd[known, column] ** 2).sum())) / count
+        return Estimate(
+            expected=float(average(self.expected[known, column])),
+            lowest=float(average(self.lowest[known, column])),
+            highest=float(average(self.highest[known, column])),
+            oblivious=float(average(self.oblivious[known, column])),
+            sd=math.nan if geometric and sd > 0 else sd,
+            queries=count,
+        )
+
+    def means(self) -> dict[str, Estimate]:
+        """The mean of every measure, by its text form."""
+        return {str(measure): self.mean(measure) for measure in self.measures}
+
+    def index(self, measure: str | Measure) -> int:
+        """The column of a measure."""
+        wanted = parse(measure) if isinstance(measure, str) else measure
+        if wanted not in self.measures:
+            known = ", ".join(map(str, self.measures))
+            raise MeasureError(f"{wanted} was not evaluated. Evaluated: {known}.")
+        return self.measures.index(wanted)
+
+    def of(self, measures: Sequence[str | Measure]) -> Scores:
+        """The scores of some of the measures, in this order.
+
+        Raises:
+            MeasureError: one was not evaluated.
+        """
+        kept = [self.index(measure) for measure in measures]
+        found: dict[str, Any] = {statistic: getattr(self, statistic)[:, kept] for statistic in STATISTICS}
+        of_measure = ("measures", "exact", "details") if self.details else ("measures", "exact")
+        found |= {name: tuple(getattr(self, name)[each] for each in kept) for name in of_measure}
+        return replace(self, **found)
+
+    def to_polars(self) -> pl.DataFrame:
+        """One row per query and measure: query, measure, and the five statistics; null where not available."""
+        shape = (len(self.query_ids), len(self.measures))
+        columns: dict[str, object] = {
+            "query": np.repeat(np.array(self.query_ids, dtype=object), shape[1]).tolist(),
+            "measure": [str(measure) for measure in self.measures] * shape[0],
+        }
+        frame = pl.DataFrame(columns, schema={"query": pl.String, "measure": pl.String})
+        return frame.with_columns(pl.Series(name, getattr(self, name).ravel()).fill_nan(None) for name in STATISTICS)
+
+    def to_dict(self, *, per_query: bool = False) -> dict[str, object]:
+        """The run's entry in the JSON of results; null where not available."""
+        entry: dict[str, object] = {
+            "name": self.name,
+            "queries": len(self.query_ids),
+            "missing_queries": list(self.missing_queries),
+            "unjudged_queries": list(self.unjudged_queries),
+            "ties": {**self.ties._asdict(), "cut_queries": list(self.ties.cut_queries)},
+            "measures": {str(m): self._entry(m, exact) for m, exact in zip(self.measures, self.exact, strict=True)},
+            "notes": list(self.notes),
+        }
+        if per_query:
+            entry["per_query"] = self.to_polars().to_dicts()
+        return entry
+
+    def _entry(self, measure: Measure, exact: bool) -> dict[str, object]:
+        estimate = self.mean(measure)
+        numbers = {
+            "expected": estimate.expected,
+            "lowest": estimate.lowest,
+            "highest": estimate.highest,
+            "range": estimate.range,
+            "oblivious": estimate.oblivious,
+            "bias": estimate.bias,
+            "sd": estimate.sd,
+        }
+        entry: dict[str, object] = {name: None if math.isnan(value) else value for name, value in numbers.items()}
+        entry["queries"] = estimate.queries
+        if not exact:
+            entry["exact"] = False
+        if self.details and self.details[self.index(measure)]:
+            entry["details"] = dict(self.details[self.index(measure)])
+        return entry
+
+
+def geometric_mean(values: Floats) -> float:
+    """Exp of the mean of ln max(value, 0.00001), the least value of trec_eval's gm_map.
+
+    >>> round(geometric_mean(np.array([0.25, 1.0])), 12), round(geometric_mean(np.array([0.0])), 12)
+    (0.5, 1e-05)
+    """
+    return float(np.exp(np.log(np.maximum(values, LEAST_IN_GEOMETRIC_MEAN)).mean()))
+
+
+def results(scores: Sequence[Scores], *, per_query: bool = False) -> dict[str, object]:
+    """The JSON of `trueval evaluate`: format number, version, policy and one entry per run."""
+    from trueval.version import __version__
+
+    return {
+        "format": FORMAT_VERSION,
+        "trueval": __version__,
+        "policy": scores[0].policy.to_dict() if scores else {},
+        "runs": [one.to_dict(per_query=per_query) for one in scores],
+    }

@@ -1,0 +1,1 @@
+"""How an evaluation looks: tables, text formats, the page, figures."""

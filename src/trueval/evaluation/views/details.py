@@ -1,0 +1,196 @@
+"""What a page needs beyond the means of an evaluation: queries, tie groups, and the queries that ties move most."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from trueval.numerics import round_to
+from trueval.standings.groups import find_groups, tie_groups
+from trueval.standings.input_rules import without_first
+
+if TYPE_CHECKING:
+    from trueval.evaluation.scores import Scores
+    from trueval.judgments import Judgments
+    from trueval.measures import Measure
+    from trueval.run import Run
+    from trueval.standings.standings import Floats, Ints
+
+# 1: the first.
+FORMAT_VERSION = 1
+KIND = "evaluate-details"
+
+WORST = 5  # queries named for each measure, by range and again by |bias|
+GROUPS = 3  # tie groups shown of such a query
+DOCUMENTS = 12  # documents shown of a group
+SNIPPET = 300  # characters of a document's text
+
+
+class Listed(NamedTuple):
+    """The documents that count, with the group that each stands in.
+
+    Attributes:
+        frame: query_id, doc_id, score as read, tied_score as rounded, above and tied, rows of a query adjacent.
+        sizes: [group] documents of every tie group.
+    """
+
+    frame: pl.DataFrame
+    sizes: Ints
+
+
+def run_evidence(run: Run, judgments: Judgments, scores: Scores) -> dict[str, Any]:
+    """What the page says about one run.
+
+    Args:
+        run: the run that was evaluated.
+        judgments: the judgments it was evaluated against.
+        scores: what evaluation found.
+
+    Returns:
+        The run's entry in details.json: name, per_query, tie_groups, worst.
+    """
+    listed = _listed(run, judgments, scores)
+    return {
+        "name": scores.name,
+        "per_query": scores.to_polars().to_dicts(),
+        "tie_groups": tie_histogram(listed.sizes),
+        "worst": list(_worst(scores, listed.frame, judgments)),
+    }
+
+
+def tie_histogram(sizes: Ints) -> list[dict[str, Any]]:
+    """Counts tie groups by size, in bins that double: 1, 2, 3-4, 5-8, ...
+
+    Args:
+        sizes: [group] documents of each group.
+
+    Returns:
+        One row for each bin up to the largest group: from, to, groups, documents, share of all documents.
+
+    Example:
+        >>> [(row["to"], row["groups"], row["documents"]) for row in tie_histogram(np.array([1, 1, 4, 2]))]
+        [(1, 2, 2), (2, 1, 2), (4, 1, 4)]
+    """
+    if not len(sizes):
+        return []
+    bins = np.ceil(np.log2(sizes)).astype(np.int64)
+    groups, documents = np.bincount(bins), np.bincount(bins, weights=sizes)
+    return [
+        {
+            "from": 2 ** (power - 1) + 1 if power else 1,
+            "to": 2**power,
+            "groups": int(groups[power]),
+            "documents": int(documents[power]),
+            "share": float(documents[power] / documents.sum()),
+        }
+        for power in range(len(groups))
+    ]
+
+
+def add_texts(details: Mapping[str, Any], collection: Path) -> None:
+    """Puts the texts of queries and documents beside their ids.
+
+    Args:
+        details: the content of details.json; its worst queries gain "text", their documents "title" and "text".
+        collection: a folder with corpus.jsonl, and queries.jsonl if there are texts of queries.
+
+    Raises:
+        InputError: the folder holds no corpus.jsonl, or a file cannot be read.
+    """
+    from trueval.evaluation.views.texts import read_texts
+
+    cases = [case for run in details["runs"] for case in run["worst"]]
+    shown = [document for case in cases for group in case["groups"] for document in group["documents"]]
+    queries = read_texts(collection / "queries.jsonl", {case["query"] for case in cases}, needed=False)
+    texts = read_texts(collection / "corpus.jsonl", {document["document"] for document in shown})
+    for case in cases:
+        if case["query"] in queries:
+            case["text"] = queries[case["query"]].text
+    for document in shown:
+        if document["document"] in texts:
+            title, text = texts[document["document"]]
+            document |= {"title": title, "text": text if len(text) <= SNIPPET else f"{text[:SNIPPET].rstrip()} …"}
+
+
+def _listed(run: Run, judgments: Judgments, scores: Scores) -> Listed:
+    """The documents of judged queries under the policy of the evaluation; groups as evaluation found them."""
+    frame = (without_first(run) if scores.policy.skip_first else run).frame
+    frame = frame.filter(pl.col("query_id").is_in(judgments.query_ids.implode()))
+    if scores.policy.judged_only:
+        known = judgments.frame.filter(pl.col("grade") >= 0).select("query_id", "doc_id").unique()
+        frame = frame.join(known, on=["query_id", "doc_id"], how="semi", maintain_order="left")
+    lengths = frame["query_id"].rle().struct.field("len").to_numpy().astype(np.int64)
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    rounded: Floats = round_to(frame["score"].to_numpy(), scores.policy.tie_precision)
+    groups = tie_groups(rounded, offsets)
+    owner = np.repeat(np.arange(len(lengths)), lengths)
+    group = find_groups(groups, owner, rounded, np.arange(len(rounded)))
+    width = scores.policy.tie_precision
+    columns = {
+        "tied_score": rounded if width is None or isinstance(width, str) else rounded * width,  # from steps of the grid
+        "above": groups.start[group] - offsets[owner],
+        "tied": groups.size[group],
+    }
+    return Listed(frame.with_columns(pl.Series(name, values) for name, values in columns.items()), groups.size)
+
+
+def _worst(scores: Scores, frame: pl.DataFrame, judgments: Judgments) -> Iterator[dict[str, Any]]:
+    """The queries with the largest range or |bias| on each measure, with the groups behind them."""
+    rows = list(_moved(scores))
+    queries = pl.Series("query_id", sorted({row["query"] for _, row in rows}), dtype=pl.String)
+    of_these = pl.col("query_id").is_in(queries.implode())
+    listed = frame.filter(of_these & (pl.col("tied") > 1))
+    graded = judgments.frame.filter(of_these & (pl.col("grade") >= 0))
+    for measure, row in rows:
+        reach = _reach(measure, scores.policy.depth)
+        yield row | {"groups": list(_groups(row["query"], reach, listed, graded))}
+
+
+def _moved(scores: Scores) -> Iterator[tuple[Measure, dict[str, Any]]]:
+    """The queries of each measure that ties move most, widest range first."""
+    table = scores.to_polars().with_columns(
+        range=pl.col("highest") - pl.col("lowest"), bias=pl.col("oblivious") - pl.col("expected")
+    )
+    for measure in scores.measures:
+        rows = table.filter((pl.col("measure") == str(measure)) & (pl.col("range") > 0))
+        widest = rows.sort("range", descending=True, maintain_order=True).head(WORST)
+        biased = rows.sort(pl.col("bias").abs(), descending=True, nulls_last=True, maintain_order=True).head(WORST)
+        chosen = pl.concat([widest, biased]).unique(maintain_order=True)
+        for row in chosen.sort("range", descending=True, maintain_order=True).to_dicts():
+            yield measure, row
+
+
+def _reach(measure: Measure, depth: int | None) -> float:
+    return min(measure.cutoff or math.inf, depth or math.inf)
+
+
+def _groups(query: str, reach: float, listed: pl.DataFrame, graded: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    """The first tie groups of a query that begin within the cutoff and hold a judged document."""
+    grades = graded.filter(pl.col("query_id") == query).group_by("doc_id").agg(pl.col("grade").max())
+    inside = listed.filter((pl.col("query_id") == query) & (pl.col("above") < reach))
+    rows = inside.join(grades, on="doc_id", how="left", maintain_order="left")
+    held = rows.filter(pl.col("grade").is_not_null())["above"].unique().sort().head(GROUPS)
+    for above in held.to_list():
+        group = rows.filter(pl.col("above") == above)
+        shown = group.sort("grade", "doc_id", descending=[True, False], nulls_last=True).head(DOCUMENTS)
+        yield {
+            "first_rank": above + 1,
+            "last_rank": above + group.height,
+            "score": _plain(group["tied_score"][0]),
+            "judged": int(group["grade"].is_not_null().sum()),
+            "size": group.height,
+            "documents": [
+                {"document": row["doc_id"], "grade": row["grade"], "score": _plain(row["score"])}
+                for row in shown.to_dicts()
+            ],
+        }
+
+
+def _plain(score: float) -> float | str:
+    """A score as JSON can hold it: infinities as text."""
+    return score if math.isfinite(score) else str(score)

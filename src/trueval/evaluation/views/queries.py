@@ -1,0 +1,199 @@
+"""The queries of an evaluation: every one in a plot and a table, the worst ones with their tied documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from trueval.report.content import Block, Case, Cell, Column, Figure, Number, Row, Table, Words
+from trueval.report.directory import ResultFile, pointer
+from trueval.report.text import NOT_AVAILABLE, fixed, signed
+
+STATISTICS = ("expected", "lowest", "highest", "oblivious", "sd")
+PLOTTED = ("expected", "lowest", "highest", "oblivious")
+MOST_ROWS = 5_000  # of the table of queries; more make a page slow
+MOST_POINTS = 100_000  # query values that the page carries for its plot
+WIDEST, BIASED = 3, 1  # cases shown for each measure: by range, and by |bias|
+DIGITS = 6  # of plotted values; far below a pixel
+
+
+def query_block(details: ResultFile) -> Block | None:
+    """Every query: a plot of one run and measure at a time, and a table.
+
+    Args:
+        details: of the evaluation.
+
+    Returns:
+        The block; None where there is no query.
+    """
+    if not any(run["per_query"] for run in details.data["runs"]):
+        return None
+    words = (
+        "Each line is one query: it reaches from the lowest to the highest value that an order of equal scores gives, "
+        "with a dot at the expected and a cross at the oblivious value.",
+    )
+    figure, table = _query_figure(details), _query_table(details)
+    return Block("queries", "Queries", words=(words,), figures=(figure,), tables=(table,))
+
+
+def _query_figure(details: ResultFile) -> Figure:
+    runs = details.data["runs"]
+    measures = list(dict.fromkeys(row["measure"] for row in runs[0]["per_query"]))
+    queries = list(dict.fromkeys(row["query"] for row in runs[0]["per_query"]))
+    shown = measures[: max(1, MOST_POINTS // max(1, len(PLOTTED) * len(runs) * len(queries)))]
+    data = {
+        "runs": [run["name"] for run in runs],
+        "measures": shown,
+        "queries": queries,
+        "values": [[_plotted(run, measure) for measure in shown] for run in runs],
+        "start": _widest(runs, shown),
+    }
+    title = "Values of each query" if len(shown) == len(measures) else f"Values of each query ({', '.join(shown)})"
+    description = "Lowest, expected, highest and oblivious value of each query, for the chosen run and measure."
+    return Figure("per-query", title, description, "queries", data, 420, wide=True)
+
+
+def _widest(runs: Sequence[Mapping[str, Any]], measures: Sequence[str]) -> list[int]:
+    """The indices of run and measure whose queries ties move most: the most telling ones to begin with."""
+    total = {(index, measure): 0.0 for index in range(len(runs)) for measure in measures}
+    for index, run in enumerate(runs):
+        for row in run["per_query"]:
+            if (index, row["measure"]) in total:
+                total[index, row["measure"]] += _range(row)
+    index, measure = max(total, key=total.__getitem__)
+    return [index, measures.index(measure)]
+
+
+def _plotted(run: Mapping[str, Any], measure: str) -> dict[str, list[float | None]]:
+    rows = [row for row in run["per_query"] if row["measure"] == measure]
+    return {name: [None if row[name] is None else round(row[name], DIGITS) for row in rows] for name in PLOTTED}
+
+
+def _query_table(details: ResultFile) -> Table:
+    columns = (
+        Column("run"),
+        Column("query", "/query"),
+        Column("measure", "/measure"),
+        *(Column(name, f"/{name}", numeric=True) for name in STATISTICS),
+        Column("range", "/highest - /lowest", numeric=True),
+    )
+    places = [
+        (index, place, run["name"], row)
+        for index, run in enumerate(details.data["runs"])
+        for place, row in enumerate(run["per_query"])
+    ]
+    shown = places if len(places) <= MOST_ROWS else sorted(places, key=lambda each: -_range(each[3]))[:MOST_ROWS]
+    rows = tuple(
+        Row(pointer("runs", index, "per_query", place), _query_cells(name, row)) for index, place, name, row in shown
+    )
+    part = f"The {len(shown):,} of {len(places):,} rows with the widest range; {details.name} holds all."
+    caption = "Every run, query and measure." if len(shown) == len(places) else part
+    return Table("per-query-table", (caption,), details.name, columns, rows, folded=True)
+
+
+def _range(row: Mapping[str, Any]) -> float:
+    if row["lowest"] is None or row["highest"] is None:
+        return 0.0
+    return float(row["highest"] - row["lowest"])
+
+
+def _query_cells(name: str, row: Mapping[str, Any]) -> tuple[Cell, ...]:
+    numbers = (Cell(fixed(row[statistic]), row[statistic], strong=statistic == "expected") for statistic in STATISTICS)
+    spread = None if row["lowest"] is None or row["highest"] is None else row["highest"] - row["lowest"]
+    texts = (Cell(text, text) for text in (name, row["query"], row["measure"]))
+    return (*texts, *numbers, Cell(fixed(spread), spread))
+
+
+class _Worst(NamedTuple):
+    run: int
+    place: int
+    name: str
+    row: Mapping[str, Any]
+
+
+def worst_block(details: ResultFile) -> Block | None:
+    """The queries that ties move most, with the documents that share their scores.
+
+    Args:
+        details: of the evaluation.
+
+    Returns:
+        The block; None where ties move nothing.
+    """
+    chosen = _chosen(details)
+    if not chosen:
+        return None
+    words = (
+        f"For each measure the {WIDEST} queries with the widest range and the one with the largest bias, over all "
+        f"runs. Each opens to its tied documents; {details.name} holds more.",
+    )
+    cases = tuple(_case(details, worst, opened=index == 0) for index, worst in enumerate(chosen))
+    return Block("worst", "Queries that ties move most", words=(words,), cases=cases)
+
+
+def _chosen(details: ResultFile) -> list[_Worst]:
+    every = [
+        _Worst(index, place, run["name"], row)
+        for index, run in enumerate(details.data["runs"])
+        for place, row in enumerate(run["worst"])
+    ]
+    chosen: list[_Worst] = []
+    for measure in dict.fromkeys(worst.row["measure"] for worst in every):
+        mine = [worst for worst in every if worst.row["measure"] == measure]
+        widest = sorted(mine, key=lambda worst: -worst.row["range"])[:WIDEST]
+        biased = sorted(mine, key=lambda worst: -abs(worst.row["bias"] or 0.0))[:BIASED]
+        chosen += [*widest, *(worst for worst in biased if worst not in widest)]
+    return chosen
+
+
+def _case(details: ResultFile, worst: _Worst, *, opened: bool) -> Case:
+    row, keys = worst.row, ("runs", worst.run, "worst", worst.place)
+
+    def number(name: str) -> Number:
+        text = signed(row[name]) if name == "bias" else fixed(row[name])
+        return Number(text, row[name], details.source(*keys, name))
+
+    title: Words = (f"{row['measure']}, query {row['query']} of {worst.name}: range ", number("range"))
+    title += (", bias ", number("bias")) if row["bias"] is not None else ()
+    values: Words = ("Lowest ", number("lowest"), ", expected ", number("expected"), ", highest ", number("highest"))
+    values += (", oblivious ", number("oblivious"), ".") if row["oblivious"] is not None else (".",)
+    words: tuple[Words, ...] = ((f"“{row['text']}”",), values) if row.get("text") else (values,)
+    if not row["groups"]:
+        words += (("None of the groups within the cutoff holds a judged document.",),)
+    tables = tuple(_group_table(details, worst, index, group) for index, group in enumerate(row["groups"]))
+    return Case(title, words, tables, opened)
+
+
+def _group_table(details: ResultFile, worst: _Worst, index: int, group: Mapping[str, Any]) -> Table:
+    keys = ("runs", worst.run, "worst", worst.place, "groups", index)
+    with_text = any("text" in document for document in group["documents"])
+    columns = [Column("document", "/document"), Column("grade", "/grade", numeric=True)]
+    columns += [Column("score as read", "/score", numeric=True)]
+    columns += [Column("text")] if with_text else []
+    rows = tuple(
+        Row(pointer(*keys, "documents", place), tuple(_document_cells(document, with_text)))
+        for place, document in enumerate(group["documents"])
+    )
+    more = group["size"] - len(rows)
+    notes = (f"{more} more documents of this group are not shown.",) if more else ()
+    name = f"group-{worst.run}-{worst.place}-{index}"
+    return Table(name, _group_caption(details, keys, group), details.name, tuple(columns), rows, notes)
+
+
+def _group_caption(details: ResultFile, keys: tuple[str | int, ...], group: Mapping[str, Any]) -> Words:
+    def count(name: str) -> Number:
+        return Number(str(group[name]), group[name], details.source(*keys, name))
+
+    score = f"{group['score']:.8g}" if isinstance(group["score"], float | int) else str(group["score"])
+    first, last, size, judged = map(count, ("first_rank", "last_rank", "size", "judged"))
+    return ("Ranks ", first, " to ", last, f" share the score {score}: ", size, " documents, ", judged, " judged.")
+
+
+def _document_cells(document: Mapping[str, Any], with_text: bool) -> Iterator[Cell]:
+    grade, score = document["grade"], document["score"]
+    yield Cell(document["document"], document["document"])
+    yield Cell("not judged" if grade is None else f"{grade:g}", grade, strong=bool(grade and grade > 0))
+    yield Cell(score if isinstance(score, str) else f"{score:.8g}", score)
+    if with_text:
+        parts = [part for part in (document.get("title"), document.get("text")) if part]
+        yield Cell(". ".join(parts) or NOT_AVAILABLE, document.get("title") or None)

@@ -1,0 +1,156 @@
+"""The table of `trueval evaluate` in a terminal."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from trueval.evaluation.views.findings import NOT_EXACT, find, marks, sentences
+from trueval.policy.policy import OURS
+from trueval.report.text import fixed, interval, percent, signed
+
+# Choices that go without saying where they are ours: few measures and fewer tools ask for them.
+RARELY_CHOSEN = ("gain", "norm", "short", "rounding", "labels", "float_grades", "nonpositive")
+NUMBERS = ("expected", "lowest, highest", "range", "oblivious", "bias", "sd")
+
+
+def table(results: Mapping[str, Any], *, per_query: bool = False) -> Group:
+    """Everything a person reads of one evaluation, top to bottom: values, ties, findings, policy.
+
+    Args:
+        results: what `trueval.evaluation.scores.results` returns, the JSON of `trueval evaluate`.
+        per_query: adds a table of every query of every run.
+
+    Returns:
+        A renderable for a rich console of 80 columns or more.
+    """
+    parts: list[RenderableType] = [value_table(results), Text(), tie_table(results)]
+    if per_query:
+        parts += [Text(), query_table(results)]
+    words = [*sentences(find(results)), *_remarks(results)]
+    parts += [Text(), *map(_line, words), Text(_policy(results["policy"]), style="dim")]
+    return Group(*parts)
+
+
+def value_table(results: Mapping[str, Any]) -> Table:
+    """One row for each run and measure; several runs stand together under their measure.
+
+    Args:
+        results: the JSON of `trueval evaluate`.
+
+    Returns:
+        A table that needs 62 characters beside the names.
+    """
+    runs, findings = results["runs"], find(results)
+    grid = _grid("measure" if len(runs) == 1 else "", *NUMBERS, "")
+    for measure in runs[0]["measures"] if runs else ():
+        if len(runs) > 1:
+            grid.add_row(Text(measure, style="bold"))
+        for run in runs:
+            value = run["measures"][measure]
+            name = Text(measure, style="bold") if len(runs) == 1 else Text(f" {run['name']}")
+            grid.add_row(name, *_cells(value), Text(marks(findings, run["name"], measure) + _bound(value)))
+        if len(runs) > 1:
+            grid.add_section()
+    return grid
+
+
+def tie_table(results: Mapping[str, Any]) -> Table:
+    """One row for each run: how much of it is tied, and which queries do not fit the judgments.
+
+    Args:
+        results: the JSON of `trueval evaluate`.
+
+    Returns:
+        A table with counts of queries and shares of documents.
+    """
+    grid = _grid("run", "queries", "tied", "largest group", "possible cuts", "missing", "unjudged")
+    for run in results["runs"]:
+        ties = run["ties"]
+        counts = (run["queries"], percent(ties["tied_fraction"]), ties["largest_group"], len(ties["cut_queries"]))
+        grid.add_row(
+            Text(run["name"]), *map(str, counts), *(str(len(run[f"{why}_queries"])) for why in ("missing", "unjudged"))
+        )
+    return grid
+
+
+def query_table(results: Mapping[str, Any]) -> Table:
+    """One row for each run, query and measure.
+
+    Args:
+        results: the JSON of `trueval evaluate --per-query`.
+
+    Returns:
+        A table without the marks, which are about means.
+    """
+    grid = _grid("query", "measure", "expected", "lowest, highest", "oblivious", "sd")
+    for run in results["runs"]:
+        grid.add_row(Text(run["name"], style="bold"))
+        for row in run["per_query"]:
+            spread = interval(row["lowest"], row["highest"])
+            numbers = (fixed(row["expected"]), spread, fixed(row["oblivious"]), fixed(row["sd"]))
+            grid.add_row(Text(f"  {row['query']}"), row["measure"], *map(Text, numbers))
+        grid.add_section()
+    return grid
+
+
+def _grid(first: str, *columns: str) -> Table:
+    grid = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
+    grid.add_column(first, overflow="fold")
+    for column in columns:
+        grid.add_column(Text(column), justify="left" if column in ("", "measure") else "right", no_wrap=True)
+    return grid
+
+
+def _cells(value: Mapping[str, Any]) -> Iterator[Text]:
+    moved = "yellow" if value["range"] else "dim"
+    yield Text(fixed(value["expected"]), style="bold")
+    yield Text(interval(value["lowest"], value["highest"]), style=moved)
+    yield Text(fixed(value["range"]), style=moved)
+    yield Text(fixed(value["oblivious"]))
+    yield Text(signed(value["bias"]), style="red" if value["bias"] else "dim")
+    yield Text(fixed(value["sd"]), style=moved)
+
+
+def _bound(value: Mapping[str, Any]) -> str:
+    return "" if value.get("exact", True) else "°"
+
+
+def _line(words: str) -> RenderableType:
+    return Padding(Text(words.strip()), (0, 0, 0, 2), expand=False) if words.startswith(" ") else Text(words)
+
+
+def _remarks(results: Mapping[str, Any]) -> Iterator[str]:
+    values = [value for run in results["runs"] for value in run["measures"].values()]
+    if any(_bound(value) for value in values):
+        yield NOT_EXACT
+    if values and all(value["range"] == 0 for value in values):
+        yield "No order of ties changes any of these numbers."
+    cut = [
+        f"{run['name']} ({len(run['ties']['cut_queries'])})" for run in results["runs"] if run["ties"]["cut_queries"]
+    ]
+    if cut:
+        yield (
+            f"Possible cuts, by number of queries: {', '.join(cut)}. The list may end inside a group of tied "
+            "documents, so documents that tie with its last ones may be missing from the file."
+        )
+
+
+def _policy(policy: Mapping[str, Any]) -> str:
+    idle = {name for name, value in policy.items() if value is None or value is False}
+    if policy.get("tie_order") != "random":
+        idle.add("seed")
+    idle |= {name for name in RARELY_CHOSEN if policy.get(name) == getattr(OURS, name)}
+    words = _choices({name: value for name, value in policy.items() if name not in idle | {"exceptions"}})
+    exceptions: dict[str, list[str]] = {}
+    for measure, own in (policy.get("exceptions") or {}).items():
+        exceptions.setdefault(_choices(own), []).append(measure)
+    return "; ".join([f"policy: {words}", *(f"for {', '.join(of)}: {own}" for own, of in exceptions.items())])
+
+
+def _choices(choices: Mapping[str, Any]) -> str:
+    values = ("as read" if v is None else f"{v:g}" if isinstance(v, float) else v for v in choices.values())
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in zip(choices, values, strict=True))

@@ -1,0 +1,1 @@
+"""JSON: one document, or an object on each line."""

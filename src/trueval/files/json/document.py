@@ -1,0 +1,107 @@
+"""One JSON value: {query: {document: number}}, hits of each query, or a list of records."""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from trueval.errors import InputError
+from trueval.files.columns import find_columns
+from trueval.files.frame import Kind, Table
+from trueval.files.json.lines import RepeatedKeyError, object_of_pairs
+from trueval.files.json.places import find_line, find_repeated_key
+from trueval.files.memory.peers import as_floats, as_strings, read_dict
+from trueval.files.source.content import Content
+from trueval.files.source.encoding import decoding_error
+from trueval.files.tabular.delimited import canonical_table
+
+__all__ = ["read_json"]
+
+MOST_DIGITS = 400  # of an integer: a double has at most 309 before the point
+
+
+def read_json(content: Content, kind: Kind) -> Table:
+    """Read a .json file that holds {query: {document: number}}, or a list of records.
+
+    Raises:
+        InputError: the text is no JSON, a key is in an object twice, or a number is too large for a double.
+    """
+    if (undecodable := decoding_error(content)) is not None:
+        raise undecodable
+    text = content.data.decode()
+    nested = _decode(text, content.source)
+    if isinstance(nested, list) and all(isinstance(record, dict) for record in nested):
+        frame = _records(nested, kind, content.source)
+        return canonical_table(frame, kind, content.source, line=partial(_line_of_record, text))
+    table = read_dict(nested, kind, content.source)
+    return Table(table.frame, table.source, partial(_line_of_pair, text, table.frame, nested), table.notes)
+
+
+def _decode(text: str, source: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=object_of_pairs, parse_float=_float, parse_int=_integer)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{source}:{error.lineno}: no JSON: {error.msg}. Correct the file.") from error
+    except RepeatedKeyError as error:
+        raise InputError(
+            f"{source}:{find_repeated_key(text)}: the key {error.args[0]!r} is twice in one object. Each document must "
+            "be listed once. Keep one."
+        ) from None
+    except RecursionError:
+        raise InputError(f"{source}: nested too deep. It must be {{query: {{document: number}}}}.") from None
+    except OverflowError as error:
+        number = str(error)
+        line = text.count("\n", 0, max(text.find(number), 0)) + 1
+        raise InputError(f"{source}:{line}: the number {number[:40]} is too large for a double (1.8e308).") from None
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise OverflowError(text)
+    return value
+
+
+def _integer(text: str) -> int:
+    if len(text) > MOST_DIGITS:
+        raise OverflowError(text)
+    return int(text)
+
+
+def _line_of_pair(text: str, frame: pl.DataFrame, nested: Any, row: int) -> int:
+    query, document = frame.row(row)[:2]
+    listed = _listed(nested, query)
+    if isinstance(listed, list):
+        first = int((frame["query_id"] == query).arg_max() or 0)
+        return find_line(text, (query, row - first))
+    return find_line(text, (query, document))
+
+
+def _listed(nested: Any, query: str) -> Any:
+    """What a query lists, through the levels that may stand above it."""
+    while isinstance(nested, dict) and query not in nested and nested:
+        nested = next((value for key, value in nested.items() if not key.startswith("mteb_")), None)
+    return nested.get(query) if isinstance(nested, dict) else None
+
+
+def _line_of_record(text: str, row: int) -> int:
+    return find_line(text, (max(row, 0),), from_outermost=True)
+
+
+def _records(records: list[dict[str, Any]], kind: Kind, label: str) -> pl.DataFrame:
+    names = find_columns(list({key: None for record in records for key in record}), kind)
+    columns: dict[str, list[Any]] = {column: [record.get(column) for record in records] for column in names.values()}
+    for name in ("query_id", "doc_id"):
+        if name in names:
+            columns[names[name]] = as_strings(columns[names[name]], name, label)
+    numbers = {column for name, column in names.items() if name not in ("query_id", "doc_id")}
+    return pl.DataFrame(
+        [
+            as_floats(values, key, label) if key in numbers else pl.Series(key, values, dtype=pl.String)
+            for key, values in columns.items()
+        ]
+    )

@@ -1,0 +1,1 @@
+"""What is in memory already: dicts, frames, arrays, objects of other libraries."""

@@ -1,0 +1,111 @@
+"""Matrices, ragged lists and tensors: one list of numbers for each query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from trueval.errors import InputError
+from trueval.files.frame import Kind, Table, value_column
+
+__all__ = ["read_arrays"]
+
+
+def read_arrays(values: Any, kind: Kind, doc_ids: Any = None, query_ids: Any = None, mask: Any = None) -> Table:
+    """Read one list of scores or grades for each query.
+
+    Args:
+        values: [query, document] array or tensor, or a ragged list of them.
+        kind: what the numbers are.
+        doc_ids: ids shaped as the values, or one list for all queries; positions from 0 without it.
+        query_ids: one for each list; positions from 0 without it.
+        mask: shaped as the values, True where there is a document; without it everywhere.
+
+    Raises:
+        InputError: shapes differ, values are no numbers, or ids are neither strings nor integers.
+    """
+    rows = [_floats(row) for row in _lists(values, f"{value_column(kind)}s")]
+    lengths = [len(row) for row in rows]
+    queries = _ids(range(len(rows)) if query_ids is None else query_ids, "query_ids")
+    if len(queries) != len(rows):
+        raise InputError(f"query_ids must have one id for each list. Got {len(queries)} ids for {len(rows)} lists.")
+    documents = _documents(doc_ids, lengths)
+    frame = pl.DataFrame(
+        {
+            "query_id": pl.Series(np.repeat(np.arange(len(rows)), lengths), dtype=pl.UInt32),
+            "doc_id": pl.concat(documents) if documents else pl.Series([], dtype=pl.String),
+            value_column(kind): np.concatenate(rows) if rows else np.empty(0),
+        }
+    ).with_columns(query_id=queries.gather(pl.Series(np.repeat(np.arange(len(rows)), lengths), dtype=pl.UInt32)))
+    if mask is not None:
+        frame = frame.filter(pl.Series(_flags(mask, lengths), dtype=pl.Boolean))
+    return Table(frame, "arrays")
+
+
+def _to_numpy(values: Any) -> NDArray[Any]:
+    if hasattr(values, "detach"):  # a tensor; NumPy has no bfloat16, and float32 holds every bfloat16
+        values = values.detach().cpu()
+        values = values.float() if "bfloat16" in str(values.dtype) else values
+        return np.asarray(values.numpy())
+    return np.asarray(values)
+
+
+def _lists(values: Any, name: str) -> Sequence[NDArray[Any]]:
+    if hasattr(values, "ndim"):
+        matrix = _to_numpy(values)
+        if matrix.ndim == 2:
+            return list(matrix)
+        raise InputError(f"{name} must be two-dimensional, [query, document]. Got {matrix.ndim} dimensions.")
+    if not isinstance(values, Iterable) or isinstance(values, (str, bytes, dict)):
+        raise InputError(f"{name} must be one list for each query. Got {type(values).__name__}.")
+    rows = [_to_numpy(row) for row in values]
+    wrong = next((i for i, row in enumerate(rows) if row.ndim != 1), None)
+    if wrong is not None:
+        raise InputError(
+            f"{name} must be one list for each query. Got {rows[wrong].ndim} dimensions in list {wrong}; nest it once."
+        )
+    return rows
+
+
+def _floats(row: NDArray[Any]) -> NDArray[np.float64]:
+    if row.size and row.dtype.kind not in "fiub" and "float" not in row.dtype.name:  # ml_dtypes registers kind "V"
+        raise InputError(f"Scores and grades must be numbers. Got {row.dtype} in a list: {row[:3].tolist()}.")
+    return row.astype(np.float64)
+
+
+def _documents(doc_ids: Any, lengths: Sequence[int]) -> list[pl.Series]:
+    if doc_ids is None:
+        return [pl.int_range(0, length, eager=True).cast(pl.String).alias("doc_id") for length in lengths]
+    shared = _are_ids(doc_ids)
+    series = [_ids(doc_ids, "doc_ids")] * len(lengths) if shared else [_ids(row, "doc_ids") for row in doc_ids]
+    if [len(ids) for ids in series] != list(lengths):
+        raise InputError(
+            f"doc_ids must be shaped as the values. Got {[len(ids) for ids in series][:5]} ids for "
+            f"lists of {list(lengths)[:5]}."
+        )
+    return series
+
+
+def _are_ids(doc_ids: Any) -> bool:
+    return all(isinstance(i, (str, int, np.integer)) or getattr(i, "ndim", 1) == 0 for i in doc_ids)
+
+
+def _ids(ids: Any, name: str) -> pl.Series:
+    plain = _to_numpy(ids).tolist() if hasattr(ids, "dtype") and not isinstance(ids, pl.Series) else list(ids)
+    for i in plain:
+        if not isinstance(i, (str, int, np.integer)) or isinstance(i, bool):
+            raise InputError(f"{name} must be strings or integers. Got {i!r}, a {type(i).__name__}.")
+    return pl.Series(name, [str(i) for i in plain], dtype=pl.String)
+
+
+def _flags(mask: Any, lengths: Sequence[int]) -> NDArray[np.bool_]:
+    rows = _lists(mask, "mask")
+    if [len(row) for row in rows] != list(lengths):
+        raise InputError(
+            f"mask must be shaped as the values. Got {[len(row) for row in rows][:5]}, need {list(lengths)[:5]}."
+        )
+    return np.concatenate(rows).astype(bool) if rows else np.empty(0, bool)

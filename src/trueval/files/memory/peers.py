@@ -1,0 +1,167 @@
+"""What other libraries hold in memory: dicts, hits, and result objects, read without importing those libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from itertools import chain
+from typing import Any, cast
+
+import numpy as np
+import polars as pl
+
+from trueval.errors import InputError
+from trueval.files.columns import find_columns
+from trueval.files.frame import Kind, Table, value_column
+
+__all__ = ["as_floats", "as_strings", "read_dict"]
+
+# Attributes under which result objects keep {query: {document: number}}: ranx has run and qrels, and to_dict() for
+# both; InformationRetrievalEvaluator of sentence-transformers and the tasks of mteb keep judgments in relevant_docs.
+ATTRIBUTES: dict[Kind, tuple[str, ...]] = {"run": ("run", "results"), "judgments": ("qrels", "relevant_docs")}
+MOST_LEVELS = 4  # mteb's prediction files: subset, split, query, document
+
+
+def read_dict(nested: Any, kind: Kind, source: str | None = None) -> Table:
+    """Read {query: {document: number}}, {query: hits}, {query: set of relevant documents}, or an object that holds one.
+
+    Hits are dicts with the document under corpus_id and its score, as sentence-transformers gives them.
+    A dict with levels above (mteb: subset, split) is followed as long as each has one entry.
+
+    Raises:
+        InputError: an id is neither string nor integer, a value is no number, or the nesting is another.
+    """
+    label = source or f"{type(nested).__module__.partition('.')[0]}.{type(nested).__name__}"
+    per_query = _descend(_mapping(nested, kind, label), label)
+    documents, values = _flatten(per_query, kind, label)
+    queries = as_strings(list(per_query), "query id", label)
+    if len(set(queries)) < len(queries):
+        twice = next(query for index, query in enumerate(queries) if query in queries[:index])
+        raise InputError(f"{label}: the query {twice!r} is there twice, as string and as integer. Keep one.")
+    frame = pl.DataFrame(
+        {
+            "query_id": pl.Series(queries, dtype=pl.String).repeat_by(pl.Series([len(d) for d in documents])).explode(),
+            "doc_id": pl.Series(
+                as_strings(list(chain.from_iterable(documents)), "document id", label), dtype=pl.String
+            ),
+            value_column(kind): as_floats(list(chain.from_iterable(values)), value_column(kind), label),
+        }
+        if any(documents)
+        else {"query_id": [], "doc_id": [], value_column(kind): []},
+        schema={"query_id": pl.String, "doc_id": pl.String, value_column(kind): pl.Float64},
+    )
+    return Table(frame, label, None, _notes(queries, documents, label))
+
+
+def _notes(queries: list[str], documents: list[list[Any]], label: str) -> tuple[str, ...]:
+    bare = [query for query, listed in zip(queries, documents, strict=True) if not listed]
+    if not bare:
+        return ()
+    return (f"{label}: left out {len(bare)} queries without any document, for instance {bare[0]!r}",)
+
+
+def _mapping(nested: Any, kind: Kind, label: str) -> Mapping[Any, Any]:
+    if isinstance(nested, Mapping):
+        return nested
+    holders = (getattr(nested, "to_dict", None), *(getattr(nested, name, None) for name in ATTRIBUTES[kind]))
+    for holder in holders:
+        found: object = holder() if callable(holder) else holder
+        if isinstance(found, Mapping):
+            return found
+    raise InputError(
+        f"{label}: cannot be read as {{query: {{document: {value_column(kind)}}}}}. "
+        "Lists of hits need their queries: dict(zip(query_ids, hits)). For frames use from_frame, for "
+        "arrays from_arrays."
+    )
+
+
+def _descend(outer: Mapping[Any, Any], label: str) -> Mapping[Any, Any]:
+    nested: Any = outer
+    for _ in range(MOST_LEVELS):
+        levels = {key: value for key, value in nested.items() if not str(key).startswith("mteb_")}
+        first = next(iter(levels.values()), None)
+        deeper = isinstance(first, Mapping) and isinstance(next(iter(first.values()), None), Mapping)
+        if not deeper:
+            return cast("Mapping[Any, Any]", nested)
+        if len(levels) > 1:
+            names = ", ".join(map(str, levels))
+            raise InputError(f"{label}: several results ({names[:200]}). It must be one. Give one of them.")
+        nested = first
+    raise InputError(f"{label}: nested too deep. It must be {{query: {{document: number}}}}.")
+
+
+def _flatten(per_query: Mapping[Any, Any], kind: Kind, label: str) -> tuple[list[list[Any]], list[Iterable[Any]]]:
+    documents: list[list[Any]] = []
+    values: list[Iterable[Any]] = []
+    for query, listed in per_query.items():
+        if isinstance(listed, Mapping):
+            documents.append(list(listed))
+            values.append(listed.values())
+        elif isinstance(listed, Set) and kind == "judgments":
+            documents.append(sorted(listed, key=str))
+            values.append([1.0] * len(listed))
+        elif isinstance(listed, (list, tuple)):
+            pairs = [_hit(hit, kind, label, query) for hit in listed]
+            documents.append([document for document, _ in pairs])
+            values.append([value for _, value in pairs])
+        else:
+            raise InputError(
+                f"{label}: query {query!r} has {type(listed).__name__}. It must be a dict "
+                f"{{document: {value_column(kind)}}}."
+            )
+    return documents, values
+
+
+def _hit(hit: Any, kind: Kind, label: str, query: Any) -> tuple[Any, Any]:
+    if isinstance(hit, Mapping):
+        found = find_columns([str(key) for key in hit], kind)
+        value = found.get(value_column(kind))
+        if "doc_id" in found and value is not None:
+            return hit[found["doc_id"]], hit[value]
+    elif isinstance(hit, (list, tuple)) and len(hit) == 2:
+        return hit[0], hit[1]
+    elif kind == "judgments" and isinstance(hit, (str, int)):  # a JSON file has no sets of relevant documents
+        return hit, 1.0
+    raise InputError(
+        f"{label}: query {query!r} lists {str(hit)[:80]}. It must be a pair (document, {value_column(kind)}) "
+        f"or a dict with corpus_id and {value_column(kind)}."
+    )
+
+
+def as_strings(ids: list[Any], what: str, label: str) -> list[str]:
+    """Turn ids into strings; integers are written in decimal.
+
+    Raises:
+        InputError: an id is neither string nor integer, or no Unicode.
+    """
+    kinds = set(map(type, ids))
+    for kind in kinds:
+        if not issubclass(kind, (str, int, np.integer)) or issubclass(kind, bool):
+            wrong = next(i for i in ids if type(i) is kind)
+            raise InputError(
+                f"{label}: the {what} {wrong!r} is a {kind.__name__}. Ids must be strings or integers. Convert it."
+            )
+    strings = ids if kinds <= {str} else [str(i) for i in ids]
+    try:
+        "".join(strings).encode()
+    except UnicodeEncodeError:
+        wrong = next(i for i in strings if any("\ud800" <= character <= "\udfff" for character in i))
+        raise InputError(
+            f"{label}: the {what} {wrong!r} holds half a surrogate pair. It must be Unicode. Correct it."
+        ) from None
+    return strings
+
+
+def as_floats(values: list[Any], name: str, label: str) -> pl.Series:
+    """Turn numbers into Float64.
+
+    Raises:
+        InputError: a value is no number.
+    """
+    for kind in set(map(type, values)):
+        if not hasattr(kind, "__float__"):
+            wrong = next(v for v in values if type(v) is kind)
+            raise InputError(f"{label}: the {name} {wrong!r} is a {kind.__name__}. It must be a number. Convert it.")
+    try:
+        return pl.Series(name, np.fromiter(values, np.float64, len(values)))
+    except (OverflowError, TypeError, ValueError) as error:
+        raise InputError(f"{label}: a {name} cannot be a number: {error}. Convert it.") from error

@@ -1,0 +1,1 @@
+"""The bytes of a source: read, unpacked, limited, decoded and cut into lines."""

@@ -1,0 +1,107 @@
+"""Text cut into parts of whole lines, which a large file gives one by one, so that it is never held as a whole."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import pairwise
+from os import PathLike, fspath
+from pathlib import Path
+from typing import NamedTuple
+
+from trueval.errors import InputError
+from trueval.files.source.content import BOM, CHANGED, Content, Source, file_state, stem
+from trueval.files.source.limits import SIZE
+from trueval.files.source.packing import packer_of
+from trueval.threads import line_parts
+
+__all__ = ["LineParts", "held_parts", "open_parts"]
+
+LARGE = 1 << 23  # bytes of a file that is not read as a whole
+
+WINDOW = 1 << 16  # bytes in which a line must end for a file to be cut there; else the next part begins later
+
+
+class LineParts(NamedTuple):
+    """A text that is cut into parts of whole lines, each read when it is wanted.
+
+    Attributes:
+        head: its beginning.
+        cut: tells where each part starts and stops, given about how many bytes it should have.
+        read: gives the bytes of a part.
+    """
+
+    head: Content
+    cut: Callable[[int], Sequence[slice]]
+    read: Callable[[slice], bytes]
+
+
+def held_parts(content: Content) -> LineParts:
+    """Take a text that is held in memory."""
+    return LineParts(content, partial(line_parts, content.data), content.data.__getitem__)
+
+
+@contextmanager
+def open_parts(source: Source) -> Iterator[LineParts | None]:
+    """Open a large text in a file to be read part by part.
+
+    Gives None for whatever read_content should read: no path, standard input, no regular file, a missing, a small or a
+    packed one, or a byte order mark.
+
+    Raises:
+        InputError: the file changed between opening and the end of the block.
+    """
+    label = fspath(source) if isinstance(source, (str, PathLike)) else "-"
+    path = Path(label)
+    if label == "-" or not hasattr(os, "pread") or not _is_large(path):
+        yield None
+        return
+    with path.open("rb", buffering=0) as file:
+        before = os.fstat(file.fileno())
+        yield _file_parts(file.fileno(), before.st_size, label)
+        if not file_state(before) == file_state(os.fstat(file.fileno())) == _state_now(path):
+            raise InputError(f"{path}: {CHANGED}")
+
+
+def _is_large(path: Path) -> bool:
+    """Tell a readable regular file of many bytes, within the limit."""
+    try:
+        state = path.stat()
+    except (OSError, ValueError):  # ValueError: a NUL character in the path
+        return False
+    return stat.S_ISREG(state.st_mode) and LARGE < state.st_size <= SIZE.value and os.access(path, os.R_OK)
+
+
+def _state_now(path: Path) -> tuple[int, ...]:
+    try:
+        return file_state(path.stat())
+    except OSError:
+        return ()
+
+
+def _file_parts(file: int, size: int, label: str) -> LineParts | None:
+    head = os.pread(file, WINDOW, 0)
+    if head.startswith(BOM) or packer_of(head) is not None:
+        return None
+    return LineParts(Content(head, label, stem(label)), partial(_cut_file, file, size), partial(_read_part, file))
+
+
+def _cut_file(file: int, size: int, part: int) -> list[slice]:
+    cuts = [0]
+    for at in range(part, size, part):
+        end = os.pread(file, WINDOW, at - 1).find(b"\n")
+        if end >= 0:
+            cuts.append(at + end)
+    return [slice(begin, stop) for begin, stop in pairwise((*cuts, size)) if begin < stop]
+
+
+def _read_part(file: int, part: slice) -> bytes:
+    """The bytes of a part; fewer where the file was cut meanwhile, which open_parts sees in the end."""
+    data, at = [], part.start
+    while at < part.stop and (piece := os.pread(file, part.stop - at, at)):  # some systems give less than asked for
+        data.append(piece)
+        at += len(piece)
+    return b"".join(data)

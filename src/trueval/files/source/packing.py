@@ -1,0 +1,136 @@
+"""gzip and zstd unpacked piece by piece, so that a file that grows without end is refused before it is held."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+import zlib
+from typing import NamedTuple, Protocol
+
+from trueval.errors import InputError
+from trueval.files.source.limits import RATIO, RATIO_FREE, SIZE
+
+__all__ = ["BOM", "drain", "packer_of", "shielded", "unpack"]
+
+BOM = b"\xef\xbb\xbf"
+ZLIB_MAGIC = (b"x\x01", b"x^", b"x\x9c", b"x\xda")  # RFC 1950 section 2.2, the four levels
+GZIP_MAGIC = b"\x1f\x8b"  # RFC 1952 section 2.3.1
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"  # RFC 8878 section 3.1.1, little-endian 0xFD2FB528
+SKIPPABLE_MAGIC = b"\x2a\x4d\x18"  # RFC 8878 section 3.1.2, after one byte 0x50 to 0x5F
+OTHER_PACKERS = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"PK\x03\x04": "zip"}
+PIECE = 1 << 20  # bytes unpacked at once
+
+
+class Readable(Protocol):
+    """A stream of bytes."""
+
+    def read(self, size: int, /) -> bytes:
+        """Give at most so many bytes, and none at the end."""
+        ...
+
+
+class Allowance(NamedTuple):
+    """How many bytes a source may give, and the words that refuse more."""
+
+    most: int
+    refusal: str
+
+
+def drain(stream: Readable, label: str) -> bytes:
+    """Read a stream to its end.
+
+    Raises:
+        InputError: it holds more than the limit.
+    """
+    return _drain(stream, _size_allowance(label))
+
+
+def unpack(data: bytes, label: str) -> bytes:
+    """Unpack gzip or zstd, told by the first bytes; give other data back as they are.
+
+    Raises:
+        InputError: the data are truncated, damaged, packed in another way or twice, or grow past a limit.
+    """
+    packer = packer_of(data)
+    if packer is None:
+        return data
+    if packer not in ("gzip", "zstd"):
+        raise InputError(f"{label}: packed with {packer}. It must be plain, gzip or zstd. Unpack it first.")
+    unpacked = _gunzip(data, label) if packer == "gzip" else _unzstd(data, label)
+    if (inner := packer_of(unpacked)) is not None:
+        raise InputError(f"{label}: packed twice ({inner} inside {packer}). It must be packed once. Unpack it first.")
+    return unpacked
+
+
+def shielded(text: bytes) -> bytes:
+    """Keep polars from unpacking a text that begins as packed data do, such as with an id x^2.
+
+    A byte order mark in front hides its beginning, and polars leaves it out.
+
+    >>> shielded(b"q1 Q0 d1"), len(shielded(b"x^2 Q0 d1"))
+    (b'q1 Q0 d1', 12)
+    """
+    return BOM + text if text.startswith((*ZLIB_MAGIC, GZIP_MAGIC, ZSTD_MAGIC)) else text
+
+
+def packer_of(data: bytes) -> str | None:
+    r"""Name the packer of some bytes by the first of them; None if they are not packed.
+
+    >>> packer_of(b"\x1f\x8b\x08"), packer_of(b"q1 Q0 d1")
+    ('gzip', None)
+    """
+    if data.startswith(GZIP_MAGIC):
+        return "gzip"
+    if data.startswith(ZSTD_MAGIC) or (data[1:4] == SKIPPABLE_MAGIC and 0x50 <= data[0] <= 0x5F):
+        return "zstd"
+    return next((packer for magic, packer in OTHER_PACKERS.items() if data.startswith(magic)), None)
+
+
+def _size_allowance(label: str) -> Allowance:
+    most = SIZE.value
+    return Allowance(most, f"{label}: more than {most:,} bytes of text. {SIZE.cure}")
+
+
+def _allowance(packed: int, label: str) -> Allowance:
+    grown = max(RATIO_FREE, packed * RATIO.value)
+    if grown >= SIZE.value:
+        return _size_allowance(label)
+    return Allowance(
+        grown,
+        f"{label}: {packed:,} packed bytes give more than {grown:,} bytes. A run packs 3 to 20 times, and more than "
+        f"{RATIO.value} times is the sign of a bomb. {RATIO.cure}",
+    )
+
+
+def _drain(stream: Readable, allowance: Allowance) -> bytes:
+    held = io.BytesIO()  # grows in place, and getvalue() does not copy
+    while piece := stream.read(PIECE):
+        held.write(piece)
+        if held.tell() > allowance.most:
+            raise InputError(allowance.refusal)
+    return held.getvalue()
+
+
+def _gunzip(data: bytes, label: str) -> bytes:
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+            return _drain(stream, _allowance(len(data), label))
+    except EOFError:
+        raise InputError(f"{label}: the gzip file is truncated. Copy or write it again to the end.") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"{label}: the gzip file is damaged: {error}. Copy or write it again.") from error
+
+
+def _unzstd(data: bytes, label: str) -> bytes:
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    try:
+        with zstd.ZstdFile(io.BytesIO(data)) as stream:
+            return _drain(stream, _allowance(len(data), label))
+    except (zstd.ZstdError, EOFError) as error:
+        raise InputError(
+            f"{label}: the zstd file is truncated or damaged. Copy or write it again. ({error})"
+        ) from error

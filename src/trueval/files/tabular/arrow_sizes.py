@@ -1,0 +1,142 @@
+"""What an Arrow file says of its own size, checked before memory is taken on its word.
+
+A damaged length makes the Arrow reader ask for terabytes, which ends the process rather than the read.
+Source: Arrow columnar format, IPC file format (File.fbs, Message.fbs), encoded as FlatBuffers.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from trueval.errors import InputError
+from trueval.files.source.limits import RATIO, RATIO_FREE, SIZE
+
+__all__ = ["check_sizes"]
+
+MAGIC = b"ARROW1"
+CONTINUATION = 0xFFFFFFFF
+BYTES_OF_A_VALUE = 16  # polars holds a string as a view of 16 bytes
+# Field numbers of File.fbs and Message.fbs, and sizes of their structs in bytes.
+DICTIONARIES, BATCHES = 2, 3
+HEADER_TYPE, HEADER = 1, 2
+DICTIONARY_BATCH, RECORD_BATCH = 2, 3
+LENGTH, NODES, BUFFERS, COMPRESSION = 0, 1, 2, 3
+DICTIONARY_DATA = 1
+BLOCK, NODE_OR_BUFFER = 24, 16
+
+
+class DamageError(Exception):
+    """The file contradicts itself."""
+
+
+class _Table:
+    """A FlatBuffers table: a place in the data, and a list of where its fields are."""
+
+    def __init__(self, data: bytes, at: int) -> None:
+        self.data, self.at = data, at
+        self.fields = at - _integer(data, at, "<i")
+        self.size = _integer(data, self.fields, "<H")
+
+    @classmethod
+    def root(cls, data: bytes, at: int) -> _Table:
+        return cls(data, at + _integer(data, at, "<I"))
+
+    def place(self, field: int) -> int | None:
+        entry = 4 + 2 * field
+        offset = _integer(self.data, self.fields + entry, "<H") if entry + 2 <= self.size else 0
+        return self.at + offset if offset else None
+
+    def integer(self, field: int, form: str) -> int:
+        place = self.place(field)
+        return 0 if place is None else _integer(self.data, place, form)
+
+    def table(self, field: int) -> _Table | None:
+        place = self.place(field)
+        return None if place is None else _Table(self.data, place + _integer(self.data, place, "<I"))
+
+    def structs(self, field: int, size: int) -> Iterator[int]:
+        """The places of the structs of a vector."""
+        place = self.place(field)
+        if place is None:
+            return
+        place += _integer(self.data, place, "<I")
+        count = _integer(self.data, place, "<I")
+        if place + 4 + count * size > len(self.data):
+            raise DamageError("a list is longer than the file")
+        yield from range(place + 4, place + 4 + count * size, size)
+
+
+def _integer(data: bytes, at: int, form: str) -> int:
+    if at < 0:
+        raise DamageError("an offset points before the file")
+    return int(struct.unpack_from(form, data, at)[0])
+
+
+def check_sizes(data: bytes, source: str) -> None:
+    """Compare the sizes that the footer and the batches name with the file.
+
+    Raises:
+        InputError: they contradict the file, or ask for more memory than the limit.
+    """
+    try:
+        rows = sum(_check_block(data, block, source) for block in _blocks(data))
+    except (DamageError, struct.error) as error:
+        reason = str(error) if isinstance(error, DamageError) else "an offset points past its end"
+        raise InputError(
+            f"{source}: the Arrow file is truncated or damaged ({reason}). Copy or write it again."
+        ) from None
+    if rows * BYTES_OF_A_VALUE > SIZE.value:
+        raise InputError(f"{source}: {rows:,} rows need more than {SIZE.value:,} bytes. {SIZE.cure}")
+
+
+def _blocks(data: bytes) -> list[int]:
+    if not data.endswith(MAGIC):
+        raise DamageError("it does not end in ARROW1")
+    end = len(data) - len(MAGIC) - 4
+    footer = _Table.root(data, end - _integer(data, end, "<i"))
+    return [block for field in (DICTIONARIES, BATCHES) for block in footer.structs(field, BLOCK)]
+
+
+def _check_block(data: bytes, block: int, source: str) -> int:
+    """Check a batch, and give its number of rows."""
+    start, head, body = _integer(data, block, "<q"), _integer(data, block + 8, "<i"), _integer(data, block + 16, "<q")
+    if min(start, head, body) < 0 or start + head + body > len(data):
+        raise DamageError("a batch lies outside")
+    skipped = 8 if _integer(data, start, "<I") == CONTINUATION else 4
+    message = _Table.root(data, start + skipped)
+    kind, batch = message.integer(HEADER_TYPE, "<B"), message.table(HEADER)
+    if kind == DICTIONARY_BATCH and batch is not None:
+        batch = batch.table(DICTIONARY_DATA)
+    if kind not in (DICTIONARY_BATCH, RECORD_BATCH) or batch is None:
+        raise DamageError("a batch is none")
+    _check_nodes(data, batch)
+    _check_buffers(data, batch, start + head, body, source)
+    return batch.integer(LENGTH, "<q")
+
+
+def _check_nodes(data: bytes, batch: _Table) -> None:
+    if batch.integer(LENGTH, "<q") < 0:
+        raise DamageError("a number of rows is below 0")
+    for node in batch.structs(NODES, NODE_OR_BUFFER):
+        length, nulls = _integer(data, node, "<q"), _integer(data, node + 8, "<q")
+        if not 0 <= nulls <= length or length * BYTES_OF_A_VALUE > SIZE.value:
+            raise DamageError("a column has an impossible length")
+
+
+def _check_buffers(data: bytes, batch: _Table, start: int, body: int, source: str) -> None:
+    is_packed = batch.place(COMPRESSION) is not None
+    packed = unpacked = 0
+    for buffer in batch.structs(BUFFERS, NODE_OR_BUFFER):
+        offset, length = _integer(data, buffer, "<q"), _integer(data, buffer + 8, "<q")
+        if min(offset, length) < 0 or offset + length > body:
+            raise DamageError("a buffer lies outside its batch")
+        if is_packed and length:
+            grown = _integer(data, start + offset, "<q")  # -1: this buffer is not packed
+            if grown < -1:
+                raise DamageError("a buffer has a length below 0")
+            packed, unpacked = packed + length, unpacked + max(grown, length)
+    most = min(SIZE.value, max(RATIO_FREE, packed * RATIO.value))
+    if unpacked > most:
+        limit = SIZE if most == SIZE.value else RATIO
+        raise InputError(f"{source}: {packed:,} packed bytes give {unpacked:,} in one batch. {limit.cure}")

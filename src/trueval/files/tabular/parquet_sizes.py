@@ -1,0 +1,177 @@
+"""What a parquet file says of its own size, checked before memory is taken on its word.
+
+A damaged length makes the parquet reader ask for exabytes, which ends the process rather than the read.
+Source: parquet-format (parquet.thrift), encoded in Thrift's compact protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+from trueval.errors import InputError
+from trueval.files.source.limits import RATIO, RATIO_FREE, SIZE
+
+__all__ = ["check_sizes"]
+
+MAGIC = b"PAR1"
+TAIL = 8  # length of the footer, and the magic
+DEEPEST = 32  # levels of nested structures; the format has 7
+BYTES_OF_A_VALUE = 16  # polars holds a string as a view of 16 bytes
+Fields: TypeAlias = dict[int, Any]
+# Thrift type codes, and the field numbers of parquet.thrift that are read here.
+STOP, TRUE, FALSE, BYTE, INTEGERS, DOUBLE, BINARY, LISTS, MAP, STRUCT = 0, 1, 2, 3, (4, 5, 6), 7, 8, (9, 10), 11, 12
+ROWS, ROW_GROUPS = 3, 4
+GROUP_COLUMNS, GROUP_ROWS = 1, 3
+COLUMN_META, VALUES, DATA_PAGE, DICTIONARY_PAGE = 3, 5, 9, 11
+UNPACKED, PACKED, DATA_HEADER, DICTIONARY_HEADER, DATA_HEADER_2 = 2, 3, 5, 7, 8
+
+
+class DamageError(Exception):
+    """The file contradicts itself."""
+
+
+class _Reader:
+    """Thrift's compact protocol, from a place in the file on."""
+
+    def __init__(self, data: bytes, at: int, end: int) -> None:
+        self.data, self.at, self.end = data, at, end
+
+    def take(self, count: int) -> bytes:
+        if count < 0 or self.at + count > self.end:
+            raise DamageError("a length runs past the end")
+        self.at += count
+        return self.data[self.at - count : self.at]
+
+    def varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self.take(1)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+            if shift > 63:
+                raise DamageError("an integer has too many bytes")
+
+    def integer(self) -> int:
+        value = self.varint()
+        return (value >> 1) ^ -(value & 1)
+
+    def struct(self, depth: int = 0) -> Fields:
+        if depth > DEEPEST:
+            raise DamageError("nested too deep")
+        fields: Fields = {}
+        number = 0
+        while (head := self.take(1)[0]) & 0x0F != STOP:
+            number = number + (head >> 4) if head >> 4 else self.integer()
+            fields[number] = self.value(head & 0x0F, depth + 1, in_list=False)
+        return fields
+
+    def value(self, kind: int, depth: int, *, in_list: bool) -> Any:
+        if kind in (TRUE, FALSE):
+            return self.take(1) == b"\x01" if in_list else kind == TRUE
+        if kind == BYTE:
+            return self.take(1)[0]
+        if kind in INTEGERS:
+            return self.integer()
+        if kind == DOUBLE:
+            return self.take(8)
+        if kind == BINARY:
+            return self.take(self.varint())
+        if kind in LISTS:
+            return self.list_of(depth)
+        if kind == STRUCT:
+            return self.struct(depth)
+        raise DamageError("an unknown type")  # maps are in no structure read here
+
+    def list_of(self, depth: int) -> list[Any]:
+        if depth > DEEPEST:
+            raise DamageError("nested too deep")
+        head = self.take(1)[0]
+        count = head >> 4 if head >> 4 != 15 else self.varint()
+        if count > self.end - self.at:
+            raise DamageError("a list is longer than the file")
+        return [self.value(head & 0x0F, depth + 1, in_list=True) for _ in range(count)]
+
+
+class _Page(NamedTuple):
+    values: int
+    packed: int
+    unpacked: int
+    is_dictionary: bool
+
+
+def check_sizes(data: bytes, source: str) -> None:
+    """Compare the sizes that the footer and the page headers name with the file and with each other.
+
+    Raises:
+        InputError: they contradict each other, or ask for more memory than the limit.
+    """
+    try:
+        footer = _footer(data)
+        rows = _natural(footer, ROWS)
+        groups = footer.get(ROW_GROUPS, [])
+        if sum(_natural(group, GROUP_ROWS) for group in groups) != rows:
+            raise DamageError("the numbers of rows differ")
+        if rows * BYTES_OF_A_VALUE > SIZE.value:
+            raise InputError(f"{source}: {rows:,} rows need more than {SIZE.value:,} bytes. {SIZE.cure}")
+        for group in groups:
+            for column in group.get(GROUP_COLUMNS, []) if group[GROUP_ROWS] else []:  # empty groups have no pages
+                _check_column(data, column, source)
+    except InputError:
+        raise
+    except (DamageError, AttributeError, TypeError, LookupError, ValueError) as error:
+        reason = str(error) if isinstance(error, DamageError) else "its footer is not one"
+        raise InputError(
+            f"{source}: the parquet file is truncated or damaged ({reason}). Copy or write it again."
+        ) from None
+
+
+def _footer(data: bytes) -> Fields:
+    if len(data) < len(MAGIC) + TAIL or not data.endswith(MAGIC):
+        raise DamageError("it does not end in PAR1")
+    end = len(data) - TAIL
+    start = end - int.from_bytes(data[end : end + 4], "little")
+    if start < len(MAGIC):
+        raise DamageError("its footer is longer than the file")
+    return _Reader(data, start, end).struct()
+
+
+def _natural(fields: Fields, number: int) -> int:
+    value = fields[number]
+    if not isinstance(value, int) or value < 0:
+        raise DamageError("a number of rows or bytes is below 0")
+    return value
+
+
+def _check_column(data: bytes, column: Fields, source: str) -> None:
+    meta = column[COLUMN_META]
+    values, packed, unpacked = _natural(meta, VALUES), 0, 0
+    for page in _pages(data, meta, values):
+        packed, unpacked = packed + page.packed, unpacked + page.unpacked
+        if page.is_dictionary and page.values > page.unpacked:
+            raise DamageError("a dictionary has more entries than bytes")
+        values -= 0 if page.is_dictionary else page.values
+    if values:
+        raise DamageError("the numbers of values differ")
+    most = min(SIZE.value, max(RATIO_FREE, packed * RATIO.value))
+    if unpacked > most:
+        limit = SIZE if most == SIZE.value else RATIO
+        raise InputError(f"{source}: {packed:,} packed bytes give {unpacked:,} in one column. {limit.cure}")
+
+
+def _pages(data: bytes, meta: Fields, values: int) -> Iterator[_Page]:
+    at = min(_natural(meta, number) for number in (DATA_PAGE, DICTIONARY_PAGE) if meta.get(number))
+    while values > 0:
+        reader = _Reader(data, at, len(data) - TAIL)
+        header = reader.struct()
+        is_dictionary = DICTIONARY_HEADER in header
+        counted = header[
+            DICTIONARY_HEADER if is_dictionary else DATA_HEADER if DATA_HEADER in header else DATA_HEADER_2
+        ]
+        page = _Page(_natural(counted, 1), _natural(header, PACKED), _natural(header, UNPACKED), is_dictionary)
+        reader.take(page.packed)
+        at = reader.at
+        values -= 0 if is_dictionary else page.values
+        yield page

@@ -1,0 +1,198 @@
+"""What the columns of a text without a header line mean, told by their number and by the first line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from trueval.errors import InputError
+from trueval.files.frame import Kind
+from trueval.files.source.content import Content
+
+__all__ = ["Layout", "find_layout", "first_fields", "first_line", "first_offset", "settle_third_column"]
+
+FIRST_LINE = re.compile(rb"^[ \t\r\v\f]*([^#\s][^\n\r]*)", re.MULTILINE)
+RUN_WORDS = "query Q0 document rank score tag"
+JUDGMENTS_WORDS = "query iteration document grade"
+MOST_FIELDS = 64  # on a line; text after the run tag has a few words
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The meaning of the columns.
+
+    Args:
+        names: a name for every field of the first line.
+        needed: the names whose fields every line must have.
+        numbers: the needed names that must be numbers.
+        text_may_follow: whether a line may have more fields than the first.
+        words: the columns, as an error message shows them.
+        third_is_rank_or_score: the file has three columns and its numbers tell which.
+    """
+
+    names: tuple[str, ...]
+    needed: tuple[str, ...]
+    numbers: tuple[str, ...]
+    text_may_follow: bool
+    words: str
+    third_is_rank_or_score: bool = False
+
+    @property
+    def types(self) -> Mapping[str, type[pl.DataType]]:
+        """The types of the columns that are no strings."""
+        return {"rank": pl.Int64} | dict.fromkeys(self.numbers, pl.Float64)
+
+    @property
+    def fewest(self) -> int:
+        """How many fields a line must have."""
+        return max(self.names.index(name) for name in self.needed) + 1
+
+
+def first_line(content: Content) -> str:
+    """Give the first line that is neither empty nor a comment.
+
+    Raises:
+        InputError: there is none.
+    """
+    found = FIRST_LINE.search(content.data)
+    if found is None:
+        raise InputError(
+            f"{content.source}: the file is empty. It must have at least one row. Check that it was written to the end."
+        )
+    return found[1].decode(errors="replace")
+
+
+def first_offset(data: bytes) -> int:
+    r"""Give the offset of the first line that is neither empty nor a comment.
+
+    >>> first_offset(b"# note\n\nqid,docno,score\n")
+    8
+    """
+    found = FIRST_LINE.search(data)
+    return found.start() if found else 0
+
+
+def first_fields(content: Content) -> list[str]:
+    """Split the first line at blanks."""
+    return [field for field in re.split(r"[ \t\r\v\f]+", first_line(content)) if field]
+
+
+def find_layout(fields: Sequence[str], kind: Kind, source: str, facets: bool) -> Layout:
+    """Name the columns of a run or of judgments.
+
+    Raises:
+        InputError: the number of columns is that of the other kind, or of neither.
+    """
+    if len(fields) > MOST_FIELDS:
+        raise InputError(
+            f"{source}: {len(fields)} fields on the first line. A row has at most {MOST_FIELDS}. Newlines may be lost."
+        )
+    return _run_layout(fields, source) if kind == "run" else _judgments_layout(fields, source, facets)
+
+
+def _run_layout(fields: Sequence[str], source: str) -> Layout:
+    if len(fields) >= 5:
+        names = ("query_id", "iteration", "doc_id", "rank", "score", *(f"text{i}" for i in range(5, len(fields))))
+        return Layout(names, names[:5], ("score",), True, RUN_WORDS)
+    if len(fields) == 3:
+        names = ("query_id", "doc_id", "score")
+        return Layout(names, names, ("score",), False, "query document rank", third_is_rank_or_score=True)
+    got = f"Got {len(fields)} columns: {' '.join(fields)[:80]!r}."
+    if len(fields) == 4:
+        raise InputError(
+            f"{source}: this looks like judgments (a qrels file has 4 columns), not like a run. A run "
+            f"must be: {RUN_WORDS}. "
+            f"{got} Check the order of the files."
+        )
+    raise InputError(
+        f"{source}: not a run. It must be: {RUN_WORDS}, or query document rank. {got} Correct the file, or name its "
+        "format in Python: Run.read(path, format=...)."
+    )
+
+
+def _judgments_layout(fields: Sequence[str], source: str, facets: bool) -> Layout:
+    got = f"Got {len(fields)} columns: {' '.join(fields)[:80]!r}."
+    if len(fields) == 4:
+        names = ("query_id", "facet" if facets else "iteration", "doc_id", "grade")
+        return Layout(names, names, ("grade",), False, JUDGMENTS_WORDS)
+    if len(fields) == 3 and not facets:
+        return Layout(
+            ("query_id", "doc_id", "grade"), ("query_id", "doc_id", "grade"), ("grade",), False, "query document grade"
+        )
+    if len(fields) >= 5 and _is_number(fields[3]) and _is_number(fields[4]):
+        raise InputError(
+            f"{source}: this looks like a run (a rank and a score in columns 4 and 5), not like "
+            "judgments. Judgments must be: "
+            f"{JUDGMENTS_WORDS}. {got} Check the order of the files."
+        )
+    raise InputError(
+        f"{source}: not judgments. They must be: {JUDGMENTS_WORDS}. {got} Correct the file, or name its "
+        "format in Python: Judgments.read(path, format=...)."
+    )
+
+
+def _is_number(field: str) -> bool:
+    return pl.Series([field]).cast(pl.Float64, strict=False).null_count() == 0
+
+
+def settle_third_column(frame: pl.DataFrame, layout: Layout, source: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Tell what the numbers of a file with three columns are; any other is left as it is.
+
+    Returns:
+        the frame, with a score made of ranks where they are ranks, and notes.
+
+    Raises:
+        InputError: the numbers are those of the other kind.
+    """
+    if layout.third_is_rank_or_score:
+        return _ranks_or_scores(frame, source)
+    if layout.names == ("query_id", "doc_id", "grade"):
+        _refuse_ranks(frame, source)
+    return frame, ()
+
+
+def _ranks_or_scores(frame: pl.DataFrame, source: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Tell whether the third column of a run holds ranks (MS MARCO) or scores.
+
+    Ranks are integers, distinct in each query, and start at 0 or 1. A number with a fraction is a score.
+
+    Returns:
+        the frame with score = -rank, or with the scores as they are and a note.
+
+    Raises:
+        InputError: the numbers are integers and yet no ranks.
+    """
+    numbers = frame["score"]
+    whole = numbers.is_finite() & (numbers == numbers.round())
+    if not whole.all():
+        return frame, (f"{source}: 3 columns without a header line, read as query document score",)
+    per_query = frame.group_by("query_id").agg(
+        lowest=pl.col("score").min(), distinct=pl.col("score").n_unique(), listed=pl.len()
+    )
+    are_ranks = per_query["lowest"].is_between(0, 1).all() and (per_query["distinct"] == per_query["listed"]).all()
+    if not are_ranks:
+        raise InputError(
+            f"{source}: 3 columns must be query document rank, ranks from 1 and none twice in a query. "
+            "Got integers that are no ranks. "
+            "If they are scores, add the header line: query_id doc_id score"
+        )
+    return frame.with_columns(score=-numbers, rank=numbers.cast(pl.Int64)), ()
+
+
+def _refuse_ranks(frame: pl.DataFrame, source: str) -> None:
+    """Refuse judgments of three columns whose grades count 1, 2, 3 ... in each query: they are the ranks of a run.
+
+    Raises:
+        InputError: every grade is the place of its row, up to 4 or more.
+    """
+    place = pl.int_range(1, pl.len() + 1).over("query_id")
+    grades = pl.col("grade")
+    counts = frame.select(counts=(grades == place).all(), highest=grades.max()).row(0)
+    if counts[0] and counts[1] > 3:  # short lists of grades 1, 2, 3 happen
+        raise InputError(
+            f"{source}: this looks like a run (the third column counts 1, 2, 3 ... in each query), not like judgments. "
+            f"Judgments must be: {JUDGMENTS_WORDS}. Check the order of the files."
+        )

@@ -1,0 +1,1 @@
+"""What families of measures share: sums and chances over the orders of a tie group."""

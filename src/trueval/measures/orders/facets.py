@@ -1,0 +1,109 @@
+"""Facets of documents as tables: what each document is about, and the greedy ideal ranking of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trueval.measures.measure import Measure
+from trueval.measures.parameters import is_relevant
+from trueval.standings.standings import Bools, Floats, Ints, Standings
+
+# Gains closer than this are equal: they differ by the order of a sum.
+SAME = 1e-12
+
+
+class About(NamedTuple):
+    """Which facets the judged documents are relevant to; judgments without facets have one.
+
+    Attributes:
+        pool: [pool, facet] whether the document is relevant to the facet; facets are numbered inside each query.
+        rows: [row, facet] the same for the documents that the run lists.
+        facets: [query] facets with a relevant document, M.
+        place: [pool] place of the document by descending id; 0 where there are no facets.
+    """
+
+    pool: Bools
+    rows: Bools
+    facets: Ints
+    place: Ints
+
+
+def about(standings: Standings, measure: Measure) -> About:
+    """Find what every judged document is relevant to, under the threshold `rel` of the measure."""
+    if standings.facets is None:
+        pool = is_relevant(standings.pool_grade, measure)[:, None]
+        rows = is_relevant(standings.grade, measure)[:, None]
+        found = (standings.sum_pool(pool[:, 0]) > 0).astype(np.int64)
+        return About(pool, rows, found, np.zeros(len(pool), dtype=np.int64))
+    relevant = np.flatnonzero(is_relevant(standings.facets.grade, measure))
+    by_item = np.argsort(standings.pool_item)
+    document = by_item[np.searchsorted(standings.pool_item, standings.facets.item[relevant], sorter=by_item)]
+    query = standings.pool_query[document]
+    number, count = _number_inside(query, standings.facets.facet[relevant], standings.queries)
+    pool = np.zeros((len(standings.pool_item), max(int(count.max(initial=0)), 1)), dtype=bool)
+    pool[document, number] = True
+    rows = pool[by_item[np.searchsorted(standings.pool_item, standings.item, sorter=by_item)]]
+    return About(pool, rows, count, standings.facets.place[standings.pool_item])
+
+
+def _number_inside(query: Ints, facet: Ints, queries: int) -> tuple[Ints, Ints]:
+    """[entry] number of the facet among those of its query, in order; [query] how many there are."""
+    keys, entry = np.unique(np.stack((query, facet), axis=1), axis=0, return_inverse=True)
+    owner = keys[:, 0]
+    number = np.arange(len(keys)) - np.searchsorted(owner, owner)
+    return number[entry.ravel()], np.bincount(owner, minlength=queries)
+
+
+class Kinds(NamedTuple):
+    """Documents of a set by what they are about; those about nothing are left out.
+
+    Attributes:
+        about: [kind, facet] 1 where documents of the kind are about the facet; kinds about earlier facets first.
+        size: [kind] documents.
+        of: [document] its kind; -1 for none.
+    """
+
+    about: Floats
+    size: Ints
+    of: Ints
+
+
+def kinds_of(documents: Bools) -> Kinds:
+    """Group documents, [document, facet], by what they are about.
+
+    >>> kinds_of(np.array([[False, True], [True, True], [False, False], [False, True]])).of.tolist()
+    [1, 0, -1, 1]
+    """
+    some = np.flatnonzero(documents.any(axis=1))
+    of = np.full(len(documents), -1)
+    if not len(some):
+        return Kinds(np.zeros((0, documents.shape[1])), np.zeros(0, dtype=np.int64), of)
+    about, kind, count = np.unique(~documents[some], axis=0, return_inverse=True, return_counts=True)
+    of[some] = kind.ravel()
+    return Kinds((~about).astype(float), count, of)
+
+
+def greedy_gains(kinds: Kinds, keep: float, length: int, place: Ints | None) -> Floats:
+    """[rank] novelty gains of the ranking that takes, at every rank, the document with the largest gain.
+
+    Args:
+        kinds: the judged documents of a query.
+        keep: what a facet still gains after each document about it, 1 - alpha.
+        length: ranks to fill.
+        place: [document] decides between equal gains, smallest first; None for kinds about earlier facets first.
+    """
+    left, taken = kinds.size.copy(), np.zeros_like(kinds.size)
+    worth, gains = np.ones(kinds.about.shape[1]), []
+    waiting = None if place is None else [np.sort(place[kinds.of == kind]) for kind in range(len(left))]
+    for _ in range(min(length, int(left.sum()))):
+        gain = np.where(left > 0, kinds.about @ worth, -1.0)
+        best = np.flatnonzero(gain >= gain.max() - SAME)
+        if waiting is not None:
+            best = best[np.argsort([waiting[kind][taken[kind]] for kind in best.tolist()])]
+        kind = int(best[0])
+        gains.append(float(gain[kind]))
+        left[kind], taken[kind] = left[kind] - 1, taken[kind] + 1
+        worth = np.where(kinds.about[kind] > 0, worth * keep, worth)
+    return np.array(gains)

@@ -1,0 +1,183 @@
+"""Conventions: what each tool does, as a policy of ours whose oblivious value is the tool's own number.
+
+What was read and measured, with the versions, stands in the documentation page on conventions.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from trueval.errors import PolicyError
+from trueval.policy.policy import OURS, Exceptional, Policy, choose
+
+if TYPE_CHECKING:
+    from trueval.measures import Measure
+
+__all__ = ["CONVENTIONS", "OURS", "TOOLS", "Policy", "Tool", "convention"]
+
+_TREC_MEASURES: Final = {
+    "nDCG": "optional",
+    "RR": "optional",
+    "AP": "optional",
+    "P": "optional",
+    "R": "optional",
+    "F1": "optional",
+    "Hits": "optional",
+    "Success": "required",
+    "Rprec": "none",
+    "bpref": "none",
+    "IPrec": "none",
+    "IPrec11": "none",
+}
+_TOP_K_MEASURES: Final = dict.fromkeys(("nDCG", "AP", "RR", "P", "R", "Success"), "required")
+
+
+class Tool(NamedTuple):
+    """Another tool.
+
+    Attributes:
+        policy: what it does.
+        version: what this was read from and tested with.
+        measures: the measures of ours that it has, and whether with a cutoff: "required", "optional" or "none".
+        order: why its order of equal scores is not known, where that is so.
+    """
+
+    policy: Policy
+    version: str
+    measures: Mapping[str, str]
+    order: str = ""
+
+    def has(self, measure: Measure) -> bool:
+        """Whether the tool has the measure, with or without its cutoff."""
+        use = self.measures.get(measure.name)
+        return (
+            use is not None
+            and not (use == "required" and not measure.cutoff)
+            and not (use == "none" and measure.cutoff)
+        )
+
+
+TOOLS: Final[Mapping[str, Tool]] = MappingProxyType(
+    {
+        # Scores stay doubles; a judged query that the run lacks is an error unless told otherwise.
+        "trec_eval": Tool(
+            Policy("trec_eval", tie_order="docid-desc", missing="error", float_grades="truncate", rounding="nearest"),
+            "trec_eval 10.0-rc3",
+            _TREC_MEASURES,
+        ),
+        # Around trec_eval 9: stores scores as float32, so it also creates ties.
+        "pytrec_eval": Tool(
+            Policy(
+                "pytrec_eval", tie_order="docid-desc", tie_precision="float32", missing="skip", float_grades="error"
+            ),
+            "pytrec_eval-terrier 0.5.11",
+            _TREC_MEASURES,
+        ),
+        # Qrels and Run objects; pairs of dicts are matched by position and reversed. Its rbp multiplies by the grade.
+        "ranx": Tool(
+            Policy("ranx", tie_order="input-below-16", missing="error", float_grades="truncate"),
+            "ranx 0.3.21",
+            {
+                **dict.fromkeys(("nDCG", "DCG", "AP", "RR", "P", "R", "F1", "Hits", "Success"), "optional"),
+                "Rprec": "none",
+                "bpref": "none",
+            },
+            "ranx sorts lists of 16 documents and more by an unstable sort",
+        ),
+        # InformationRetrievalEvaluator, given the documents with a grade above 0 as relevant_docs.
+        "sentence-transformers": Tool(
+            Policy(
+                "sentence-transformers",
+                tie_order="docid-asc",
+                gain="binary",
+                norm="min",
+                labels="positive",
+                empty="skip",
+            ),
+            "sentence-transformers 6.2.0",
+            _TOP_K_MEASURES,
+        ),
+        # Its nDCG is the mean over tied documents; the rest sorts by topk or argsort, and makes predictions float32.
+        "torchmetrics": Tool(
+            Policy(
+                "torchmetrics",
+                tie_order="unspecified",
+                tie_precision="float32",
+                base="list",
+                norm="hits",
+                labels="binary",
+                missing="skip",
+                exceptions=(
+                    Exceptional(("nDCG",), (("tie_order", "average"),)),
+                    Exceptional(("AP", "RR", "P", "R"), (("nonpositive", "not-retrieved"),)),
+                ),
+            ),
+            "torchmetrics 1.9.0",
+            {**dict.fromkeys(("nDCG", "AP", "RR", "P", "R", "Success"), "optional"), "Rprec": "none"},
+            "torch.topk and argsort leave the order of equal scores open",
+        ),
+        # ndcg_score and dcg_score with ignore_ties=False; average_precision_score.
+        "sklearn": Tool(
+            Policy(
+                "sklearn",
+                tie_order="unspecified",
+                base="list",
+                labels="binary",
+                missing="skip",
+                exceptions=(
+                    Exceptional(("nDCG", "DCG"), (("tie_order", "average"),)),
+                    Exceptional(("AP",), (("norm", "threshold"),)),
+                ),
+            ),
+            "scikit-learn 1.9.1",
+            {"nDCG": "optional", "DCG": "optional", "AP": "none"},
+            "scikit-learn has no such measure",
+        ),
+        # pytrec_eval, beside its own MRR on doubles.
+        "mteb": Tool(
+            Policy(
+                "mteb",
+                tie_order="docid-desc",
+                tie_precision="float32",
+                missing="skip",
+                float_grades="error",
+                exceptions=(Exceptional(("RR",), (("tie_precision", None),)),),
+            ),
+            "mteb 2.26.24",
+            _TOP_K_MEASURES,
+        ),
+        # P-A (Yang et al. 2026, arXiv 2508.03306): complete candidate lists.
+        "paper": Tool(
+            Policy("paper", tie_order="input", base="list"),
+            "arXiv 2508.03306",
+            dict.fromkeys(("nDCG", "AP", "RR", "P", "R", "F1", "Hits"), "optional"),
+        ),
+    }
+)
+
+CONVENTIONS: Final[Mapping[str, Policy]] = MappingProxyType({name: tool.policy for name, tool in TOOLS.items()})
+
+
+def convention(name: str | Policy | None = None, **choices: Any) -> Policy:
+    """Our policy, or that of a named convention, with the choices that are given.
+
+    Args:
+        name: name of a preset in CONVENTIONS, or a policy to begin from; None for ours.
+        choices: attributes of Policy; None means as the preset has it.
+
+    Raises:
+        PolicyError: an unknown preset or value.
+
+    >>> convention("pytrec_eval", rel=2).tie_precision
+    'float32'
+    """
+    if isinstance(name, Policy):
+        return choose(name, choices)
+    if name is not None and name not in CONVENTIONS:
+        close = difflib.get_close_matches(name, CONVENTIONS, n=1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        raise PolicyError(f"Convention must be one of {', '.join(CONVENTIONS)}. Got {name!r}.{hint}")
+    return choose(OURS if name is None else CONVENTIONS[name], choices)

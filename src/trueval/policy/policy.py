@@ -1,0 +1,247 @@
+"""Policies: every choice that changes a number, each a named option with its accepted values in words."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from trueval.errors import PolicyError
+from trueval.standings.order import TIE_ORDERS, check_tie_order
+
+if TYPE_CHECKING:
+    from trueval.measures import Measure
+
+
+class Option(NamedTuple):
+    """What one choice decides.
+
+    Attributes:
+        topic: what it is about, in the words of `trueval explain`: tie, normalizer, base, gain, label, query, ...
+        about: the question it answers.
+        words: what each accepted value means; empty where any number or name may stand.
+    """
+
+    topic: str
+    about: str
+    words: Mapping[str, str] = MappingProxyType({})
+
+
+OPTIONS: Final[Mapping[str, Option]] = MappingProxyType(
+    {
+        "tie_order": Option("tie", "order of equal scores", TIE_ORDERS),
+        "tie_precision": Option("tie", "number format or grid width in which scores are equal; None as read"),
+        "gain": Option(
+            "gain",
+            "gain of nDCG and DCG",
+            {"linear": "the grade", "exp": "2^grade - 1", "binary": "1 for any grade above 0"},
+        ),
+        "base": Option(
+            "base",
+            "what ideals and the number of relevant documents count",
+            {"judgments": "all judged documents", "list": "the documents that the run lists"},
+        ),
+        "norm": Option(
+            "normalizer",
+            "what AP@k is divided by",
+            {
+                "R": "all R relevant documents",
+                "min": "min(R, k)",
+                "hits": "the relevant documents in the top k",
+                "threshold": "R, tied documents entering together, one threshold for each distinct score",
+            },
+        ),
+        "short": Option(
+            "normalizer",
+            "what P@k of a list shorter than k is divided by",
+            {"k": "k", "listed": "the documents listed, min(k, listed)"},
+        ),
+        "rounding": Option(
+            "recall",
+            "how IPrec makes recall x N+ a whole number of relevant documents",
+            {"up": "rounded up, trec_eval 9", "nearest": "rounded to the nearest, trec_eval 10"},
+        ),
+        "rel": Option("label", "grade from which a document is relevant, where the measure does not say"),
+        "labels": Option(
+            "label",
+            "what grades mean to a binary measure that names no threshold",
+            {
+                "threshold": "relevant from rel on",
+                "positive": "relevant above 0",
+                "binary": "only 0 and 1 are accepted",
+            },
+        ),
+        "float_grades": Option(
+            "label",
+            "grades that are no whole numbers",
+            {"keep": "kept", "truncate": "cut to whole numbers", "error": "refused"},
+        ),
+        "nonpositive": Option(
+            "score <= 0",
+            "documents with a score of 0 or less",
+            {
+                "retrieved": "retrieved like any other",
+                "not-retrieved": "not retrieved, though they take up their ranks",
+            },
+        ),
+        "empty": Option(
+            "empty query",
+            "a query without a relevant document",
+            {"zero": "counts as 0", "one": "counts as 1", "skip": "is left out", "error": "is refused"},
+        ),
+        "missing": Option(
+            "missing query",
+            "a judged query that the run lacks",
+            {"worst": "gets the worst value", "skip": "is left out", "error": "is refused"},
+        ),
+        "skip_first": Option("first result", "whether the first result of every query is dropped"),
+        "depth": Option("depth", "ranks past this one count for nothing; None for no limit"),
+        "judged_only": Option("judged only", "whether documents without a grade are left out of the lists"),
+        "seed": Option("tie", "of the random tie order"),
+    }
+)
+
+# What the options accept that are chosen by a word: looked through whenever a policy is made.
+WORDED: Final = tuple((name, option.words) for name, option in OPTIONS.items() if option.words)
+
+# A tie order that names its seed.
+SEEDED: Final = re.compile(r"random\((\d+)\)")
+
+# A grade above 0 is at least this: what "relevant above 0" means as a threshold.
+LEAST_POSITIVE: Final = math.ulp(0.0)
+
+
+class Exceptional(NamedTuple):
+    """Choices that a tool makes for some measures only.
+
+    Attributes:
+        measures: names of the measures.
+        choices: pairs of option and value.
+    """
+
+    measures: tuple[str, ...]
+    choices: tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Every choice that changes a number; OPTIONS says what each value means.
+
+    Attributes:
+        convention: the preset it began from; None for ours.
+        tie_order: order of tied documents behind the oblivious value (tie_order.TIE_ORDERS).
+        tie_precision: number format or grid width that decides what is tied; None as read, float64.
+        rel: threshold of relevance for measures that do not name their own.
+        base: "judgments" or "list", for measures that do not name their own.
+        empty: a query without relevant documents: "zero" counts it as 0, "one" as 1, "skip" drops it, "error" stops.
+        missing: a judged query that the run lacks: "worst" value, "skip" or "error".
+        depth: ranks past this one count for nothing; None for no limit.
+        judged_only: leave documents without a grade out of the lists.
+        seed: of the random tie order.
+        gain: of nDCG and DCG that do not name their own: "linear", "exp" or "binary".
+        norm: of AP that does not name its own: "R", "min", "hits" or "threshold".
+        short: of P that does not name its own: "k" or "listed".
+        rounding: of IPrec and IPrec11 that do not name their own: "up" or "nearest".
+        labels: grades in binary measures that name no threshold: "threshold" (rel), "positive" or "binary".
+        float_grades: "keep", "truncate" or "error".
+        nonpositive: documents with a score <= 0 are "retrieved", or "not-retrieved".
+        skip_first: drop the first result of every query, by score, then input order.
+        exceptions: what the preset does otherwise for some measures; a choice that is given overrules these too.
+    """
+
+    convention: str | None = None
+    tie_order: str = "docid-desc"
+    tie_precision: str | float | None = None
+    rel: float = 1
+    base: str = "judgments"
+    empty: str = "zero"
+    missing: str = "worst"
+    depth: int | None = None
+    judged_only: bool = False
+    seed: int = 0
+    gain: str = "linear"
+    norm: str = "R"
+    short: str = "k"
+    rounding: str = "up"
+    labels: str = "threshold"
+    float_grades: str = "keep"
+    nonpositive: str = "retrieved"
+    skip_first: bool = False
+    exceptions: tuple[Exceptional, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_tie_order(self.tie_order)
+        for name, words in WORDED:
+            value = getattr(self, name)
+            if value not in words:
+                raise PolicyError(f"{name} must be one of {', '.join(words)}. Got {value!r}.")
+        seed: object = self.seed
+        if not isinstance(seed, int) or not -(2**63) <= seed < 2**63:
+            raise PolicyError(f"seed must be an integer of 64 bits. Got {self.seed!r}.")
+        if not 0 <= self.rel < math.inf:
+            raise PolicyError(f"rel must be a number of at least 0: a grade below 0 means unjudged. Got {self.rel!r}.")
+        if self.depth is not None and self.depth < 1:
+            raise PolicyError(f"depth must be an integer >= 1. Got {self.depth!r}.")
+
+    def of(self, measure: Measure) -> Policy:
+        """The choices for one measure: exceptions that name it applied, and none left."""
+        if not self.exceptions:
+            return self
+        choices: dict[str, Any] = {}
+        for exception in self.exceptions:
+            if measure.innermost.name in exception.measures:
+                choices |= dict(exception.choices)
+        return replace(self, **choices, exceptions=())
+
+    def settle(self, measure: Measure) -> Measure:
+        """The measure with the parameters that it leaves to the policy.
+
+        >>> from trueval.measures import parse
+        >>> Policy(norm="min").settle(parse("AP@5"))["norm"]
+        'min'
+        """
+        return measure.with_defaults(**self.of(measure)._defaults)
+
+    @cached_property
+    def _defaults(self) -> Mapping[str, Any]:
+        """Parameters that differ from a measure's own, and those that a measure is always told."""
+        told = {"rel": LEAST_POSITIVE if self.labels == "positive" else self.rel, "base": self.base}
+        own = {name: getattr(self, name) for name in ("gain", "norm", "short", "rounding")}
+        return told | {name: value for name, value in own.items() if value != getattr(OURS, name)}
+
+    def to_dict(self) -> dict[str, object]:
+        """The policy as it stands in the JSON of results; exceptions by measure, or null."""
+        entry: dict[str, object] = asdict(self)
+        by_measure = {name: dict(each.choices) for each in self.exceptions for name in each.measures}
+        return entry | {"exceptions": by_measure or None}
+
+
+# trueval's own: docs/formulas.md §2-3, with the tie order that most tools use.
+OURS: Final = Policy()
+
+
+def choose(base: Policy, choices: Mapping[str, Any]) -> Policy:
+    """A policy with some choices made; they overrule its exceptions, and a threshold overrules what labels mean.
+
+    Args:
+        base: where to begin.
+        choices: attributes of Policy; None means as the base has it. The tie order "random(3)" is random with seed 3.
+    """
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in choices.items()}
+    given = _seeded({name: value for name, value in plain.items() if value is not None})
+    if "rel" in given:
+        given = {"labels": "threshold", **given}
+    kept = [each._replace(choices=tuple(c for c in each.choices if c[0] not in given)) for each in base.exceptions]
+    return replace(base, **given, exceptions=tuple(each for each in kept if each.choices))
+
+
+def _seeded(choices: dict[str, Any]) -> dict[str, Any]:
+    """The choices with a tie order of the form random(SEED) parted into order and seed."""
+    found = SEEDED.fullmatch(str(choices.get("tie_order")))
+    return choices if found is None else choices | {"tie_order": "random", "seed": int(found[1])}

@@ -1,0 +1,1 @@
+"""How a precision audit looks: tables, text formats, the page, figures."""

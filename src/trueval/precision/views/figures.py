@@ -1,0 +1,123 @@
+"""Figures of precision audits: curves over the cutoff with tie ranges (P-A, Figures 2, 4, 5), and tie-group sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trueval.evaluation.views.figures import PALETTE, WIDTH, _canvas, _write
+from trueval.precision.views.formats import formats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ROW = 2.3  # inches of a row of panels
+
+
+def draw_precision(audit: Mapping[str, Any], folder: Path) -> tuple[Path, ...]:
+    """Draws the curves of every model, and the tie groups of all.
+
+    Args:
+        audit: the JSON of `trueval precision`.
+        folder: made if absent.
+
+    Returns:
+        SVG and PNG files.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    models = list(dict.fromkeys(regime["model"] for regime in audit["regimes"]))
+    for number, model in enumerate(models, start=1):
+        regimes = [regime for regime in audit["regimes"] if regime["model"] == model]
+        suffix = f"-{number}" if len(models) > 1 else ""
+        if any(len(curve["k"]) > 1 for curve in regimes[0]["curves"].values()):
+            written += draw_curves(regimes, model, folder / f"precision-curves{suffix}")
+        written += draw_group_sizes(regimes, model, folder / f"precision-ties{suffix}")
+    return tuple(written)
+
+
+def draw_curves(regimes: Sequence[Mapping[str, Any]], title: str, stem: Path) -> tuple[Path, Path]:
+    """Draws one panel for each measure: bands from lowest to highest, circles expected, crosses oblivious.
+
+    Args:
+        regimes: of one model.
+        title: above the panels.
+        stem: path without suffix.
+
+    Returns:
+        The SVG and the PNG.
+    """
+    measures = list(regimes[0]["curves"])
+    rows = (len(measures) + 1) // 2
+    with _canvas((WIDTH, rows * ROW + 0.6)) as figure:
+        grid = figure.subplots(rows, min(2, len(measures)), squeeze=False).ravel()
+        for axes, measure in zip(grid, measures, strict=False):
+            _curves(axes, regimes, measure)
+        for axes in grid[len(measures) :]:
+            axes.set_visible(False)
+        handles, labels = grid[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False, title=title)
+        return _write(figure, stem)
+
+
+def _curves(axes: Axes, regimes: Sequence[Mapping[str, Any]], measure: str) -> None:
+    for index, regime in enumerate(regimes):
+        curve, color = regime["curves"][measure], PALETTE[index % len(PALETTE)]
+        places = range(len(curve["k"]))
+        low, middle, high = ([_points(value) for value in curve[name]] for name in ("lowest", "expected", "highest"))
+        axes.fill_between(places, low, high, color=color, alpha=0.18, linewidth=0)
+        axes.plot(places, middle, "o-", color=color, markersize=3.5, linewidth=1, label=formats(regime))
+        axes.plot(places, [_points(value) for value in curve["oblivious"]], "x", color=color, markersize=4.5)
+    axes.set_xticks(list(places), [str(k) for k in curve["k"]])
+    axes.set_xlabel("k")
+    axes.set_title(f"{measure.rpartition('@')[0]}@k, percent", loc="left", fontweight="bold", parse_math=False)
+    axes.grid(color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _points(value: float | None) -> float:
+    return float("nan") if value is None else 100 * value
+
+
+def draw_group_sizes(regimes: Sequence[Mapping[str, Any]], title: str, stem: Path) -> tuple[Path, Path]:
+    """Draws, for each size of tie group, the share of documents that stand in groups of that size or larger.
+
+    Args:
+        regimes: of one model.
+        title: above the panel.
+        stem: path without suffix.
+
+    Returns:
+        The SVG and the PNG.
+    """
+    with _canvas((WIDTH, 2.8)) as figure:
+        axes = figure.subplots()
+        for index, regime in enumerate(regimes):
+            sizes, shares = reach(regime["ties"]["group_sizes"])
+            color = PALETTE[index % len(PALETTE)]
+            axes.step(sizes, shares, where="mid", color=color, linewidth=1.4, marker=".", label=formats(regime))
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.set_xlabel("documents in the tie group, at least")
+        axes.set_ylabel("share of documents, %")
+        axes.grid(color="#dddddd", linewidth=0.6)
+        figure.legend(loc="outside upper center", ncols=3, frameon=False, title=title)
+        return _write(figure, stem)
+
+
+def reach(rows: Sequence[Mapping[str, int]]) -> tuple[list[int], list[float]]:
+    """The share of documents in groups of at least each size, in percent.
+
+    >>> reach([{"size": 1, "groups": 6}, {"size": 2, "groups": 2}])
+    ([1, 2], [100.0, 40.0])
+    """
+    documents = [row["size"] * row["groups"] for row in rows]
+    total, shares, left = sum(documents), [], sum(documents)
+    for count in documents:
+        shares.append(100 * left / total)
+        left -= count
+    return [row["size"] for row in rows], shares

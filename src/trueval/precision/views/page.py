@@ -1,0 +1,264 @@
+"""The page of a precision audit: Table 1, curves with tie ranges, tie groups, agreement with float32, passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from trueval.evaluation.views.details import tie_histogram
+from trueval.evaluation.views.page import size_name
+from trueval.precision.audit import FORMAT_VERSION, KIND
+from trueval.precision.views.formats import IDENTITY, STATISTICS, formats, overlap_name, points, resolutions
+from trueval.report.content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words
+from trueval.report.directory import Directory, ResultFile, Section, pointer, register
+from trueval.report.text import percent
+
+MEANINGS = (
+    "A regime is a model, the format it ran in, the format its scores were computed in and, for embedders, the format "
+    "of the stored document embeddings. Scores of every format come from the same outputs of one forward pass. "
+    "Oblivious is the value under one tie order, expected the mean over all of them, range what the best and the worst "
+    "order leave between them. Values are in percent."
+)
+ROW_HEIGHT, FRAME_HEIGHT, CURVE_HEIGHT = 30, 78, 320  # CSS pixels
+
+
+def build(file: ResultFile, directory: Directory) -> Part:
+    """The part of the page for one audit.
+
+    Args:
+        file: the audit.
+        directory: not needed; an audit stands on its own.
+
+    Returns:
+        Summary, advice, values, curves, ties and the choices behind them.
+    """
+    several = len(_models(file.data)) > 1
+    blocks = [_value_block(file, several), _curve_block(file), _tie_block(file, several)]
+    return Part(
+        tuple(_summary(file)),
+        tuple(_advice(file.data)),
+        tuple(block for block in blocks if block is not None),
+        (_choice_block(file),),
+    )
+
+
+def _models(audit: Mapping[str, Any]) -> list[str]:
+    return list(dict.fromkeys(regime["model"] for regime in audit["regimes"]))
+
+
+def _name(regime: Mapping[str, Any], several: bool) -> str:
+    return f"{regime['model']} {formats(regime)}" if several else formats(regime)
+
+
+def _summary(file: ResultFile) -> Iterator[Words]:
+    """The widest range of every regime in which the model is narrower than float32, repaired ones beside it."""
+    regimes = file.data["regimes"]
+    for index, regime in enumerate(regimes):
+        widest = max(regime["measures"], key=lambda name: regime["measures"][name]["range"] or 0.0, default=None)
+        if widest is None or regime["model_dtype"] == "float32":
+            continue
+        value = regime["measures"][widest]
+        span = Number(
+            points(value["range"]), value["range"], file.source("regimes", index, "measures", widest, "range")
+        )
+        yield (
+            f"{regime['model']}, {formats(regime)}: the order of ties moves {widest} by up to ",
+            span,
+            f" points; {percent(regime['ties']['tied_fraction'])} of the documents are tied.",
+        )
+    for sentence in resolutions(file.data):
+        yield (sentence,)
+
+
+def _advice(audit: Mapping[str, Any]) -> Iterator[Words]:
+    for low, high in _repairs(audit):
+        before, after = (max((v["range"] or 0.0) for v in each["measures"].values()) for each in (low, high))
+        if before > 2 * after:
+            yield (
+                f"Score {low['model']} in float32: its {low['model_dtype']} outputs stay as they are, and the widest "
+                f"range falls from {points(before)} to {points(after)} points.",
+            )
+    words = {"flips": "Do not rank these by the oblivious value", "undecidable": "Remove ties before ranking these"}
+    for kind, text in words.items():
+        pairs = [
+            f"{f['first']} and {f['second']} ({f['measure']}, {f['label']})"
+            for f in audit["flips"]
+            if f["kind"] == kind
+        ]
+        if pairs:
+            yield (f"{text}: {'; '.join(pairs)}.",)
+    for note in audit["notes"]:
+        yield (note[0].upper() + note[1:],)
+
+
+def _repairs(audit: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Pairs of regimes that differ in the scoring format alone: the model's own, and float32."""
+    own = {}
+    for regime in audit["regimes"]:
+        key = (regime["model"], regime["model_dtype"], regime["index_dtype"])
+        if regime["scoring_format"] == regime["model_dtype"]:
+            own[key] = regime
+        elif regime["scoring_format"] == "float32" and key in own:
+            yield own[key], regime
+
+
+def _value_block(file: ResultFile, several: bool) -> Block:
+    audit = file.data
+    figures = tuple(_range_figure(audit, index, measure, several) for index, measure in enumerate(audit["measures"]))
+    return Block("precision", "Precision", words=((MEANINGS,),), figures=figures, tables=(_value_table(file),))
+
+
+def _range_figure(audit: Mapping[str, Any], index: int, measure: str, several: bool) -> Figure:
+    regimes = [regime for regime in audit["regimes"] if regime["measures"][measure]["expected"] is not None]
+    names = ("expected", "lowest", "highest", "range", "oblivious", "bias", "sd")
+    data = {name: [regime["measures"][measure][name] for regime in regimes] for name in names}
+    data["runs"] = [_name(regime, several) for regime in regimes]
+    description = f"{measure}: expected value, tie range and oblivious value in each regime."
+    return Figure(
+        f"precision-{index}", measure, description, "tieRange", data, FRAME_HEIGHT + ROW_HEIGHT * max(len(regimes), 2)
+    )
+
+
+def _value_table(file: ResultFile) -> Table:
+    titles = {"model_dtype": "model dtype", "scoring_format": "scoring", "index_dtype": "index", "scoring": "φ"}
+    columns = (
+        Column("measure"),
+        *(Column(titles.get(name, name)) for name in IDENTITY),
+        *(Column(name, f"/{name}", numeric=True) for name in (*STATISTICS, "queries")),
+    )
+    rows = tuple(
+        Row(pointer("regimes", index, "measures", measure), _value_cells(measure, regime))
+        for measure in file.data["measures"]
+        for index, regime in enumerate(file.data["regimes"])
+    )
+    return Table("precision-table", ("Each measure in each regime, in percent.",), file.name, columns, rows)
+
+
+def _value_cells(measure: str, regime: Mapping[str, Any]) -> tuple[Cell, ...]:
+    value = regime["measures"][measure]
+    return (
+        Cell(measure, measure),
+        *(Cell(regime[name] or "–", regime[name]) for name in IDENTITY),
+        *(Cell(points(value[name]), value[name], strong=name == "expected") for name in STATISTICS),
+        Cell(str(value["queries"]), value["queries"]),
+    )
+
+
+def _curve_block(file: ResultFile) -> Block | None:
+    figures = []
+    for number, model in enumerate(_models(file.data)):
+        regimes = [regime for regime in file.data["regimes"] if regime["model"] == model]
+        for index, measure in enumerate(regimes[0]["curves"]):
+            curves = [{"name": formats(regime), **regime["curves"][measure]} for regime in regimes]
+            if len(curves[0]["k"]) < 2:
+                continue
+            title = f"{model}: {measure.rpartition('@')[0]}@k"
+            text = (
+                f"{title} in each regime: expected values as lines, bands from lowest to highest, oblivious as crosses."
+            )
+            figures.append(
+                Figure(f"curve-{number}-{index}", title, text, "precisionCurves", {"curves": curves}, CURVE_HEIGHT)
+            )
+    words = (("Wide bands are uncertainty that the order of ties alone decides.",),)
+    return Block("curves", "Over cutoffs", words=words, figures=tuple(figures)) if figures else None
+
+
+def _tie_block(file: ResultFile, several: bool) -> Block:
+    regimes = file.data["regimes"]
+    histograms = [tie_histogram(_sizes(regime)) for regime in regimes]
+    longest = max(histograms, key=len)
+    figures: tuple[Figure, ...] = ()
+    if len(longest) > 1:
+        shares = [
+            {"name": _name(regime, several), "share": [row["share"] for row in rows[1:]]}
+            for regime, rows in zip(regimes, histograms, strict=True)
+        ]
+        data = {"sizes": [size_name(row) for row in longest[1:]], "runs": shares}
+        text = "Share of the candidates that stand in tie groups of each size, in each regime."
+        figures = (Figure("precision-groups", "Sizes of tie groups", text, "tieGroups", data, 380, wide=True),)
+    words = (
+        "τ-b, the expected overlap of the top documents, and RBO (p = .9) compare the order of each regime with that "
+        "of the float32 run of the same model. Tied documents take every order with the same chance, in both rankings "
+        "independently. Pairs that tie in low precision are resolved as float32 orders them, or against it.",
+    )
+    return Block(
+        "precision-ties", "Ties, and agreement with float32", (words,), figures, (_agreement_table(file, several),)
+    )
+
+
+def _sizes(regime: Mapping[str, Any]) -> Any:
+    rows = regime["ties"]["group_sizes"]
+    return np.repeat([row["size"] for row in rows], [row["groups"] for row in rows])
+
+
+def _agreement_table(file: ResultFile, several: bool) -> Table:
+    columns = (
+        Column("regime"),
+        Column("tied", "/ties/tied_fraction", numeric=True),
+        Column("largest group", "/ties/largest_group", numeric=True),
+        *(
+            Column(title or overlap_name(file.data), f"/agreement/{name}", numeric=True)
+            for name, title in AGREEMENT.items()
+        ),
+        *(Column(title, f"/agreement/ties/{name}", numeric=True) for name, title in RESOLVED.items()),
+    )
+    regimes = file.data["regimes"]
+    rows = tuple(Row(pointer("regimes", i), _agreement_cells(regime, several)) for i, regime in enumerate(regimes))
+    return Table("precision-agreement", ("Ties and agreement of each regime.",), file.name, columns, rows)
+
+
+AGREEMENT = {"tau_b": "τ-b", "overlap": "", "rbo": "RBO"}
+RESOLVED = {"pairs": "pairs tied before", "same": "as float32", "opposite": "against it", "tied": "still tied"}
+
+
+def _agreement_cells(regime: Mapping[str, Any], several: bool) -> tuple[Cell, ...]:
+    ties, found = regime["ties"], regime["agreement"] or {}
+    resolved = found.get("ties") or {}
+    return (
+        Cell(_name(regime, several), _name(regime, several)),
+        Cell(percent(ties["tied_fraction"]), ties["tied_fraction"]),
+        Cell(str(ties["largest_group"]), ties["largest_group"]),
+        *(_optional(found.get(name), "{:.4f}") for name in AGREEMENT),
+        *(_optional(resolved.get(name), "{:,}") for name in RESOLVED),
+    )
+
+
+def _optional(value: float | None, text: str) -> Cell:
+    return Cell("–" if value is None else text.format(value), value)
+
+
+def _choice_block(file: ResultFile) -> Block:
+    audit = file.data
+    policy = audit["policy"]
+    facts: list[tuple[str, Words]] = [
+        ("tie order", (f"{policy['tie_order']}, for the oblivious value",)),
+        ("queries without a relevant document", (policy["empty"],)),
+    ]
+    if "collection" in audit:
+        facts.append(
+            ("collection", (f"{audit['collection']['name']}, {audit['collection']['documents']:,} documents",))
+        )
+        chosen = audit["candidates"]
+        facts.append(("candidates", (f"{chosen['kind']}: {chosen['pairs']:,} pairs of {chosen['queries']:,} queries",)))
+    facts += [(f"{found['model']}, {found['dtype']}", (_pass(found),)) for found in audit.get("passes", ())]
+    facts += [(f"order of {check['order']}", (_order(check),)) for check in audit["order"]]
+    return Block("precision-choices", "Precision: choices and passes", facts=tuple(facts))
+
+
+def _pass(found: Mapping[str, Any]) -> str:
+    names = ("recipe", "device", "batch_size", "max_length", "path")
+    settings = [f"{name.replace('_', ' ')} {found[name]}" for name in names if found.get(name) is not None]
+    versions = [f"{name} {version}" for name, version in found.get("versions", {}).items()]
+    return ", ".join([*settings, *versions])
+
+
+def _order(check: Mapping[str, Any]) -> str:
+    where = "of equal score " if check["among"] == "ties" else ""
+    says = "follows the grades" if check["follows"] else "does not follow the grades"
+    pairs = f"{check['pairs']:,} pairs {where}(p = {check['p']:.2g})"
+    return f"{says}: the higher grade first in {check['share']:.1%} of {pairs}"
+
+
+PRECISION = register(Section(KIND, FORMAT_VERSION, order=5, build=build))

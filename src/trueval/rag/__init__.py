@@ -1,0 +1,1 @@
+"""Contexts of RAG systems: logs, answers, unjudged documents, sensitivity to labels."""

@@ -1,0 +1,365 @@
+"""Sensitivity: how far RA-nWG depends on its parameters and on single labels, and whether any order of runs does.
+
+RA-nWG derives its weights from the labels, so it has traps: it can fall when the label of a retrieved passage rises
+(4 to 5 makes grade 5 less rare, so every 4 weighs more in the ideal), and it jumps when the first grade 5 is found (the
+fallback weights end). The grid is that of P-B (Dallaire 2025, arXiv 2511.09545) §2.4. A flip gives one judged document
+that can stand among the first K another grade of the rubric; values are expected ones over tie orders.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from trueval.errors import MeasureError, TruevalWarning
+from trueval.evaluation.evaluate import evaluate
+from trueval.measures import Measure, parse
+from trueval.measures.orders.weights import Top
+from trueval.measures.rarity import COLUMNS, best_gain, grade_counts, rarity_weights
+from trueval.standings.counting import standings
+from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
+
+if TYPE_CHECKING:
+    from trueval.evaluation.scores import Estimate
+    from trueval.judgments import Judgments
+    from trueval.run import Run
+
+ALPHAS = (0.0, 0.5, 1.0, 2.0)
+CAPS4 = (0.75, 1.0)
+CAPS3 = (0.20, 0.25, 0.33)
+# A change below this is rounding.
+LEAST = 1e-12
+
+
+class Cell(NamedTuple):
+    """The runs under one choice of parameters.
+
+    Attributes:
+        alpha: how strongly rarity scales.
+        cap4: largest weight of grade 4.
+        cap3: largest weight of grade 3.
+        means: [run] mean of RA-nWG.
+        swapped: pairs of runs in the order that the default parameters give, which is reversed here.
+    """
+
+    alpha: float
+    cap4: float
+    cap3: float
+    means: tuple[Estimate, ...]
+    swapped: tuple[tuple[str, str], ...]
+
+
+class Flip(NamedTuple):
+    """One label changed.
+
+    Attributes:
+        query: query id.
+        document: document id.
+        old: the grade as judged.
+        new: the grade instead.
+        before: expected value of the query as judged; NaN where it was not available.
+        after: expected value of the query with the new grade.
+    """
+
+    query: str
+    document: str
+    old: int
+    new: int
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class Flips:
+    """What changing one label does to one run.
+
+    Attributes:
+        run: name.
+        flips: labels that could change, times the four other grades.
+        falls_when_raised: the worst flip of each query where the value falls although a label rises, worst first.
+        rises_when_lowered: the same for a value that rises although a label falls.
+        largest_fall: the flip that lowers a query most; None if none does.
+        largest_rise: the flip that raises a query most; None if none does.
+        lowest_mean: least mean over queries that one flip leaves.
+        highest_mean: greatest.
+    """
+
+    run: str
+    flips: int
+    falls_when_raised: tuple[Flip, ...]
+    rises_when_lowered: tuple[Flip, ...]
+    largest_fall: Flip | None
+    largest_rise: Flip | None
+    lowest_mean: float
+    highest_mean: float
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """How far RA-nWG depends on its parameters and on single labels.
+
+    Attributes:
+        measure: RA-nWG at a cutoff.
+        runs: names.
+        grid: every choice of parameters.
+        flips: [run] what changing one label does.
+        swaps: flips that reverse the order of two runs, each with the two, the better one first.
+    """
+
+    measure: Measure
+    runs: tuple[str, ...]
+    grid: tuple[Cell, ...]
+    flips: tuple[Flips, ...]
+    swaps: tuple[tuple[Flip, str, str], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it stands in the JSON of results; null where not available."""
+        return {
+            "measure": str(self.measure),
+            "grid": [
+                {
+                    "alpha": cell.alpha,
+                    "cap4": cell.cap4,
+                    "cap3": cell.cap3,
+                    "means": {name: _entry(mean) for name, mean in zip(self.runs, cell.means, strict=True)},
+                    "swapped": [list(pair) for pair in cell.swapped],
+                }
+                for cell in self.grid
+            ],
+            "grid_changes_order": any(cell.swapped for cell in self.grid),
+            "flips": [_flips_entry(one) for one in self.flips],
+            "flips_that_change_order": [
+                {**_flip_entry(flip), "better": better, "worse": worse} for flip, better, worse in self.swaps
+            ],
+        }
+
+
+def sensitivity(
+    runs: Sequence[Run],
+    judgments: Judgments,
+    measure: str | Measure = "RA-nWG@10",
+    *,
+    tie_precision: str | float | None = None,
+    depth: int | None = None,
+    judged_only: bool = False,
+) -> Sensitivity:
+    """Compute RA-nWG over the grid of its parameters and over all changes of one label.
+
+    Args:
+        runs: to compare.
+        judgments: grades on the rubric 1 to 5.
+        measure: RA-nWG at a cutoff; other parameters than the default are where the flips happen.
+        tie_precision: as in evaluate.
+        depth: as in evaluate.
+        judged_only: as in evaluate.
+
+    Raises:
+        InputError: a grade is not on the rubric.
+        MeasureError: the measure is not RA-nWG at a cutoff.
+    """
+    wanted = parse(measure) if isinstance(measure, str) else measure
+    if wanted.name != "RA-nWG" or wanted.cutoff is None or wanted["unjudged"] != "nothing":
+        raise MeasureError(f"Sensitivity is that of RA-nWG at a cutoff, for example RA-nWG@10. Got {wanted}.")
+    names = tuple(run.name for run in runs)
+    grid = _grid(runs, judgments, wanted, tie_precision=tie_precision, depth=depth, judged_only=judged_only)
+    counted = [
+        standings(run, judgments, tie_precision=tie_precision, tie_order="input", depth=depth, judged_only=judged_only)
+        for run in runs
+    ]
+    table = _flip_table(counted, wanted)
+    flips = tuple(_flips_of(table, judgments, index, name) for index, name in enumerate(names))
+    return Sensitivity(wanted, names, grid, flips, _swaps(table, judgments, names))
+
+
+def _grid(runs: Sequence[Run], judgments: Judgments, measure: Measure, **policy: Any) -> tuple[Cell, ...]:
+    choices = list(itertools.product(ALPHAS, CAPS4, CAPS3))
+    plain = parse(f"RA-nWG@{measure.cutoff}")
+    measures = [plain, *(plain(alpha=alpha, cap4=cap4, cap3=cap3) for alpha, cap4, cap3 in choices)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)  # evaluation of the same runs has said them
+        scores = [evaluate(run, judgments, measures, tie_order="input", **policy) for run in runs]
+    default = [one.mean(measures[0]).expected for one in scores]
+    cells = []
+    for choice, chosen in zip(choices, measures[1:], strict=True):
+        means = tuple(one.mean(chosen) for one in scores)
+        swapped = _reversed(np.array(default), np.array([[mean.expected] for mean in means]))
+        pairs = tuple((runs[better].name, runs[worse].name) for better, worse, _ in swapped)
+        cells.append(Cell(*choice, means, pairs))
+    return tuple(cells)
+
+
+def _reversed(before: Floats, after: Floats) -> list[tuple[int, int, int]]:
+    """Pairs of runs whose order is reversed: (better before, worse before, column).
+
+    Args:
+        before: [run] means.
+        after: [run, column] means.
+    """
+    found: list[tuple[int, int, int]] = []
+    for better, worse in itertools.permutations(range(len(before)), 2):
+        if before[better] > before[worse] + LEAST:
+            columns = np.flatnonzero(after[better] < after[worse] - LEAST)
+            found.extend((better, worse, int(column)) for column in columns)
+    return found
+
+
+class FlipTable(NamedTuple):
+    """Every flip, and what it does to every run.
+
+    Attributes:
+        query: [flip] index of the query.
+        item: [flip] row of the document in the judgments.
+        old: [flip] its grade.
+        new: [flip] the grade instead.
+        reaches: [run, flip] whether the document can stand among the first K.
+        before: [run, flip] value of the query; NaN where it is not available.
+        after: [run, flip] value with the new grade.
+        means: [run] mean over queries.
+        new_means: [run, flip] mean after the flip.
+    """
+
+    query: Ints
+    item: Ints
+    old: Ints
+    new: Ints
+    reaches: Bools
+    before: Floats
+    after: Floats
+    means: Floats
+    new_means: Floats
+
+
+def _flip_table(counted: Sequence[Standings], measure: Measure) -> FlipTable:
+    shares = [_shares(one, measure) for one in counted]
+    items = np.unique(np.concatenate([one.item[share > 0] for one, share in zip(counted, shares, strict=True)]))
+    query, old = _in_pool(counted[0], items)
+    flip, to = np.nonzero(np.arange(1, COLUMNS) != old[:, None])
+    query, old, new = query[flip], old[flip], to + 1
+    counts = grade_counts(counted[0])
+    changed = _moved(counts[query], old, new, np.ones(len(flip)))
+    values, after, chances = [], [], []
+    for one, share in zip(counted, shares, strict=True):
+        chance = np.zeros(len(items))
+        chance[np.searchsorted(items, one.item[share > 0])] = share[share > 0]
+        chances.append(chance[flip])
+        found = _by_grade(one, share)
+        values.append(_values(found, counts, measure))
+        after.append(_values(_moved(found[query], old, new, chance[flip]), changed, measure))
+    before, later = np.array(values)[:, query], np.array(after)
+    means, new_means = _means(np.array(values), before, later)
+    return FlipTable(query, items[flip], old, new, np.array(chances) > 0, before, later, means, new_means)
+
+
+def _in_pool(counted: Standings, items: Ints) -> tuple[Ints, Ints]:
+    """[item] query and grade of judged documents."""
+    order = np.argsort(counted.pool_item)
+    place = order[np.searchsorted(counted.pool_item, items, sorter=order)]
+    return counted.pool_query[place], counted.pool_grade[place].astype(np.int64)
+
+
+def _moved(counts: Floats, old: Ints, new: Ints, amount: Floats) -> Floats:
+    """[flip, grade] counts with an amount moved from the old grade to the new one."""
+    rows, moved = np.arange(len(counts)), counts.copy()
+    moved[rows, old] -= amount
+    moved[rows, new] += amount
+    return moved
+
+
+def _shares(counted: Standings, measure: Measure) -> Floats:
+    """[row] chance that the document stands among the first K."""
+    top = Top(counted.limit(measure.cutoff))
+    last = counted.above + counted.tied
+    return (top.total(last, counted.query) - top.total(counted.above, counted.query)) / counted.tied
+
+
+def _by_grade(counted: Standings, shares: Floats) -> Floats:
+    """[query, grade] expected number of documents among the first K."""
+    place = counted.query * COLUMNS + counted.grade.astype(np.int64)
+    return sum_by(place, shares, counted.queries * COLUMNS).reshape(counted.queries, COLUMNS)
+
+
+def _values(found: Floats, counts: Floats, measure: Measure) -> Floats:
+    """[row] RA-nWG from documents found and judged by grade; NaN where it is not available."""
+    weights = rarity_weights(counts, measure.number("alpha"), measure.number("cap4"), measure.number("cap3"))
+    ideal = best_gain(counts, weights, measure.cutoff or 1)
+    total: Floats = (found * weights).sum(axis=1)
+    values: Floats = np.divide(total, ideal, out=np.full(len(ideal), np.nan), where=ideal > 0)
+    return values
+
+
+def _means(values: Floats, before: Floats, after: Floats) -> tuple[Floats, Floats]:
+    """[run] means over queries, and [run, flip] after one query changed from `before` to `after`."""
+    total, count = np.nansum(values, axis=1, keepdims=True), (~np.isnan(values)).sum(axis=1, keepdims=True)
+    new_total = total - np.nan_to_num(before) + np.nan_to_num(after)
+    new_count = count - ~np.isnan(before) + ~np.isnan(after)
+    new_means = np.divide(new_total, new_count, out=np.full(new_total.shape, np.nan), where=new_count > 0)
+    return (total / np.maximum(count, 1))[:, 0], new_means
+
+
+def _flips_of(table: FlipTable, judgments: Judgments, run: int, name: str) -> Flips:
+    reaches = np.flatnonzero(table.reaches[run])
+    change = (table.after[run] - table.before[run])[reaches]
+    raised = (table.new > table.old)[reaches]
+
+    def worst(chosen: Bools, sign: int) -> tuple[Flip, ...]:
+        """The flip of each query that changes most, largest change first."""
+        order = reaches[chosen][np.argsort(sign * change[chosen], kind="stable")]
+        _, first = np.unique(table.query[order], return_index=True)
+        return tuple(_flip(table, judgments, run, int(flip)) for flip in order[np.sort(first)])
+
+    falls, rises = change < -LEAST, change > LEAST
+    most_fallen, most_risen = worst(falls, 1), worst(rises, -1)
+    means = table.new_means[run, reaches]
+    means = means[~np.isnan(means)]
+    return Flips(
+        name,
+        len(reaches),
+        worst(falls & raised, 1),
+        worst(rises & ~raised, -1),
+        most_fallen[0] if most_fallen else None,
+        most_risen[0] if most_risen else None,
+        float(means.min(initial=table.means[run])),
+        float(means.max(initial=table.means[run])),
+    )
+
+
+def _flip(table: FlipTable, judgments: Judgments, run: int, flip: int) -> Flip:
+    row = judgments.frame.row(int(table.item[flip]), named=True)
+    before, after = float(table.before[run, flip]), float(table.after[run, flip])
+    return Flip(row["query_id"], row["doc_id"], int(table.old[flip]), int(table.new[flip]), before, after)
+
+
+def _swaps(table: FlipTable, judgments: Judgments, names: Sequence[str]) -> tuple[tuple[Flip, str, str], ...]:
+    found = _reversed(table.means, table.new_means)
+    return tuple((_flip(table, judgments, better, flip), names[better], names[worse]) for better, worse, flip in found)
+
+
+def _entry(mean: Estimate) -> dict[str, Any]:
+    numbers = {name: getattr(mean, name) for name in ("expected", "lowest", "highest")}
+    return {**{name: _null(value) for name, value in numbers.items()}, "queries": mean.queries}
+
+
+def _flip_entry(flip: Flip) -> dict[str, Any]:
+    return {**flip._asdict(), "before": _null(flip.before), "after": _null(flip.after)}
+
+
+def _flips_entry(flips: Flips) -> dict[str, Any]:
+    return {
+        "run": flips.run,
+        "flips": flips.flips,
+        "falls_when_raised": [_flip_entry(flip) for flip in flips.falls_when_raised],
+        "rises_when_lowered": [_flip_entry(flip) for flip in flips.rises_when_lowered],
+        "largest_fall": _flip_entry(flips.largest_fall) if flips.largest_fall else None,
+        "largest_rise": _flip_entry(flips.largest_rise) if flips.largest_rise else None,
+        "lowest_mean": _null(flips.lowest_mean),
+        "highest_mean": _null(flips.highest_mean),
+    }
+
+
+def _null(value: float) -> float | None:
+    return None if np.isnan(value) else value

@@ -1,0 +1,1 @@
+"""Standings: the one statistic behind every measure, and how it is counted."""

@@ -1,0 +1,384 @@
+"""Counting standings: from a run and judgments, or from arrays, to Standings. The only place where ties are found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from trueval.errors import PolicyError
+from trueval.files.checks.duplicates import GOLDEN, half_hashes
+from trueval.numerics import round_to
+from trueval.standings.groups import TieGroups, find_groups, tie_groups
+from trueval.standings.order import INPUT_ORDERS, TieOrder, check_tie_order, count_ahead, hash_keys
+from trueval.standings.standings import Bools, Facets, Floats, Ints, Standings
+from trueval.threads import in_threads, side_by_side
+
+if TYPE_CHECKING:
+    from trueval.judgments import Judgments
+    from trueval.run import Run
+
+
+Hashes = NDArray[np.uint32]
+
+PART = 1 << 17  # documents looked up at once; their hashes stay in the processor's cache
+FILTER_SLOTS = 16  # for each wanted hash, so that one in 16 others at most passes
+MOST_BITS = 28  # of a filter: 256 MiB
+
+
+class Pool(NamedTuple):
+    """Judged documents, in any order.
+
+    Attributes:
+        query: [document] index of the evaluated query.
+        grade: [document] grade, 0 or more.
+        item: [document] its index in the judgments, or in the flat grades.
+        judged: [query] judged documents, those left out of the pool included.
+        facets: of the documents; None where the judgments have none.
+    """
+
+    query: Ints
+    grade: Floats
+    item: Ints
+    judged: Ints
+    facets: Facets | None = None
+
+
+class Lists(NamedTuple):
+    """What a run lists, one ragged list per query of the run.
+
+    Attributes:
+        scores: [document] scores rounded to the tie precision, lists one after another.
+        offsets: [list + 1] where each list starts.
+        query: [list] index of the evaluated query; -1 for a query that is not evaluated.
+    """
+
+    scores: Floats
+    offsets: Ints
+    query: Ints
+
+
+class Found(NamedTuple):
+    """Judged documents that the lists hold.
+
+    Attributes:
+        position: [row] index into the scores of Lists.
+        judged: [row] index into the Pool.
+    """
+
+    position: Ints
+    judged: Ints
+
+
+def standings(
+    run: Run,
+    judgments: Judgments,
+    *,
+    tie_precision: str | float | None = None,
+    tie_order: str = "docid-desc",
+    seed: int = 0,
+    depth: int | None = None,
+    judged_only: bool = False,
+) -> Standings:
+    """Count where every judged document stands in a run.
+
+    Args:
+        run: the run.
+        judgments: the judgments; their queries are the evaluated ones, in their order.
+        tie_precision: number format or grid width that decides what is tied (numerics.round_to); None as read.
+        tie_order: order of tied documents for the oblivious value (TIE_ORDERS).
+        seed: of the random tie order.
+        depth: ranks past this one count for nothing.
+        judged_only: leave documents without a grade out of the lists.
+
+    Raises:
+        InputError: a score overflows the tie precision.
+        PolicyError: tie_order is unknown, or "rank" and the run has no ranks.
+    """
+    pool, query = _pool(judgments), _align(run.query_ids, judgments.query_ids)
+
+    def match() -> Found:
+        return _match(run, judgments, query, pool)
+
+    def tie() -> tuple[Lists, TieGroups]:
+        scores = round_to(run.documents["score"].to_numpy(), tie_precision)
+        return Lists(scores, run.offsets, query), tie_groups(scores, run.offsets)
+
+    found, (lists, groups) = side_by_side(match, tie) if run.documents.height > PART else (match(), tie())
+    row_of = None
+    if judged_only:
+        row_of = np.sort(found.position)
+        lists = lists._replace(scores=lists.scores[row_of], offsets=np.searchsorted(row_of, lists.offsets))
+        groups = tie_groups(lists.scores, lists.offsets)
+        found = found._replace(position=np.searchsorted(row_of, found.position))
+    counted = build(pool, lists, groups, found, _run_order(run, row_of, tie_order, seed), depth=depth)
+    return replace(counted, sources=judgments.source_codes)
+
+
+def standings_from_arrays(
+    scores: Floats,
+    grades: Floats,
+    offsets: Ints,
+    *,
+    tie_precision: str | float | None = None,
+    tie_order: str = "input",
+    seed: int = 0,
+    depth: int | None = None,
+    judged_only: bool = False,
+    keep_zeros: bool = True,
+) -> Standings:
+    """Count where every judged document stands, from ragged arrays of scores and grades of the same documents.
+
+    Args:
+        scores: [document] scores, lists one after another.
+        grades: [document] grades; NaN or below 0 means unjudged.
+        offsets: [list + 1] where each list starts.
+        tie_precision: as in standings.
+        tie_order: one that needs neither ids nor ranks, which arrays do not have: "input" or "random", for example.
+        seed: of the random tie order.
+        depth: ranks past this one count for nothing.
+        judged_only: leave documents without a grade out of the lists.
+        keep_zeros: whether documents of grade 0 get rows; most measures do not need them.
+
+    Raises:
+        PolicyError: the tie order needs ids or ranks.
+    """
+    known = grades >= 0
+    if judged_only:
+        scores, grades = scores[known], grades[known]
+        offsets, known = np.searchsorted(np.flatnonzero(known), offsets), np.ones(len(scores), dtype=bool)
+    item = (known if keep_zeros else grades > 0).nonzero()[0]
+    pool = Pool(_list_of(item, offsets), grades[item], item, _count_by_list(known, offsets))
+    lists = Lists(round_to(scores, tie_precision), offsets, np.arange(len(offsets) - 1))
+    order = _array_order(offsets, tie_order, seed)
+    groups = tie_groups(lists.scores, offsets)
+    return build(pool, lists, groups, Found(item, np.arange(len(item))), order, depth=depth)
+
+
+def build(
+    pool: Pool, lists: Lists, groups: TieGroups, found: Found, order: TieOrder, *, depth: int | None = None
+) -> Standings:
+    """Count above, tied and ahead of the judged documents found in some lists.
+
+    Args:
+        pool: every judged document.
+        lists: every listed document.
+        groups: the tie groups of the lists.
+        found: which judged document stands where.
+        order: the tie order of the oblivious value.
+        depth: ranks past this one count for nothing.
+    """
+    owner = _list_of(found.position, lists.offsets)
+    score = lists.scores[found.position]
+    of_row = find_groups(groups, owner, score, found.position)
+    above = groups.start[of_row] - lists.offsets[owner]
+    ahead = count_ahead(groups, of_row, found.position, order)
+    if order.open_from is not None:
+        ahead[(groups.size[of_row] > 1) & (np.diff(lists.offsets)[owner] >= order.open_from)] = -1
+    query, grade = pool.query[found.judged], pool.grade[found.judged]
+    rows = np.lexsort((-grade, above, query))
+    ranked = np.lexsort((-pool.grade, pool.query))
+    listed = np.zeros(len(pool.grade), dtype=bool)
+    listed[found.judged] = True
+    return Standings(
+        query[rows],
+        grade[rows],
+        above[rows],
+        groups.size[of_row][rows],
+        ahead[rows],
+        score[rows],
+        pool.query[ranked],
+        pool.grade[ranked],
+        pool.judged,
+        *_summarize_lists(groups, lists, len(pool.judged)),
+        item=pool.item[found.judged][rows],
+        pool_item=pool.item[ranked],
+        pool_listed=listed[ranked],
+        depth=depth,
+        facets=pool.facets,
+    )
+
+
+def _summarize_lists(groups: TieGroups, lists: Lists, queries: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """[query] listed, tied_documents, largest_group, last_above and last_tied of Standings."""
+    listed, tied, largest, above, last = (np.zeros(queries, dtype=np.int64) for _ in range(5))
+    lengths = lists.offsets[1:] - lists.offsets[:-1]
+    filled = lengths > 0
+    some = (filled & (lists.query >= 0)).nonzero()[0]
+    query = lists.query[some]
+    listed[query] = lengths[some]
+    if len(groups.score):
+        first = groups.first[:-1][filled]
+        place = (filled.cumsum() - 1)[some]
+        tied[query] = np.add.reduceat(groups.size * (groups.size > 1), first)[place]
+        largest[query] = np.maximum.reduceat(groups.size, first)[place]
+        final = groups.first[1:][some] - 1
+        last[query] = groups.size[final]
+        above[query] = groups.start[final] - lists.offsets[:-1][some]
+    return listed, tied, largest, above, last
+
+
+def _pool(judgments: Judgments) -> Pool:
+    """The judged documents: those with a grade of at least 0."""
+    grades = judgments.frame["grade"].to_numpy()
+    owner = np.repeat(np.arange(len(judgments.query_ids)), np.diff(judgments.offsets))
+    item, facets = np.flatnonzero(grades >= 0), None
+    if "facet" in judgments.frame.columns:
+        facets = _facets(judgments.frame, owner)
+        grades = grades.copy()
+        np.maximum.at(grades, facets.item, facets.grade)
+        item = np.unique(facets.item)
+    return Pool(owner[item], grades[item], item, np.bincount(owner[item], minlength=len(judgments.query_ids)), facets)
+
+
+def _facets(frame: pl.DataFrame, owner: Ints) -> Facets:
+    """The facets of every document that is judged for one; its index is that of its first row.
+
+    Args:
+        frame: of the judgments.
+        owner: [row] index of the query.
+    """
+    rows = frame.with_columns(query=owner).with_row_index("row")
+    rows = rows.with_columns(
+        item=pl.col("row").min().over("query", "doc_id").cast(pl.Int64),
+        code=pl.col("facet").rank("dense").cast(pl.Int64) - 1,
+        place=pl.col("doc_id").rank("dense", descending=True).cast(pl.Int64) - 1,
+    )
+    judged = rows.filter(pl.col("grade") >= 0).sort("item", "code")
+    item, code, grade = (judged[name].to_numpy() for name in ("item", "code", "grade"))
+    return Facets(item, code, grade, rows["place"].to_numpy())
+
+
+def _align(queries: pl.Series, evaluated: pl.Series) -> Ints:
+    """[queries] index of each query among the evaluated ones; -1 where it is not evaluated."""
+    known = pl.DataFrame({"query": evaluated}).with_row_index("index")
+    found = pl.DataFrame({"query": queries}).join(known, on="query", how="left", maintain_order="left")["index"]
+    return found.cast(pl.Int64).fill_null(-1).to_numpy()
+
+
+def _match(run: Run, judgments: Judgments, query_of: Ints, pool: Pool) -> Found:
+    """Find the judged documents in the run: by hash first, which leaves few rows to compare as strings."""
+    listed, judged = run.documents["doc_id"], judgments.frame["doc_id"].gather(pool.item)
+    hashes = half_hashes(judged)
+    position = _candidates(run.doc_hashes, run.offsets, query_of, hashes ^ _salt(pool.query))
+    query = query_of[_list_of(position, run.offsets)]
+    key, wanted = _key(query, run.doc_hashes[position]), _key(pool.query, hashes)
+    order = np.argsort(wanted)
+    wanted = wanted[order]
+    if bool((wanted[1:] == wanted[:-1]).any()):
+        return _match_strings(listed, judged, position, query, pool)
+    place = np.searchsorted(wanted, key)
+    alike = np.flatnonzero(np.append(wanted, -1)[place] == key)
+    position, found = position[alike], order[place[alike]]
+    same = (listed.gather(position) == judged.gather(found)).to_numpy()
+    return Found(position[same], found[same])
+
+
+def _match_strings(listed: pl.Series, judged: pl.Series, position: Ints, query: Ints, pool: Pool) -> Found:
+    """Compare candidates with all judged documents of their queries, as two of these have the same hash."""
+    candidates = pl.DataFrame({"query": query, "doc": listed.gather(position), "position": position})
+    known = pl.DataFrame({"query": pool.query, "doc": judged}).with_row_index("judged")
+    both = candidates.join(known, on=["query", "doc"])
+    return Found(both["position"].to_numpy(), both["judged"].cast(pl.Int64).to_numpy())
+
+
+def _key(query: Ints, hashes: Hashes) -> Ints:
+    """Query and hash in one number."""
+    return query << 32 | hashes
+
+
+def _candidates(listed: Hashes, offsets: Ints, query: Ints, wanted: Hashes) -> Ints:
+    """Positions of all documents whose hash is wanted, and of a few in a hundred others: a Bloom filter of one hash.
+
+    Args:
+        listed: [document] hashes of the ids.
+        offsets: [list + 1] where each list starts.
+        query: [list] index of the evaluated query; -1 for a query that is not evaluated.
+        wanted: [judged] hashes of the ids, mixed with the salt of their queries.
+    """
+    bits = min(max(len(wanted) * FILTER_SLOTS, 1).bit_length(), MOST_BITS)
+    drop = np.uint32(32 - bits)
+    is_wanted = np.zeros(1 << bits, dtype=bool)
+    is_wanted[wanted >> drop] = True
+    salt = _salt(query)
+
+    def find(part: slice) -> Ints:
+        begin, end = offsets[part.start], offsets[part.stop]
+        mixed = np.repeat(salt[part], np.diff(offsets[part.start : part.stop + 1]))
+        mixed ^= listed[begin:end]
+        found: Ints = np.flatnonzero(is_wanted[mixed >> drop]) + begin
+        return found
+
+    parts = in_threads(find, _parts_of_lists(offsets))
+    return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+
+
+def _parts_of_lists(offsets: Ints) -> list[slice]:
+    """Cut lists into parts of about PART documents."""
+    cuts = np.unique(np.searchsorted(offsets[1:], np.arange(0, offsets[-1], PART)))
+    return [slice(begin, end) for begin, end in pairwise([*cuts.tolist(), len(offsets) - 1])]
+
+
+def _salt(query: Ints) -> Hashes:
+    """What the hash of a document is mixed with, by its query."""
+    mixed: Hashes = query.astype(np.uint32) * GOLDEN
+    return mixed
+
+
+def _run_order(run: Run, row_of: Ints | None, name: str, seed: int) -> TieOrder:
+    """The tie order of a run; row_of maps positions in the lists to rows of the run, None if they are the same."""
+    documents = run.documents
+
+    def rows(position: Ints) -> Ints:
+        return position if row_of is None else row_of[position]
+
+    if check_tie_order(name) in INPUT_ORDERS:
+        return INPUT_ORDERS[name]
+    if name == "rank":
+        if "rank" not in documents.columns:
+            raise PolicyError(f"Tie order 'rank' needs ranks; {run.source} has none. Use 'input' or 'docid-desc'.")
+        return TieOrder(lambda position: documents["rank"].gather(rows(position)))
+    if name == "random":
+        return TieOrder(lambda position: _random_keys(run, rows(position), seed))
+    return TieOrder(lambda position: documents["doc_id"].gather(rows(position)), descending=name == "docid-desc")
+
+
+def _random_keys(run: Run, rows: Ints, seed: int) -> pl.Series:
+    query_ids = run.query_ids.gather(_list_of(rows, run.offsets))
+    return hash_keys(seed, query_ids.to_list(), run.documents["doc_id"].gather(rows).to_list())
+
+
+def _list_of(position: Ints, offsets: Ints) -> Ints:
+    """The list that holds each position."""
+    owner: Ints = offsets.searchsorted(position, side="right") - 1
+    return owner
+
+
+def _count_by_list(flags: Bools, offsets: Ints) -> Ints:
+    """[list] number of flags set."""
+    width = len(flags) // max(len(offsets) - 1, 1)
+    if width and bool((offsets[1:] - offsets[:-1] == width).all()):
+        even: Ints = np.count_nonzero(flags.reshape(-1, width), axis=1)
+        return even
+    counts = np.zeros(len(offsets) - 1, dtype=np.int64)
+    filled = offsets[:-1] < offsets[1:]
+    if filled.any():
+        counts[filled] = np.add.reduceat(flags, offsets[:-1][filled], dtype=np.int64)
+    return counts
+
+
+def _array_order(offsets: Ints, name: str, seed: int) -> TieOrder:
+    """The tie order of arrays: documents are known by list and place only."""
+    if check_tie_order(name) in INPUT_ORDERS:
+        return INPUT_ORDERS[name]
+    if name != "random":
+        raise PolicyError(
+            f"Tie order {name!r} needs document ids or ranks; arrays have {', '.join([*INPUT_ORDERS, 'random'])}."
+        )
+    return TieOrder(
+        lambda position: hash_keys(seed, list(map(str, _list_of(position, offsets))), list(map(str, position)))
+    )

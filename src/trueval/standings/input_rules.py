@@ -1,0 +1,109 @@
+"""What a policy changes before anything is measured: grades, first results, documents that count as not retrieved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from trueval.errors import InputError
+from trueval.standings.standings import Bools, Floats, Ints, Standings
+
+if TYPE_CHECKING:
+    from trueval.judgments import Judgments
+    from trueval.measures import Measure
+    from trueval.run import Run
+
+
+def whole_grades(grades: Floats, rule: str, source: str) -> Floats:
+    """Grades under a rule for those that are no whole numbers.
+
+    Args:
+        grades: [document] grades; NaN is unjudged and stays.
+        rule: "keep", "truncate" (toward 0, as C reads an integer) or "error".
+        source: what errors call the judgments.
+
+    Raises:
+        InputError: the rule is "error" and a grade is no whole number.
+
+    >>> whole_grades(np.array([1.9, 2.0]), "truncate", "qrels").tolist()
+    [1.0, 2.0]
+    """
+    if rule == "keep":
+        return grades
+    whole = np.trunc(grades)
+    differ = np.flatnonzero((whole != grades) & ~np.isnan(grades))
+    if not len(differ):
+        return grades
+    if rule == "error":
+        raise InputError(
+            f"{source}: grades must be whole numbers under this convention. Got {grades[differ[0]]:g}. "
+            "Map the grades, or choose float_grades='truncate' or 'keep'."
+        )
+    return whole
+
+
+def judgments_under(judgments: Judgments, rule: str) -> Judgments:
+    """Judgments whose grades follow a rule of `whole_grades`."""
+    grades = judgments.frame["grade"].to_numpy()
+    changed = whole_grades(grades, rule, judgments.source)
+    if changed is grades:
+        return judgments
+    return replace(judgments, frame=judgments.frame.with_columns(pl.Series("grade", changed)))
+
+
+def without_first(run: Run) -> Run:
+    """A run without the first result of every query: the highest score, and of equal ones the first in the input.
+
+    Source: mteb `skip_first_result`, which expects the query itself there.
+    """
+    kept = ~first_results(run.documents["score"].to_numpy(), run.offsets)
+    offsets = np.concatenate(([0], np.cumsum(kept)))[run.offsets]
+    return replace(run, documents=run.documents.filter(pl.Series(kept)), offsets=offsets)
+
+
+def first_results(scores: Floats, offsets: Ints) -> Bools:
+    """[document] whether it is the first result of its list.
+
+    >>> first_results(np.array([1.0, 2.0, 2.0, 5.0]), np.array([0, 3, 4])).tolist()
+    [False, True, False, True]
+    """
+    first = np.zeros(len(scores), dtype=bool)
+    starts = offsets[:-1][np.diff(offsets) > 0]
+    if not len(starts):
+        return first
+    size = np.diff(np.append(starts, len(scores)))
+    best = np.flatnonzero(scores == np.repeat(np.maximum.reduceat(scores, starts), size))
+    owner = np.searchsorted(starts, best, side="right")
+    first[best[np.append(True, owner[1:] != owner[:-1])]] = True
+    return first
+
+
+def retrieved_only(standings: Standings) -> Standings:
+    """Standings in which a document with a score <= 0 is listed and takes up its rank, but was not retrieved.
+
+    Source: torchmetrics, `target = where(preds > 0, target, 0)` in its AP, RR, P and R.
+    """
+    kept = standings.score > 0
+    if kept.all():
+        return standings
+    rows = ("query", "grade", "above", "tied", "ahead", "score", "item")
+    return replace(standings, **{name: getattr(standings, name)[kept] for name in rows})
+
+
+def check_binary(standings: Standings, measure: Measure) -> None:
+    """Refuse grades other than 0 and 1 for a binary measure that names no threshold.
+
+    Raises:
+        InputError: there is such a grade.
+    """
+    if "rel" not in measure.definition.parameters or "rel" in dict(measure.chosen):
+        return
+    graded = standings.pool_grade[(standings.pool_grade != 0) & (standings.pool_grade != 1)]
+    if len(graded):
+        raise InputError(
+            f"{measure} takes grades 0 and 1 under this convention. Got {graded[0]:g}. "
+            "Name a threshold, for example --rel 1 (in Python rel=1), or map the grades."
+        )

@@ -1,0 +1,153 @@
+"""Tie orders: which of the tied documents a tool would put first. Only the oblivious value needs one.
+
+`docid-desc` is that of trec_eval, pytrec_eval, ir_measures (most), BEIR and MTEB: document ids descending by bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from trueval.errors import PolicyError
+from trueval.standings.groups import Ints, Members, TieGroups, differs_from_last, members_of, ranges
+
+TIE_ORDERS: Final = {
+    "input": "as the run lists them",
+    "rank": "by the rank column, then as the run lists them",
+    "docid-desc": "document id descending by bytes, as trec_eval",
+    "docid-asc": "document id ascending by bytes",
+    "random": "by a hash of seed, query id and document id",
+    # What conventions need to say of tools; nobody would choose them.
+    "input-below-16": "as the run lists them in lists of fewer than 16 documents, not known in longer ones, as ranx",
+    "average": "none: the tool itself reports the mean over all orders",
+    "unspecified": "not known: where the order matters there is no oblivious value",
+}
+
+CHOICES: Final = ("docid-desc", "docid-asc", "input", "rank", "random")
+
+# Compared pair by pair up to this many times the documents in the groups; beyond it sorting the ids is cheaper.
+PAIRS_PER_MEMBER = 16
+
+Keys = pl.Series
+
+
+class TieOrder(NamedTuple):
+    """An order of tied documents.
+
+    Attributes:
+        keys: from positions in the flat arrays to the keys that decide; None keeps the input order.
+        descending: whether the larger key comes first.
+        open_from: documents from which on the order of a list is not known; None if it always is.
+    """
+
+    keys: Callable[[Ints], Keys] | None = None
+    descending: bool = False
+    open_from: int | None = None
+
+
+# Those that need neither ids nor ranks nor a seed. NumPy and numba sort fewer than 16 elements by insertion, which
+# keeps the order of equal ones.
+INPUT_ORDERS: Final = {
+    "input": TieOrder(),
+    "input-below-16": TieOrder(open_from=16),
+    "average": TieOrder(open_from=0),
+    "unspecified": TieOrder(open_from=0),
+}
+
+
+def check_tie_order(name: str) -> str:
+    """Return the name of a tie order, or raise PolicyError that lists those accepted."""
+    if name not in TIE_ORDERS:
+        raise PolicyError(f"Tie order must be one of {', '.join(CHOICES)}. Got {name!r}.")
+    return name
+
+
+def count_ahead(groups: TieGroups, of_row: Ints, position: Ints, order: TieOrder) -> Ints:
+    """Count the tied documents that the tie order puts before each of some documents.
+
+    Args:
+        groups: the tie groups of all lists.
+        of_row: [row] group of each document asked for.
+        position: [row] its position in the flat arrays.
+        order: the tie order.
+
+    Returns:
+        [row] documents of the group ahead of it; 0 in a group of one.
+    """
+    if order.keys is None and groups.rank is not None:
+        before: Ints = groups.rank[position] - groups.start[of_row]
+        return before
+    ahead = np.zeros(len(of_row), dtype=np.int64)
+    tied = (groups.size[of_row] > 1).nonzero()[0]
+    if not len(tied):
+        return ahead
+    if order.keys is None and groups.order is None:
+        ahead[tied] = position[tied] - groups.start[of_row[tied]]
+        return ahead
+    wanted, group = _distinct(of_row[tied])
+    members = members_of(groups, wanted)
+    if groups.order is None:  # a group stands together, and so do its members
+        own = members.offsets[group] + position[tied] - groups.start[of_row[tied]]
+    else:
+        own = _find_members(members, group, position[tied], int(groups.start[-1]))
+    if order.keys is None:
+        ahead[tied] = own - members.offsets[group]
+    else:
+        ahead[tied] = _count_before(members, group, own, order.keys(members.position), order.descending)
+    return ahead
+
+
+def _distinct(values: Ints) -> tuple[Ints, Ints]:
+    """The distinct values, ascending, and the place of each value among them."""
+    order = values.argsort(kind="stable")
+    ascending = values[order]
+    new = differs_from_last(ascending)
+    place = np.empty(len(values), dtype=np.int64)
+    place[order] = new.cumsum() - 1
+    return ascending[new], place
+
+
+def hash_keys(seed: int, query_ids: list[str], doc_ids: list[str]) -> Keys:
+    """Keys of the random tie order: a hash that depends on seed, query and document alone.
+
+    It is the same on every machine and for any shard of the documents.
+    """
+    salt = seed.to_bytes(8, "little", signed=True)
+    pairs = zip(query_ids, doc_ids, strict=True)
+    digests = [hashlib.blake2b(f"{q}\0{d}".encode(), digest_size=8, key=salt).digest() for q, d in pairs]
+    return pl.Series(np.frombuffer(b"".join(digests), dtype="<u8"))
+
+
+def _find_members(members: Members, group: Ints, position: Ints, documents: int) -> Ints:
+    """Index among the members of documents given by group and position."""
+    sizes = members.offsets[1:] - members.offsets[:-1]
+    owner = np.arange(len(sizes)).repeat(sizes)
+    place: Ints = (owner * documents + members.position).searchsorted(group * documents + position)
+    return place
+
+
+def _count_before(members: Members, group: Ints, own: Ints, keys: Keys, descending: bool) -> Ints:
+    """[row] members of the row's group that its key, or the input where keys are equal, puts before it."""
+    size = np.diff(members.offsets)[group]
+    if int(size.sum()) > PAIRS_PER_MEMBER * len(members.position):
+        return _place_in_group(members, keys, descending)[own]
+    other = ranges(members.offsets[group], size)
+    row = np.repeat(np.arange(len(own)), size)
+    left, right = keys.gather(other), keys.gather(own[row])
+    first = (left > right if descending else left < right).to_numpy()
+    before = first | ((left == right).to_numpy() & (other < own[row]))
+    return np.bincount(row[before], minlength=len(own))
+
+
+def _place_in_group(members: Members, keys: Keys, descending: bool) -> Ints:
+    """[member] place in its group by key, then input order, from 0."""
+    owner = np.repeat(np.arange(len(members.offsets) - 1), np.diff(members.offsets))
+    frame = pl.DataFrame({"group": owner, "key": keys}).with_row_index("member")
+    order = frame.sort("group", "key", "member", descending=[False, descending, False])["member"].to_numpy()
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order)) - members.offsets[:-1][owner]
+    return place

@@ -1,0 +1,122 @@
+"""What evaluate says and refuses beside its numbers, which tests/truth holds."""
+
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+
+import trueval as tv
+from trueval.errors import InputError, PolicyError, TruevalWarning
+from trueval.evaluation.scores import STATISTICS
+from trueval.measures import parse
+
+RUN = tv.Run.from_dict({"q": {"a": 3.0, "b": 2.0, "c": 1.0}})
+
+
+def notes_of(grades: dict[str, float], measure: str, **choices: float | str) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)
+        return " ".join(tv.evaluate(RUN, tv.Judgments.from_dict({"q": grades}), measure, **choices).notes)
+
+
+def test_swapped_arguments_are_named() -> None:
+    judgments = tv.Judgments.from_dict({"q": {"a": 1}})
+    with pytest.raises(InputError, match="Got Judgments and Run"):
+        tv.evaluate(judgments, RUN, "RR")
+
+
+def test_gold_of_the_rubric_is_not_grade_one_by_silence() -> None:
+    rubric = {"a": 1, "b": 5, "c": 3}
+    assert "AllGold(rel=4)" in notes_of(rubric, "AllGold@2")
+    assert not notes_of(rubric, "AllGold(rel=1)@2")
+    assert not notes_of(rubric, "AllGold@2", rel=4)
+    assert not notes_of({"a": 1, "b": 0}, "AllGold@2")
+    assert not notes_of(rubric, "RR")
+
+
+def test_a_threshold_that_no_grade_reaches_is_said() -> None:
+    grades = {"a": 1, "b": 3, "c": 0}
+    assert "AP finds nothing relevant in any run: it counts grades from 9 on" in notes_of(grades, "AP", rel=9)
+    assert "largest of the judgments is 3" in notes_of(grades, "RR(rel=4) RR(rel=3)")
+    assert not notes_of(grades, "AP RR(rel=3) nDCG@2", rel=3)
+    assert not notes_of(grades, "nDCG@2", rel=9)
+    assert "grades above 0" in notes_of({"a": 0}, "AP", convention="sentence-transformers")
+
+
+def test_a_call_says_what_it_was_told_whatever_was_told_before() -> None:
+    for rel in (1, 1.0, 2, 2.0):
+        chosen = tv.evaluate_arrays([[2.0, 1.0]], [[0, 1]], "RR", rel=rel).policy.rel
+        assert (chosen, type(chosen)) == (rel, type(rel))
+
+
+def test_measures_are_read_alike_from_a_text_a_list_and_what_a_loop_gives_once() -> None:
+    texts = ["nDCG@10", "RR(rel=2)"]
+    for measures in (" ".join(texts), texts, iter(texts), map(parse, texts), [texts[0], parse(texts[1])]):
+        assert tuple(map(str, tv.evaluate_arrays([[2.0, 1.0]], [[0, 1]], measures).measures)) == tuple(texts)
+
+
+def test_no_result_depends_on_the_calls_before_it() -> None:
+    rng = np.random.default_rng(0)
+    pairs = [(rng.integers(0, 9, shape), rng.integers(0, 4, shape)) for shape in [(3, 8), (1, 2), (5, 30)] * 2]
+    pairs[3:] = pairs[:3]
+    once = [tv.evaluate_arrays(*pair, "nDCG nDCG@5 DCG RBP AP RR@3") for pair in pairs]
+    for first, again in zip(once[:3], once[3:], strict=True):
+        for statistic in STATISTICS:
+            assert np.array_equal(getattr(first, statistic), getattr(again, statistic), equal_nan=True)
+
+
+def test_matched_counts_the_judged_documents_in_the_lists() -> None:
+    run = tv.Run.from_dict({"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 1.0}, "q3": {"a": 1.0}})
+    judgments = tv.Judgments.from_dict({"q1": {"a": 0, "b": 2, "c": 1}, "q2": {"z": 1}})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert tv.evaluate(run, judgments, "RR").matched == 2
+        assert tv.evaluate(run, tv.Judgments.from_dict({"q1": {"z": 1}}), "RR").matched == 0
+    assert tv.evaluate_arrays([[0.3, 0.2, 0.1]], [[1, 0, -1]], "RR").matched == 2
+    assert tv.evaluate_arrays([[0.3, 0.2, 0.1]], [[1, 0, -1]], "RBP-residual").matched == 2
+
+
+def test_a_bounded_expectation_says_how_far_it_can_be_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    scores, grades = [[1.0] * 12, [0.5] * 12], [[1, 0, 0] * 4, [0, 1] * 6]
+    exact = tv.evaluate_arrays(scores, grades, "IPrec(recall=0.5)")
+    assert "expected_within" not in exact.details[0]
+    monkeypatch.setattr("trueval.measures.orders.curve_moments.MOST_STEPS", 40)
+    bounded = tv.evaluate_arrays(scores, grades, "IPrec(recall=0.5)")
+    margin = bounded.details[0]["expected_within"]
+    assert bounded.exact == (False,)
+    assert abs(bounded.mean("IPrec(recall=0.5)").expected - exact.mean("IPrec(recall=0.5)").expected) <= margin
+    assert 0 < margin < 0.5
+    assert bounded.to_dict()["measures"]["IPrec(recall=0.5)"]["details"] == {"expected_within": margin}
+
+
+def test_no_standard_deviation_is_beyond_half_the_range() -> None:
+    scores = np.array([[*range(200_000, 2, -1), 1.5, 1.5]], dtype=float)
+    grades = np.zeros((1, 200_000))
+    grades[0, -1] = 1
+    found = tv.evaluate_arrays(scores, grades, "nDCG")
+    assert (found.sd <= (found.highest - found.lowest) / 2).all()
+
+
+@pytest.mark.parametrize("seed", [np.int64(3), 3])
+def test_numbers_of_numpy_are_numbers(seed: int) -> None:
+    judgments = tv.Judgments.from_dict({"q": {"a": 1, "b": 0}})
+    found = tv.evaluate(RUN, judgments, "RR", tie_order="random", seed=seed, rel=np.float64(1), depth=np.int64(2))
+    assert found.policy.seed == 3
+    assert type(found.policy.rel) is float
+
+
+@pytest.mark.parametrize("seed", ["1", 1.0, 2**63])
+def test_a_seed_is_an_integer(seed: object) -> None:
+    with pytest.raises(PolicyError, match="seed must be an integer"):
+        tv.evaluate(RUN, tv.Judgments.from_dict({"q": {"a": 1}}), "RR", tie_order="random", seed=seed)
+
+
+@pytest.mark.parametrize(("facets", "expected"), [(["0", "0"], True), (["1", "2"], False)])
+def test_measures_of_facets_say_that_there_is_one_facet(facets: list[str], expected: bool) -> None:
+    frame = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "facet": facets, "grade": [1.0, 1.0]})
+    judgments = tv.Judgments.from_frame(frame, facets=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)
+        notes = tv.evaluate(RUN, judgments, "RR alpha_nDCG@5").notes
+    assert any("alpha_nDCG@5 sees one facet" in note for note in notes) == expected

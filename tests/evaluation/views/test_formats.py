@@ -1,0 +1,56 @@
+import csv
+import json
+
+import pytest
+from tests.report.results import results, value
+
+from trueval.evaluation.views.formats import to_csv, to_json, to_latex, to_markdown, to_trec
+
+RESULTS = results({"a_1 & b|c": {"nDCG@10": value(0.1, 0.2, 0.3, None), "RR": value(0.5, 0.5, 0.5, 0.5)}})
+
+
+def test_json_is_the_results() -> None:
+    assert json.loads(to_json(RESULTS)) == RESULTS
+
+
+def test_json_refuses_what_is_not_json() -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        to_json(results({"a": {"RR": value(0.1, float("nan"), 0.3, 0.1)}}))
+
+
+def test_csv_keeps_full_precision_and_leaves_out_what_is_missing() -> None:
+    first, second = csv.DictReader(
+        to_csv(results({"a": {"RR": value(0.1, 1 / 3, 0.5, None), "P@1": value(0, 0, 0, 0)}})).splitlines()
+    )
+    assert float(first["expected"]) == 1 / 3
+    assert (first["oblivious"], first["bias"], first["exact"]) == ("", "", "True")
+    assert second["measure"] == "P@1"
+
+
+def test_names_are_escaped_for_latex_and_markdown() -> None:
+    assert r"a\_1 \& b|c & nDCG@10 & 0.2000 & [0.1000, 0.3000] & 0.2000 & -- & -- & 0.0100 \\" in to_latex(RESULTS)
+    assert r"| a_1 & b\|c | nDCG@10 | 0.2000 | [0.1000, 0.3000] | 0.2000 | – | – | 0.0100 |" in to_markdown(RESULTS)
+
+
+def test_markdown_lists_the_findings() -> None:
+    tied, clear = value(0.2, 0.3, 0.4, 0.3), value(0.35, 0.35, 0.35, 0.35)
+    text = to_markdown(results({"a": {"RR": tied}, "b": {"RR": clear}}))
+    assert text.endswith(
+        "- cannot be told apart, because the order of ties decides which is higher:\n    - RR: a and b\n"
+    )
+
+
+def test_trec_prints_queries_before_means_and_na_for_what_is_missing() -> None:
+    with_queries = results({"a": {"RR": value(0.5, 0.5, 0.5, None)}})
+    row = {"query": "7", "measure": "RR", "expected": 0.5, "lowest": 0.5, "highest": 0.5, "oblivious": None, "sd": 0.0}
+    with_queries["runs"][0]["per_query"] = [row]
+    lines = [tuple(field.strip() for field in line.split("\t")) for line in to_trec(with_queries).splitlines()]
+    assert lines[:2] == [("runid", "all", "a"), ("RR", "7", "0.5000")]
+    assert ("RR.oblivious", "7", "NA") in lines
+    assert lines.index(("RR.sd", "7", "0.0000")) < lines.index(("RR", "all", "0.5000"))
+
+
+def test_a_value_below_zero_that_reads_as_zero_is_marked_in_latex() -> None:
+    text = to_latex(results({"a": {"RR": value(-1e-6, -1e-6, 0.0, -0.0)}}))
+    assert "& $>$-.0001 & [$>$-.0001, 0.0000] & $<$.0001 & 0.0000 &" in text
+    assert "-0.0000" not in text

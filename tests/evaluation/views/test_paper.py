@@ -1,0 +1,105 @@
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from tests.report.gold_page import FOLDER
+from tests.report.results import results, value
+
+from trueval.errors import MissingExtraError
+from trueval.evaluation.views.paper import latex, markdown, write_paper
+from trueval.report.kinds import read_directory
+
+NAMES = ("tie-ranges.svg", "tie-ranges.png", "tie-groups.svg", "tie-groups.png", "table.tex", "table.md")
+
+
+def comparison(*, separated: bool, better: str = "higher") -> dict:
+    difference = {"measure": "RR", "first": "a_1", "second": "b|<c>", "expected": 0.5, "better": better}
+    return {
+        "choices": {"test": "randomization", "level": 0.95},
+        "differences": [{**difference, "separated": separated}],
+    }
+
+
+RESULTS = results({"a_1": {"RR": value(0.8, 0.9, 1.0, 0.9)}, "b|<c>": {"RR": value(0.4, 0.4, 0.4, 0.4)}})
+
+
+def test_figures_and_tables_are_written_and_do_not_change(tmp_path: Path) -> None:
+    directory = read_directory(FOLDER)
+    one = write_paper(directory, tmp_path / "one")
+    two = write_paper(directory, tmp_path / "two")
+    assert tuple(path.name for path in one) == NAMES
+    for first, second in zip(one, two, strict=True):
+        assert first.read_bytes() == second.read_bytes(), first.name
+        assert len(first.read_bytes()) > 100
+    svg = one[0].read_text(encoding="utf-8")
+    assert "<dc:date>" not in svg
+    assert "<script" not in svg
+    assert one[1].read_bytes().startswith(b"\x89PNG")
+
+
+def test_marks_name_the_runs_that_a_run_is_separated_from() -> None:
+    text = latex(RESULTS, comparison(separated=True))
+    assert r"a & a\_1 & \textbf{0.9000}$^{\mathrm{b}}$ \\" in text
+    assert r"b & b|$<$c$>$ & 0.4000 \\" in text
+    assert r"\toprule" in text
+    table = markdown(RESULTS, comparison(separated=True))
+    assert "| a | a_1 | **0.9000**<sup>b</sup> |" in table
+    assert "| b | b\\|&lt;c> | 0.4000 |" in table
+    assert "Superscripts: better than those runs, by the randomization test" in table
+
+
+def test_where_lower_is_better_the_other_run_is_marked() -> None:
+    rows = markdown(RESULTS, comparison(separated=True, better="lower")).splitlines()
+    assert "<sup>a</sup>" in rows[3]
+    assert "<sup>" not in rows[2]
+
+
+@pytest.mark.parametrize("given", [None, comparison(separated=False)])
+def test_without_separation_there_are_no_marks(given: dict | None) -> None:
+    assert "^{" not in latex(RESULTS, given)
+    assert "<sup>" not in markdown(RESULTS, given)
+
+
+def test_a_comparison_under_another_policy_gives_no_marks(tmp_path: Path) -> None:
+    for name in ("results.json", "details.json", "comparison.json"):
+        (tmp_path / name).write_bytes((FOLDER / name).read_bytes())
+    data = json.loads((tmp_path / "comparison.json").read_text(encoding="utf-8"))
+    write_paper(read_directory(tmp_path), tmp_path / "one")
+    assert "Superscripts" in (tmp_path / "one" / "table.md").read_text(encoding="utf-8")
+    data["choices"]["policy"]["rel"] = 2
+    (tmp_path / "comparison.json").write_text(json.dumps(data), encoding="utf-8")
+    write_paper(read_directory(tmp_path), tmp_path / "two")
+    assert "Superscripts" not in (tmp_path / "two" / "table.md").read_text(encoding="utf-8")
+
+
+def test_every_run_is_drawn(tmp_path: Path) -> None:
+    """Each panel holds one dot and one bar for each run; without an oblivious value there is no cross."""
+    from matplotlib.axes import Axes
+
+    from trueval.report import plots
+
+    drawn: list[Axes] = []
+    runs = {f"run {index}": {"RR": value(0.1, 0.2 + index / 10, 0.9, None)} for index in range(5)}
+    ranked = results(runs)["runs"]
+    with plots._canvas((4, 3)) as figure:
+        drawn.append(figure.subplots())
+        plots._tie_range(drawn[0], ranked, "RR")
+        assert [label.get_text() for label in drawn[0].get_yticklabels()] == list(runs)
+        (dots,) = drawn[0].get_lines()
+        assert list(dots.get_xdata()) == [0.2 + index / 10 for index in range(5)]
+        (bars,) = drawn[0].collections
+        assert [segment[:, 0].tolist() for segment in bars.get_segments()] == [[0.1, 0.9]] * 5
+
+
+def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtraError, match='need the extra "report"'):
+        write_paper(read_directory(FOLDER), tmp_path)
+
+
+def test_the_extra_is_declared() -> None:
+    project = (Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8")
+    (extra,) = re.findall(r"^report = \[(.*)\]$", project, flags=re.MULTILINE)
+    assert {"jinja2", "plotly", "matplotlib"} <= set(re.findall(r'"(\w+)', extra))

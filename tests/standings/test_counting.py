@@ -1,0 +1,52 @@
+"""Judged documents found in a run by their hashes, also when hashes collide."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trueval.judgments import Judgments
+from trueval.run import Run
+from trueval.standings import counting
+from trueval.standings.counting import standings
+
+IDS = [f"d{i}" for i in range(12)]
+LISTS = st.dictionaries(
+    st.sampled_from(["q1", "q2", "q3"]), st.dictionaries(st.sampled_from(IDS), st.floats(0, 2), min_size=1), min_size=1
+)
+GRADES = st.dictionaries(
+    st.sampled_from(["q1", "q2", "q4"]),
+    st.dictionaries(st.sampled_from(IDS), st.integers(0, 3), min_size=1),
+    min_size=1,
+)
+
+
+def hashed(bits: int, ids: pl.Series) -> np.ndarray:
+    """Hashes of so few bits that they collide."""
+    return np.array([sum(one.encode()) % (1 << bits) for one in ids.to_list()], dtype=np.uint32) << np.uint32(32 - bits)
+
+
+@pytest.mark.parametrize("bits", [1, 3, None])
+@given(scores=LISTS, grades=GRADES)
+@settings(max_examples=60, deadline=None)
+def test_found_documents_are_those_with_equal_ids(bits: int | None, scores: dict, grades: dict) -> None:
+    run, judgments = Run.from_dict(scores), Judgments.from_dict(grades)
+    with pytest.MonkeyPatch.context() as patch:
+        if bits is not None:
+            patch.setattr(counting, "half_hashes", lambda ids: hashed(bits, ids))
+            vars(run)["doc_hashes"] = hashed(bits, run.frame["doc_id"])
+        counted = standings(run, judgments)
+    documents = judgments.frame["doc_id"].to_list()
+    queries = judgments.query_ids.to_list()
+    found = {
+        (queries[q], documents[item]): s for q, item, s in zip(counted.query, counted.item, counted.score, strict=True)
+    }
+    assert found == {
+        (query, document): scores[query][document]
+        for query, judged in grades.items()
+        for document in judged
+        if document in scores.get(query, {})
+    }
