@@ -197,7 +197,7 @@ def test_nobody_makes_a_frame_of_seven_million_queries_to_measure_a_run() -> Non
     for order in ("docid-desc", "rank", "random"):
         evaluate(run, judgments, ["nDCG@5", "AP"], tie_order=order, tie_precision=4.0)
     evaluate(run, judgments, "RR", judged_only=True)
-    compare(run, other, judgments, ["nDCG@5"], resamples=100)
+    compare([run, other], judgments, ["nDCG@5"], resamples=100)
     grade_unjudged(judgments, run, 0)
     assert "frame" not in vars(run)
     assert run.frame["query_id"].n_unique() == 9

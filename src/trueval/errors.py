@@ -10,7 +10,18 @@ TruevalWarning         one line, never an error by itself
 
 from __future__ import annotations
 
-__all__ = ["InputError", "MeasureError", "MissingExtraError", "PolicyError", "TruevalError", "TruevalWarning"]
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "InputError",
+    "MeasureError",
+    "MissingExtraError",
+    "PolicyError",
+    "TruevalError",
+    "TruevalWarning",
+    "nearest",
+]
 
 
 class TruevalError(Exception):
@@ -48,3 +59,13 @@ class MissingExtraError(TruevalError, ImportError):
 
 class TruevalWarning(UserWarning):
     """A one-line remark on data or options that do not stop the work."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: the nearest of those known, or nothing.
+
+    >>> nearest("tie_odrer", ["tie_order", "depth"])
+    ' Did you mean tie_order?'
+    """
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f" Did you mean {close[0]}?" if close else ""

@@ -37,7 +37,7 @@ def test_json_holds_the_arithmetic(trueval: Command, runs: Path) -> None:
     assert pair["win"] == {"value": 1.0, "low": 1.0, "high": 1.0, "method": "certain"}
     assert pair["verdict"] == "separated"
     assert [row["run"] for row in found["leaderboards"][0]["standings"]] == ["good", "bad"]
-    assert found["choices"]["queries"] == "all"
+    assert found["choices"]["policy"]["missing"] == "worst"
 
 
 def test_table_shows_groups_and_marks_within_80_columns(trueval: Command, runs: Path) -> None:
@@ -124,7 +124,7 @@ def test_an_interval_without_a_variance_is_bounded_and_marked(trueval: Command, 
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        (("--queries", "some"), "all, common, error"),
+        (("--missing", "some"), "worst, skip, error"),
         (("--test", "z"), "wilcoxon"),
         (("--level", "95"), "0.95"),
         (("--resamples", "5"), ">= 100"),
@@ -149,10 +149,10 @@ def test_missing_queries_are_said_and_can_be_refused(trueval: Command, runs: Pat
     (runs / "short.trec").write_text(short, encoding="utf-8")
     arguments = ("compare", *paths(runs, "short", "bad"), "-m", "RR")
     assert "12 queries\n" in trueval(*arguments).out
-    common = trueval(*arguments, "--queries", "common")
+    common = trueval(*arguments, "--missing", "skip")
     assert "10 queries, 2 left out" in common.out
     assert "2 of 12 queries are left out" in common.err
-    assert trueval(*arguments, "--queries", "error").status == 1
+    assert trueval(*arguments, "--missing", "error").status == 1
 
 
 def test_the_real_runs_fit_80_columns(trueval: Command, dl_hard_folder: Path) -> None:

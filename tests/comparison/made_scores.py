@@ -24,6 +24,7 @@ def made_scores(
     measures: tuple[Measure, ...] | str = "nDCG@10",
     missing: tuple[str, ...] = (),
     ids: tuple[str, ...] | None = None,
+    policy: Policy | None = None,
 ) -> Scores:
     """Scores of one run: [query] or [query, measure]; ties move a value by reach either way with the same chance."""
     parsed = parse_list(measures) if isinstance(measures, str) else measures
@@ -42,6 +43,6 @@ def made_scores(
         ties=Ties(0.0, 1, ()),
         missing_queries=missing,
         unjudged_queries=(),
-        policy=Policy(),
+        policy=policy or Policy(),
         notes=(),
     )

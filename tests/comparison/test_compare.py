@@ -1,6 +1,7 @@
 import math
 import time
 import warnings
+from dataclasses import replace
 from itertools import combinations, pairwise, permutations
 from pathlib import Path
 
@@ -9,9 +10,9 @@ import pytest
 from tests.comparison.made_scores import LOSS, made_scores
 
 import trueval as tv
-from trueval.comparison.compare import compare_runs, compare_scores
+from trueval.comparison.compare import compare_scores
 from trueval.comparison.intervals import Extremes, bootstrap_intervals
-from trueval.errors import InputError, MeasureError, PolicyError
+from trueval.errors import InputError, MeasureError, PolicyError, TruevalWarning
 
 RNG = np.random.default_rng(0)
 BASE = RNG.random(30)
@@ -67,7 +68,7 @@ def test_win_probability_over_two_queries_by_hand() -> None:
     judgments = tv.Judgments.from_dict({"q1": {"a": 1}, "q2": {"b": 1}})
     one = tv.Run.from_dict({"q1": {"a": 1.0, "b": 1.0}, "q2": {"a": 1.0, "b": 2.0}}, name="one")
     other = tv.Run.from_dict({"q1": {"a": 1.0, "b": 1.0}, "q2": {"a": 1.0, "b": 1.0}}, name="other")
-    (pair,) = tv.compare(one, other, judgments, "P@1", resamples=100).differences
+    (pair,) = tv.compare([one, other], judgments, "P@1", resamples=100).differences
     # P@1 of one: a coin on q1, 1 on q2; of the other: two coins.
     sums = [(x + 1) - (y + z) for x in (0, 1) for y in (0, 1) for z in (0, 1)]
     assert pair.win.value == pytest.approx(sum(1 if s > 0 else 0.5 if s == 0 else 0 for s in sums) / 8)
@@ -135,10 +136,10 @@ def tied_runs(queries: int, *, alike: bool) -> tuple[tv.Run, tv.Run, tv.Judgment
 
 def test_the_bounded_interval_contains_the_one_of_a_known_variance(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = tied_runs(30, alike=False)
-    (known,) = tv.compare(*runs, "IPrec11", resamples=2000).differences
+    (known,) = tv.compare(runs[:2], runs[2], "IPrec11", resamples=2000).differences
     assert not known.realized_bounded
     monkeypatch.setattr("trueval.measures.interpolated.MOST_ORDERS", 1)
-    (bounded,) = tv.compare(*runs, "IPrec11", resamples=2000).differences
+    (bounded,) = tv.compare(runs[:2], runs[2], "IPrec11", resamples=2000).differences
     assert bounded.realized_bounded
     assert math.isnan(bounded.sd)
     assert bounded.expected_interval == known.expected_interval
@@ -151,7 +152,7 @@ def test_the_bounded_interval_contains_the_one_of_a_known_variance(monkeypatch: 
 def test_the_bounded_interval_of_equal_queries_is_the_range_of_all_orders(monkeypatch: pytest.MonkeyPatch) -> None:
     one, other, judgments = tied_runs(4, alike=True)
     monkeypatch.setattr("trueval.measures.interpolated.MOST_ORDERS", 1)
-    (found,) = tv.compare(one, other, judgments, "IPrec11", resamples=500).differences
+    (found,) = tv.compare([one, other], judgments, "IPrec11", resamples=500).differences
     values = []
     for run in (one, other):
         scores = run.frame.filter(run.frame["query_id"] == "q0")
@@ -264,16 +265,19 @@ def test_the_chosen_test_is_the_one_adjusted(test: str) -> None:
 
 
 def test_queries_that_a_run_lacks() -> None:
-    a = made_scores("a", [0.0, 0.5, 0.6], missing=("q0",))
-    b = made_scores("b", [0.4, 0.3, 0.2])
-    assert only(a, b).queries == 3
-    common = compare_scores([a, b], queries="common", resamples=1000)
-    assert common.differences[0].queries == 2
-    assert common.differences[0].expected == pytest.approx(0.3)
+    judgments = tv.Judgments.from_dict({f"q{n}": {"x": 1} for n in range(3)})
+    a = tv.Run.from_dict({f"q{n}": {"y": 2.0, "x": 1.0} for n in (1, 2)}, name="a")
+    b = tv.Run.from_dict({f"q{n}": {"x": 2.0, "y": 1.0} for n in range(3)}, name="b")
+    with pytest.warns(TruevalWarning, match="judged and missing"):
+        worst = tv.compare([a, b], judgments, "RR", resamples=1000).differences[0]
+    assert (worst.queries, worst.expected) == (3, pytest.approx(-2 / 3))
+    with pytest.warns(TruevalWarning, match="judged and missing"):
+        common = tv.compare([a, b], judgments, "RR", missing="skip", resamples=1000)
+    assert (common.differences[0].queries, common.differences[0].expected) == (2, -0.5)
     assert common.leaderboards[0].left_out == ("q0",)
     assert any("1 of 3 queries are left out" in note for note in common.notes)
-    with pytest.raises(InputError, match="lacks 1 judged queries, the first 'q0'"):
-        compare_scores([a, b], queries="error")
+    with pytest.raises(InputError, match="lacks 1 of 3 judged queries, the first 'q0'"):
+        tv.compare([a, b], judgments, "RR", missing="error")
 
 
 def test_queries_without_a_value_are_left_out_of_their_measure_by_all() -> None:
@@ -288,11 +292,12 @@ def test_queries_without_a_value_are_left_out_of_their_measure_by_all() -> None:
     assert nothing.verdict == "not separated by these queries"
 
 
-def test_scores_of_other_queries_need_the_policy_common() -> None:
+def test_scores_of_other_queries_need_the_policy_skip() -> None:
     a, b = made_scores("a", [0.1, 0.2, 0.4]), made_scores("b", [0.4, 0.2], ids=("q2", "q1"))
     with pytest.raises(InputError, match="b was not evaluated on 'q0'"):
         compare_scores([a, b])
-    found = compare_scores([a, b], queries="common", resamples=1000)
+    skip = tv.Policy(missing="skip")
+    found = compare_scores([replace(a, policy=skip), replace(b, policy=skip)], resamples=1000)
     assert found.differences[0].queries == 2
     assert found.differences[0].expected == pytest.approx(0.0)
 
@@ -303,7 +308,6 @@ def test_scores_of_other_queries_need_the_policy_common() -> None:
         (("a",), {}, InputError, "at least 2 runs"),
         (("a", "a"), {}, InputError, "different names"),
         (("a", "b"), {"baseline": "c"}, InputError, "one of the runs a, b"),
-        (("a", "b"), {"queries": "some"}, PolicyError, "all, common, error"),
         (("a", "b"), {"test": "z"}, PolicyError, "randomization, t, wilcoxon"),
         (("a", "b"), {"family": "z"}, PolicyError, "measure, all"),
         (("a", "b"), {"level": 95}, PolicyError, "0.95"),
@@ -355,7 +359,7 @@ def test_all_pairs_of_the_real_runs_in_seconds(dl_hard_folder: Path, precision: 
     begin = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tv.errors.TruevalWarning)
-        found = compare_runs(runs, judgments, "nDCG@10 RR@10 AP@100 R@100 P@10", policy={"tie_precision": precision})
+        found = tv.compare(runs, judgments, "nDCG@10 RR@10 AP@100 R@100 P@10", tie_precision=precision)
     assert time.perf_counter() - begin < 20
     assert len(found.differences) == 15 * 5
     for pair in found.differences:
@@ -372,9 +376,8 @@ def test_all_pairs_of_the_real_runs_in_seconds(dl_hard_folder: Path, precision: 
 def test_real_win_probabilities_agree_with_sampled_orders(dl_hard_folder: Path) -> None:
     runs = [tv.Run.read(dl_hard_folder / f"{name}.run.gz") for name in ("bm25+bert(zs)", "bm25+rm3+bert(zs)", "bm25")]
     judgments = tv.Judgments.read(dl_hard_folder / "qrels.trec")
-    policy = {"tie_precision": 0.5}
     plain, drawn = (
-        compare_runs(runs, judgments, "nDCG@10 AP@100 RR@10", policy=policy, resamples=100, tie_samples=samples)
+        tv.compare(runs, judgments, "nDCG@10 AP@100 RR@10", tie_precision=0.5, resamples=100, tie_samples=samples)
         for samples in (0, 1000)
     )
     uncertain = 0
@@ -390,4 +393,4 @@ def test_a_geometric_mean_is_not_compared_query_by_query() -> None:
     judgments = tv.Judgments.from_dict({"q": {"a": 1}, "r": {"b": 1}})
     one, other = (tv.Run.from_dict({"q": {"a": 2.0, "b": 1.0}, "r": {"b": 1.0}}, name=name) for name in "ab")
     with pytest.raises(MeasureError, match="Compare AP instead"):
-        tv.compare(one, other, judgments, "gm(AP)")
+        tv.compare([one, other], judgments, "gm(AP)")

@@ -193,7 +193,7 @@ def test_causes_make_the_difference_and_no_smaller_set_does(seed: int, measure: 
         theirs = TOOLS[row.convention].policy.of(found.measure)
         chosen = replace(base, **{name: getattr(theirs, name) for name in names})
         try:
-            scores = evaluate(Run.from_dict(run), Judgments.from_dict(judgments), measure, convention=chosen)
+            scores = evaluate(Run.from_dict(run), Judgments.from_dict(judgments), measure, policy=chosen)
         except ValueError:
             return None
         return np.where(np.isnan(scores.oblivious), scores.expected, scores.oblivious)[:, 0]

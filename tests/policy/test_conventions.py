@@ -56,7 +56,12 @@ DATA = {"untied": UNTIED, "short": SHORT, "long": LONG}
 
 def ours(data: tuple[Lists, Grades], measures: Sequence[str], convention: str | Policy, **choices: Any) -> Scores:
     run, judgments = Run.from_dict(data[0]), Judgments.from_dict(data[1])
-    return evaluate(run, judgments, list(measures), convention=preset(convention, **choices))
+    return evaluate(
+        run,
+        judgments,
+        list(measures),
+        policy=convention.but(**choices) if isinstance(convention, Policy) else preset(convention, **choices),
+    )
 
 
 def assert_own_number(scores: Scores, theirs: np.ndarray, close: float = CLOSE) -> None:
@@ -349,7 +354,7 @@ def test_a_choice_that_is_given_overrules_preset_and_exceptions() -> None:
     assert preset("mteb").of(parse("AP@5")).tie_precision == "float32"
     assert preset("mteb", tie_precision="bfloat16").of(parse("RR")).tie_precision == "bfloat16"
     assert preset("sklearn", norm="min").of(parse("AP")).norm == "min"
-    assert preset(preset("sklearn"), tie_order="input").of(parse("nDCG")).tie_order == "input"
+    assert preset("sklearn").but(tie_order="input").of(parse("nDCG")).tie_order == "input"
     assert preset() == OURS
 
 
@@ -383,7 +388,7 @@ def test_whole_grades() -> None:
     assert ours(data, ["DCG"], "trec_eval").expected[0, 0] == pytest.approx(1 + dcg)
     with pytest.raises(InputError, match=r"whole numbers.*1\.9"):
         ours(data, ["DCG"], "pytrec_eval")
-    found = evaluate_arrays([[3, 2]], [[1.9, 2.0]], "DCG", convention=preset("trec_eval", tie_order="input"))
+    found = evaluate_arrays([[3, 2]], [[1.9, 2.0]], "DCG", policy=preset("trec_eval", tie_order="input"))
     assert found.expected[0, 0] == pytest.approx(1 + dcg)
 
 
@@ -430,7 +435,7 @@ def test_first_results_are_dropped_by_score_then_input() -> None:
         scores = ours(data, ["RR"], preset(skip_first=True))
     assert scores.expected[:, 0].tolist() == [0.5, 0.0]
     with pytest.raises(PolicyError, match="skip_first"):
-        evaluate_arrays([[1.0]], [[1]], "RR", convention=preset(tie_order="input", skip_first=True))
+        evaluate_arrays([[1.0]], [[1]], "RR", policy=preset(tie_order="input", skip_first=True))
 
 
 def test_documents_that_are_not_retrieved_keep_their_ranks_and_their_place_in_the_base() -> None:

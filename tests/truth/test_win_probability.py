@@ -56,7 +56,7 @@ def brute_force(one: dict, other: dict, measure: str) -> float:
 def found(one: dict, other: dict, measure: str, **choices: int):
     judgments = Judgments.from_dict(GRADES)
     runs = Run.from_dict(one, name="one"), Run.from_dict(other, name="other")
-    return compare(*runs, judgments, measure, resamples=100, **choices).differences[0]
+    return compare(runs, judgments, measure, resamples=100, **choices).differences[0]
 
 
 @pytest.mark.parametrize("measure", MEASURES)

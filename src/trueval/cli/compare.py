@@ -31,14 +31,9 @@ def compare(
         str | None,
         typer.Option(metavar="RUN", help="Compare every run with this one, and not every pair. Default: all pairs."),
     ] = None,
-    queries: Annotated[
-        str,
-        typer.Option(
-            metavar="POLICY",
-            help="all: every judged query, the worst value where a run lacks it; common: those that every run has; "
-            "error: every run must have all.",
-        ),
-    ] = "all",
+    missing: Annotated[
+        str | None, typer.Option(metavar="POLICY", help="Judged queries that a run lacks: worst, skip or error.")
+    ] = None,
     test: Annotated[
         str, typer.Option(metavar="NAME", help="Test that decides: randomization, t or wilcoxon.")
     ] = "randomization",
@@ -95,13 +90,14 @@ def compare(
     paths = with_baseline(runs, baseline)
     if len(paths) < 2:
         raise typer.BadParameter(f"needs at least two runs. Got {runs[0]}.", param_hint="RUN RUN...")
-    choices = Choices(queries, level, resamples, seed, test, family, tie_samples=tie_samples)
+    choices = Choices(level, resamples, seed, test, family, tie_samples=tie_samples)
     policy: dict[str, Any] = {
         "convention": convention,
         "tie_order": tie_order,
         "tie_precision": precision_or_width(tie_precision),
         "rel": rel,
         "empty": empty,
+        "missing": missing,
         "judged_only": judged_only or None,
         "depth": depth,
         "seed": seed,
@@ -167,7 +163,7 @@ def compare_files(
 
 
 def _show(comparison: Mapping[str, Any], form: Format) -> None:
-    from trueval.report import comparison as report
+    from trueval.comparison.views import formats as report
 
     if form == "table":
         from rich.console import Console

@@ -291,7 +291,7 @@ def show(result: Mapping[str, Any], form: Format) -> None:
         result: what `Audit.to_dict` returns.
         form: "table" for people, or one of the text formats.
     """
-    from trueval.report import precision as report
+    from trueval.precision.views import formats as report
 
     if form == "table":
         from rich.console import Console

@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
-from trueval.errors import InputError, MeasureError, PolicyError
+from trueval.errors import InputError, MeasureError
 from trueval.evaluation.scores import STATISTICS, Scores
 from trueval.measures import Measure
 from trueval.standings.standings import Bools, Floats, Ints
-
-QUERIES: Final = {
-    "all": "every judged query; one that a run lacks counts as evaluated, with the measure's worst value",
-    "common": "queries that every run has",
-    "error": "every judged query, and a run that lacks one is an error",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,39 +49,34 @@ class Aligned:
         return tuple(self.query_ids[index] for index in np.flatnonzero(~self.kept[:, measure]).tolist())
 
 
-def align(scores: Sequence[Scores], queries: str) -> Aligned:
+def align(scores: Sequence[Scores]) -> Aligned:
     """Bring scores onto the same queries.
+
+    The policy `missing` of the scores says what a judged query is worth that a run lacks. A query without a value for
+    any run ("skip", or NA) is left out of that measure by all of them.
 
     Args:
         scores: of each run; different names, the same measures.
-        queries: a policy of QUERIES. A query without a value (NA) for any run is left out of that measure by all of
-            them.
 
     Raises:
         InputError: fewer than two runs, equal names, queries that differ where the policy does not allow it.
         MeasureError: the measures differ.
-        PolicyError: an unknown policy.
     """
-    _check(scores, queries)
+    _check(scores)
     query_ids = tuple(dict.fromkeys(query for each in scores for query in each.query_ids))
     place = np.array([_places(each, query_ids) for each in scores])
-    _check_queries(scores, query_ids, place, queries)
+    _check_queries(scores, query_ids, place)
     statistics = {
         name: np.stack([_take(getattr(each, name), where) for each, where in zip(scores, place, strict=True)])
         for name in STATISTICS
     }
     kept: Bools = np.logical_not(np.isnan(statistics["expected"]).any(axis=0))
-    if queries == "common":
-        lost = {query for each in scores for query in each.missing_queries}
-        kept &= ~np.array([query in lost for query in query_ids])[:, None]
     names, measures = tuple(each.name for each in scores), scores[0].measures
     notes = (*_policy_notes(scores), *_left_out_notes(kept, measures, len(query_ids)))
     return Aligned(names, measures, query_ids, place, kept, notes=notes, **statistics)
 
 
-def _check(scores: Sequence[Scores], queries: str) -> None:
-    if queries not in QUERIES:
-        raise PolicyError(f"queries must be one of {', '.join(QUERIES)}. Got {queries!r}.")
+def _check(scores: Sequence[Scores]) -> None:
     if len(scores) < 2:
         raise InputError(f"A comparison needs at least 2 runs. Got {len(scores)}.")
     name, times = Counter(each.name for each in scores).most_common(1)[0]
@@ -108,19 +96,13 @@ def _check(scores: Sequence[Scores], queries: str) -> None:
             )
 
 
-def _check_queries(scores: Sequence[Scores], query_ids: Sequence[str], place: Ints, queries: str) -> None:
+def _check_queries(scores: Sequence[Scores], query_ids: Sequence[str], place: Ints) -> None:
     absent = np.argwhere(place < 0)
-    if len(absent) and queries != "common":
+    if len(absent) and any(each.policy.missing != "skip" for each in scores):
         run, query = absent[0].tolist()
         raise InputError(
             f"Compared runs must be evaluated on the same queries. {scores[run].name} was not evaluated on "
-            f"{query_ids[query]!r}. Evaluate both with the same judgments, or compare with queries='common'."
-        )
-    lacking = next((each for each in scores if each.missing_queries), None)
-    if queries == "error" and lacking is not None:
-        raise InputError(
-            f"{lacking.name} lacks {len(lacking.missing_queries)} judged queries, the first "
-            f"{lacking.missing_queries[0]!r}. Count them with queries='all', or leave them out with queries='common'."
+            f"{query_ids[query]!r}. Evaluate both with the same judgments, or with missing='skip'."
         )
 
 

@@ -28,15 +28,17 @@ from trueval.comparison.wins import Column, Winners
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.evaluate import Measures, evaluate
 from trueval.evaluation.scores import Scores
+from trueval.policy.conventions import choose
 from trueval.standings.standings import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from trueval.comparison.win_probability import WinProbability
     from trueval.judgments import Judgments
     from trueval.measures import Measure
+    from trueval.policy.policy import Policy
     from trueval.run import Run
 
-__all__ = ["Choices", "Comparison", "Difference", "compare", "compare_runs", "compare_scores"]
+__all__ = ["Choices", "Comparison", "Difference", "compare", "compare_scores"]
 
 TESTS: Final = ("randomization", "t", "wilcoxon")
 FAMILIES: Final = ("measure", "all")
@@ -47,7 +49,6 @@ class Choices:
     """Everything that can be chosen about a comparison.
 
     Attributes:
-        queries: which queries count: "all", "common" or "error" (decisions.alignment.QUERIES).
         level: of intervals, tests and verdicts.
         resamples: bootstrap resamples, and sign patterns of the randomization test where not all are listed.
         seed: of everything random; results are the same for a seed on any number of threads.
@@ -57,7 +58,6 @@ class Choices:
         tie_samples: orders drawn for a win probability that cannot be listed; 0 for the normal distribution.
     """
 
-    queries: str = "all"
     level: float = 0.95
     resamples: int = 10_000
     seed: int = 0
@@ -79,68 +79,46 @@ class Choices:
 
 
 def compare(
-    run_a: Run,
-    run_b: Run,
-    judgments: Judgments,
-    measures: Measures,
-    *,
-    policy: dict[str, Any] | None = None,
-    threads: int | None = None,
-    **choices: Any,
-) -> Comparison:
-    """Compare two runs; differences are of the first less the second.
-
-    Args:
-        run_a: scores of one system.
-        run_b: scores of the other.
-        judgments: grades.
-        measures: as in evaluate.
-        policy: options of evaluate.
-        threads: that share the work; None for one for each processor. The result does not depend on it.
-        choices: attributes of Choices.
-
-    >>> from trueval import Judgments, Run
-    >>> judgments = Judgments.from_dict({"q1": {"a": 1}, "q2": {"b": 1}})
-    >>> good = Run.from_dict({"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 1.0, "b": 2.0}}, name="good")
-    >>> tied = Run.from_dict({"q1": {"a": 1.0, "b": 1.0}, "q2": {"a": 1.0, "b": 1.0}}, name="tied")
-    >>> difference, = compare(good, tied, judgments, "P@1").differences
-    >>> difference.expected, difference.lowest, difference.highest, difference.win.value
-    (0.5, 0.0, 1.0, 0.875)
-    """
-    return compare_runs([run_a, run_b], judgments, measures, policy=policy, threads=threads, **choices)
-
-
-def compare_runs(
     runs: Iterable[Run],
     judgments: Judgments,
     measures: Measures,
     *,
     baseline: str | None = None,
-    policy: dict[str, Any] | None = None,
+    policy: Policy | None = None,
     threads: int | None = None,
     **choices: Any,
 ) -> Comparison:
-    """Compare every pair of some runs, or each with a baseline.
+    """Compare every pair of some runs, or each with a baseline; differences are of the first less the second.
 
     Args:
         runs: two or more, of different names.
         judgments: grades.
         measures: as in evaluate.
         baseline: name of the run to compare the others with; None for all pairs.
-        policy: options of evaluate.
-        threads: as in compare.
-        choices: attributes of Choices.
+        policy: as in evaluate.
+        threads: that share the work; None for one for each processor. The result does not depend on it.
+        choices: attributes of Choices (level, resamples, test, family, ...), and of Policy as in evaluate; `seed` is
+            that of both.
 
     Raises:
         InputError: a run is bad, or the queries do not fit the policy.
         PolicyError: a choice is unknown.
+
+    >>> from trueval import Judgments, Run
+    >>> judgments = Judgments.from_dict({"q1": {"a": 1}, "q2": {"b": 1}})
+    >>> good = Run.from_dict({"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 1.0, "b": 2.0}}, name="good")
+    >>> tied = Run.from_dict({"q1": {"a": 1.0, "b": 1.0}, "q2": {"a": 1.0, "b": 1.0}}, name="tied")
+    >>> difference, = compare([good, tied], judgments, "P@1").differences
+    >>> difference.expected, difference.lowest, difference.highest, difference.win.value
+    (0.5, 0.0, 1.0, 0.875)
     """
     runs = list(runs)
-    scores = [evaluate(run, judgments, measures, **(policy or {})) for run in runs]
-    orders = [
-        TieOrders(run, judgments, each.policy, at) for at, (run, each) in enumerate(zip(runs, scores, strict=True))
-    ]
-    return compare_scores(scores, baseline=baseline, orders=orders, threads=threads, **choices)
+    of_comparison = {name: value for name, value in choices.items() if name in Choices.__dataclass_fields__}
+    of_policy = {name: value for name, value in choices.items() if name not in of_comparison or name == "seed"}
+    chosen = choose(policy, of_policy)
+    scores = [evaluate(run, judgments, measures, policy=chosen) for run in runs]
+    orders = [TieOrders(run, judgments, chosen, stream) for stream, run in enumerate(runs)]
+    return compare_scores(scores, baseline=baseline, orders=orders, threads=threads, **of_comparison)
 
 
 def compare_scores(
@@ -166,7 +144,7 @@ def compare_scores(
         PolicyError: a choice is unknown.
     """
     chosen = _choices(choices)
-    aligned = align(scores, chosen.queries)
+    aligned = align(scores)
     pairs = _pairs(aligned.names, baseline)
     found: dict[int, _Findings] = {}
     for kept, columns in _same_queries(aligned.kept):

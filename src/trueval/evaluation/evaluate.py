@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any, TypeAlias
@@ -17,8 +17,7 @@ from trueval.evaluation.scores import STATISTICS, Scores, Ties
 from trueval.files.memory.ragged import ragged
 from trueval.judgments import Judgments
 from trueval.measures import Measure, Values, parse_list
-from trueval.policy.conventions import TOOLS, Policy
-from trueval.policy.conventions import convention as policy
+from trueval.policy.conventions import TOOLS, Policy, choose
 from trueval.run import Run
 from trueval.standings.counting import standings, standings_from_arrays
 from trueval.standings.input_rules import check_binary, judgments_under, retrieved_only, whole_grades, without_first
@@ -31,37 +30,17 @@ PLAIN = (str, int, float, type(None))
 
 
 def evaluate(
-    run: Run,
-    judgments: Judgments,
-    measures: Measures,
-    *,
-    convention: str | Policy | None = None,
-    tie_order: str | None = None,
-    tie_precision: str | float | None = None,
-    rel: float | None = None,
-    base: str | None = None,
-    empty: str | None = None,
-    missing: str | None = None,
-    depth: int | None = None,
-    judged_only: bool | None = None,
-    seed: int | None = None,
+    run: Run, judgments: Judgments, measures: Measures, *, policy: Policy | None = None, **choices: Any
 ) -> Scores:
     """Evaluate a run exactly under ties.
 
     Args:
         run: the scores a system gave.
         judgments: grades; their queries are the evaluated ones, in their order.
-        measures: texts or Measures; blanks outside brackets separate several in one text.
-        convention: preset of another tool, or a whole Policy, over which the other choices win; None for ours.
-        tie_order: order of tied documents for the oblivious value; "docid-desc" unless a convention says otherwise.
-        tie_precision: number format or grid width that decides what is tied; None as read.
-        rel: threshold of relevance for measures that do not name their own; 1.
-        base: "judgments" or "list", for measures that do not name their own.
-        empty: a query without relevant documents: "zero", "one", "skip" or "error".
-        missing: a judged query that the run lacks: "worst", "skip" or "error".
-        depth: ranks past this one count for nothing (trec_eval -M).
-        judged_only: leave documents without a grade out of the lists (trec_eval -J).
-        seed: of the random tie order.
+        measures: texts or Measures; spaces outside brackets separate several in one text.
+        policy: every choice that changes a number; None for ours.
+        choices: single attributes of Policy, which win over those of `policy`: tie_order, tie_precision, rel, base,
+            empty, missing, depth, judged_only, seed and so on; convention="ranx" begins from a tool's own.
 
     Returns:
         Scores, with one-line notes on what looks wrong; each is also a TruevalWarning.
@@ -72,18 +51,7 @@ def evaluate(
         PolicyError: a choice is unknown.
     """
     _check_roles(run, judgments)
-    chosen = policy(
-        convention,
-        tie_order=tie_order,
-        tie_precision=tie_precision,
-        rel=rel,
-        base=base,
-        empty=empty,
-        missing=missing,
-        depth=depth,
-        judged_only=judged_only,
-        seed=seed,
-    )
+    chosen = choose(policy, choices)
     judged = judgments_under(judgments, chosen.float_grades)
     listed = without_first(run) if chosen.skip_first else run
 
@@ -114,15 +82,9 @@ def evaluate_arrays(
     measures: Measures,
     *,
     mask: Any = None,
-    convention: str | Policy | None = None,
-    tie_order: str | None = None,
-    tie_precision: str | float | None = None,
-    rel: float | None = None,
-    empty: str | None = None,
-    depth: int | None = None,
-    judged_only: bool | None = None,
-    seed: int | None = None,
     name: str = "arrays",
+    policy: Policy | None = None,
+    **choices: Any,
 ) -> Scores:
     """Evaluate lists of scores and grades of the same documents; no ids needed.
 
@@ -131,15 +93,9 @@ def evaluate_arrays(
         grade_lists: the same shape; NaN or a grade below 0 means unjudged.
         measures: as in evaluate.
         mask: the same shape, False for padding; None if there is none.
-        convention: as in evaluate; its tie order must not need document ids, nor may it skip first results.
-        tie_order: one without ids, such as "random"; "input" unless a convention says otherwise.
-        tie_precision: as in evaluate.
-        rel: as in evaluate.
-        empty: as in evaluate.
-        depth: as in evaluate.
-        judged_only: as in evaluate.
-        seed: as in evaluate.
         name: of the run in tables.
+        policy: as in evaluate; it must not need document ids, nor skip first results.
+        choices: as in evaluate; without policy and convention the tie order is "input".
 
     Returns:
         Scores with queries "0", "1", ...
@@ -151,16 +107,9 @@ def evaluate_arrays(
     >>> evaluate_arrays([[0.9, 0.5, 0.5]], [[0, 1, 0]], "RR").mean("RR").expected == (1 / 2 + 1 / 3) / 2
     True
     """
-    chosen = _policy(
-        convention,
-        tie_order=tie_order or (None if convention else "input"),
-        tie_precision=tie_precision,
-        rel=rel,
-        empty=empty,
-        depth=depth,
-        judged_only=judged_only,
-        seed=seed,
-    )
+    if policy is None and choices.get("convention") is None and choices.get("tie_order") is None:
+        choices["tie_order"] = "input"  # ours, docid-desc, needs ids
+    chosen = _chosen(policy, choices)
     parsed = _parsed(measures)
     scores, grades, offsets = ragged(score_lists, grade_lists, mask)
     grades = whole_grades(grades, chosen.float_grades, name)
@@ -185,10 +134,16 @@ def evaluate_arrays(
     return _score(name, [str(query) for query in range(len(offsets) - 1)], count, parsed, chosen, (), ())
 
 
-def _policy(convention: str | Policy | None, **choices: Any) -> Policy:
-    """The policy; what a loop chooses again by the same plain values is not put together again."""
-    plain = all(isinstance(value, PLAIN) for value in (convention, *choices.values()))
-    return (_kept_policy if plain else policy)(convention, **choices)
+def _chosen(policy: Policy | None, choices: Mapping[str, Any]) -> Policy:
+    """The policy of a call; what a loop chooses again by the same plain values is not put together again."""
+    if all(isinstance(value, PLAIN) for value in choices.values()):
+        return _kept(policy, **choices)
+    return choose(policy, choices)
+
+
+@lru_cache(maxsize=256, typed=True)  # typed: 1 and 1.0 are kept apart, so that a policy says what was chosen
+def _kept(policy: Policy | None, **choices: Any) -> Policy:
+    return choose(policy, choices)
 
 
 def _parsed(measures: Measures) -> tuple[Measure, ...]:
@@ -199,9 +154,7 @@ def _parsed(measures: Measures) -> tuple[Measure, ...]:
     return _parsed_texts(texts) if all(isinstance(text, str) for text in texts) else parse_list(texts)
 
 
-# Some hundred choices and lists of measures are more than a program has, and few to keep. 1 and 1.0 are kept apart, so
-# that a policy says what was chosen.
-_kept_policy = lru_cache(maxsize=256, typed=True)(policy)
+# Some hundred lists of measures are more than a program has, and few to keep.
 _parsed_texts = lru_cache(maxsize=256)(parse_list)
 
 

@@ -234,7 +234,7 @@ def _outcome(run: Run, judgments: Judgments, measure: Measure, chosen: Policy) -
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruevalWarning)
         try:
-            scores = evaluate(run, judgments, measure, convention=chosen)
+            scores = evaluate(run, judgments, measure, policy=chosen)
         except InputError as error:
             return Outcome(np.empty(0), None, str(error))
     oblivious, expected = scores.oblivious[:, 0], scores.expected[:, 0]

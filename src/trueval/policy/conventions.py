@@ -5,18 +5,17 @@ What was read and measured, with the versions, stands in the documentation page 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from trueval.errors import PolicyError
-from trueval.policy.policy import OURS, Exceptional, Policy, choose
+from trueval.errors import PolicyError, nearest
+from trueval.policy.policy import OURS, Exceptional, Policy
 
 if TYPE_CHECKING:
     from trueval.measures import Measure
 
-__all__ = ["CONVENTIONS", "OURS", "TOOLS", "Policy", "Tool", "convention"]
+__all__ = ["CONVENTIONS", "OURS", "TOOLS", "Policy", "Tool", "choose", "convention"]
 
 _TREC_MEASURES: Final = {
     "nDCG": "optional",
@@ -161,23 +160,40 @@ TOOLS: Final[Mapping[str, Tool]] = MappingProxyType(
 CONVENTIONS: Final[Mapping[str, Policy]] = MappingProxyType({name: tool.policy for name, tool in TOOLS.items()})
 
 
-def convention(name: str | Policy | None = None, **choices: Any) -> Policy:
+def convention(name: str | None = None, **choices: Any) -> Policy:
     """Our policy, or that of a named convention, with the choices that are given.
 
     Args:
-        name: name of a preset in CONVENTIONS, or a policy to begin from; None for ours.
+        name: of a preset in CONVENTIONS; None for ours.
         choices: attributes of Policy; None means as the preset has it.
 
     Raises:
-        PolicyError: an unknown preset or value.
+        PolicyError: an unknown preset, choice or value.
 
     >>> convention("pytrec_eval", rel=2).tie_precision
     'float32'
     """
-    if isinstance(name, Policy):
-        return choose(name, choices)
     if name is not None and name not in CONVENTIONS:
-        close = difflib.get_close_matches(name, CONVENTIONS, n=1)
-        hint = f" Did you mean {close[0]}?" if close else ""
-        raise PolicyError(f"Convention must be one of {', '.join(CONVENTIONS)}. Got {name!r}.{hint}")
-    return choose(OURS if name is None else CONVENTIONS[name], choices)
+        raise PolicyError(
+            f"Convention must be one of {', '.join(CONVENTIONS)}. Got {name!r}.{nearest(name, CONVENTIONS)}"
+        )
+    return (OURS if name is None else CONVENTIONS[name]).but(**choices)
+
+
+def choose(policy: Policy | None, choices: Mapping[str, Any]) -> Policy:
+    """The policy of a call: a whole one or a convention's or ours, over which the single choices win.
+
+    Args:
+        policy: to begin from; None for the convention among the choices, or ours.
+        choices: attributes of Policy; "convention" names a preset.
+
+    Raises:
+        PolicyError: a policy and a convention are given, or a choice is unknown.
+    """
+    single = dict(choices)
+    name = single.pop("convention", None)
+    if policy is None:
+        return convention(name, **single)
+    if name is not None:
+        raise PolicyError("policy and convention both say where to begin. Give one of them.")
+    return policy.but(**single)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from trueval.errors import PolicyError
+from trueval.errors import PolicyError, nearest
 from trueval.standings.order import TIE_ORDERS, check_tie_order
 
 if TYPE_CHECKING:
@@ -189,6 +189,29 @@ class Policy:
         if self.depth is not None and self.depth < 1:
             raise PolicyError(f"depth must be an integer >= 1. Got {self.depth!r}.")
 
+    def but(self, **choices: Any) -> Policy:
+        """This policy with some choices made; they overrule its exceptions, and a threshold what labels mean.
+
+        Args:
+            choices: attributes of Policy; None means as this one has it. The tie order "random(3)" is random with
+                seed 3.
+
+        Raises:
+            PolicyError: an unknown choice, or a value that it does not accept.
+
+        >>> Policy().but(tie_order="random(3)").seed
+        3
+        """
+        unknown = next((name for name in choices if name not in Policy.__dataclass_fields__), None)
+        if unknown is not None:
+            raise PolicyError(f"Unknown choice {unknown!r}.{nearest(unknown, Policy.__dataclass_fields__)}")
+        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in choices.items()}
+        given = _seeded({name: value for name, value in plain.items() if value is not None})
+        if "rel" in given:
+            given = {"labels": "threshold", **given}
+        kept = [each._replace(choices=tuple(c for c in each.choices if c[0] not in given)) for each in self.exceptions]
+        return replace(self, **given, exceptions=tuple(each for each in kept if each.choices))
+
     def of(self, measure: Measure) -> Policy:
         """The choices for one measure: exceptions that name it applied, and none left."""
         if not self.exceptions:
@@ -224,21 +247,6 @@ class Policy:
 
 # trueval's own: docs/formulas.md §2-3, with the tie order that most tools use.
 OURS: Final = Policy()
-
-
-def choose(base: Policy, choices: Mapping[str, Any]) -> Policy:
-    """A policy with some choices made; they overrule its exceptions, and a threshold overrules what labels mean.
-
-    Args:
-        base: where to begin.
-        choices: attributes of Policy; None means as the base has it. The tie order "random(3)" is random with seed 3.
-    """
-    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in choices.items()}
-    given = _seeded({name: value for name, value in plain.items() if value is not None})
-    if "rel" in given:
-        given = {"labels": "threshold", **given}
-    kept = [each._replace(choices=tuple(c for c in each.choices if c[0] not in given)) for each in base.exceptions]
-    return replace(base, **given, exceptions=tuple(each for each in kept if each.choices))
 
 
 def _seeded(choices: dict[str, Any]) -> dict[str, Any]:

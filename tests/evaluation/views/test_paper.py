@@ -78,14 +78,14 @@ def test_every_run_is_drawn(tmp_path: Path) -> None:
     """Each panel holds one dot and one bar for each run; without an oblivious value there is no cross."""
     from matplotlib.axes import Axes
 
-    from trueval.report import plots
+    from trueval.evaluation.views import figures
 
     drawn: list[Axes] = []
     runs = {f"run {index}": {"RR": value(0.1, 0.2 + index / 10, 0.9, None)} for index in range(5)}
     ranked = results(runs)["runs"]
-    with plots._canvas((4, 3)) as figure:
+    with figures._canvas((4, 3)) as figure:
         drawn.append(figure.subplots())
-        plots._tie_range(drawn[0], ranked, "RR")
+        figures._tie_range(drawn[0], ranked, "RR")
         assert [label.get_text() for label in drawn[0].get_yticklabels()] == list(runs)
         (dots,) = drawn[0].get_lines()
         assert list(dots.get_xdata()) == [0.2 + index / 10 for index in range(5)]

@@ -90,7 +90,9 @@ def settings(comparison: Mapping[str, Any]) -> str:
         comparison: the JSON of `trueval compare`.
     """
     choices = comparison["choices"]
-    return f"queries {choices['queries']}, {choices['resamples']:,} resamples, seed {choices['seed']}."
+    return (
+        f"missing queries {choices['policy']['missing']}, {choices['resamples']:,} resamples, seed {choices['seed']}."
+    )
 
 
 def _family(choices: Mapping[str, Any]) -> str:
