@@ -99,7 +99,7 @@ def check_binary(standings: Standings, measure: Measure) -> None:
     Raises:
         InputError: there is such a grade.
     """
-    if "rel" not in measure.definition.parameters or "rel" in dict(measure.chosen):
+    if not measure.has_threshold or "rel" in dict(measure.chosen):
         return
     graded = standings.pool_grade[(standings.pool_grade != 0) & (standings.pool_grade != 1)]
     if len(graded):

@@ -206,12 +206,12 @@ def average_precision(ranking: Ranking, m: Notation) -> Number:
 
 
 def rank_biased_precision(ranking: Ranking, m: Notation) -> Number:
-    """(1 - p) Σ p^(rank-1) over relevant documents; graded, each counts grade / scale maximum."""
+    """(1 - p) Σ p^(rank-1) over relevant documents; graded, each counts grade / scale, at most 1."""
     p = ranking.number(str(m.parameters.get("p", 0.8)))
     total = ranking.number(0)
     for rank, grade in ranking.top(m.k):
         scale = m.parameters.get("scale")
-        worth = ratio(ranking, grade, scale) if scale else ranking.number(int(grade >= threshold(m)))
+        worth = min(ratio(ranking, grade, scale), 1) if scale else ranking.number(int(grade >= threshold(m)))
         total += worth * p ** (rank - 1)
     return (1 - p) * total
 

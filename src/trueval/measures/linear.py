@@ -205,12 +205,15 @@ def _dcg(standings: Standings, measure: Measure) -> Values:
 
 
 def _rbp(standings: Standings, measure: Measure) -> Values:
-    scale = measure["scale"]
-    relevant = is_relevant(standings.grade, measure).astype(float)
-    gains = relevant if scale is None else np.minimum(standings.grade / measure.number("scale"), 1)
+    def gains(grade: Floats) -> Floats:
+        if measure["scale"] is None:
+            return is_relevant(grade, measure).astype(float)
+        scale = measure.number("scale")
+        return np.minimum(grade, scale) / scale
+
     weights = geometric(measure.number("p"), standings.limit(measure.cutoff), standings.table_length)
-    undefined = count_relevant(standings, measure) == 0
-    return linear(standings, gains, weights, np.ones(standings.queries), undefined)
+    undefined = standings.sum_pool(gains(standings.pool_grade)) == 0
+    return linear(standings, gains(standings.grade), weights, np.ones(standings.queries), undefined)
 
 
 def _rbp_residual(standings: Standings, measure: Measure) -> Values:
@@ -313,7 +316,9 @@ RBP = register(
         parameters={
             "p": PERSISTENCE,
             "rel": REL,
-            "scale": bounded(None, 0, np.inf, "largest grade; if given, gain is grade / scale instead of rel"),
+            "scale": bounded(
+                None, 0, np.inf, "largest grade; if given, gain is grade / scale, at most 1, instead of rel", above=True
+            ),
         },
     )
 )

@@ -194,6 +194,12 @@ class Measure:
         return self.definition.needs_zeros or (self.inner is not None and self.inner.needs_zeros) or self._maps_zero()
 
     @property
+    def has_threshold(self) -> bool:
+        """Whether `rel` decides which documents count: not where the measure takes grades by their `scale` instead."""
+        parameters = self.definition.parameters
+        return "rel" in parameters and ("scale" not in parameters or self["scale"] is None)
+
+    @property
     def innermost(self) -> Measure:
         """The measure that it modifies, through every modifier; itself if it modifies none."""
         return self if self.inner is None else self.inner.innermost
