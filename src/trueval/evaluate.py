@@ -263,11 +263,16 @@ def _score(
 
 
 def _details(settled: Measure, counted: Standings, values: Values) -> dict[str, float]:
-    """What belongs beside the mean of a measure; how far its expectation can be off, where that is bounded only."""
+    """What belongs beside the mean of a measure, about the same queries: those that have a value under the policy.
+
+    It says also how far the expectation can be off, where that is bounded only.
+    """
+    in_mean = ~np.isnan(values.expected)
+    details = {**settled.details(counted, in_mean)}
     if values.margin is None:
-        return {**settled.details(counted)}
-    known = values.margin[~np.isnan(values.expected)]
-    return {**settled.details(counted), "expected_within": float(known.sum()) / max(len(known), 1)}
+        return details
+    known = values.margin[in_mean]
+    return details | {"expected_within": float(known.sum()) / max(len(known), 1)}
 
 
 def _measure(

@@ -84,7 +84,8 @@ class Definition:
         needs_zeros: whether documents of grade 0 matter to it.
         needs_facets: whether it needs judgments read with their facets.
         takes_measure: whether its first argument is another measure.
-        details: numbers about all queries that belong beside the mean, by name; None if there are none.
+        details: numbers that belong beside the mean, by name, about the queries of which it is told that the mean
+            counts them, [query]; None if there are none.
         mean: its mean over queries: "arithmetic" or "geometric".
     """
 
@@ -101,7 +102,7 @@ class Definition:
     needs_zeros: bool = False
     needs_facets: bool = False
     takes_measure: bool = False
-    details: Callable[[Standings, Measure], Mapping[str, float]] | None = None
+    details: Callable[[Standings, Measure, Bools], Mapping[str, float]] | None = None
     mean: str = "arithmetic"
 
 
@@ -172,9 +173,14 @@ class Measure:
         # No standard deviation is larger; where ties hardly matter, rounding may make it so.
         return values._replace(sd=np.minimum(values.sd, (values.highest - values.lowest) / 2))
 
-    def details(self, standings: Standings) -> Mapping[str, float]:
-        """Numbers about all queries that belong beside the mean, such as how many queries no run can satisfy."""
-        return {} if self.definition.details is None else self.definition.details(standings, self)
+    def details(self, standings: Standings, counted: Bools) -> Mapping[str, float]:
+        """Numbers that belong beside the mean, such as how many queries no run can satisfy.
+
+        Args:
+            standings: of all queries.
+            counted: [query] whether the mean counts it, as policies for missing and empty queries have it.
+        """
+        return {} if self.definition.details is None else self.definition.details(standings, self, counted)
 
     def number(self, name: str) -> float:
         """The value of a numeric parameter."""
