@@ -58,7 +58,7 @@ def evaluate(
         base: "judgments" or "list", for measures that do not name their own.
         empty: a query without relevant documents: "zero", "one", "skip" or "error".
         missing: a judged query that the run lacks: "worst", "skip" or "error".
-        depth: ranks past this one count for nothing (trec_eval -M).
+        depth: the rank at which lists end, in whatever order (trec_eval -M).
         judged_only: leave documents without a grade out of the lists (trec_eval -J).
         seed: of the random tie order.
 
@@ -177,7 +177,7 @@ def evaluate_arrays(
             seed=counting.seed,
             depth=counting.depth,
             judged_only=counting.judged_only,
-            keep_zeros=chosen.rel <= 0 or any(measure.needs_zeros for measure in parsed),
+            keep_zeros=chosen.depth is not None or chosen.rel <= 0 or any(measure.needs_zeros for measure in parsed),
         )
         return found if counting.nonpositive == "retrieved" else retrieved_only(found)
 
@@ -282,14 +282,16 @@ def _measure(
     if chosen.labels == "binary":
         check_binary(counted, measure)
     values = _with_order(settled.evaluate(_some_order(counted)), counted, chosen.tie_order)
-    some_absent, some_undefined = bool(absent.any()), bool(values.undefined.any())
+    partly = values.partly_empty
+    undefined = values.undefined if partly is None else values.undefined | partly.undefined
+    some_absent, some_undefined = bool(absent.any()), bool(undefined.any())
     if not some_absent and not some_undefined:
         return values
     empty = "skip" if measure.definition.empty == "na" else chosen.empty
     if empty == "error" and some_undefined:
-        first = query_ids[int(np.flatnonzero(values.undefined)[0])]
+        first = query_ids[int(np.flatnonzero(undefined)[0])]
         raise InputError(
-            f"{measure} is undefined for {int(values.undefined.sum())} queries without a relevant document, the first "
+            f"{measure} is undefined for {int(undefined.sum())} queries without a relevant document, the first "
             f"{first!r}. Count them as 0 with empty='zero', or leave them out with empty='skip'."
         )
 
@@ -298,6 +300,10 @@ def _measure(
         return np.where(values.undefined, 0.0 * column + nothing, column)
 
     worst, nothing = measure.definition.worst, {"zero": 0.0, "one": 1.0}.get(empty, np.nan)
+    if partly is not None and empty == "one":
+        values = _with_order(partly, counted, chosen.tie_order)._replace(undefined=values.undefined)
+    elif partly is not None and empty != "zero":  # some order has no value, so there is none over all orders
+        values = values._replace(undefined=undefined)
     return values._replace(
         expected=settle(values.expected, worst, nothing),
         lowest=settle(values.lowest, worst, nothing),
@@ -314,8 +320,11 @@ def _some_order(counted: Standings) -> Standings:
 
 def _with_order(values: Values, counted: Standings, tie_order: str) -> Values:
     """Values whose oblivious one is the mean, or is left out where the order is not known and matters."""
-    if not values.ordered or counted.order_is_known:
+    if counted.order_is_known:
         return values
+    if not values.ordered:  # tied documents enter together, if they are in the list
+        open_end = counted.sum_by_query(counted.is_cut & (counted.ahead < 0)) > 0
+        return values._replace(oblivious=np.where(open_end, np.nan, values.oblivious))
     unknown = counted.order_unknown
     if tie_order == "average":
         return values._replace(oblivious=np.where(unknown, values.expected, values.oblivious))

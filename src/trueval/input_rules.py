@@ -89,6 +89,11 @@ def retrieved_only(standings: Standings) -> Standings:
     kept = standings.score > 0
     if kept.all():
         return standings
+    if standings.depth is not None:
+        # Which documents of a group across the depth the list holds still decides its ideal. Moved by the depth they
+        # are past it, so they count for nothing, and above - depth says where they were.
+        moved = ~kept & standings.is_cut
+        standings, kept = replace(standings, above=standings.above + standings.depth * moved), kept | moved
     rows = ("query", "grade", "above", "tied", "ahead", "score", "item")
     return replace(standings, **{name: getattr(standings, name)[kept] for name in rows})
 

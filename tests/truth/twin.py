@@ -13,7 +13,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cache
@@ -298,6 +298,14 @@ def all_orders(scores: Mapping[str, float], grades: Mapping[str, float]) -> Orde
         found[labels] += 1
         example.setdefault(labels, order)
     return {ranking_of(example[labels], grades): count for labels, count in found.items()}
+
+
+def cut(orders: Orders, depth: int) -> Orders:
+    """Cut every order after so many ranks, as trec_eval -M does once it has sorted."""
+    found: Counter[Ranking] = Counter()
+    for ranking, count in orders.items():
+        found[replace(ranking, places=tuple(ranking.top(depth)), listed=min(ranking.listed, depth))] += count
+    return found
 
 
 def sampled_orders(

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trueval.measures.list_end import ends_at_depth
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
 from trueval.measures.parameters import (
     BASE,
@@ -144,6 +145,7 @@ def _binary(
 ) -> Callable[[Standings, Measure], Values]:
     """Compute function of a measure of relevant documents."""
 
+    @ends_at_depth(is_relevant)
     def compute(standings: Standings, measure: Measure) -> Values:
         relevant = is_relevant(standings.grade, measure).astype(float)
         undefined = count_relevant(standings, measure) == 0
@@ -169,6 +171,7 @@ def _f1_norm(standings: Standings, measure: Measure) -> Floats:
     return (cutoff_or_listed(standings, measure) + count_relevant(standings, measure)) / 2
 
 
+@ends_at_depth(is_relevant)
 def _rprec(standings: Standings, measure: Measure) -> Values:
     wanted = count_relevant(standings, measure)
     relevant = is_relevant(standings.grade, measure).astype(float)
@@ -193,6 +196,7 @@ def ideal_gain(standings: Standings, measure: Measure) -> Floats:
     return sum_by(query, gains * weights.at(place + 1, query), standings.queries)
 
 
+@ends_at_depth(gains_of)
 def _ndcg(standings: Standings, measure: Measure) -> Values:
     ideal = ideal_gain(standings, measure)
     return linear(standings, gains_of(standings.grade, measure), _discounts(standings, measure), ideal, ideal == 0)

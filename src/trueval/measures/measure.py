@@ -36,6 +36,8 @@ class Values(NamedTuple):
             expected the middle of bounds, as the measure says.
         ordered: whether the oblivious value is that of an order; threshold AP is none's.
         margin: [query] how far expected can be from the mean, where it is the middle of bounds; None where it is exact.
+        partly_empty: where some orders leave nothing to measure and others do not, the values with 1 instead of 0 for
+            the orders that do; its `undefined` says of which queries. None where there are none.
     """
 
     expected: Floats
@@ -47,6 +49,7 @@ class Values(NamedTuple):
     exact: bool = True
     ordered: bool = True
     margin: Floats | None = None
+    partly_empty: Values | None = None
 
 
 @dataclass(frozen=True)
