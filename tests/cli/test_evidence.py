@@ -183,3 +183,16 @@ def test_grades_off_the_rubric_are_an_error_that_names_the_cure(trueval: Callabl
     mapped = ("-m", "RA-nWG@3", "--grades", "0:1,1:3,2:4,3:5", "--format", "json")
     found = json.loads(trueval("evaluate", folder / "zeros.trec", folder / "run.trec", *mapped).out)
     assert found["runs"][0]["measures"]["RA-nWG@3"]["expected"] == 1
+
+
+@pytest.mark.parametrize("options", [("--missing", "skip"), ("--convention", "pytrec_eval")])
+def test_sensitivity_and_bounds_skip_the_queries_that_the_mean_skips(
+    trueval: Callable[..., Any], folder: Path, options: tuple[str, str]
+) -> None:
+    (folder / "short.trec").write_text(RUN.splitlines()[0] + "\n", encoding="utf-8")
+    asked = ("-m", "nWG@1 RA-nWG@1", "--sensitivity", "--format", "json", *options)
+    found = json.loads(trueval("evaluate", folder / "qrels.trec", folder / "short.trec", *asked).out)
+    [run] = found["runs"]
+    assert (run["measures"]["RA-nWG@1"]["expected"], run["measures"]["RA-nWG@1"]["details"]["upper"]) == (1, 1)
+    assert {cell["means"]["short"]["expected"] for cell in found["sensitivity"][0]["grid"]} == {1}
+    assert found["sensitivity"][0]["flips"][0]["highest_mean"] == 1

@@ -48,7 +48,7 @@ VARIANTS = {
     "Hits": ["rel=2"],
     "Success": ["rel=2", "rel=0.5"],
     "Rprec": ["rel=2"],
-    "RBP": ["p=0.5", "p=0.9, rel=2"],
+    "RBP": ["p=0.5", "p=0.9, rel=2", "scale=4", "scale=2, rel=4"],
     "RBP-residual": ["p=0.95"],
     "ERR": ["gmax=5"],
     "bpref": ["rel=2"],

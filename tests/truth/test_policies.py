@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import lists
 import numpy as np
 import pytest
@@ -36,15 +34,6 @@ def assert_equals(found: object, orders: dict[str, twin.Orders], measures: list[
         np.testing.assert_allclose(found.sd[row] ** 2, variances, rtol=CLOSE, atol=CLOSE, err_msg=where)
 
 
-def cut(orders: twin.Orders, depth: int) -> twin.Orders:
-    """Cut every order after so many ranks, as trec_eval -M does once it has sorted."""
-    found: dict[twin.Ranking, int] = {}
-    for ranking, count in orders.items():
-        short = replace(ranking, places=tuple(ranking.top(depth)), listed=min(ranking.listed, depth))
-        found[short] = found.get(short, 0) + count
-    return found
-
-
 def test_judged_at_k_of_a_list_cut_before_k_divides_by_what_is_left() -> None:
     run, judgments = Run.from_dict({"q": {"a": 3.0, "b": 2.0, "c": 1.0}}), Judgments.from_dict({"q": {"a": 1, "b": 0}})
     found = evaluate(run, judgments, ["Judged", "Judged@3"], depth=2)
@@ -54,7 +43,7 @@ def test_judged_at_k_of_a_list_cut_before_k_divides_by_what_is_left() -> None:
 @pytest.mark.parametrize("depth", [1, 2, 3, 5, 7, 100])
 def test_depth_cuts_every_order_after_so_many_ranks(depth: int) -> None:
     scores = {name: dict(query.scores) for name, query in QUERIES.items()}
-    orders = {name: cut(twin.all_orders(q.scores, q.grades), depth) for name, q in QUERIES.items()}
+    orders = {name: twin.cut(twin.all_orders(q.scores, q.grades), depth) for name, q in QUERIES.items()}
     assert_equals(evaluate(run_of(scores), JUDGMENTS, MEASURES, depth=depth), orders)
 
 

@@ -13,7 +13,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cache
@@ -206,12 +206,12 @@ def average_precision(ranking: Ranking, m: Notation) -> Number:
 
 
 def rank_biased_precision(ranking: Ranking, m: Notation) -> Number:
-    """(1 - p) Σ p^(rank-1) over relevant documents; graded, each counts grade / scale maximum."""
+    """(1 - p) Σ p^(rank-1) over relevant documents; graded, each counts grade / scale, at most 1."""
     p = ranking.number(str(m.parameters.get("p", 0.8)))
     total = ranking.number(0)
     for rank, grade in ranking.top(m.k):
         scale = m.parameters.get("scale")
-        worth = ratio(ranking, grade, scale) if scale else ranking.number(int(grade >= threshold(m)))
+        worth = min(ratio(ranking, grade, scale), 1) if scale else ranking.number(int(grade >= threshold(m)))
         total += worth * p ** (rank - 1)
     return (1 - p) * total
 
@@ -298,6 +298,14 @@ def all_orders(scores: Mapping[str, float], grades: Mapping[str, float]) -> Orde
         found[labels] += 1
         example.setdefault(labels, order)
     return {ranking_of(example[labels], grades): count for labels, count in found.items()}
+
+
+def cut(orders: Orders, depth: int) -> Orders:
+    """Cut every order after so many ranks, as trec_eval -M does once it has sorted."""
+    found: Counter[Ranking] = Counter()
+    for ranking, count in orders.items():
+        found[replace(ranking, places=tuple(ranking.top(depth)), listed=min(ranking.listed, depth))] += count
+    return found
 
 
 def sampled_orders(

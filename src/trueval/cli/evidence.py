@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trueval.run import Run
 
 # Choices of the evaluation that sensitivity takes too.
-SHARED = ("tie_precision", "depth", "judged_only")
+SHARED = ("tie_precision", "depth", "judged_only", "missing")
 
 
 class Evidence:
@@ -123,6 +123,7 @@ class Evidence:
         return lines
 
     def _all_sensitivity(self, policy: dict[str, Any]) -> list[Sensitivity]:
+        from trueval.policy.conventions import choose
         from trueval.rag.sensitivity import sensitivity
         from trueval.rag.unjudged import grade_unjudged
 
@@ -131,7 +132,8 @@ class Evidence:
             return []
         for run in self._runs if self._unjudged is not None else []:
             judgments = grade_unjudged(judgments, run, self._unjudged or 0.0)
-        shared = {name: policy[name] for name in SHARED if policy.get(name) is not None}
+        chosen = choose(None, policy)
+        shared = {name: getattr(chosen, name) for name in SHARED}
         return [sensitivity(self._runs, judgments, measure, **shared) for measure in self._subjects]
 
 

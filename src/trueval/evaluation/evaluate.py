@@ -127,7 +127,7 @@ def evaluate_arrays(
             seed=counting.seed,
             depth=counting.depth,
             judged_only=counting.judged_only,
-            keep_zeros=chosen.rel <= 0 or any(measure.needs_zeros for measure in parsed),
+            keep_zeros=chosen.depth is not None or chosen.rel <= 0 or any(measure.needs_zeros for measure in parsed),
         )
         return found if counting.nonpositive == "retrieved" else retrieved_only(found)
 
@@ -217,11 +217,16 @@ def _score(
 
 
 def _details(settled: Measure, counted: Standings, values: Values) -> dict[str, float]:
-    """What belongs beside the mean of a measure; how far its expectation can be off, where that is bounded only."""
+    """What belongs beside the mean of a measure, about the same queries: those that have a value under the policy.
+
+    It says also how far the expectation can be off, where that is bounded only.
+    """
+    in_mean = ~np.isnan(values.expected)
+    details = {**settled.details(counted, in_mean)}
     if values.margin is None:
-        return {**settled.details(counted)}
-    known = values.margin[~np.isnan(values.expected)]
-    return {**settled.details(counted), "expected_within": float(known.sum()) / max(len(known), 1)}
+        return details
+    known = values.margin[in_mean]
+    return details | {"expected_within": float(known.sum()) / max(len(known), 1)}
 
 
 def _measure(
@@ -231,14 +236,16 @@ def _measure(
     if chosen.labels == "binary":
         check_binary(counted, measure)
     values = _with_order(settled.evaluate(_some_order(counted)), counted, chosen.tie_order)
-    some_absent, some_undefined = bool(absent.any()), bool(values.undefined.any())
+    partly = values.partly_empty
+    undefined = values.undefined if partly is None else values.undefined | partly.undefined
+    some_absent, some_undefined = bool(absent.any()), bool(undefined.any())
     if not some_absent and not some_undefined:
         return values
     empty = "skip" if measure.definition.empty == "na" else chosen.empty
     if empty == "error" and some_undefined:
-        first = query_ids[int(np.flatnonzero(values.undefined)[0])]
+        first = query_ids[int(np.flatnonzero(undefined)[0])]
         raise InputError(
-            f"{measure} is undefined for {int(values.undefined.sum())} queries without a relevant document, the first "
+            f"{measure} is undefined for {int(undefined.sum())} queries without a relevant document, the first "
             f"{first!r}. Count them as 0 with empty='zero', or leave them out with empty='skip'."
         )
 
@@ -247,6 +254,10 @@ def _measure(
         return np.where(values.undefined, 0.0 * column + nothing, column)
 
     worst, nothing = measure.definition.worst, {"zero": 0.0, "one": 1.0}.get(empty, np.nan)
+    if partly is not None and empty == "one":
+        values = _with_order(partly, counted, chosen.tie_order)._replace(undefined=values.undefined)
+    elif partly is not None and empty != "zero":  # some order has no value, so there is none over all orders
+        values = values._replace(undefined=undefined)
     return values._replace(
         expected=settle(values.expected, worst, nothing),
         lowest=settle(values.lowest, worst, nothing),
@@ -263,8 +274,11 @@ def _some_order(counted: Standings) -> Standings:
 
 def _with_order(values: Values, counted: Standings, tie_order: str) -> Values:
     """Values whose oblivious one is the mean, or is left out where the order is not known and matters."""
-    if not values.ordered or counted.order_is_known:
+    if counted.order_is_known:
         return values
+    if not values.ordered:  # tied documents enter together, if they are in the list
+        open_end = counted.sum_by_query(counted.is_cut & (counted.ahead < 0)) > 0
+        return values._replace(oblivious=np.where(open_end, np.nan, values.oblivious))
     unknown = counted.order_unknown
     if tie_order == "average":
         return values._replace(oblivious=np.where(unknown, values.expected, values.oblivious))

@@ -41,7 +41,7 @@ def _gold_notes(name: str, standings: Standings, measures: Sequence[Measure], ch
 def _unreached(name: str, standings: Standings, measures: Sequence[Measure], chosen: Policy) -> tuple[str, ...]:
     """Say where no grade reaches a threshold: the measure then finds nothing, which no order of ties changes."""
     largest = standings.pool_grade.max()
-    with_threshold = [measure for measure in measures if "rel" in measure.definition.parameters]
+    with_threshold = [measure for measure in measures if measure.has_threshold]
     unreached = {measure: chosen.of(measure).settle(measure)["rel"] for measure in with_threshold}
     return tuple(
         f"{name}: {measure} finds nothing relevant in any run: it counts grades "

@@ -6,7 +6,7 @@ import numpy as np
 
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
 from trueval.measures.parameters import REL, count_relevant, is_relevant, relevant_by_group
-from trueval.standings.standings import Standings, sum_by
+from trueval.standings.standings import Bools, Standings, sum_by
 
 
 def _all_gold(standings: Standings, measure: Measure) -> Values:
@@ -45,14 +45,13 @@ def _all_drawn(tied: int, gold: int, drawn: int) -> float:
     return float(np.prod((drawn - steps) / (tied - steps)))
 
 
-def _details(standings: Standings, measure: Measure) -> dict[str, float]:
+def _details(standings: Standings, measure: Measure, counted: Bools) -> dict[str, float]:
     """How many queries have more gold than K documents can hold, so that no run reaches them."""
-    wanted = count_relevant(standings, measure)
-    known = int((wanted > 0).sum())
-    if measure.cutoff is None or not known:
+    wanted = count_relevant(standings, measure)[counted]
+    if measure.cutoff is None or not len(wanted):
         return {}
     impossible = int((wanted > measure.cutoff).sum())
-    return {"impossible_queries": float(impossible), "impossible_share": impossible / known}
+    return {"impossible_queries": float(impossible), "impossible_share": impossible / len(wanted)}
 
 
 AllGold = register(

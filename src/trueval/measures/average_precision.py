@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from trueval.measures.list_end import ends_at_depth
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
 from trueval.measures.orders.precision_over_hits import over_hits
 from trueval.measures.orders.precision_sums import (
@@ -21,6 +22,7 @@ from trueval.measures.parameters import BASE, REL, choice, count_relevant, is_re
 from trueval.standings.standings import Floats, Standings, sum_by
 
 
+@ends_at_depth(is_relevant)
 def _average_precision(standings: Standings, measure: Measure) -> Values:
     last = standings.limit(measure.cutoff)
     relevant = is_relevant(standings.grade, measure)

@@ -218,12 +218,11 @@ def _cut_once(standings: Standings, query: int, parts: Parts) -> bool:
     return bool((cut & (groups.query == query)).any())
 
 
-def _shares(standings: Standings, measure: Measure) -> dict[str, float]:
+def _shares(standings: Standings, measure: Measure, counted: Bools) -> dict[str, float]:
     """The ratio of the macro means, as P-B's tables have it, beside the mean of the ratios."""
     parts = _parts(standings, measure)
-    known = ~parts.worth.undefined
-    ceiling = float(parts.ceiling.expected[known].sum())
-    return {"ratio_of_means": float(parts.actual.expected[known].sum()) / ceiling} if ceiling else {}
+    ceiling = float(parts.ceiling.expected[counted].sum())
+    return {"ratio_of_means": float(parts.actual.expected[counted].sum()) / ceiling} if ceiling else {}
 
 
 PROC = register(

@@ -17,7 +17,7 @@ from trueval.measures.orders.weights import Top
 from trueval.measures.parameters import bounded, choice
 from trueval.measures.rarity import COLUMNS
 from trueval.measures.worth import Worth, worth_of
-from trueval.standings.standings import Floats, Standings, sum_by
+from trueval.standings.standings import Bools, Floats, Standings, sum_by
 
 ALPHA = bounded(1, 0, np.inf, "how strongly the rarity of a grade scales its weight; 0 not at all")
 CAP4 = bounded(1, 0, 1, "largest weight of grade 4")
@@ -92,25 +92,21 @@ def cut_counts(standings: Standings, query: int, last: int) -> tuple[Floats, Flo
     return surely, inside, int(tied[cut][0]), last - int(above[cut][0])
 
 
-def _details(standings: Standings, measure: Measure) -> dict[str, float]:
-    """Over the queries where the measure is defined: unjudged documents in the first K, and the bound they allow."""
+def _details(standings: Standings, measure: Measure, counted: Bools) -> dict[str, float]:
+    """Over the queries that the mean counts: unjudged documents in the first K, and the bound they allow."""
     last = standings.limit(measure.cutoff)
     worth = worth_of(standings, measure, cutoff_of(measure))
-    known = ~worth.undefined
-    if measure["unjudged"] == "upper" or not known.any():
+    if measure["unjudged"] == "upper" or not counted.any():
         return {}
     judged = linear(standings, np.ones(len(standings.query)), Top(last), np.ones(standings.queries), worth.undefined)
     unjudged = np.minimum(standings.listed, last) - judged.expected
-    found = {"unjudged_in_top": float(unjudged[known].mean()), "upper": float(_bound(standings, measure, worth))}
+    # A missing query has the worst value, and no list in which documents without a grade could better it.
+    upper = np.where(standings.listed == 0, measure.definition.worst, _upper(standings, measure, worth).expected)
+    found = {"unjudged_in_top": float(unjudged[counted].mean()), "upper": float(upper[counted].mean())}
     if measure.name == "RA-nWG":
         fives = sum_by(standings.pool_query, standings.pool_grade == 5, standings.queries)
-        found["fallback_queries"] = float((known & (fives == 0)).sum())
+        found["fallback_queries"] = float((counted & (fives == 0)).sum())
     return found
-
-
-def _bound(standings: Standings, measure: Measure, worth: Worth) -> float:
-    """Mean over queries of the expected upper bound."""
-    return float(_upper(standings, measure, worth).expected[~worth.undefined].mean())
 
 
 RA_nWG = register(

@@ -15,15 +15,15 @@ from collections.abc import Mapping
 
 from trueval.errors import MeasureError
 from trueval.measures.measure import Definition, Measure, Values, register
-from trueval.standings.standings import Standings
+from trueval.standings.standings import Bools, Standings
 
 
 def _gm(standings: Standings, measure: Measure) -> Values:
     return _inner(measure).evaluate(standings)
 
 
-def _details(standings: Standings, measure: Measure) -> Mapping[str, float]:
-    return _inner(measure).details(standings)
+def _details(standings: Standings, measure: Measure, counted: Bools) -> Mapping[str, float]:
+    return _inner(measure).details(standings, counted)
 
 
 def _inner(measure: Measure) -> Measure:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trueval.measures.list_end import ends_at_depth
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
 from trueval.measures.orders.weights import Table, Top, Weights, discounts, geometric
 from trueval.measures.parameters import (
@@ -144,6 +145,7 @@ def _binary(
 ) -> Callable[[Standings, Measure], Values]:
     """Compute function of a measure of relevant documents."""
 
+    @ends_at_depth(is_relevant)
     def compute(standings: Standings, measure: Measure) -> Values:
         relevant = is_relevant(standings.grade, measure).astype(float)
         undefined = count_relevant(standings, measure) == 0
@@ -169,6 +171,7 @@ def _f1_norm(standings: Standings, measure: Measure) -> Floats:
     return (cutoff_or_listed(standings, measure) + count_relevant(standings, measure)) / 2
 
 
+@ends_at_depth(is_relevant)
 def _rprec(standings: Standings, measure: Measure) -> Values:
     wanted = count_relevant(standings, measure)
     relevant = is_relevant(standings.grade, measure).astype(float)
@@ -193,6 +196,7 @@ def ideal_gain(standings: Standings, measure: Measure) -> Floats:
     return sum_by(query, gains * weights.at(place + 1, query), standings.queries)
 
 
+@ends_at_depth(gains_of)
 def _ndcg(standings: Standings, measure: Measure) -> Values:
     ideal = ideal_gain(standings, measure)
     return linear(standings, gains_of(standings.grade, measure), _discounts(standings, measure), ideal, ideal == 0)
@@ -205,12 +209,15 @@ def _dcg(standings: Standings, measure: Measure) -> Values:
 
 
 def _rbp(standings: Standings, measure: Measure) -> Values:
-    scale = measure["scale"]
-    relevant = is_relevant(standings.grade, measure).astype(float)
-    gains = relevant if scale is None else np.minimum(standings.grade / measure.number("scale"), 1)
+    def gains(grade: Floats) -> Floats:
+        if measure["scale"] is None:
+            return is_relevant(grade, measure).astype(float)
+        scale = measure.number("scale")
+        return np.minimum(grade, scale) / scale
+
     weights = geometric(measure.number("p"), standings.limit(measure.cutoff), standings.table_length)
-    undefined = count_relevant(standings, measure) == 0
-    return linear(standings, gains, weights, np.ones(standings.queries), undefined)
+    undefined = standings.sum_pool(gains(standings.pool_grade)) == 0
+    return linear(standings, gains(standings.grade), weights, np.ones(standings.queries), undefined)
 
 
 def _rbp_residual(standings: Standings, measure: Measure) -> Values:
@@ -313,7 +320,9 @@ RBP = register(
         parameters={
             "p": PERSISTENCE,
             "rel": REL,
-            "scale": bounded(None, 0, np.inf, "largest grade; if given, gain is grade / scale instead of rel"),
+            "scale": bounded(
+                None, 0, np.inf, "largest grade; if given, gain is grade / scale, at most 1, instead of rel", above=True
+            ),
         },
     )
 )

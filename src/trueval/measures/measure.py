@@ -36,6 +36,8 @@ class Values(NamedTuple):
             expected the middle of bounds, as the measure says.
         ordered: whether the oblivious value is that of an order; threshold AP is none's.
         margin: [query] how far expected can be from the mean, where it is the middle of bounds; None where it is exact.
+        partly_empty: where some orders leave nothing to measure and others do not, the values with 1 instead of 0 for
+            the orders that do; its `undefined` says of which queries. None where there are none.
     """
 
     expected: Floats
@@ -47,6 +49,7 @@ class Values(NamedTuple):
     exact: bool = True
     ordered: bool = True
     margin: Floats | None = None
+    partly_empty: Values | None = None
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,8 @@ class Definition:
         needs_zeros: whether documents of grade 0 matter to it.
         needs_facets: whether it needs judgments read with their facets.
         takes_measure: whether its first argument is another measure.
-        details: numbers about all queries that belong beside the mean, by name; None if there are none.
+        details: numbers that belong beside the mean, by name, about the queries of which it is told that the mean
+            counts them, [query]; None if there are none.
         mean: its mean over queries: "arithmetic" or "geometric".
     """
 
@@ -101,7 +105,7 @@ class Definition:
     needs_zeros: bool = False
     needs_facets: bool = False
     takes_measure: bool = False
-    details: Callable[[Standings, Measure], Mapping[str, float]] | None = None
+    details: Callable[[Standings, Measure, Bools], Mapping[str, float]] | None = None
     mean: str = "arithmetic"
 
 
@@ -172,9 +176,14 @@ class Measure:
         # No standard deviation is larger; where ties hardly matter, rounding may make it so.
         return values._replace(sd=np.minimum(values.sd, (values.highest - values.lowest) / 2))
 
-    def details(self, standings: Standings) -> Mapping[str, float]:
-        """Numbers about all queries that belong beside the mean, such as how many queries no run can satisfy."""
-        return {} if self.definition.details is None else self.definition.details(standings, self)
+    def details(self, standings: Standings, counted: Bools) -> Mapping[str, float]:
+        """Numbers that belong beside the mean, such as how many queries no run can satisfy.
+
+        Args:
+            standings: of all queries.
+            counted: [query] whether the mean counts it, as policies for missing and empty queries have it.
+        """
+        return {} if self.definition.details is None else self.definition.details(standings, self, counted)
 
     def number(self, name: str) -> float:
         """The value of a numeric parameter."""
@@ -192,6 +201,12 @@ class Measure:
     def needs_zeros(self) -> bool:
         """Whether documents of grade 0 matter to it."""
         return self.definition.needs_zeros or (self.inner is not None and self.inner.needs_zeros) or self._maps_zero()
+
+    @property
+    def has_threshold(self) -> bool:
+        """Whether `rel` decides which documents count: not where the measure takes grades by their `scale` instead."""
+        parameters = self.definition.parameters
+        return "rel" in parameters and ("scale" not in parameters or self["scale"] is None)
 
     @property
     def innermost(self) -> Measure:

@@ -24,15 +24,18 @@ def choice(default: str, *others: str, about: str) -> Parameter:
     return Parameter(default, accepts, check, about)
 
 
-def bounded(default: float | None, low: float, high: float, about: str, *, below: bool = False) -> Parameter:
-    """A parameter that is a finite number in [low, high], or in [low, high) if it must stay below."""
+def bounded(
+    default: float | None, low: float, high: float, about: str, *, below: bool = False, above: bool = False
+) -> Parameter:
+    """A parameter that is a finite number in [low, high], without high if it must stay below, without low if above."""
     most = f"{'below ' * below}{high:g}"
-    accepts = f"a number from {low:g} to {most}" if high < math.inf else f"a number of at least {low:g}"
+    least = f"a number above {low:g}" if above else f"a number of at least {low:g}"
+    accepts = f"a number from {low:g} to {most}" if high < math.inf else least
 
     def check(value: Value) -> Value:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
             raise ValueError(value)
-        if math.isinf(value) or (below and value == high):
+        if math.isinf(value) or (below and value == high) or (above and value == low):
             raise ValueError(value)
         return value
 

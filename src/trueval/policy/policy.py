@@ -101,7 +101,7 @@ OPTIONS: Final[Mapping[str, Option]] = MappingProxyType(
             {"worst": "gets the worst value", "skip": "is left out", "error": "is refused"},
         ),
         "skip_first": Option("first result", "whether the first result of every query is dropped"),
-        "depth": Option("depth", "ranks past this one count for nothing; None for no limit"),
+        "depth": Option("depth", "rank at which lists end; None for no limit"),
         "judged_only": Option("judged only", "whether documents without a grade are left out of the lists"),
         "seed": Option("tie", "of the random tie order"),
     }
@@ -141,7 +141,7 @@ class Policy:
         base: "judgments" or "list", for measures that do not name their own.
         empty: a query without relevant documents: "zero" counts it as 0, "one" as 1, "skip" drops it, "error" stops.
         missing: a judged query that the run lacks: "worst" value, "skip" or "error".
-        depth: ranks past this one count for nothing; None for no limit.
+        depth: the rank at which lists end, in whatever order; None for no limit.
         judged_only: leave documents without a grade out of the lists.
         seed: of the random tie order.
         gain: of nDCG and DCG that do not name their own: "linear", "exp" or "binary".

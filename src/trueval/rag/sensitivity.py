@@ -147,6 +147,7 @@ def sensitivity(
     tie_precision: str | float | None = None,
     depth: int | None = None,
     judged_only: bool = False,
+    missing: str = "worst",
 ) -> Sensitivity:
     """Compute RA-nWG over the grid of its parameters and over all changes of one label.
 
@@ -157,21 +158,20 @@ def sensitivity(
         tie_precision: as in evaluate.
         depth: as in evaluate.
         judged_only: as in evaluate.
+        missing: a judged query that a run lacks, as in evaluate: counts as 0 ("worst"), is left out, or an error.
 
     Raises:
-        InputError: a grade is not on the rubric.
+        InputError: a grade is not on the rubric, or missing is "error" and a query is missing.
         MeasureError: the measure is not RA-nWG at a cutoff.
     """
     wanted = parse(measure) if isinstance(measure, str) else measure
     if wanted.name != "RA-nWG" or wanted.cutoff is None or wanted["unjudged"] != "nothing":
         raise MeasureError(f"Sensitivity is that of RA-nWG at a cutoff, for example RA-nWG@10. Got {wanted}.")
     names = tuple(run.name for run in runs)
-    grid = _grid(runs, judgments, wanted, tie_precision=tie_precision, depth=depth, judged_only=judged_only)
-    counted = [
-        standings(run, judgments, tie_precision=tie_precision, tie_order="input", depth=depth, judged_only=judged_only)
-        for run in runs
-    ]
-    table = _flip_table(counted, wanted)
+    counting: Any = {"tie_precision": tie_precision, "depth": depth, "judged_only": judged_only}
+    grid = _grid(runs, judgments, wanted, missing=missing, **counting)
+    counted = [standings(run, judgments, tie_order="input", **counting) for run in runs]
+    table = _flip_table(counted, wanted, skip=missing == "skip")
     flips = tuple(_flips_of(table, judgments, index, name) for index, name in enumerate(names))
     return Sensitivity(wanted, names, grid, flips, _swaps(table, judgments, names))
 
@@ -234,7 +234,8 @@ class FlipTable(NamedTuple):
     new_means: Floats
 
 
-def _flip_table(counted: Sequence[Standings], measure: Measure) -> FlipTable:
+def _flip_table(counted: Sequence[Standings], measure: Measure, *, skip: bool) -> FlipTable:
+    """Every flip; with `skip`, a query that a run lacks is not available, whatever its labels."""
     shares = [_shares(one, measure) for one in counted]
     items = np.unique(np.concatenate([one.item[share > 0] for one, share in zip(counted, shares, strict=True)]))
     query, old = _in_pool(counted[0], items)
@@ -248,8 +249,10 @@ def _flip_table(counted: Sequence[Standings], measure: Measure) -> FlipTable:
         chance[np.searchsorted(items, one.item[share > 0])] = share[share > 0]
         chances.append(chance[flip])
         found = _by_grade(one, share)
-        values.append(_values(found, counts, measure))
-        after.append(_values(_moved(found[query], old, new, chance[flip]), changed, measure))
+        left_out = (one.listed == 0) & skip
+        values.append(np.where(left_out, np.nan, _values(found, counts, measure)))
+        moved = _values(_moved(found[query], old, new, chance[flip]), changed, measure)
+        after.append(np.where(left_out[query], np.nan, moved))
     before, later = np.array(values)[:, query], np.array(after)
     means, new_means = _means(np.array(values), before, later)
     return FlipTable(query, items[flip], old, new, np.array(chances) > 0, before, later, means, new_means)
@@ -298,7 +301,7 @@ def _means(values: Floats, before: Floats, after: Floats) -> tuple[Floats, Float
     new_total = total - np.nan_to_num(before) + np.nan_to_num(after)
     new_count = count - ~np.isnan(before) + ~np.isnan(after)
     new_means = np.divide(new_total, new_count, out=np.full(new_total.shape, np.nan), where=new_count > 0)
-    return (total / np.maximum(count, 1))[:, 0], new_means
+    return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)[:, 0], new_means
 
 
 def _flips_of(table: FlipTable, judgments: Judgments, run: int, name: str) -> Flips:
@@ -314,8 +317,7 @@ def _flips_of(table: FlipTable, judgments: Judgments, run: int, name: str) -> Fl
 
     falls, rises = change < -LEAST, change > LEAST
     most_fallen, most_risen = worst(falls, 1), worst(rises, -1)
-    means = table.new_means[run, reaches]
-    means = means[~np.isnan(means)]
+    means = np.append(table.new_means[run, reaches], table.means[run])
     return Flips(
         name,
         len(reaches),
@@ -323,8 +325,8 @@ def _flips_of(table: FlipTable, judgments: Judgments, run: int, name: str) -> Fl
         worst(rises & ~raised, -1),
         most_fallen[0] if most_fallen else None,
         most_risen[0] if most_risen else None,
-        float(means.min(initial=table.means[run])),
-        float(means.max(initial=table.means[run])),
+        float(np.fmin.reduce(means)),  # of those that are available
+        float(np.fmax.reduce(means)),
     )
 
 

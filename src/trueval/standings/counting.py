@@ -92,7 +92,7 @@ def standings(
         tie_precision: number format or grid width that decides what is tied (numerics.round_to); None as read.
         tie_order: order of tied documents for the oblivious value (TIE_ORDERS).
         seed: of the random tie order.
-        depth: ranks past this one count for nothing.
+        depth: lists end at this rank.
         judged_only: leave documents without a grade out of the lists.
 
     Raises:
@@ -140,7 +140,7 @@ def standings_from_arrays(
         tie_precision: as in standings.
         tie_order: one that needs neither ids nor ranks, which arrays do not have: "input" or "random", for example.
         seed: of the random tie order.
-        depth: ranks past this one count for nothing.
+        depth: lists end at this rank.
         judged_only: leave documents without a grade out of the lists.
         keep_zeros: whether documents of grade 0 get rows; most measures do not need them.
 
@@ -170,12 +170,16 @@ def build(
         groups: the tie groups of the lists.
         found: which judged document stands where.
         order: the tie order of the oblivious value.
-        depth: ranks past this one count for nothing.
+        depth: lists end at this rank.
     """
     owner = _list_of(found.position, lists.offsets)
     score = lists.scores[found.position]
     of_row = find_groups(groups, owner, score, found.position)
     above = groups.start[of_row] - lists.offsets[owner]
+    if depth is not None:  # what is past it in every order is not listed
+        inside = above < depth
+        found = Found(found.position[inside], found.judged[inside])
+        owner, score, of_row, above = owner[inside], score[inside], of_row[inside], above[inside]
     ahead = count_ahead(groups, of_row, found.position, order)
     if order.open_from is not None:
         ahead[(groups.size[of_row] > 1) & (np.diff(lists.offsets)[owner] >= order.open_from)] = -1
@@ -194,7 +198,7 @@ def build(
         pool.query[ranked],
         pool.grade[ranked],
         pool.judged,
-        *_summarize_lists(groups, lists, len(pool.judged)),
+        *_summarize_lists(groups, lists, len(pool.judged), depth),
         item=pool.item[found.judged][rows],
         pool_item=pool.item[ranked],
         pool_listed=listed[ranked],
@@ -203,19 +207,25 @@ def build(
     )
 
 
-def _summarize_lists(groups: TieGroups, lists: Lists, queries: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+def _summarize_lists(
+    groups: TieGroups, lists: Lists, queries: int, depth: int | None
+) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """[query] listed, tied_documents, largest_group, last_above and last_tied of Standings."""
     listed, tied, largest, above, last = (np.zeros(queries, dtype=np.int64) for _ in range(5))
     lengths = lists.offsets[1:] - lists.offsets[:-1]
     filled = lengths > 0
     some = (filled & (lists.query >= 0)).nonzero()[0]
     query = lists.query[some]
-    listed[query] = lengths[some]
+    listed[query] = lengths[some] if depth is None else np.minimum(lengths[some], depth)
     if len(groups.score):
         first = groups.first[:-1][filled]
         place = (filled.cumsum() - 1)[some]
-        tied[query] = np.add.reduceat(groups.size * (groups.size > 1), first)[place]
-        largest[query] = np.maximum.reduceat(groups.size, first)[place]
+        whole = inside = groups.size
+        if depth is not None:
+            left = depth - groups.start[:-1] + lists.offsets[:-1].repeat(np.diff(groups.first))
+            whole, inside = np.where(left > 0, whole, 0), np.clip(left, 0, whole)
+        tied[query] = np.add.reduceat(inside * (groups.size > 1), first)[place]
+        largest[query] = np.maximum.reduceat(whole, first)[place]
         final = groups.first[1:][some] - 1
         last[query] = groups.size[final]
         above[query] = groups.start[final] - lists.offsets[:-1][some]

@@ -89,6 +89,11 @@ def retrieved_only(standings: Standings) -> Standings:
     kept = standings.score > 0
     if kept.all():
         return standings
+    if standings.depth is not None:
+        # Which documents of a group across the depth the list holds still decides its ideal. Moved by the depth they
+        # are past it, so they count for nothing, and above - depth says where they were.
+        moved = ~kept & standings.is_cut
+        standings, kept = replace(standings, above=standings.above + standings.depth * moved), kept | moved
     rows = ("query", "grade", "above", "tied", "ahead", "score", "item")
     return replace(standings, **{name: getattr(standings, name)[kept] for name in rows})
 
@@ -99,7 +104,7 @@ def check_binary(standings: Standings, measure: Measure) -> None:
     Raises:
         InputError: there is such a grade.
     """
-    if "rel" not in measure.definition.parameters or "rel" in dict(measure.chosen):
+    if not measure.has_threshold or "rel" in dict(measure.chosen):
         return
     graded = standings.pool_grade[(standings.pool_grade != 0) & (standings.pool_grade != 1)]
     if len(graded):

@@ -70,6 +70,8 @@ class Standings:
     """Where every judged document of every query stands.
 
     A *row* is a judged document that the run listed; rows are sorted by query, above, then grade from best to worst.
+    A list ends at the depth: documents that are past it in every order are not listed. Those of a group across it are
+    rows, though the list holds only some of them.
     The *pool* is every judged document, listed or not, sorted by query and grade from best to worst. A grade below 0 or
     missing means unjudged: such a document is in neither, but it takes up ranks like any other.
 
@@ -85,13 +87,13 @@ class Standings:
         judged: [query] judged documents; more than the pool holds where grades of 0 were left out.
         listed: [query] documents the run lists; 0 where the run lacks the query.
         tied_documents: [query] listed documents in groups of two or more.
-        largest_group: [query] documents in the largest group; 0 where nothing is listed.
-        last_above: [query] documents above the last group.
-        last_tied: [query] documents in the last group.
+        largest_group: [query] documents in the largest group, past the depth too; 0 where nothing is listed.
+        last_above: [query] documents above the last group of the run, whatever the depth.
+        last_tied: [query] documents in that group.
         item: [row] index of the document in the judgments (or the flat grades), for facets and sources.
         pool_item: [pool] the same index for the pool.
-        pool_listed: [pool] whether the run listed the document.
-        depth: ranks past this one count for nothing (trec_eval -M); None for no limit.
+        pool_listed: [pool] whether the run listed the document; true in a group across the depth.
+        depth: the last rank of the lists (trec_eval -M); None for no limit.
         sources: [item] code of the source of each document in the judgments; None where sources are not known.
         facets: of the judged documents; None where the judgments have none.
     """
@@ -176,6 +178,20 @@ class Standings:
         """The last rank that counts at a cutoff: the smaller of cutoff and depth."""
         return min(NO_LIMIT if cutoff is None else cutoff, NO_LIMIT if self.depth is None else self.depth)
 
+    @cached_property
+    def is_cut(self) -> Bools:
+        """[row] whether its group is across the depth, so that the list holds the document in some orders only.
+
+        A row that is past the depth is of a group across it too: retrieved_only has moved it there by the depth.
+        """
+        last = self.limit(None)
+        return (self.above + self.tied > last) if self.depth else np.zeros(len(self.query), dtype=bool)
+
+    def cut_size(self, row: int) -> int:
+        """How many documents of the group across the depth the list holds, by one of its rows."""
+        last = self.limit(None)
+        return last - int(self.above[row]) % last
+
     def sum_by_query(self, rows: NDArray[np.generic]) -> Floats:
         """Sum of a value per row over each query, in the order of rows."""
         return sum_by(self.query, rows, self.queries)
@@ -193,7 +209,8 @@ class Standings:
         """
         found = self.sum_by_query(self.grade > 0)
         wanted = self.sum_pool(self.pool_grade > 0)
-        full = self.listed == self.listed.max(initial=1)
+        length = self.last_above + self.last_tied
+        full = length == length.max(initial=1)
         cut: Bools = (self.last_tied >= 2) & full & (found < wanted)
         return cut
 

@@ -62,6 +62,13 @@ def test_the_histogram_counts_what_evaluation_calls_tied(policy: dict[str, Any])
             assert (row["groups"], row["documents"]) == (len(inside), sum(inside))
 
 
+@pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
+def test_groups_past_the_depth_are_not_counted() -> None:
+    """x, then a and b tied to the precision; y and z are past the depth. In q2 there is d alone."""
+    rows = evidence(tie_precision=0.1, depth=2)["tie_groups"]
+    assert [(row["to"], row["groups"], row["documents"]) for row in rows] == [(1, 2, 2), (2, 1, 2)]
+
+
 def test_no_groups_make_no_histogram() -> None:
     assert tie_histogram(np.array([], dtype=np.int64)) == []
 

@@ -136,7 +136,12 @@ def _listed(run: Run, judgments: Judgments, scores: Scores) -> Listed:
         "above": groups.start[group] - offsets[owner],
         "tied": groups.size[group],
     }
-    return Listed(frame.with_columns(pl.Series(name, values) for name, values in columns.items()), groups.size)
+    frame = frame.with_columns(pl.Series(name, values) for name, values in columns.items())
+    depth = scores.policy.depth
+    if depth is None:
+        return Listed(frame, groups.size)
+    inside = columns["above"] < depth  # a group across the depth is there whole: any of its documents may be listed
+    return Listed(frame.filter(pl.Series(inside)), groups.size[np.unique(group[inside])])
 
 
 def _worst(scores: Scores, frame: pl.DataFrame, judgments: Judgments) -> Iterator[dict[str, Any]]:

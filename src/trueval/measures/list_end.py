@@ -1,0 +1,232 @@
+"""Where a list ends: measures that count what a list holds, when the depth cuts a group of tied documents.
+
+A list ends at the depth. Which documents of a group across it are in the list depends on their order, so the ideal and
+the number of relevant documents of the list (base='list') are random. The first T of m tied documents are a random
+subset, so it is enough to know how many of each kind are among them, and given that, the list ends with a group of T::
+
+    E = sum over outcomes of P(outcome) E[value | outcome],   least and greatest value over all outcomes
+
+Each outcome is one more copy of the query, evaluated as any other list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import lru_cache, wraps
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from trueval.errors import PolicyError
+from trueval.measures.measure import Measure, Values
+from trueval.measures.orders.draws import Draws, draw
+from trueval.standings.standings import Bools, Floats, Ints, Standings
+
+Compute: TypeAlias = Callable[[Standings, Measure], Values]
+
+# Rows of copies evaluated at once: about 100 MB with what measures make of them.
+ROWS = 1 << 20
+# Copies of one query times its rows, past which an answer would take minutes.
+MOST_ROWS = 1 << 27
+
+PER_ROW = ("grade", "score", "item")
+PER_POOLED = ("pool_grade", "pool_item")
+PER_QUERY = ("judged", "listed", "tied_documents", "largest_group", "last_above", "last_tied")
+
+
+def ends_at_depth(kind: Callable[[Floats, Measure], Bools | Floats]) -> Callable[[Compute], Compute]:
+    """Make a measure of whole lists one of lists that end at the depth.
+
+    Args:
+        kind: from grades and the measure, what the measure sees of a document; 0 is what it does not see.
+    """
+
+    def decorate(compute: Compute) -> Compute:
+        @wraps(compute)
+        def of_ended(standings: Standings, measure: Measure) -> Values:
+            values = compute(standings, measure)
+            if standings.depth is None or not _sees_end(measure):
+                return values
+            cut = _Cut.find(standings, np.asarray(kind(standings.grade, measure), dtype=np.float64))
+            return values if not len(cut.queries) else _mixed(standings, cut, values, lambda s: compute(s, measure))
+
+        return of_ended
+
+    return decorate
+
+
+def _sees_end(measure: Measure) -> bool:
+    """Whether the documents of the list matter to the measure beside their ranks.
+
+    With one threshold for each distinct score, all documents of the last group enter with those that are in the list.
+    """
+    parameters = measure.definition.parameters
+    return any(
+        name in parameters and measure[name] == value for name, value in (("base", "list"), ("norm", "threshold"))
+    )
+
+
+class _Cut(NamedTuple):
+    """The groups that the depth cuts.
+
+    Attributes:
+        row: [row] whether it is in one.
+        kind: [row] what the measure sees of it.
+        queries: of the groups that hold something it sees, ascending.
+    """
+
+    row: Bools
+    kind: Floats
+    queries: Ints
+
+    @staticmethod
+    def find(standings: Standings, kind: Floats) -> _Cut:
+        row = standings.is_cut
+        return _Cut(row, kind, np.unique(standings.query[row & (kind != 0)]))
+
+
+class _Copies(NamedTuple):
+    """One query, once for each outcome and once more under the tie order.
+
+    Attributes:
+        rows: its rows.
+        pool: its documents in the pool.
+        kept: [copy, row] whether the list holds the document.
+        row_of_pool: [document in the pool] its place among the rows, -1 where it has none.
+        chance: [outcome] of all copies but the last.
+        size: T, the documents of the cut group that the list holds.
+    """
+
+    rows: Ints
+    pool: Ints
+    kept: Bools
+    row_of_pool: Ints
+    chance: Floats
+    size: int
+
+
+def _mixed(standings: Standings, cut: _Cut, values: Values, compute: Callable[[Standings], Values]) -> Values:
+    """The values of a measure, with those of the queries whose lists end inside a group taken over all outcomes."""
+    names = ("expected", "lowest", "highest", "oblivious", "sd")
+    out = {name: getattr(values, name).copy() for name in names}
+    ones, undefined = {name: column.copy() for name, column in out.items()}, values.undefined.copy()
+    in_part, exact = np.zeros(standings.queries, dtype=bool), values.exact
+    for queries, copies in _chunks(standings, cut):
+        found = compute(_standings_of(standings, cut, copies))
+        exact &= found.exact
+        ends = np.cumsum([len(each.kept) for each in copies])
+        for query, each, end in zip(queries, copies, ends.tolist(), strict=True):
+            own = slice(end - len(each.kept), end)
+            empty = found.undefined[own]
+            undefined[query] = empty[:-1].all()
+            in_part[query] = empty[:-1].any() and not undefined[query]
+            for target, nothing in ((out, 0.0), (ones, 1.0)):
+                columns = [np.where(empty, nothing * (name != "sd"), getattr(found, name)[own]) for name in names]
+                for name, value in zip(names, _mixture(np.array(columns), each.chance), strict=True):
+                    target[name][query] = value
+    result = values._replace(**out, undefined=undefined, exact=exact)
+    if not in_part.any():
+        return result
+    return result._replace(partly_empty=values._replace(**ones, undefined=in_part, exact=exact))
+
+
+def _mixture(copies: Floats, chance: Floats) -> tuple[float, float, float, float, float]:
+    """The five statistics over outcomes, from those of the copies; the last copy is that of the tie order."""
+    expected, lowest, highest, oblivious, sd = copies
+    low, high = float(lowest[:-1].min()), float(highest[:-1].max())
+    mean = min(max(float(expected[:-1] @ chance), low), high)
+    variance = float((sd[:-1] ** 2 + (expected[:-1] - mean) ** 2) @ chance)
+    return mean, low, high, float(oblivious[-1]), float(np.sqrt(variance)) if high > low else 0.0
+
+
+def _chunks(standings: Standings, cut: _Cut) -> Iterator[tuple[list[int], list[_Copies]]]:
+    """The queries whose lists end inside a group with their copies, as many at once as memory allows."""
+    queries: list[int] = []
+    copies: list[_Copies] = []
+    total = 0
+    for query in cut.queries.tolist():
+        one = _copies(standings, cut, query)
+        if queries and total + one.kept.size > ROWS:
+            yield queries, copies
+            queries, copies, total = [], [], 0
+        queries.append(query)
+        copies.append(one)
+        total += one.kept.size
+    yield queries, copies
+
+
+def _copies(standings: Standings, cut: _Cut, query: int) -> _Copies:
+    rows = np.arange(*np.searchsorted(standings.query, [query, query + 1]))
+    pool = np.arange(*np.searchsorted(standings.pool_query, [query, query + 1]))
+    inside, kind = cut.row[rows], cut.kind[rows]
+    first = rows[inside][0]
+    size, tied = standings.cut_size(int(first)), int(standings.tied[first])
+    seen = np.unique(kind[inside & (kind != 0)])
+    counts = tuple(int((inside & (kind == each)).sum()) for each in seen.tolist())
+    if np.prod([min(count, size) + 1.0 for count in counts]) * len(rows) > MOST_ROWS:
+        raise PolicyError(
+            f"depth {standings.depth} cuts a group of {tied} equal scores that hold {sum(counts)} documents of "
+            f"{len(counts)} kinds; which of them the list holds can turn out in too many ways to count. Choose "
+            "base='judgments', or cut the lists in the file."
+        )
+    outcomes = _drawn(counts, tied, size)
+    kept = np.repeat(~inside[None, :], len(outcomes.chance) + 1, axis=0)
+    for column, each in enumerate(seen.tolist()):
+        own = np.flatnonzero(inside & (kind == each))
+        # Documents of one kind are alike, so the first ones will do.
+        kept[:-1, own] = np.arange(len(own)) < outcomes.counts[:, [column]]
+    ahead, visible = standings.ahead[rows], inside & (kind != 0)
+    place = np.argsort(np.argsort(np.where(visible, ahead, tied), kind="stable"), kind="stable")
+    # Where the order is not known, all have nothing ahead, too many for the list; their value is not used.
+    kept[-1] |= visible & (ahead < size) & (place < size)
+    order = np.argsort(standings.item[rows])
+    found = np.searchsorted(standings.item[rows], standings.pool_item[pool], sorter=order)
+    row_of_pool = order[np.minimum(found, len(rows) - 1)]
+    row_of_pool[standings.item[rows][row_of_pool] != standings.pool_item[pool]] = -1
+    return _Copies(rows, pool, kept, row_of_pool, outcomes.chance, size)
+
+
+@lru_cache(maxsize=256)
+def _drawn(counts: tuple[int, ...], population: int, size: int) -> Draws:
+    return draw(counts, population, size)
+
+
+def _standings_of(standings: Standings, cut: _Cut, copies: list[_Copies]) -> Standings:
+    """The copies of some queries as standings of their own."""
+    number = np.cumsum([0, *(len(each.kept) for each in copies)])
+    row, copy, tied, pool, pool_copy, listed = [], [], [], [], [], []
+    ahead = []
+    for first, each in zip(number.tolist(), copies, strict=False):
+        inside = cut.row[each.rows]
+        retrieved = each.kept & (standings.above[each.rows] < standings.limit(None))
+        at, column = np.nonzero(retrieved)
+        row.append(each.rows[column])
+        copy.append(first + at)
+        tied.append(np.where(inside, each.size, standings.tied[each.rows])[column])
+        places = np.cumsum(retrieved & inside, axis=1) - 1
+        places[-1] = standings.ahead[each.rows]
+        ahead.append(
+            np.where(inside & (standings.ahead[each.rows] >= 0), places, standings.ahead[each.rows])[retrieved]
+        )
+        pool.append(np.tile(each.pool, len(each.kept)))
+        pool_copy.append(np.repeat(first + np.arange(len(each.kept)), len(each.pool)))
+        known = each.row_of_pool >= 0
+        held = np.where(
+            known & inside[each.row_of_pool], each.kept[:, each.row_of_pool], standings.pool_listed[each.pool]
+        )
+        listed.append(held.ravel())
+    rows, pooled = np.concatenate(row), np.concatenate(pool)
+    owner = standings.query[[int(each.rows[0]) for each in copies]].repeat(np.diff(number))
+    per = ((PER_ROW, rows), (PER_POOLED, pooled), (PER_QUERY, owner))
+    taken = {name: getattr(standings, name)[index] for names, index in per for name in names}
+    return replace(
+        standings,
+        query=np.concatenate(copy),
+        above=standings.above[rows],
+        tied=np.concatenate(tied),
+        ahead=np.concatenate(ahead),
+        pool_query=np.concatenate(pool_copy),
+        pool_listed=np.concatenate(listed),
+        **taken,
+    )
