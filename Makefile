@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-PACKAGE := pyproject.toml setup.py constraints.txt $(wildcard src/trueval/files/trec/kernel/*.[ch])
+PACKAGE := pyproject.toml setup.py constraints.txt $(shell find src -name '*.[ch]')
 
 .PHONY: demo test check lint types doctests bench fuzz pages clean
 
@@ -39,7 +39,8 @@ pages: $(VENV)/.dev
 	$(BIN)/python docs/make_images.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build src/*.egg-info src/trueval/files/trec/kernel/_scan.*.so src/trueval/files/trec/kernel/_scan.*.pyd
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build src/*.egg-info
+	find src -name '_scan.*.so' -delete -o -name '_scan.*.pyd' -delete
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

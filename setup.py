@@ -1,14 +1,19 @@
-"""The compiled kernel, without which trueval works too; everything else about the package stands in pyproject.toml."""
+"""The compiled kernel, without which trueval works too; everything else about the package is in pyproject.toml.
+
+Set TRUEVAL_PURE=1 to leave the kernel out, and so make a wheel that serves every platform.
+"""
 
 import os
 import sysconfig
+from pathlib import Path
 
 from setuptools import Extension, setup
 
+SOURCE = Path("src/trueval/files/trec/kernel/_scan.c")  # the only place that says where the kernel is
 KERNEL = Extension(
-    "trueval.files.trec.kernel._scan",
-    ["src/trueval/files/trec/kernel/_scan.c"],
-    depends=[f"src/trueval/files/trec/kernel/_{part}.h" for part in ("columns", "decimals", "fields")],
+    ".".join(SOURCE.with_suffix("").parts[1:]),
+    [SOURCE.as_posix()],
+    depends=[header.as_posix() for header in sorted(SOURCE.parent.glob("*.h"))],
     define_macros=[("Py_LIMITED_API", "0x030B0000")],  # one build serves every Python from 3.11 on
     py_limited_api=True,
     extra_compile_args=[] if os.name == "nt" else ["-O3", "-std=c11"],
@@ -16,7 +21,7 @@ KERNEL = Extension(
 )
 
 # A Python without a global lock has no limited interface, and nobody has tried the kernel there.
-if sysconfig.get_config_var("Py_GIL_DISABLED"):
+if os.environ.get("TRUEVAL_PURE") == "1" or sysconfig.get_config_var("Py_GIL_DISABLED"):
     setup()
 else:
     setup(ext_modules=[KERNEL], options={"bdist_wheel": {"py_limited_api": "cp311"}})

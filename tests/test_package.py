@@ -97,6 +97,7 @@ def test_torch_is_pinned_and_stays_out_of_the_core() -> None:
 
 def test_every_install_of_ours_reads_the_constraints() -> None:
     pages = [ROOT / "Makefile", ROOT / ".ci" / "run", ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    pages += (ROOT / ".github").rglob("*.yml")
     for page in pages:
         for line in page.read_text(encoding="utf-8").splitlines():
             if "pip install" in line:

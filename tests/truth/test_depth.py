@@ -20,6 +20,7 @@ from trueval.evaluation.evaluate import evaluate, evaluate_arrays
 from trueval.judgments import Judgments
 from trueval.measures import parse
 from trueval.policy.conventions import CONVENTIONS
+from trueval.policy.policy import Policy
 from trueval.run import Run
 
 if TYPE_CHECKING:

@@ -171,6 +171,27 @@ def test_pyndeval_says_the_same(alpha: float) -> None:
     assert np.isfinite(scores.expected).all()
 
 
+@pytest.mark.parametrize("levels", [1, 3, 8])
+def test_ties_of_a_run_are_broken_by_pyndeval_as_by_ascending_id(levels: int) -> None:
+    """In the run ascending, in the ideal descending; some tied documents are not judged, and one id is a prefix."""
+    pyndeval = pytest.importorskip("pyndeval", reason="pyndeval, the peer for facets, is not installed")
+    rng = np.random.default_rng(levels)
+    queries = {f"{i}": random_facets(20, 2 + i % 4, rng) for i in range(30)}
+    listed = {q: [*about, "d1", "Z", "é"] for q, about in queries.items()}
+    runs = {q: {d: float(rng.integers(levels)) for d in rng.permutation(names).tolist()} for q, names in listed.items()}
+    rows = [(q, f, d, int(f in facets)) for q, about in queries.items() for d, facets in about.items() for f in "abcde"]
+    scored = [(q, d, score) for q, scores in runs.items() for d, score in scores.items()]
+    names = [f"alpha-nDCG@{k}" for k in (1, 5, 10, 20)] + ["NRBP"]
+    peer = pyndeval.ndeval(rows, scored, names)
+    ours = [f"alpha_nDCG(ideal='ndeval')@{k}" for k in (1, 5, 10, 20)] + ["NRBP"]
+    judgments = judgments_of(queries)
+    scores = evaluate(Run.from_dict(runs), judgments, ours, tie_order="docid-asc")
+    said = np.array([[peer[query][name] for name in names] for query in scores.query_ids])
+    np.testing.assert_allclose(scores.oblivious, said, rtol=0, atol=1e-9)
+    descending = evaluate(Run.from_dict(runs), judgments, ours, tie_order="docid-desc").oblivious
+    assert (np.abs(descending - said) > 1e-3)[:, 1:].any(axis=0).all()
+
+
 # --- what facets leave alone ------------------------------------------------------------------------------------------
 
 

@@ -369,7 +369,8 @@ alpha_nDCG = register(
         "Novelty-biased nDCG over the facets of a query; it can pass 1, as its ideal is greedy.",
         "sum over r <= k of ng(r) / log2(r + 1), over that of the greedy ideal; "
         "ng(r) = sum over facets i of J(d_r, i) (1 - alpha)^(documents about i above r)",
-        "Clarke et al. 2008; ndeval; judgments read with facets",
+        "Clarke et al. 2008; ndeval, which in pyndeval breaks ties of a run by ascending id, tie_order='docid-asc'; "
+        "judgments read with facets",
         _alpha_ndcg,
         parameters={"alpha": ALPHA, "ideal": IDEAL, "rel": REL},
         needs_facets=True,
@@ -380,7 +381,7 @@ NRBP = register(
         "NRBP",
         "Novelty- and rank-biased precision over the facets of a query.",
         "(1 - (1 - alpha) beta) / M  sum over r of beta^(r-1) ng(r), M facets with a relevant d, ng as alpha_nDCG",
-        "Clarke et al. 2009; ndeval; judgments read with facets",
+        "Clarke et al. 2009; ndeval, with ties as alpha_nDCG; judgments read with facets",
         _nrbp,
         parameters={
             "alpha": ALPHA,

@@ -56,7 +56,8 @@ class Facets(NamedTuple):
         item: [entry] index of the document, as in Standings.item; ascending.
         facet: [entry] number of the facet among all facets in the order of their names.
         grade: [entry] grade of the document for the facet.
-        place: [item] place of the document among all by descending id, as bytes; for ties that ndeval breaks so.
+        place: [item] place of the document among all by descending id, as bytes; ndeval's ideal ranking breaks its ties
+            so. (In a run, the wheel pyndeval breaks ties by ascending id.)
     """
 
     item: Ints

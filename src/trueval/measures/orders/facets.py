@@ -21,7 +21,7 @@ class About(NamedTuple):
         pool: [pool, facet] whether the document is relevant to the facet; facets are numbered inside each query.
         rows: [row, facet] the same for the documents that the run lists.
         facets: [query] facets with a relevant document, M.
-        place: [pool] place of the document by descending id; 0 where there are no facets.
+        place: [pool] place of the document by descending id, for the ideal of ndeval; 0 where there are no facets.
     """
 
     pool: Bools
