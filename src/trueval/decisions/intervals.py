@@ -75,16 +75,24 @@ class _Draws(NamedTuple):
     def sums(self, columns: Grid) -> Floats:
         return bootstrap_sums(columns, self.resamples, self.seed, self.threads)
 
-    def ends(self, means: Callable[[Ints], Floats], count: int) -> Floats:
-        """[comparison, 2] low and high percentiles of what `means` makes of some comparisons: [some, resample]."""
-        out, parts = np.empty((count, 2)), blocks(count, WIDTH)
+    def ends(self, means: Callable[[Ints], Floats], rounding: Floats) -> Floats:
+        """Low and high percentiles of resampled mean differences.
+
+        Args:
+            means: [some, resample] of some comparisons.
+            rounding: [comparison] how far from 0 an end can be that rounding to two different grids has made.
+
+        Returns:
+            [comparison, 2] ends.
+        """
+        out, parts = np.empty((len(rounding), 2)), blocks(len(rounding), WIDTH)
 
         def work(index: int) -> None:
             part = parts[index]
             out[part] = np.quantile(means(part), [self.share, 1 - self.share], axis=1).T
 
         in_threads(work, len(parts), self.threads)
-        return out
+        return np.where(np.abs(out) <= rounding[:, None], 0.0, out)
 
 
 def tail(queries: int, level: float) -> float:
@@ -130,7 +138,9 @@ def bootstrap_intervals(
         return Intervals(ends, ends.copy(), np.zeros(len(first), dtype=bool))
     draws = _Draws(resamples, seed, threads, tail(queries, level))
     known: Bools = np.logical_not(np.isnan(variance).any(axis=0))
-    sums, spread = draws.sums(to_grid(expected)), draws.sums(to_grid(np.where(known, variance, 0.0)))
+    grid = to_grid(expected)
+    sums, spread = draws.sums(grid), draws.sums(to_grid(np.where(known, variance, 0.0)))
+    rounding = grid.step[first] + grid.step[second]
     noise = normal_noise(resamples, seed)
     blurred: Bools = np.any(spread, axis=1)
 
@@ -141,13 +151,13 @@ def bootstrap_intervals(
         pairs = tied[some]
         return means(pairs) + noise * np.sqrt(spread[first[pairs]] + spread[second[pairs]]) / queries
 
-    ends = draws.ends(means, len(first))
+    ends = draws.ends(means, rounding)
     sure: Bools = np.logical_and(known[first], known[second])
     tied, unknown = np.flatnonzero(sure & (blurred[first] | blurred[second])), np.flatnonzero(~sure)
     realized = np.where(sure[:, None], ends, np.nan)
-    realized[tied] = draws.ends(noisy_means, len(tied))
+    realized[tied] = draws.ends(noisy_means, rounding[tied])
     if extremes is not None and len(unknown):
-        middle = to_grid(expected).values.mean(axis=0)
+        middle = grid.values.mean(axis=0)
         reach = ends - (middle[first] - middle[second])[:, None]
         realized[unknown] = _bounds(extremes, reach[unknown], first[unknown], second[unknown], draws)
     return Intervals(ends, realized, ~sure & ~np.isnan(realized[:, 0]))
@@ -175,7 +185,7 @@ def _bounds(extremes: Extremes, reach: Floats, first: Ints, second: Ints, draws:
     known: Bools = np.logical_and(*np.split(finite.all(axis=0), 2))
 
     def side(a: Ints, b: Ints) -> tuple[Floats, Floats]:
-        ends = draws.ends(lambda some: (sums[a[some]] - sums[b[some]]) / len(values), len(first))
+        ends = draws.ends(lambda some: (sums[a[some]] - sums[b[some]]) / len(values), grid.step[a] + grid.step[b])
         return ends, (measured[a] - measured[b])[:, None] + reach
 
     # Highest values stand behind all the lowest.
