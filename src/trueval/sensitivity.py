@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from trueval.counting import standings
+from trueval.conventions import policy
+from trueval.counting import count
 from trueval.errors import MeasureError, TruevalWarning
 from trueval.evaluate import evaluate
 from trueval.measures import Measure, parse
@@ -167,10 +168,8 @@ def sensitivity(
         raise MeasureError(f"Sensitivity is that of RA-nWG at a cutoff, for example RA-nWG@10. Got {wanted}.")
     names = tuple(run.name for run in runs)
     grid = _grid(runs, judgments, wanted, tie_precision=tie_precision, depth=depth, judged_only=judged_only)
-    counted = [
-        standings(run, judgments, tie_precision=tie_precision, tie_order="input", depth=depth, judged_only=judged_only)
-        for run in runs
-    ]
+    chosen = policy(tie_precision=tie_precision, tie_order="input", depth=depth, judged_only=judged_only)
+    counted = [count(run, judgments, chosen) for run in runs]
     table = _flip_table(counted, wanted)
     flips = tuple(_flips_of(table, judgments, index, name) for index, name in enumerate(names))
     return Sensitivity(wanted, names, grid, flips, _swaps(table, judgments, names))
