@@ -19,7 +19,7 @@ from trueval.errors import PolicyError
 def test_sums_of_grid_values_are_exact() -> None:
     values = np.random.default_rng(0).random((700, 3)) - 0.5
     grid = to_grid(values)
-    assert np.abs(grid.values - values).max() <= grid.step / 2
+    assert (np.abs(grid.values - values) <= grid.step / 2).all()
     for column in range(3):
         exact = sum(map(Fraction, grid.values[:, column].tolist()))
         assert Fraction(float(grid.values[::-1, column].sum())) == exact

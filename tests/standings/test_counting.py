@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trueval.judgments import Judgments
+from trueval.policy.policy import OURS
 from trueval.run import Run
 from trueval.standings import counting
-from trueval.standings.counting import standings
+from trueval.standings.counting import count
 
 IDS = [f"d{i}" for i in range(12)]
 LISTS = st.dictionaries(
@@ -38,7 +39,7 @@ def test_found_documents_are_those_with_equal_ids(bits: int | None, scores: dict
         if bits is not None:
             patch.setattr(counting, "half_hashes", lambda ids: hashed(bits, ids))
             vars(run)["doc_hashes"] = hashed(bits, run.frame["doc_id"])
-        counted = standings(run, judgments)
+        counted = count(run, judgments, OURS)
     documents = judgments.frame["doc_id"].to_list()
     queries = judgments.query_ids.to_list()
     found = {

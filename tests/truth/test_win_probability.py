@@ -11,6 +11,7 @@ from trueval.comparison.orders import PER_POOLED, PER_QUERY, PER_ROW, Atoms, Tie
 from trueval.comparison.win_probability import Tied, certain, exact, normal, sampled
 from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
+from trueval.measures import parse
 from trueval.run import Run
 from trueval.standings.standings import Standings
 
@@ -136,7 +137,7 @@ def test_scores_alone_give_the_normal_distribution() -> None:
 
 def test_every_array_of_standings_is_told_apart() -> None:
     run, judgments = Run.from_dict(ONE), Judgments.from_dict(GRADES)
-    counted = TieOrders(run, judgments, evaluate(run, judgments, "RR").policy, 0).standings
+    counted = TieOrders(run, judgments, evaluate(run, judgments, "RR").policy, 0).standings(parse("RR"))
     lengths = {len(counted.query): PER_ROW, len(counted.pool_query): PER_POOLED, counted.queries: PER_QUERY}
     assert len(lengths) == 3, "the three kinds must differ in length for this test to see"
     for length, names in lengths.items():

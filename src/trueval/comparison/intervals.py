@@ -97,12 +97,15 @@ class _Draws(NamedTuple):
     def sums(self, columns: Grid) -> Floats:
         return bootstrap_sums(columns, self.resamples, self.seed, self.threads)
 
-    def ends(self, means: Callable[[Ints], Floats], differences: Floats, ties: _Ties | None = None) -> Floats:
+    def ends(
+        self, means: Callable[[Ints], Floats], differences: Floats, rounding: Floats, ties: _Ties | None = None
+    ) -> Floats:
         """[comparison, 2] low and high ends of intervals.
 
         Args:
             means: of some comparisons, their resampled mean differences without the noise of ties: [some, resample].
             differences: [query, comparison] on the grid of the means, so that their sums are exact too.
+            rounding: [comparison] how far from 0 an end can be that rounding to two different grids has made.
             ties: what their orders add; None for nothing.
         """
         queries, count = differences.shape
@@ -120,7 +123,7 @@ class _Draws(NamedTuple):
             out[part] = ends
 
         in_threads(work, len(parts), self.threads)
-        return out
+        return np.where(np.abs(out) <= rounding[:, None], 0.0, out)
 
     def _studentized(self, differences: Floats, means: Floats, noisy: Floats, ties: Floats, added: Floats) -> Floats:
         """[some, 2] ends by the studentized bootstrap; the mean itself where nothing varies.
@@ -213,13 +216,14 @@ def bootstrap_intervals(
     known: Bools = np.logical_not(np.isnan(variance).any(axis=0))
     grid, tie_grid = to_grid(expected), to_grid(np.where(known, variance, 0.0))
     sums, spread = draws.sums(grid), draws.sums(tie_grid)
+    rounding = grid.step[first] + grid.step[second]
     blurred: Bools = np.any(spread, axis=1)
     differences = grid.values[:, first] - grid.values[:, second]
 
     def means(some: Ints) -> Floats:
         return (sums[first[some]] - sums[second[some]]) / queries
 
-    ends = draws.ends(means, differences)
+    ends = draws.ends(means, differences, rounding)
     sure: Bools = np.logical_and(known[first], known[second])
     tied, unknown = np.flatnonzero(sure & (blurred[first] | blurred[second])), np.flatnonzero(~sure)
     realized = np.where(sure[:, None], ends, np.nan)
@@ -229,7 +233,7 @@ def bootstrap_intervals(
         lambda some: (spread[a[some]] + spread[b[some]]) / queries**2,
         normal_noise(resamples, seed),
     )
-    realized[tied] = draws.ends(lambda some: means(tied[some]), differences[:, tied], ties)
+    realized[tied] = draws.ends(lambda some: means(tied[some]), differences[:, tied], rounding[tied], ties)
     if extremes is not None and len(unknown):
         reach = ends - differences.mean(axis=0)[:, None]
         realized[unknown] = _bounds(extremes, reach[unknown], first[unknown], second[unknown], draws)
@@ -258,8 +262,8 @@ def _bounds(extremes: Extremes, reach: Floats, first: Ints, second: Ints, draws:
     known: Bools = np.logical_and(*np.split(finite.all(axis=0), 2))
 
     def side(a: Ints, b: Ints) -> tuple[Floats, Floats]:
-        apart = grid.values[:, a] - grid.values[:, b]
-        ends = draws.ends(lambda some: (sums[a[some]] - sums[b[some]]) / len(values), apart)
+        apart, rounding = grid.values[:, a] - grid.values[:, b], grid.step[a] + grid.step[b]
+        ends = draws.ends(lambda some: (sums[a[some]] - sums[b[some]]) / len(values), apart, rounding)
         return ends, (measured[a] - measured[b])[:, None] + reach
 
     # Highest values stand behind all the lowest.

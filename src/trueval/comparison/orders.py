@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -17,7 +17,7 @@ import numpy as np
 
 from trueval.comparison.resampling import TIE_ORDERS, generator
 from trueval.measures import Measure
-from trueval.standings.counting import standings
+from trueval.standings.counting import counter
 from trueval.standings.standings import Floats, Ints, Standings, sum_by
 
 if TYPE_CHECKING:
@@ -72,16 +72,12 @@ class TieOrders:
     stream: int
 
     @cached_property
-    def standings(self) -> Standings:
-        """Of the run, as evaluate counts them."""
-        policy = self.policy
-        return standings(
-            self.run,
-            self.judgments,
-            tie_precision=policy.tie_precision,
-            depth=policy.depth,
-            judged_only=policy.judged_only,
-        )
+    def _count(self) -> Callable[[Policy], Standings]:
+        return counter(self.run, self.judgments)
+
+    def standings(self, measure: Measure) -> Standings:
+        """Of the run, as evaluate counts them for a measure."""
+        return self._count(self.policy.of(measure))
 
     @property
     def are_of_documents(self) -> bool:
@@ -99,15 +95,15 @@ class TieOrders:
             The distribution up to DECIMALS, or None where there are too many orders to list, or rows that are not
             documents (facets).
         """
-        listed = []
+        whole, listed = self.standings(measure), []
         for query in queries.tolist():
-            groups = self._groups(query, measure)
+            groups = _groups(whole, query, measure)
             listed.append((groups, math.prod(math.perm(group.tied, len(group.rows)) for group in groups)))
         counts = [count for _, count in listed]
         if not self.are_of_documents or max(counts, default=1) > MOST_ORDERS or sum(counts) > MOST_LISTED:
             return None
         return convolve(
-            self._values(measure, query, groups) for query, (groups, _) in zip(queries, listed, strict=True)
+            self._values(whole, measure, query, groups) for query, (groups, _) in zip(queries, listed, strict=True)
         )
 
     def samples(self, measure: Measure, queries: Ints, count: int, seed: int) -> Floats:
@@ -122,50 +118,32 @@ class TieOrders:
         Returns:
             [sample] sums; NaN where the measure has no value under a single order.
         """
+        whole = self.standings(measure)
         step, out = max(1, COPIES // max(len(queries), 1)), np.zeros(count)
         for chunk, start in enumerate(range(0, count, step)):
             rng, size = generator(seed, TIE_ORDERS + self.stream, chunk), min(step, count - start)
             for query in queries.tolist():
-                ahead = np.tile(self._ahead(query), (size, 1))
-                for group in self._groups(query, None):
+                ahead = np.tile(_ahead(whole, query), (size, 1))
+                for group in _groups(whole, query, None):
                     order = np.argsort(rng.random((size, group.tied)), axis=1)
                     ahead[:, group.rows] = order[:, : len(group.rows)]
-                out[start : start + size] += self._under(measure, query, ahead)
+                out[start : start + size] += self._under(whole, measure, query, ahead)
         return out
 
-    def _values(self, measure: Measure, query: int, groups: Sequence[_Group]) -> Atoms:
+    def _values(self, whole: Standings, measure: Measure, query: int, groups: Sequence[_Group]) -> Atoms:
         """The values of one query under every order of its groups."""
         each = [list(itertools.permutations(range(group.tied), len(group.rows))) for group in groups]
         orders = list(itertools.product(*each))
-        ahead = np.tile(self._ahead(query), (len(orders), 1))
+        ahead = np.tile(_ahead(whole, query), (len(orders), 1))
         for place, group in enumerate(groups):
             ahead[:, group.rows] = np.array([order[place] for order in orders], dtype=np.int64)
-        values = self._under(measure, query, ahead)
+        values = self._under(whole, measure, query, ahead)
         return _merge(values, np.full(len(values), 1 / len(values)))
 
-    def _under(self, measure: Measure, query: int, ahead: Ints) -> Floats:
+    def _under(self, whole: Standings, measure: Measure, query: int, ahead: Ints) -> Floats:
         """[order] value of a query for each row of ahead, [order, row of the query]."""
-        copies = repeat_query(self.standings, query, ahead)
+        copies = repeat_query(whole, query, ahead)
         return self.policy.settle(measure).evaluate(copies).oblivious
-
-    def _ahead(self, query: int) -> Ints:
-        """[row of the query] places of documents that no group of interest holds: any will do, so the first."""
-        start, stop = np.searchsorted(self.standings.query, [query, query + 1])
-        return np.zeros(int(stop - start), dtype=np.int64)
-
-    def _groups(self, query: int, measure: Measure | None) -> list[_Group]:
-        """The groups whose order can change a measure; every group of two or more without one."""
-        whole = self.standings
-        start, stop = np.searchsorted(whole.query, [query, query + 1])
-        reach = whole.limit(_last_rank(measure) if measure else None)
-        zeros = measure is None or measure.needs_zeros
-        above, tied, grade = whole.above[start:stop], whole.tied[start:stop], whole.grade[start:stop]
-        wanted = (tied > 1) & (above < reach) & (zeros | (grade > 0))
-        found = []
-        for first in np.unique(above[wanted]).tolist():
-            rows = np.flatnonzero(wanted & (above == first))
-            found.append(_Group(rows, int(tied[rows[0]])))
-        return found
 
 
 class _Group(NamedTuple):
@@ -173,6 +151,26 @@ class _Group(NamedTuple):
 
     rows: Ints
     tied: int
+
+
+def _ahead(whole: Standings, query: int) -> Ints:
+    """[row of the query] places of documents that no group of interest holds: any will do, so the first."""
+    start, stop = np.searchsorted(whole.query, [query, query + 1])
+    return np.zeros(int(stop - start), dtype=np.int64)
+
+
+def _groups(whole: Standings, query: int, measure: Measure | None) -> list[_Group]:
+    """The groups whose order can change a measure; every group of two or more without one."""
+    start, stop = np.searchsorted(whole.query, [query, query + 1])
+    reach = whole.limit(_last_rank(measure) if measure else None)
+    zeros = measure is None or measure.needs_zeros
+    above, tied, grade = whole.above[start:stop], whole.tied[start:stop], whole.grade[start:stop]
+    wanted = (tied > 1) & (above < reach) & (zeros | (grade > 0))
+    found = []
+    for first in np.unique(above[wanted]).tolist():
+        rows = np.flatnonzero(wanted & (above == first))
+        found.append(_Group(rows, int(tied[rows[0]])))
+    return found
 
 
 def repeat_query(whole: Standings, query: int, ahead: Ints) -> Standings:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueval.comparison.resampling import Grid, blocks, in_threads, lists_all_signs, sign_flip_sums, to_grid
+from trueval.comparison.resampling import blocks, in_threads, lists_all_signs, sign_flip_sums, to_grid
 from trueval.standings.standings import Floats, Ints
 
 # Per-query differences are rounded to this many decimals before they are ranked or called equal: 2/3 - 1/3 is 1/3.
@@ -47,12 +47,14 @@ def randomization_test(
         return out
     grid = to_grid(expected)
     sums, observed = sign_flip_sums(grid, resamples, seed, threads), grid.values.sum(axis=0)
-    slack, added = _slack(grid), 0 if lists_all_signs(queries) else 1
+    # What rounding to the grids, and rounding before it, can do to a sum of differences.
+    slack = queries * 2 * (grid.step[first] + grid.step[second])
+    added = 0 if lists_all_signs(queries) else 1
     parts = blocks(len(first), WIDTH)
 
     def work(index: int) -> None:
         a, b = first[parts[index]], second[parts[index]]
-        bar = np.abs(observed[a] - observed[b]) - slack
+        bar = np.abs(observed[a] - observed[b]) - slack[parts[index]]
         extreme = (np.abs(sums[a] - sums[b]) >= bar[:, None]).sum(axis=1)
         out[parts[index]] = (extreme + added) / (sums.shape[1] + added)
 
@@ -77,7 +79,7 @@ def t_test(differences: Floats) -> Floats:
     out = np.where(rounded[0] == 0, 1.0, 0.0)
     varied = np.ptp(rounded, axis=0) > 0
     if varied.any():
-        out[varied] = ttest_1samp(differences[:, varied], 0.0, axis=0).pvalue
+        out[varied] = ttest_1samp(_rows(differences)[varied], 0.0, axis=1).pvalue
     return out
 
 
@@ -161,18 +163,18 @@ def effect_sizes(differences: Floats) -> Effects:
     if queries < 2:
         return Effects(missing, missing)
     varied = np.ptp(np.round(differences, DECIMALS), axis=0) > 0
-    deviation = differences.std(axis=0, ddof=1)
-    d = np.divide(differences.mean(axis=0), deviation, out=missing.copy(), where=varied)
+    rows = _rows(differences)
+    d = np.divide(rows.mean(axis=1), rows.std(axis=1, ddof=1), out=missing.copy(), where=varied)
     return Effects(d, d * _hedges_factor(queries - 1) if queries > 2 else missing)
+
+
+def _rows(columns: Floats) -> Floats:
+    """The columns as rows: NumPy adds up a row the same whatever is beside it, but many columns otherwise than one."""
+    return np.ascontiguousarray(columns.T)
 
 
 def _hedges_factor(freedom: int) -> float:
     return math.exp(math.lgamma(freedom / 2) - math.lgamma((freedom - 1) / 2)) / math.sqrt(freedom / 2)
-
-
-def _slack(grid: Grid) -> float:
-    """What rounding to the grid, and rounding before it, can do to a sum of differences."""
-    return len(grid.values) * 4 * grid.step
 
 
 def _adjust(p: Floats, step: Callable[[Floats], Floats]) -> Floats:

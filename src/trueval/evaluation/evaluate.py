@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from trueval.errors import InputError, PolicyError, TruevalWarning
+from trueval.errors import InputError, TruevalWarning
 from trueval.evaluation.label_order import tie_order_notes
 from trueval.evaluation.notes import threshold_notes
 from trueval.evaluation.scores import STATISTICS, Scores, Ties
@@ -19,8 +19,8 @@ from trueval.judgments import Judgments
 from trueval.measures import Measure, Values, parse_list
 from trueval.policy.conventions import TOOLS, Policy, choose
 from trueval.run import Run
-from trueval.standings.counting import standings, standings_from_arrays
-from trueval.standings.input_rules import check_binary, judgments_under, retrieved_only, whole_grades, without_first
+from trueval.standings.counting import Arrays, counter
+from trueval.standings.input_rules import check_binary
 from trueval.standings.standings import Bools, Floats, Standings
 
 Measures: TypeAlias = "str | Measure | Iterable[str | Measure]"
@@ -52,24 +52,9 @@ def evaluate(
     """
     _check_roles(run, judgments)
     chosen = choose(policy, choices)
-    judged = judgments_under(judgments, chosen.float_grades)
-    listed = without_first(run) if chosen.skip_first else run
-
-    @cache
-    def count(counting: Policy) -> Standings:
-        found = standings(
-            listed,
-            judged,
-            tie_precision=counting.tie_precision,
-            tie_order=counting.tie_order,
-            seed=counting.seed,
-            depth=counting.depth,
-            judged_only=counting.judged_only,
-        )
-        return found if counting.nonpositive == "retrieved" else retrieved_only(found)
-
     unjudged, parsed = _unjudged_queries(run, judgments), parse_list(measures)
-    counted = count(_counting(chosen))
+    count = counter(run, judgments)
+    counted = count(chosen)
     notes = (*judgments.notes, *run.notes, *_notes(run, judgments, counted, unjudged))
     notes += _facet_notes(run.name, counted, parsed) + threshold_notes(run.name, counted, parsed, chosen)
     notes += tie_order_notes(run.name, counted, chosen.tie_order)
@@ -112,25 +97,9 @@ def evaluate_arrays(
     chosen = _chosen(policy, choices)
     parsed = _parsed(measures)
     scores, grades, offsets = ragged(score_lists, grade_lists, mask)
-    grades = whole_grades(grades, chosen.float_grades, name)
-    if chosen.skip_first:
-        raise PolicyError("skip_first needs a run with document ids. Drop the first results from the arrays instead.")
-
-    @cache
-    def count(counting: Policy) -> Standings:
-        found = standings_from_arrays(
-            scores,
-            grades,
-            offsets,
-            tie_precision=counting.tie_precision,
-            tie_order=counting.tie_order,
-            seed=counting.seed,
-            depth=counting.depth,
-            judged_only=counting.judged_only,
-            keep_zeros=chosen.depth is not None or chosen.rel <= 0 or any(measure.needs_zeros for measure in parsed),
-        )
-        return found if counting.nonpositive == "retrieved" else retrieved_only(found)
-
+    # The zeros can matter where lists end: which documents are in the list may be left to chance there.
+    keep_zeros = chosen.depth is not None or chosen.rel <= 0 or any(measure.needs_zeros for measure in parsed)
+    count = counter(Arrays(scores, grades, offsets, name, keep_zeros), None)
     return _score(name, [str(query) for query in range(len(offsets) - 1)], count, parsed, chosen, (), ())
 
 
@@ -158,18 +127,6 @@ def _parsed(measures: Measures) -> tuple[Measure, ...]:
 _parsed_texts = lru_cache(maxsize=256)(parse_list)
 
 
-def _counting(chosen: Policy) -> Policy:
-    """The choices on which standings depend, the others as ours: policies that count alike share their standings."""
-    return Policy(
-        tie_order="unspecified" if chosen.tie_order == "average" else chosen.tie_order,
-        tie_precision=chosen.tie_precision,
-        depth=chosen.depth,
-        judged_only=chosen.judged_only,
-        seed=chosen.seed,
-        nonpositive=chosen.nonpositive,
-    )
-
-
 def _score(
     name: str,
     query_ids: Sequence[str],
@@ -179,7 +136,7 @@ def _score(
     unjudged: tuple[str, ...],
     notes: tuple[str, ...],
 ) -> Scores:
-    counted = count(_counting(chosen))
+    counted = count(chosen)
     absent = counted.listed == 0
     missing = tuple(query_ids[index] for index in np.flatnonzero(absent).tolist())
     if chosen.missing == "error" and missing:
@@ -189,7 +146,7 @@ def _score(
             "missing='skip')."
         )
     own = [chosen.of(measure) for measure in measures]
-    standings_of = [counted if each is chosen else count(_counting(each)) for each in own]
+    standings_of = [counted if each is chosen else count(each) for each in own]
     settled = [each.settle(measure) for measure, each in zip(measures, own, strict=True)]
     columns = [
         _measure(found, measure, effective, each, absent, query_ids)

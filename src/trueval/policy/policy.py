@@ -222,6 +222,20 @@ class Policy:
                 choices |= dict(exception.choices)
         return replace(self, **choices, exceptions=())
 
+    @cached_property
+    def counting(self) -> Policy:
+        """The choices on which standings depend, the others as ours: policies that count alike are equal in it."""
+        return Policy(
+            tie_order="unspecified" if self.tie_order == "average" else self.tie_order,
+            tie_precision=self.tie_precision,
+            depth=self.depth,
+            judged_only=self.judged_only,
+            seed=self.seed,
+            float_grades=self.float_grades,
+            nonpositive=self.nonpositive,
+            skip_first=self.skip_first,
+        )
+
     def settle(self, measure: Measure) -> Measure:
         """The measure with the parameters that it leaves to the policy.
 

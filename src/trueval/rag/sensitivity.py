@@ -21,12 +21,14 @@ from trueval.evaluation.evaluate import evaluate
 from trueval.measures import Measure, parse
 from trueval.measures.orders.weights import Top
 from trueval.measures.rarity import COLUMNS, best_gain, grade_counts, rarity_weights
-from trueval.standings.counting import standings
+from trueval.policy.conventions import convention
+from trueval.standings.counting import count
 from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
 
 if TYPE_CHECKING:
     from trueval.evaluation.scores import Estimate
     from trueval.judgments import Judgments
+    from trueval.policy.policy import Policy
     from trueval.run import Run
 
 ALPHAS = (0.0, 0.5, 1.0, 2.0)
@@ -168,21 +170,21 @@ def sensitivity(
     if wanted.name != "RA-nWG" or wanted.cutoff is None or wanted["unjudged"] != "nothing":
         raise MeasureError(f"Sensitivity is that of RA-nWG at a cutoff, for example RA-nWG@10. Got {wanted}.")
     names = tuple(run.name for run in runs)
-    counting: Any = {"tie_precision": tie_precision, "depth": depth, "judged_only": judged_only}
-    grid = _grid(runs, judgments, wanted, missing=missing, **counting)
-    counted = [standings(run, judgments, tie_order="input", **counting) for run in runs]
+    chosen = convention(tie_precision=tie_precision, tie_order="input", depth=depth, judged_only=judged_only)
+    grid = _grid(runs, judgments, wanted, policy=chosen.but(missing=missing))
+    counted = [count(run, judgments, chosen) for run in runs]
     table = _flip_table(counted, wanted, skip=missing == "skip")
     flips = tuple(_flips_of(table, judgments, index, name) for index, name in enumerate(names))
     return Sensitivity(wanted, names, grid, flips, _swaps(table, judgments, names))
 
 
-def _grid(runs: Sequence[Run], judgments: Judgments, measure: Measure, **policy: Any) -> tuple[Cell, ...]:
+def _grid(runs: Sequence[Run], judgments: Judgments, measure: Measure, *, policy: Policy) -> tuple[Cell, ...]:
     choices = list(itertools.product(ALPHAS, CAPS4, CAPS3))
     plain = parse(f"RA-nWG@{measure.cutoff}")
     measures = [plain, *(plain(alpha=alpha, cap4=cap4, cap3=cap3) for alpha, cap4, cap3 in choices)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruevalWarning)  # evaluation of the same runs has said them
-        scores = [evaluate(run, judgments, measures, tie_order="input", **policy) for run in runs]
+        scores = [evaluate(run, judgments, measures, policy=policy) for run in runs]
     default = [one.mean(measures[0]).expected for one in scores]
     cells = []
     for choice, chosen in zip(choices, measures[1:], strict=True):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,16 +12,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from trueval.errors import PolicyError
+from trueval.errors import InputError, PolicyError
 from trueval.files.checks.duplicates import GOLDEN, half_hashes
 from trueval.numerics import round_to
 from trueval.standings.groups import TieGroups, find_groups, tie_groups
+from trueval.standings.input_rules import judgments_under, retrieved_only, whole_grades, without_first
 from trueval.standings.order import INPUT_ORDERS, TieOrder, check_tie_order, count_ahead, hash_keys
 from trueval.standings.standings import Bools, Facets, Floats, Ints, Standings
 from trueval.threads import in_threads, side_by_side
 
 if TYPE_CHECKING:
     from trueval.judgments import Judgments
+    from trueval.policy.policy import Policy
     from trueval.run import Run
 
 
@@ -74,89 +78,98 @@ class Found(NamedTuple):
     judged: Ints
 
 
-def standings(
-    run: Run,
-    judgments: Judgments,
-    *,
-    tie_precision: str | float | None = None,
-    tie_order: str = "docid-desc",
-    seed: int = 0,
-    depth: int | None = None,
-    judged_only: bool = False,
-) -> Standings:
-    """Count where every judged document stands in a run.
+@dataclass(frozen=True, eq=False)
+class Arrays:
+    """Scores and grades of the same documents, which have no ids.
+
+    Attributes:
+        scores: [document] scores, lists one after another.
+        grades: [document] grades; NaN or below 0 means unjudged.
+        offsets: [list + 1] where each list starts.
+        name: what errors call them.
+        keep_zeros: whether documents of grade 0 get rows; most measures do not need them.
+    """
+
+    scores: Floats
+    grades: Floats
+    offsets: Ints
+    name: str = "arrays"
+    keep_zeros: bool = True
+
+
+def count(source: Run | Arrays, judgments: Judgments | None, policy: Policy) -> Standings:
+    """Count where every judged document stands: the one way from a source to standings.
+
+    Every choice of the policy that acts before anything is measured is applied here (Policy.counting).
 
     Args:
-        run: the run.
-        judgments: the judgments; their queries are the evaluated ones, in their order.
-        tie_precision: number format or grid width that decides what is tied (numerics.round_to); None as read.
-        tie_order: order of tied documents for the oblivious value (TIE_ORDERS).
-        seed: of the random tie order.
-        depth: lists end at this rank.
-        judged_only: leave documents without a grade out of the lists.
+        source: a run, or arrays.
+        judgments: of the run; their queries are the evaluated ones, in their order. None for arrays, which have grades.
+        policy: the choices; those for one measure (Policy.of) where it makes exceptions, which are not looked at here.
 
     Raises:
-        InputError: a score overflows the tie precision.
-        PolicyError: tie_order is unknown, or "rank" and the run has no ranks.
+        InputError: a score overflows the tie precision, or a grade is refused.
+        PolicyError: the source lacks what a choice needs: ranks, or document ids.
     """
+    if isinstance(source, Arrays):
+        found = _count_arrays(source, policy)
+    elif judgments is None:
+        raise InputError("A run is counted by its judgments. Got None; only arrays hold their own grades.")
+    else:
+        found = _count_run(source, judgments, policy)
+    return found if policy.nonpositive == "retrieved" else retrieved_only(found)
+
+
+def counter(source: Run | Arrays, judgments: Judgments | None) -> Callable[[Policy], Standings]:
+    """`count` for one source; policies that count alike share their standings."""
+
+    @cache
+    def counted(counting: Policy) -> Standings:
+        return count(source, judgments, counting)
+
+    return lambda policy: counted(policy.counting)
+
+
+def _count_run(run: Run, judgments: Judgments, policy: Policy) -> Standings:
+    judgments = judgments_under(judgments, policy.float_grades)
+    if policy.skip_first:
+        run = without_first(run)
     pool, query = _pool(judgments), _align(run.query_ids, judgments.query_ids)
 
     def match() -> Found:
         return _match(run, judgments, query, pool)
 
     def tie() -> tuple[Lists, TieGroups]:
-        scores = round_to(run.documents["score"].to_numpy(), tie_precision)
+        scores = round_to(run.documents["score"].to_numpy(), policy.tie_precision)
         return Lists(scores, run.offsets, query), tie_groups(scores, run.offsets)
 
     found, (lists, groups) = side_by_side(match, tie) if run.documents.height > PART else (match(), tie())
     row_of = None
-    if judged_only:
+    if policy.judged_only:
         row_of = np.sort(found.position)
         lists = lists._replace(scores=lists.scores[row_of], offsets=np.searchsorted(row_of, lists.offsets))
         groups = tie_groups(lists.scores, lists.offsets)
         found = found._replace(position=np.searchsorted(row_of, found.position))
-    counted = build(pool, lists, groups, found, _run_order(run, row_of, tie_order, seed), depth=depth)
+    order = _run_order(run, row_of, policy.tie_order, policy.seed)
+    counted = build(pool, lists, groups, found, order, depth=policy.depth)
     return replace(counted, sources=judgments.source_codes)
 
 
-def standings_from_arrays(
-    scores: Floats,
-    grades: Floats,
-    offsets: Ints,
-    *,
-    tie_precision: str | float | None = None,
-    tie_order: str = "input",
-    seed: int = 0,
-    depth: int | None = None,
-    judged_only: bool = False,
-    keep_zeros: bool = True,
-) -> Standings:
-    """Count where every judged document stands, from ragged arrays of scores and grades of the same documents.
-
-    Args:
-        scores: [document] scores, lists one after another.
-        grades: [document] grades; NaN or below 0 means unjudged.
-        offsets: [list + 1] where each list starts.
-        tie_precision: as in standings.
-        tie_order: one that needs neither ids nor ranks, which arrays do not have: "input" or "random", for example.
-        seed: of the random tie order.
-        depth: lists end at this rank.
-        judged_only: leave documents without a grade out of the lists.
-        keep_zeros: whether documents of grade 0 get rows; most measures do not need them.
-
-    Raises:
-        PolicyError: the tie order needs ids or ranks.
-    """
+def _count_arrays(arrays: Arrays, policy: Policy) -> Standings:
+    if policy.skip_first:
+        raise PolicyError("skip_first needs a run with document ids. Drop the first results from the arrays instead.")
+    scores, offsets = arrays.scores, arrays.offsets
+    grades = whole_grades(arrays.grades, policy.float_grades, arrays.name)
     known = grades >= 0
-    if judged_only:
+    if policy.judged_only:
         scores, grades = scores[known], grades[known]
         offsets, known = np.searchsorted(np.flatnonzero(known), offsets), np.ones(len(scores), dtype=bool)
-    item = (known if keep_zeros else grades > 0).nonzero()[0]
+    item = (known if arrays.keep_zeros else grades > 0).nonzero()[0]
     pool = Pool(_list_of(item, offsets), grades[item], item, _count_by_list(known, offsets))
-    lists = Lists(round_to(scores, tie_precision), offsets, np.arange(len(offsets) - 1))
-    order = _array_order(offsets, tie_order, seed)
+    lists = Lists(round_to(scores, policy.tie_precision), offsets, np.arange(len(offsets) - 1))
+    order = _array_order(offsets, policy.tie_order, policy.seed)
     groups = tie_groups(lists.scores, offsets)
-    return build(pool, lists, groups, Found(item, np.arange(len(item))), order, depth=depth)
+    return build(pool, lists, groups, Found(item, np.arange(len(item))), order, depth=policy.depth)
 
 
 def build(
