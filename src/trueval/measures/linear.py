@@ -1,9 +1,10 @@
 """Linear measures: a sum of gains, each weighted by the document's rank.
 
-    M = (1/Z) sum over d of gain(d) * w(rank(d)),   w non-increasing, W and V its running sums and sums of squares
+    M = (1/Z) sum over d of gain(d) * w(rank(d)),   w non-increasing
 
-    expected   (1/Z) sum of gain * [W(above + tied) - W(above)] / tied
-    variance   (1/Z^2) sum over groups of [S2 - S1^2/m] [dV - dW^2/m] / (m - 1), S1 and S2 the sums of gains and squares
+    expected   (1/Z) sum of gain * mean w of the ranks above + 1 .. above + tied
+    variance   (1/Z^2) sum over groups of Q(gain) Q(w) / (m - 1), Q the sum of (value - mean)^2 over
+               the documents of a group, or over its ranks
     highest    gains descending from rank above + 1;   lowest: gains descending from rank above + tied upward
 
 Sources: P-A eq. 10-17; McSherry & Najork 2008 for graded ties. The registered measures stand at the end.
@@ -29,7 +30,7 @@ from trueval.measures.parameters import (
     is_relevant,
 )
 from trueval.measures.weights import Table, Top, Weights, discounts, geometric
-from trueval.standings import NO_LIMIT, Bools, Floats, Ints, Standings, place_in_query, sum_by
+from trueval.standings import NO_LIMIT, Bools, Floats, Ints, Standings, place_in_query, root_sum_squares, sum_by
 
 
 def linear(standings: Standings, gains: Floats, weights: Weights, norm: Floats, undefined: Bools) -> Values:
@@ -53,20 +54,29 @@ def linear(standings: Standings, gains: Floats, weights: Weights, norm: Floats, 
     def total(values: Floats) -> Floats:
         return standings.sum_by_query(gains * values) * scale
 
-    last = standings.above + standings.tied
-    span = weights.total(last, query) - weights.total(standings.above, query)
     best = weights.at(ranks.highest, query)
     highest, lowest = total(best), total(weights.at(ranks.lowest, query))
 
     def within(values: Floats) -> Floats:
-        # Prefix sums round; the extremes are plain sums of weights, so they bound what rounding may do to the rest.
+        # Sums in another order round otherwise; the extremes bound what that may do.
         return np.minimum(np.maximum(total(values), lowest), highest)
 
-    expected = within(np.where(ranks.decided[group], best, span / standings.tied))
+    groups, mean, sd = standings.groups, best, np.zeros(standings.queries)
+    # Past the weights, the group gains nothing in any order.
+    matters = weights.at(groups.above + 1, groups.query) > 0
+    open_groups = (~ranks.decided & matters).nonzero()[0]
+    if len(open_groups):
+        of_open = groups.query[open_groups]
+        spans = weights.spans(groups.above[open_groups], groups.tied[open_groups], of_open)
+        of_group = np.zeros(len(groups.start))
+        of_group[open_groups] = spans.mean
+        mean = np.where(ranks.decided[group], best, of_group[group])
+        deviations = gain_deviations(standings, gains)[open_groups] * scale[of_open] * spans.deviation
+        sd = root_sum_squares(of_open, deviations / np.sqrt(groups.tied[open_groups] - 1), standings.queries)
+    expected = within(mean)
     oblivious = no_values(standings.queries)
     if standings.order_is_known:
         oblivious = within(weights.at(standings.oblivious_rank, query))
-    sd = np.sqrt(_variance(standings, gains, weights, span, ranks.decided)) * scale
     return Values(expected, lowest, highest, oblivious, sd, undefined)
 
 
@@ -116,27 +126,20 @@ def _place_by_gain(standings: Standings, gains: Floats) -> Ints:
     return place
 
 
-def _variance(standings: Standings, gains: Floats, weights: Weights, span: Floats, decided: Bools) -> Floats:
-    """[query] variance of the sum before division by Z; groups are independent, a decided one has none.
-
-    Args:
-        standings: of one run.
-        gains: [row] gain of each document.
-        weights: of the ranks.
-        span: [row] dW, the sum of the weights of its group's ranks.
-        decided: [group] whether no order of the group matters.
-    """
+def gain_deviations(standings: Standings, gains: Floats) -> Floats:
+    """[group] root of the sum of (gain - mean)^2 over its documents; those that are not judged gain 0."""
     groups = standings.groups
-    open_groups = (~decided).nonzero()[0]
-    if not len(open_groups):
-        return np.zeros(standings.queries)
-    query, tied, above = groups.query[open_groups], groups.tied[open_groups], groups.above[open_groups]
-    sums = np.add.reduceat(gains, groups.start)[open_groups]
-    squares = np.add.reduceat(gains**2, groups.start)[open_groups]
-    weight = span[groups.start[open_groups]]
-    weight_squares = weights.squares(above + tied, query) - weights.squares(above, query)
-    variance = (squares - sums**2 / tied) * (weight_squares - weight**2 / tied) / (tied - 1)
-    return sum_by(query, np.maximum(variance, 0), standings.queries)
+    if ((gains == 0) | (gains == 1)).all():
+        ones = np.add.reduceat(gains, groups.start)
+        return np.asarray(np.sqrt(ones * ((groups.tied - ones) / groups.tied)))
+    most = np.maximum.reduceat(gains, groups.start)
+    # As shares of the largest, which neither overflow when squared nor, unless they do not matter, underflow.
+    top = most[groups.of_row]
+    lost = np.divide(top - gains, top, out=np.zeros(len(gains)), where=top > 0)
+    mean_lost = np.add.reduceat(lost, groups.start) / groups.judged
+    squares = np.add.reduceat((lost - mean_lost[groups.of_row]) ** 2, groups.start)
+    outside = (1 - mean_lost) ** 2 * (groups.judged * ((groups.tied - groups.judged) / groups.tied))
+    return np.asarray(most * np.sqrt(squares + outside))
 
 
 def _binary(
