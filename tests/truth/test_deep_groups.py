@@ -53,7 +53,7 @@ def test_average_precision_of_several(above: int, last: int, relevant: int) -> N
     """Five tied documents, all places of the relevant ones, with and without a cutoff inside the group."""
     with localcontext(Context(prec=40)):
         sums = [
-            sum(Decimal(i + 1) / (above + t + 1) for i, t in enumerate(places) if t < last) / relevant
+            sum(Decimal(i + 1) / (above + t + 1) for i, t in enumerate(places) if t < last) / Decimal(relevant)
             for places in combinations(range(5), relevant)
         ]
         mean, sd = moments_of_one(sums)

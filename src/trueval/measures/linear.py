@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trueval.errors import MeasureError
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
 from trueval.measures.parameters import (
     BASE,
@@ -183,34 +184,76 @@ def _discounts(standings: Standings, measure: Measure) -> Table:
     return discounts(standings.limit(measure.cutoff), standings.table_length)
 
 
-def ideal_gain(standings: Standings, measure: Measure) -> Floats:
+def ideal_gain(standings: Standings, measure: Measure, gains: Floats) -> Floats:
     """[query] DCG@k of the best order of the judged documents, or of the listed ones if the measure has base='list'."""
-    query, grade, place = standings.pool_query, standings.pool_grade, standings.pool_place
+    query, place = standings.pool_query, standings.pool_place
     if measure["base"] == "list":
-        query, grade = query[standings.pool_listed], grade[standings.pool_listed]
+        query, gains = query[standings.pool_listed], gains[standings.pool_listed]
         place = place_in_query(query, standings.queries)
-    gains = gains_of(grade, measure)
     if bool(((gains[1:] > gains[:-1]) & (place[1:] > 0)).any()):
         gains = gains[np.lexsort((-gains, query))]
     weights = discounts(NO_LIMIT if measure.cutoff is None else measure.cutoff, standings.table_length)
     return sum_by(query, gains * weights.at(place + 1, query), standings.queries)
 
 
+# Gains from here to there are added as they are; sums of others could leave the range of a double.
+LEAST_GAIN, MOST_GAIN = 2.0**-900, 2.0**900
+# Grades from which an exponential gain is found relative to that of the largest grade.
+LARGE_GRADE = 900
+
+
+def _shared_gains(standings: Standings, measure: Measure) -> tuple[Floats, Floats]:
+    """[row] and [pool] gains for a measure that a factor for each query does not change.
+
+    Gains of ordinary size are themselves; others are divided by a power of two near the largest of the query.
+    """
+    rows, pool = gains_of(standings.grade, measure), gains_of(standings.pool_grade, measure)
+    if not len(pool) or (pool.max() < MOST_GAIN and pool[pool > 0].min(initial=1) > LEAST_GAIN):
+        return rows, pool
+    counted = standings.pool_listed if measure["base"] == "list" else np.ones(len(pool), dtype=bool)
+
+    def largest(values: Floats) -> Floats:
+        most = np.zeros(standings.queries)
+        np.maximum.at(most, standings.pool_query[counted], values[counted])
+        return most
+
+    top = np.floor(largest(standings.pool_grade))
+    scale = np.frexp(largest(pool))[1]
+
+    def shared(gains: Floats, grades: Floats, query: Ints) -> Floats:
+        with np.errstate(over="ignore", under="ignore"):
+            scaled = np.ldexp(gains, -scale[query])
+            relative = np.exp2(grades - top[query]) - np.exp2(-top[query])
+        return np.where((top[query] > LARGE_GRADE) & (measure["gain"] == "exp"), relative, scaled)
+
+    return shared(rows, standings.grade, standings.query), shared(pool, standings.pool_grade, standings.pool_query)
+
+
 def _ndcg(standings: Standings, measure: Measure) -> Values:
-    ideal = ideal_gain(standings, measure)
-    return linear(standings, gains_of(standings.grade, measure), _discounts(standings, measure), ideal, ideal == 0)
+    rows, pool = _shared_gains(standings, measure)
+    ideal = ideal_gain(standings, measure, pool)
+    return linear(standings, rows, _discounts(standings, measure), ideal, ideal == 0)
 
 
 def _dcg(standings: Standings, measure: Measure) -> Values:
     gains = gains_of(standings.grade, measure)
-    undefined = standings.sum_pool(gains_of(standings.pool_grade, measure)) == 0
-    return linear(standings, gains, _discounts(standings, measure), np.ones(standings.queries), undefined)
+    undefined = ~(standings.sum_pool(gains_of(standings.pool_grade, measure) > 0) > 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = linear(standings, gains, _discounts(standings, measure), np.ones(standings.queries), undefined)
+    if not np.isfinite(values.highest).all():
+        raise MeasureError(
+            f"{measure} is beyond the largest number of 64 bits. Got grade {standings.grade.max():g}. Map the grades "
+            "to smaller ones, or take nDCG, which needs their ratios only."
+        )
+    return values
 
 
 def _rbp(standings: Standings, measure: Measure) -> Values:
     scale = measure["scale"]
     relevant = is_relevant(standings.grade, measure).astype(float)
-    gains = relevant if scale is None else np.minimum(standings.grade / measure.number("scale"), 1)
+    gains = (
+        relevant if scale is None else np.minimum(standings.grade, measure.number("scale")) / measure.number("scale")
+    )
     weights = geometric(measure.number("p"), standings.limit(measure.cutoff), standings.table_length)
     undefined = count_relevant(standings, measure) == 0
     return linear(standings, gains, weights, np.ones(standings.queries), undefined)

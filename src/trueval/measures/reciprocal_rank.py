@@ -64,16 +64,17 @@ def _block_moments(first: FirstRelevant, terms: Ints, width: int) -> tuple[Float
     none_before = np.ones((len(tied), width))
     np.cumprod(misses[:, :-1], axis=1, out=none_before[:, 1:])
     chance = np.where(offset < terms[:, None], none_before * relevant[:, None] / rest, 0.0)
-    first, value = 1.0 / (above + 1), 1.0 / (above[:, None] + offset + 1)
-    mean = np.einsum("ij,ij->i", chance, value)
+    head: Floats = 1.0 / (above + 1)
+    value: Floats = 1.0 / (above[:, None] + offset + 1)
+    mean: Floats = np.einsum("ij,ij->i", chance, value)
     # 1 / (c + 1) less the value, as values deep down the list are nearly the same.
     value *= offset
-    value *= first[:, None]
+    value *= head[:, None]
     past = np.where(terms == tied - relevant + 1, 0.0, np.maximum(1 - chance.sum(axis=1), 0))
-    mean_lost = np.einsum("ij,ij->i", chance, value) + past * first
+    mean_lost: Floats = np.einsum("ij,ij->i", chance, value) + past * head
     value -= mean_lost[:, None]
-    inside = np.einsum("ij,ij,ij->i", chance, value, value)
-    return mean, np.sqrt(inside + past * (first - mean_lost) ** 2)
+    inside: Floats = np.einsum("ij,ij,ij->i", chance, value, value)
+    return mean, np.sqrt(inside + past * (head - mean_lost) ** 2)
 
 
 RR = register(
