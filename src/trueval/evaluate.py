@@ -18,6 +18,7 @@ from trueval.input_rules import check_binary, judgments_under, retrieved_only, w
 from trueval.judgments import Judgments
 from trueval.label_order import tie_order_notes
 from trueval.measures import Measure, Values, parse_list
+from trueval.measures.bpref import unopposed
 from trueval.run import Run
 from trueval.scores import STATISTICS, Scores, Ties
 from trueval.standings import Bools, Floats, Standings
@@ -277,6 +278,8 @@ def _measure(
     if chosen.labels == "binary":
         check_binary(counted, measure)
     values = _with_order(settled.evaluate(_some_order(counted)), counted, chosen.tie_order)
+    if settled.name == "bpref" and chosen.convention and TOOLS[chosen.convention].no_bpref:
+        values = values._replace(oblivious=np.where(unopposed(counted, settled), np.nan, values.oblivious))
     some_absent, some_undefined = bool(absent.any()), bool(values.undefined.any())
     if not some_absent and not some_undefined:
         return values
@@ -321,14 +324,20 @@ def _with_order(values: Values, counted: Standings, tie_order: str) -> Values:
 def _open_orders(
     name: str, measures: Sequence[Measure], oblivious: Floats, expected: Floats, chosen: Policy
 ) -> tuple[str, ...]:
-    """One line that says why some oblivious values, [query, measure], are not available, if any are not."""
+    """A line for each reason why some oblivious values, [query, measure], are not available."""
     lost = (np.isnan(oblivious) & ~np.isnan(expected)).sum(axis=0).tolist()
     if not any(lost):
         return ()
-    named = ", ".join(f"{measure} ({count})" for measure, count in zip(measures, lost, strict=True) if count)
-    reason = TOOLS[chosen.convention].order if chosen.convention else ""
-    because = reason or f"tie order {chosen.tie_order!r} leaves the order of equal scores open"
-    return (f"{name}: {because}; queries without an oblivious value: {named}.",)
+    tool = TOOLS[chosen.convention] if chosen.convention else None
+    order = (tool and tool.order) or f"tie order {chosen.tie_order!r} leaves the order of equal scores open"
+    named: dict[str, list[str]] = {}
+    for measure, count in zip(measures, lost, strict=True):
+        if count:
+            because = tool.no_bpref if tool and tool.no_bpref and measure.name == "bpref" else order
+            named.setdefault(because, []).append(f"{measure} ({count})")
+    return tuple(
+        f"{name}: {because}; queries without an oblivious value: {', '.join(each)}." for because, each in named.items()
+    )
 
 
 def _ties(counted: Standings, query_ids: Sequence[str], measures: tuple[Measure, ...]) -> Ties:
