@@ -143,6 +143,22 @@ def test_ranx_from_sixteen_documents_has_no_number_where_ties_matter() -> None:
     assert "ranx sorts lists of 16 documents" in " ".join(scores.notes)
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # as above
+def test_ranx_has_no_bpref_where_nothing_judged_is_not_relevant() -> None:
+    ranx = pytest.importorskip("ranx", reason="ranx is not installed")
+    run = {"a": {"d1": 2.0, "d2": 1.0}, "b": {"d9": 1.0}, "c": {"d1": 2.0, "d2": 1.0}}
+    judgments = {"a": {"d1": 1, "d2": 2}, "b": {"d1": 1}, "c": {"d1": 0, "d2": 1}}
+    theirs = ranx.evaluate(ranx.Qrels(judgments), ranx.Run(run), ["bpref", "map"], return_mean=False)
+    scores = ours((run, judgments), ["bpref", "AP"], "ranx")
+    np.testing.assert_array_equal(scores.oblivious[:, 0], theirs["bpref"])
+    assert np.isnan(scores.oblivious[:, 0]).tolist() == [True, False, False]
+    assert scores.expected[:, 0].tolist() == [1, 0, 0]
+    assert math.isnan(scores.mean("bpref").oblivious)
+    assert [note for note in scores.notes if "0 by 0" in note and "bpref (1)" in note]
+    assert not np.isnan(ours((run, judgments), ["bpref"], "trec_eval").oblivious).any()
+
+
 def test_ranx_refuses_a_query_that_the_run_lacks() -> None:
     run = {q: row for q, row in UNTIED[0].items() if q != "q03"}
     with pytest.raises(InputError, match="q03"):

@@ -17,6 +17,7 @@ from trueval.evaluation.scores import STATISTICS, Scores, Ties
 from trueval.files.memory.ragged import ragged
 from trueval.judgments import Judgments
 from trueval.measures import Measure, Values, parse_list
+from trueval.measures.bpref import unopposed
 from trueval.policy.conventions import TOOLS, Policy, choose
 from trueval.run import Run
 from trueval.standings.counting import Arrays, counter
@@ -193,6 +194,8 @@ def _measure(
     if chosen.labels == "binary":
         check_binary(counted, measure)
     values = _with_order(settled.evaluate(_some_order(counted)), counted, chosen.tie_order)
+    if settled.name == "bpref" and chosen.convention and TOOLS[chosen.convention].no_bpref:
+        values = values._replace(oblivious=np.where(unopposed(counted, settled), np.nan, values.oblivious))
     partly = values.partly_empty
     undefined = values.undefined if partly is None else values.undefined | partly.undefined
     some_absent, some_undefined = bool(absent.any()), bool(undefined.any())
@@ -246,14 +249,20 @@ def _with_order(values: Values, counted: Standings, tie_order: str) -> Values:
 def _open_orders(
     name: str, measures: Sequence[Measure], oblivious: Floats, expected: Floats, chosen: Policy
 ) -> tuple[str, ...]:
-    """One line that says why some oblivious values, [query, measure], are not available, if any are not."""
+    """A line for each reason why some oblivious values, [query, measure], are not available."""
     lost = (np.isnan(oblivious) & ~np.isnan(expected)).sum(axis=0).tolist()
     if not any(lost):
         return ()
-    named = ", ".join(f"{measure} ({count})" for measure, count in zip(measures, lost, strict=True) if count)
-    reason = TOOLS[chosen.convention].order if chosen.convention else ""
-    because = reason or f"tie order {chosen.tie_order!r} leaves the order of equal scores open"
-    return (f"{name}: {because}; queries without an oblivious value: {named}.",)
+    tool = TOOLS[chosen.convention] if chosen.convention else None
+    order = (tool and tool.order) or f"tie order {chosen.tie_order!r} leaves the order of equal scores open"
+    named: dict[str, list[str]] = {}
+    for measure, count in zip(measures, lost, strict=True):
+        if count:
+            because = tool.no_bpref if tool and tool.no_bpref and measure.name == "bpref" else order
+            named.setdefault(because, []).append(f"{measure} ({count})")
+    return tuple(
+        f"{name}: {because}; queries without an oblivious value: {', '.join(each)}." for because, each in named.items()
+    )
 
 
 def _ties(counted: Standings, query_ids: Sequence[str], measures: tuple[Measure, ...]) -> Ties:

@@ -128,8 +128,11 @@ class Scores:
         if not count:
             return Estimate(math.nan, math.nan, math.nan, math.nan, math.nan, 0)
         geometric = self.measures[column].definition.mean == "geometric"
-        average = geometric_mean if geometric else np.mean
-        sd = math.sqrt(float((self.sd[known, column] ** 2).sum())) / count
+        average = geometric_mean if geometric else arithmetic_mean
+        sds = self.sd[known, column]
+        # Divided by a power of two, so that no square is out of range.
+        scale = int(np.frexp(np.nanmax(sds, initial=0.0))[1])
+        sd = math.ldexp(math.sqrt(float((np.ldexp(sds, -scale) ** 2).sum())), scale) / count
         return Estimate(
             expected=float(average(self.expected[known, column])),
             lowest=float(average(self.lowest[known, column])),
@@ -206,6 +209,13 @@ class Scores:
         if self.details and self.details[self.index(measure)]:
             entry["details"] = dict(self.details[self.index(measure)])
         return entry
+
+
+def arithmetic_mean(values: Floats) -> float:
+    """The mean, also where the sum of the values is out of range."""
+    with np.errstate(over="ignore"):
+        mean = float(np.mean(values))
+    return mean if math.isfinite(mean) or not np.isfinite(values).all() else float((values / len(values)).sum())
 
 
 def geometric_mean(values: Floats) -> float:

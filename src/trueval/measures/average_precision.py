@@ -12,11 +12,10 @@ from trueval.measures.measure import Definition, Measure, Values, no_values, reg
 from trueval.measures.orders.precision_over_hits import over_hits
 from trueval.measures.orders.precision_sums import (
     RelevantGroups,
-    expected_shares,
+    moments,
     oblivious_sum,
     relevant_groups,
     sum_precisions,
-    variances,
 )
 from trueval.measures.parameters import BASE, REL, choice, count_relevant, is_relevant
 from trueval.standings.standings import Floats, Standings, sum_by
@@ -35,11 +34,14 @@ def _average_precision(standings: Standings, measure: Measure) -> Values:
     highest = sum_precisions(groups, groups.above, standings.queries, last)
     lowest = sum_precisions(groups, groups.above + groups.tied - groups.relevant, standings.queries, last)
     expected = highest.copy()
-    undecided = groups.take((groups.relevant < groups.tied) & (groups.within > 0))
+    is_open = (groups.relevant < groups.tied) & (groups.within > 0)
+    undecided, decided = groups.take(is_open), groups.take(~is_open)
     affected = np.unique(undecided.query)
-    mean = sum_by(groups.query, expected_shares(groups), standings.queries)
+    of_open = moments(undecided)
+    mean = sum_precisions(decided, decided.above, standings.queries, last)
+    mean += sum_by(undecided.query, of_open.mean, standings.queries)
     expected[affected] = np.clip(mean[affected], lowest[affected], highest[affected])
-    variance = sum_by(undecided.query, variances(undecided), standings.queries)
+    variance = sum_by(undecided.query, of_open.variance, standings.queries)
     oblivious = no_values(standings.queries)
     if measure["norm"] == "threshold":
         oblivious = _threshold_sum(groups, standings.queries, last)

@@ -59,6 +59,12 @@ def _bpref(standings: Standings, measure: Measure) -> Values:
     return Values(expected, lowest, highest, oblivious, sd, wanted == 0)
 
 
+def unopposed(standings: Standings, measure: Measure) -> Bools:
+    """[query] whether a relevant document is listed and nothing judged is not relevant, so that B = 0."""
+    others = standings.sum_pool(~is_relevant(standings.pool_grade, measure))
+    return np.asarray((others == 0) & (standings.sum_by_query(is_relevant(standings.grade, measure)) > 0))
+
+
 def _value(standings: Standings, relevant: Bools, rank: Ints, most: Floats) -> Floats:
     """[query] the sum over relevant documents, in one order."""
     order = np.lexsort((rank, standings.query))

@@ -1,9 +1,10 @@
 """Linear measures: a sum of gains, each weighted by the document's rank.
 
-    M = (1/Z) sum over d of gain(d) * w(rank(d)),   w non-increasing, W and V its running sums and sums of squares
+    M = (1/Z) sum over d of gain(d) * w(rank(d)),   w non-increasing
 
-    expected   (1/Z) sum of gain * [W(above + tied) - W(above)] / tied
-    variance   (1/Z^2) sum over groups of [S2 - S1^2/m] [dV - dW^2/m] / (m - 1), S1 and S2 the sums of gains and squares
+    expected   (1/Z) sum of gain * mean w of the ranks above + 1 .. above + tied
+    variance   (1/Z^2) sum over groups of Q(gain) Q(w) / (m - 1), Q the sum of (value - mean)^2 over
+               the documents of a group, or over its ranks
     highest    gains descending from rank above + 1;   lowest: gains descending from rank above + tied upward
 
 Sources: P-A eq. 10-17; McSherry & Najork 2008 for graded ties. The registered measures stand at the end.
@@ -16,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trueval.errors import MeasureError
 from trueval.measures.list_end import ends_at_depth
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
 from trueval.measures.orders.weights import Table, Top, Weights, discounts, geometric
@@ -30,7 +32,16 @@ from trueval.measures.parameters import (
     gains_of,
     is_relevant,
 )
-from trueval.standings.standings import NO_LIMIT, Bools, Floats, Ints, Standings, place_in_query, sum_by
+from trueval.standings.standings import (
+    NO_LIMIT,
+    Bools,
+    Floats,
+    Ints,
+    Standings,
+    place_in_query,
+    root_sum_squares,
+    sum_by,
+)
 
 
 def linear(standings: Standings, gains: Floats, weights: Weights, norm: Floats, undefined: Bools) -> Values:
@@ -54,20 +65,29 @@ def linear(standings: Standings, gains: Floats, weights: Weights, norm: Floats, 
     def total(values: Floats) -> Floats:
         return standings.sum_by_query(gains * values) * scale
 
-    last = standings.above + standings.tied
-    span = weights.total(last, query) - weights.total(standings.above, query)
     best = weights.at(ranks.highest, query)
     highest, lowest = total(best), total(weights.at(ranks.lowest, query))
 
     def within(values: Floats) -> Floats:
-        # Prefix sums round; the extremes are plain sums of weights, so they bound what rounding may do to the rest.
+        # Sums in another order round otherwise; the extremes bound what that may do.
         return np.minimum(np.maximum(total(values), lowest), highest)
 
-    expected = within(np.where(ranks.decided[group], best, span / standings.tied))
+    groups, mean, sd = standings.groups, best, np.zeros(standings.queries)
+    # Past the weights, the group gains nothing in any order.
+    matters = weights.at(groups.above + 1, groups.query) > 0
+    open_groups = (~ranks.decided & matters).nonzero()[0]
+    if len(open_groups):
+        of_open = groups.query[open_groups]
+        spans = weights.spans(groups.above[open_groups], groups.tied[open_groups], of_open)
+        of_group = np.zeros(len(groups.start))
+        of_group[open_groups] = spans.mean
+        mean = np.where(ranks.decided[group], best, of_group[group])
+        deviations = gain_deviations(standings, gains)[open_groups] * scale[of_open] * spans.deviation
+        sd = root_sum_squares(of_open, deviations / np.sqrt(groups.tied[open_groups] - 1), standings.queries)
+    expected = within(mean)
     oblivious = no_values(standings.queries)
     if standings.order_is_known:
         oblivious = within(weights.at(standings.oblivious_rank, query))
-    sd = np.sqrt(_variance(standings, gains, weights, span, ranks.decided)) * scale
     return Values(expected, lowest, highest, oblivious, sd, undefined)
 
 
@@ -117,27 +137,20 @@ def _place_by_gain(standings: Standings, gains: Floats) -> Ints:
     return place
 
 
-def _variance(standings: Standings, gains: Floats, weights: Weights, span: Floats, decided: Bools) -> Floats:
-    """[query] variance of the sum before division by Z; groups are independent, a decided one has none.
-
-    Args:
-        standings: of one run.
-        gains: [row] gain of each document.
-        weights: of the ranks.
-        span: [row] dW, the sum of the weights of its group's ranks.
-        decided: [group] whether no order of the group matters.
-    """
+def gain_deviations(standings: Standings, gains: Floats) -> Floats:
+    """[group] root of the sum of (gain - mean)^2 over its documents; those that are not judged gain 0."""
     groups = standings.groups
-    open_groups = (~decided).nonzero()[0]
-    if not len(open_groups):
-        return np.zeros(standings.queries)
-    query, tied, above = groups.query[open_groups], groups.tied[open_groups], groups.above[open_groups]
-    sums = np.add.reduceat(gains, groups.start)[open_groups]
-    squares = np.add.reduceat(gains**2, groups.start)[open_groups]
-    weight = span[groups.start[open_groups]]
-    weight_squares = weights.squares(above + tied, query) - weights.squares(above, query)
-    variance = (squares - sums**2 / tied) * (weight_squares - weight**2 / tied) / (tied - 1)
-    return sum_by(query, np.maximum(variance, 0), standings.queries)
+    if ((gains == 0) | (gains == 1)).all():
+        ones = np.add.reduceat(gains, groups.start)
+        return np.asarray(np.sqrt(ones * ((groups.tied - ones) / groups.tied)))
+    most = np.maximum.reduceat(gains, groups.start)
+    # As shares of the largest, which neither overflow when squared nor, unless they do not matter, underflow.
+    top = most[groups.of_row]
+    lost = np.divide(top - gains, top, out=np.zeros(len(gains)), where=top > 0)
+    mean_lost = np.add.reduceat(lost, groups.start) / groups.judged
+    squares = np.add.reduceat((lost - mean_lost[groups.of_row]) ** 2, groups.start)
+    outside = (1 - mean_lost) ** 2 * (groups.judged * ((groups.tied - groups.judged) / groups.tied))
+    return np.asarray(most * np.sqrt(squares + outside))
 
 
 def _binary(
@@ -183,29 +196,75 @@ def _discounts(standings: Standings, measure: Measure) -> Table:
     return discounts(standings.limit(measure.cutoff), standings.table_length)
 
 
-def ideal_gain(standings: Standings, measure: Measure) -> Floats:
+def ideal_gain(standings: Standings, measure: Measure, gains: Floats) -> Floats:
     """[query] DCG@k of the best order of the judged documents, or of the listed ones if the measure has base='list'."""
-    query, grade, place = standings.pool_query, standings.pool_grade, standings.pool_place
+    query, place = standings.pool_query, standings.pool_place
     if measure["base"] == "list":
-        query, grade = query[standings.pool_listed], grade[standings.pool_listed]
+        query, gains = query[standings.pool_listed], gains[standings.pool_listed]
         place = place_in_query(query, standings.queries)
-    gains = gains_of(grade, measure)
     if bool(((gains[1:] > gains[:-1]) & (place[1:] > 0)).any()):
         gains = gains[np.lexsort((-gains, query))]
     weights = discounts(NO_LIMIT if measure.cutoff is None else measure.cutoff, standings.table_length)
     return sum_by(query, gains * weights.at(place + 1, query), standings.queries)
 
 
-@ends_at_depth(gains_of)
+# Gains from here to there are added as they are; sums of others could leave the range of a double.
+LEAST_GAIN, MOST_GAIN = 2.0**-900, 2.0**900
+# Grades from which an exponential gain is found relative to that of the largest grade.
+LARGE_GRADE = 900
+
+
+def _shared_gains(standings: Standings, measure: Measure) -> tuple[Floats, Floats]:
+    """[row] and [pool] gains for a measure that a factor for each query does not change.
+
+    Gains of ordinary size are themselves; others are divided by a power of two near the largest of the query.
+    """
+    rows, pool = gains_of(standings.grade, measure), gains_of(standings.pool_grade, measure)
+    if not len(pool) or (pool.max() < MOST_GAIN and pool[pool > 0].min(initial=1) > LEAST_GAIN):
+        return rows, pool
+    counted = standings.pool_listed if measure["base"] == "list" else np.ones(len(pool), dtype=bool)
+
+    def largest(values: Floats) -> Floats:
+        most = np.zeros(standings.queries)
+        np.maximum.at(most, standings.pool_query[counted], values[counted])
+        return most
+
+    top = np.floor(largest(standings.pool_grade))
+    scale = np.frexp(largest(pool))[1]
+
+    def shared(gains: Floats, grades: Floats, query: Ints) -> Floats:
+        with np.errstate(over="ignore", under="ignore"):
+            scaled = np.ldexp(gains, -scale[query])
+            relative = np.exp2(grades - top[query]) - np.exp2(-top[query])
+        return np.where((top[query] > LARGE_GRADE) & (measure["gain"] == "exp"), relative, scaled)
+
+    return shared(rows, standings.grade, standings.query), shared(pool, standings.pool_grade, standings.pool_query)
+
+
+def _seen(grade: Floats, measure: Measure) -> Floats:
+    """What nDCG sees of a document. Two gains may both be out of range, so grades tell them apart."""
+    gains = gains_of(grade, measure)
+    return gains if measure["gain"] == "binary" else np.where(gains > 0, grade, 0.0)
+
+
+@ends_at_depth(_seen)
 def _ndcg(standings: Standings, measure: Measure) -> Values:
-    ideal = ideal_gain(standings, measure)
-    return linear(standings, gains_of(standings.grade, measure), _discounts(standings, measure), ideal, ideal == 0)
+    rows, pool = _shared_gains(standings, measure)
+    ideal = ideal_gain(standings, measure, pool)
+    return linear(standings, rows, _discounts(standings, measure), ideal, ideal == 0)
 
 
 def _dcg(standings: Standings, measure: Measure) -> Values:
     gains = gains_of(standings.grade, measure)
-    undefined = standings.sum_pool(gains_of(standings.pool_grade, measure)) == 0
-    return linear(standings, gains, _discounts(standings, measure), np.ones(standings.queries), undefined)
+    undefined = ~(standings.sum_pool(gains_of(standings.pool_grade, measure) > 0) > 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = linear(standings, gains, _discounts(standings, measure), np.ones(standings.queries), undefined)
+    if not np.isfinite(values.highest).all():
+        raise MeasureError(
+            f"{measure} is beyond the largest number of 64 bits. Got grade {standings.grade.max():g}. Map the grades "
+            "to smaller ones, or take nDCG, which needs their ratios only."
+        )
+    return values
 
 
 def _rbp(standings: Standings, measure: Measure) -> Values:

@@ -173,8 +173,10 @@ class Measure:
         if self.inner is None and self.definition.takes_measure:
             raise MeasureError(f"{self.name} needs a measure as first argument, for example {self.name}(RA-nWG)@10.")
         values = self.definition.compute(standings, self)
-        # No standard deviation is larger; where ties hardly matter, rounding may make it so.
-        return values._replace(sd=np.minimum(values.sd, (values.highest - values.lowest) / 2))
+        # No standard deviation is larger; where ties hardly matter, rounding of it or of the extremes may make it so.
+        half = (values.highest - values.lowest) / 2
+        most = np.where(half > 0, half + np.finfo(float).eps * np.abs(values.highest), 0 * half)
+        return values._replace(sd=np.minimum(values.sd, most))
 
     def details(self, standings: Standings, counted: Bools) -> Mapping[str, float]:
         """Numbers that belong beside the mean, such as how many queries no run can satisfy.

@@ -82,11 +82,12 @@ def gains_of(grades: Floats, measure: Measure) -> Floats:
     """The gain of each grade: linear g, exponential 2^g - 1, binary 1[g > 0], or the measure's own map.
 
     Source: Järvelin & Kekäläinen 2002 (linear); Burges et al. 2005 (exponential). Grades that a map does not name gain
-    as trec_eval has it: their own value.
+    as trec_eval has it: their own value. An exponential gain that is out of range is infinite: the caller refuses it.
     """
     gain = measure["gain"]
     if gain == "exp":
-        return np.exp2(grades) - 1
+        with np.errstate(over="ignore"):
+            return np.where(grades < 0.5, np.expm1(grades * np.log(2)), np.exp2(grades) - 1)
     if gain == "binary":
         return (grades > 0).astype(float)
     if not isinstance(gain, tuple):

@@ -64,11 +64,17 @@ def _block_moments(first: FirstRelevant, terms: Ints, width: int) -> tuple[Float
     none_before = np.ones((len(tied), width))
     np.cumprod(misses[:, :-1], axis=1, out=none_before[:, 1:])
     chance = np.where(offset < terms[:, None], none_before * relevant[:, None] / rest, 0.0)
-    value = 1.0 / (above[:, None] + offset + 1)
-    mean = (chance * value).sum(axis=1)
-    inside = (chance * (value - mean[:, None]) ** 2).sum(axis=1)
-    outside = np.maximum(1 - chance.sum(axis=1), 0) * mean**2
-    return mean, np.sqrt(inside + np.where(terms == tied - relevant + 1, 0, outside))
+    head: Floats = 1.0 / (above + 1)
+    value: Floats = 1.0 / (above[:, None] + offset + 1)
+    mean: Floats = np.einsum("ij,ij->i", chance, value)
+    # 1 / (c + 1) less the value, as values deep down the list are nearly the same.
+    value *= offset
+    value *= head[:, None]
+    past = np.where(terms == tied - relevant + 1, 0.0, np.maximum(1 - chance.sum(axis=1), 0))
+    mean_lost: Floats = np.einsum("ij,ij->i", chance, value) + past * head
+    value -= mean_lost[:, None]
+    inside: Floats = np.einsum("ij,ij,ij->i", chance, value, value)
+    return mean, np.sqrt(inside + past * (head - mean_lost) ** 2)
 
 
 RR = register(

@@ -42,12 +42,14 @@ class Tool(NamedTuple):
         version: what this was read from and tested with.
         measures: the measures of ours that it has, and whether with a cutoff: "required", "optional" or "none".
         order: why its order of equal scores is not known, where that is so.
+        no_bpref: why its bpref is no number where nothing judged is not relevant, where that is so.
     """
 
     policy: Policy
     version: str
     measures: Mapping[str, str]
     order: str = ""
+    no_bpref: str = ""
 
     def has(self, measure: Measure) -> bool:
         """Whether the tool has the measure, with or without its cutoff."""
@@ -85,6 +87,8 @@ TOOLS: Final[Mapping[str, Tool]] = MappingProxyType(
                 "bpref": "none",
             },
             "ranx sorts lists of 16 documents and more by an unstable sort",
+            "ranx divides 0 by 0 in bpref where nothing judged is not relevant, and sorts lists of 16 documents and "
+            "more by an unstable sort",
         ),
         # InformationRetrievalEvaluator, given the documents with a grade above 0 as relevant_docs.
         "sentence-transformers": Tool(

@@ -277,9 +277,7 @@ def _moved(counts: Floats, old: Ints, new: Ints, amount: Floats) -> Floats:
 
 def _shares(counted: Standings, measure: Measure) -> Floats:
     """[row] chance that the document stands among the first K."""
-    top = Top(counted.limit(measure.cutoff))
-    last = counted.above + counted.tied
-    return (top.total(last, counted.query) - top.total(counted.above, counted.query)) / counted.tied
+    return Top(counted.limit(measure.cutoff)).spans(counted.above, counted.tied, counted.query).mean
 
 
 def _by_grade(counted: Standings, shares: Floats) -> Floats:

@@ -226,6 +226,20 @@ def sum_by(index: Ints, values: NDArray[np.generic], size: int) -> Floats:
     return np.bincount(index, weights=values, minlength=size).astype(np.float64, copy=False)
 
 
+def root_sum_squares(index: Ints, values: Floats, size: int) -> Floats:
+    """Root of the sum of squares of values of 0 or more that share an index, also where a square is out of range.
+
+    >>> root_sum_squares(np.array([0, 0]), np.array([3e200, 4e200]), 2).tolist()
+    [5e+200, 0.0]
+    """
+    if len(values) and values.min() > 1e-150 and values.max() < 1e150:
+        return np.asarray(np.sqrt(sum_by(index, values**2, size)))
+    most = np.zeros(size)
+    np.maximum.at(most, index, values)
+    scale = np.frexp(most)[1]
+    return np.ldexp(np.sqrt(sum_by(index, np.ldexp(values, -scale[index]) ** 2, size)), scale)
+
+
 def place_in_query(query: Ints, queries: int) -> Ints:
     """Position of each element inside its query, from 0; elements of a query are adjacent and queries ascend.
 

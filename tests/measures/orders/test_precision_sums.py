@@ -1,9 +1,9 @@
-"""Variances of sums of precisions."""
+"""Means and variances of sums of precisions."""
 
 import numpy as np
 
 from trueval.measures.orders import precision_sums
-from trueval.measures.orders.precision_sums import RelevantGroups, variances
+from trueval.measures.orders.precision_sums import RelevantGroups, moments
 
 
 def test_groups_with_one_relevant_document_need_no_more_than_two_sums() -> None:
@@ -14,5 +14,6 @@ def test_groups_with_one_relevant_document_need_no_more_than_two_sums() -> None:
         np.arange(500) // 5, rng.integers(0, 900, 500), tied, relevant, rng.integers(0, 5, 500), within
     )
     assert set(relevant.tolist()) == {1, 2, 3}
-    whole = precision_sums._block_variances(groups, 40)
-    np.testing.assert_allclose(variances(groups), whole, rtol=1e-12, atol=1e-18)
+    whole = precision_sums._block_moments(groups, 40)
+    for found, expected in zip(moments(groups), whole, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)

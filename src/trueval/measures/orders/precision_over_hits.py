@@ -17,12 +17,12 @@ import numpy as np
 
 from trueval.measures.measure import Values, no_values
 from trueval.measures.orders.precision_sums import (
+    Moments,
     RelevantGroups,
-    expected_shares,
+    moments,
     oblivious_hits,
     oblivious_sum,
     sum_precisions,
-    variances,
 )
 from trueval.standings.groups import ranges
 from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
@@ -42,13 +42,6 @@ class Splits(NamedTuple):
     chance: Floats
     cut: RelevantGroups
     share: Floats
-
-
-class Moments(NamedTuple):
-    """Mean and variance of some sums."""
-
-    mean: Floats
-    variance: Floats
 
 
 def over_hits(standings: Standings, relevant: Bools, groups: RelevantGroups, last: int, undefined: Bools) -> Values:
@@ -134,5 +127,5 @@ def _moments(groups: RelevantGroups) -> Moments:
     variance = np.zeros(count)
     undecided = np.flatnonzero((groups.relevant > 0) & (groups.relevant < groups.tied))
     some = groups.take(undecided)
-    mean[undecided], variance[undecided] = expected_shares(some), variances(some)
+    mean[undecided], variance[undecided] = moments(some)
     return Moments(mean, variance)

@@ -1,7 +1,21 @@
 """Sums of precisions at the ranks of relevant documents, group by group: what average precision divides.
 
 Letters as in docs/formulas.md §3, per tie group with a relevant document: c documents above, m in it, r of them
-relevant, R relevant above, T = min(m, max(0, k - c)) of its ranks within the cutoff.
+relevant, R relevant above, T = min(m, max(0, k - c)) of its ranks within the cutoff, a_t = 1 / (c + t) or 0 past T.
+
+Of n relevant documents in the first t - 1 ranks of a group, a relevant one at rank t instead of another raises what is
+expected of the group by D_t(n), the sum of two parts of which neither is negative; so is every term of the variance::
+
+    mean     (r/m) sum over t of a_t [R + 1 + (t-1) (r-1) / (m-1)]
+    D_t(n)   (R + 1 + n) x_t + (r - 1 - n) y_t
+    variance sum over t of E[p (1-p) D_t(n)^2],   p = (r-n) / (m-t+1)
+
+    x_t  mean of a_t - a_s over the M = m - t ranks s > t,   X_t = M x_t = sum over s >= t of (m-s) (a_s - a_{s+1})
+    y_t  what the mean of a over these ranks is above one with weights that rise as 0, 1, 2, ..,
+         y_t M (M-1) = sum over s > t of X_s
+
+Weighted with p (1-p), n is hypergeometric: r - 1 of m - 2 documents, t - 1 drawn. Nothing cancels, so that groups deep
+down the list, where all a_t are nearly the same, keep their digits. Derived here; checked against all orders.
 """
 
 from __future__ import annotations
@@ -63,33 +77,20 @@ def sum_precisions(groups: RelevantGroups, before: Ints, queries: int, last: int
     return sum_by(groups.query[group], precision, queries)
 
 
-def expected_shares(groups: RelevantGroups) -> Floats:
-    """[group] E of its sum of precisions: (r/m) [(R+1) h + b (T - (c+1) h)], h = H(c+T) - H(c), b = (r-1)/(m-1)."""
-    harmonic = harmonic_numbers(int((groups.above + groups.within).max(initial=0)))
-    above, within = np.minimum(groups.above, len(harmonic) - 1), groups.within
-    h = np.where(within > 0, harmonic[np.minimum(above + within, len(harmonic) - 1)] - harmonic[above], 0.0)
-    b = (groups.relevant - 1) / np.maximum(groups.tied - 1, 1)
-    inner = (groups.relevant_above + 1) * h + b * (within - (groups.above + 1) * h)
-    shares: Floats = groups.relevant / groups.tied * inner
-    return shares
+class Moments(NamedTuple):
+    """Mean and variance of some sums."""
+
+    mean: Floats
+    variance: Floats
 
 
-def harmonic_numbers(last: int) -> Floats:
-    """H(0) .. H(last), H(n) = 1 + 1/2 + ... + 1/n.
-
-    >>> harmonic_numbers(2).tolist()
-    [0.0, 1.0, 1.5]
-    """
-    return np.cumsum(np.concatenate(([0.0], 1 / np.arange(1, last + 1))))
-
-
-def variances(groups: RelevantGroups) -> Floats:
-    """[group] variance of its sum of precisions, in blocks of groups of like size."""
-    variance = np.zeros(len(groups.within))
-    for chosen, of_block in ((groups.relevant == 1, _single_variances), (groups.relevant > 1, _block_variances)):
+def moments(groups: RelevantGroups) -> Moments:
+    """[group] mean and variance of its sum of precisions, in blocks of groups of like size."""
+    found = Moments(np.zeros(len(groups.within)), np.zeros(len(groups.within)))
+    for chosen, of_block in ((groups.relevant == 1, _single_moments), (groups.relevant > 1, _block_moments)):
         for block in _blocks(groups.within, np.flatnonzero(chosen)):
-            variance[block] = of_block(groups.take(block), int(groups.within[block[-1]]))
-    return variance
+            found.mean[block], found.variance[block] = of_block(groups.take(block), int(groups.within[block[-1]]))
+    return found
 
 
 def _blocks(within: Ints, chosen: Ints) -> Iterator[Ints]:
@@ -102,48 +103,48 @@ def _blocks(within: Ints, chosen: Ints) -> Iterator[Ints]:
         end = begin
 
 
-def _single_variances(groups: RelevantGroups, width: int) -> Floats:
-    """As _block_variances where r = 1: one relevant document, which stands at each rank with chance 1 / m."""
-    t = np.arange(1, width + 1, dtype=float)[None, :]
-    a = np.where(t <= groups.within[:, None], 1.0 / (groups.above[:, None] + t), 0.0)
-    alpha, chance = groups.relevant_above + 1.0, 1 / groups.tied
-    mean, second = alpha * chance * a.sum(axis=1), alpha**2 * (chance * (a * a).sum(axis=1))
-    variance: Floats = np.maximum(second - mean**2, 0)
-    return variance
+def _single_moments(groups: RelevantGroups, width: int) -> Moments:
+    """As _block_moments where r = 1: one relevant document, which is at each rank with chance 1 / m."""
+    t = np.arange(1, width + 1, dtype=float)
+    above, within, tied = groups.above[:, None], groups.within[:, None], groups.tied
+    inside, share, first = t <= within, groups.within / tied, 1 / (groups.above + 1.0)
+    # a_1 - a_t, of numbers that may be nearly the same.
+    lost = np.where(inside, (t - 1) / (above + t), 0.0) * first[:, None]
+    mean_lost = lost.sum(axis=1) / np.maximum(groups.within, 1)
+    squares = np.where(inside, (lost - mean_lost[:, None]) ** 2, 0.0).sum(axis=1)
+    mean, alpha = first - mean_lost, groups.relevant_above + 1.0
+    return Moments(alpha * mean * share, alpha**2 * (squares / tied + mean**2 * share * (1 - share)))
 
 
-def _block_variances(groups: RelevantGroups, width: int) -> Floats:
-    """[group] E[S^2] - E[S]^2 with the second moment of docs/formulas.md §3, all ranks t = 1 .. width at once.
-
-    a_t = 1 / (c + t), mu_j = r (r-1) .. (r-j+1) / (m (m-1) .. (m-j+1)), alpha = R + 1.
-    """
-    t = np.arange(1, width + 1, dtype=float)[None, :]
-    a = np.where(t <= groups.within[:, None], 1.0 / (groups.above[:, None] + t), 0.0)
-    before = np.zeros_like(a)
-    np.cumsum(a[:, :-1], axis=1, out=before[:, 1:])
-    weighted = np.zeros_like(a)
-    np.cumsum((a * (t - 1))[:, :-1], axis=1, out=weighted[:, 1:])
-    total, squares = a.sum(axis=1), (a * a).sum(axis=1)
-    b, q1 = (a * (t - 1)).sum(axis=1), (a * a * (t - 1)).sum(axis=1)
-    q2 = (a * before).sum(axis=1)
-    c, d = (a * weighted).sum(axis=1), (a * (t - 3) * weighted).sum(axis=1)
-    mu1, mu2, mu3, mu4 = _falling_ratios(groups.relevant, groups.tied)
-    alpha = groups.relevant_above + 1.0
-    mean = alpha * mu1 * total + mu2 * b
-    second = alpha**2 * (mu1 * squares + mu2 * (total**2 - squares))
-    second += 2 * alpha * (mu2 * (q1 + q2) + mu3 * (total * b - q1 - q2))
-    second += mu2 * q1 + mu3 * (a * a * (t - 1) * (t - 2)).sum(axis=1) + 4 * mu3 * c + 2 * mu4 * d
-    variance: Floats = np.maximum(second - mean**2, 0)
-    return variance
-
-
-def _falling_ratios(relevant: Ints, tied: Ints) -> tuple[Floats, Floats, Floats, Floats]:
-    """[group] mu_1 .. mu_4: the chance that j given places of a group all hold relevant documents."""
-    mu1 = relevant / tied
-    mu2 = mu1 * (relevant - 1) / np.maximum(tied - 1, 1)
-    mu3 = mu2 * np.maximum(relevant - 2, 0) / np.maximum(tied - 2, 1)
-    mu4 = mu3 * np.maximum(relevant - 3, 0) / np.maximum(tied - 3, 1)
-    return mu1, mu2, mu3, mu4
+def _block_moments(groups: RelevantGroups, width: int) -> Moments:
+    """[group] mean and variance, all ranks t = 1 .. width at once; letters as above."""
+    c, m, T = groups.above[:, None], groups.tied[:, None].astype(float), groups.within[:, None]
+    r, alpha = groups.relevant[:, None].astype(float), groups.relevant_above[:, None] + 1.0
+    t = np.arange(1, width + 1, dtype=float)
+    a = np.where(t <= T, 1 / (c + t), 0.0)
+    before = (r - 1) / np.maximum(m - 1, 1)
+    mean = groups.relevant / groups.tied * (a * (alpha + before * (t - 1))).sum(axis=1)
+    rest = np.maximum(m - t, 0)
+    x = np.where(t < T, a / (c + t + 1), a)
+    x *= rest
+    x = np.cumsum(x[:, ::-1], axis=1)[:, ::-1]
+    y = np.zeros_like(x)
+    y[:, :-1] = np.cumsum(x[:, :0:-1], axis=1)[:, ::-1]
+    x /= np.maximum(rest, 1)
+    y /= np.maximum(rest * (rest - 1), 1)
+    others = np.maximum(m - 2, 1)
+    drawn = np.minimum(t - 1, others)
+    n = drawn * ((r - 1) / others)
+    spread = (r - 1) * np.maximum(m - r - 1, 0) / (others**2 * np.maximum(m - 3, 1)) * drawn * np.maximum(m - 1 - t, 0)
+    raised = (alpha + n) * x + (r - 1 - n) * y
+    raised *= raised
+    x -= y
+    x *= x
+    x *= spread
+    raised += x
+    raised *= rest / (rest + 1)
+    chance = groups.relevant / groups.tied * (groups.tied - groups.relevant) / np.maximum(groups.tied - 1, 1)
+    return Moments(mean, chance * raised.sum(axis=1))
 
 
 def oblivious_sum(standings: Standings, relevant: Bools, last: int) -> Floats:
