@@ -26,7 +26,8 @@ __all__ = [
 if TYPE_CHECKING:
     from trueval import errors
     from trueval.comparison.compare import compare
-    from trueval.evaluation.evaluate import evaluate, evaluate_arrays
+    from trueval.evaluation.arrays import evaluate_arrays
+    from trueval.evaluation.evaluate import evaluate
     from trueval.evaluation.explanation import explain
     from trueval.evaluation.scores import Estimate, Scores
     from trueval.judgments import Judgments
@@ -47,7 +48,7 @@ _HOMES = {
     "compare": "trueval.comparison.compare",
     "convention": "trueval.policy.conventions",
     "evaluate": "trueval.evaluation.evaluate",
-    "evaluate_arrays": "trueval.evaluation.evaluate",
+    "evaluate_arrays": "trueval.evaluation.arrays",
     "explain": "trueval.evaluation.explanation",
     "parse": "trueval.measures",
     "registry": "trueval.measures",

@@ -190,7 +190,7 @@ def test_causes_make_the_difference_and_no_smaller_set_does(seed: int, measure: 
     base = replace(OURS, tie_order="average")
 
     def values(row: Row, names: tuple[str, ...]) -> np.ndarray | None:
-        theirs = TOOLS[row.convention].policy.of(found.measure)
+        theirs = TOOLS[row.convention].policy.of(found.measure.innermost.name)
         chosen = replace(base, **{name: getattr(theirs, name) for name in names})
         try:
             scores = evaluate(Run.from_dict(run), Judgments.from_dict(judgments), measure, policy=chosen)
@@ -205,7 +205,7 @@ def test_causes_make_the_difference_and_no_smaller_set_does(seed: int, measure: 
     for row in found.rows:
         if row.why.endswith(f"has no {measure}"):
             continue
-        theirs = TOOLS[row.convention].policy.of(found.measure)
+        theirs = TOOLS[row.convention].policy.of(found.measure.innermost.name)
         differ = tuple(n for n in theirs.to_dict() if n not in ("convention", "exceptions"))
         differ = tuple(n for n in differ if getattr(theirs, n) != getattr(base, n))
         assert same(row, tuple(options(row)), differ), row

@@ -11,7 +11,8 @@ import pytest
 import twin
 
 from trueval.errors import MeasureError
-from trueval.evaluation.evaluate import evaluate, evaluate_arrays
+from trueval.evaluation.arrays import evaluate_arrays
+from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
 from trueval.measures.orders.survival import Factors, joint_survival, survival
 from trueval.run import Run

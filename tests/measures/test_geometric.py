@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from trueval.errors import MeasureError
-from trueval.evaluation.evaluate import evaluate_arrays
+from trueval.evaluation.arrays import evaluate_arrays
 from trueval.evaluation.scores import LEAST_IN_GEOMETRIC_MEAN
 from trueval.measures import parse
 

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from trueval.evaluation.evaluate import evaluate_arrays
+from trueval.evaluation.arrays import evaluate_arrays
 from trueval.measures import interpolated_curve
 from trueval.measures.orders import curve_moments
 

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from trueval.errors import InputError, PolicyError, TruevalWarning
-from trueval.evaluation.evaluate import evaluate, evaluate_arrays
+from trueval.evaluation.arrays import evaluate_arrays
+from trueval.evaluation.evaluate import evaluate
 from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
 from trueval.measures import parse, registry
 from trueval.policy.conventions import CONVENTIONS, OURS, TOOLS
 from trueval.policy.conventions import convention as preset
-from trueval.policy.policy import OPTIONS, Policy
+from trueval.policy.policy import CHOICES, OPTIONS, Policy
 from trueval.run import Run
-from trueval.standings.order import CHOICES
 
 CLOSE = 1e-12
 FLOAT32 = 1e-6  # torchmetrics computes in float32
@@ -366,11 +366,11 @@ def test_an_unknown_value_of_an_option_is_refused_with_those_accepted(name: str)
 
 
 def test_a_choice_that_is_given_overrules_preset_and_exceptions() -> None:
-    assert preset("mteb").of(parse("RR")).tie_precision is None
-    assert preset("mteb").of(parse("AP@5")).tie_precision == "float32"
-    assert preset("mteb", tie_precision="bfloat16").of(parse("RR")).tie_precision == "bfloat16"
-    assert preset("sklearn", norm="min").of(parse("AP")).norm == "min"
-    assert preset("sklearn").but(tie_order="input").of(parse("nDCG")).tie_order == "input"
+    assert preset("mteb").of("RR").tie_precision is None
+    assert preset("mteb").of("AP").tie_precision == "float32"
+    assert preset("mteb", tie_precision="bfloat16").of("RR").tie_precision == "bfloat16"
+    assert preset("sklearn", norm="min").of("AP").norm == "min"
+    assert preset("sklearn").but(tie_order="input").of("nDCG").tie_order == "input"
     assert preset() == OURS
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from trueval.judgments import Judgments
 from trueval.policy.policy import OURS
 from trueval.run import Run
-from trueval.standings import counting
+from trueval.standings import matching
 from trueval.standings.counting import count
 
 IDS = [f"d{i}" for i in range(12)]
@@ -37,7 +37,7 @@ def test_found_documents_are_those_with_equal_ids(bits: int | None, scores: dict
     run, judgments = Run.from_dict(scores), Judgments.from_dict(grades)
     with pytest.MonkeyPatch.context() as patch:
         if bits is not None:
-            patch.setattr(counting, "half_hashes", lambda ids: hashed(bits, ids))
+            patch.setattr(matching, "half_hashes", lambda ids: hashed(bits, ids))
             vars(run)["doc_hashes"] = hashed(bits, run.frame["doc_id"])
         counted = count(run, judgments, OURS)
     documents = judgments.frame["doc_id"].to_list()

@@ -13,7 +13,7 @@ import pytest
 import twin
 from twin_more import eleven_points, interpolated_precision
 
-from trueval.evaluation.evaluate import evaluate_arrays
+from trueval.evaluation.arrays import evaluate_arrays
 from trueval.measures import interpolated
 from trueval.measures.orders import best_precision, curve_moments
 from trueval.measures.orders.curve_moments import Levels, Moments

@@ -9,7 +9,7 @@ from math import fsum
 import numpy as np
 import pytest
 
-from trueval.evaluation.evaluate import evaluate_arrays
+from trueval.evaluation.arrays import evaluate_arrays
 
 DEEP = [(0, 2), (1000, 2), (1000, 10), (100_000, 2), (100_000, 1000), (1_000_000, 2), (1_000_000, 10)]
 

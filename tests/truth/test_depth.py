@@ -16,7 +16,8 @@ from test_every_measure import CLOSE, FORMS, fit, rubric, scores_of, with_cutoff
 
 from trueval.comparison.orders import TieOrders
 from trueval.errors import PolicyError, TruevalWarning
-from trueval.evaluation.evaluate import evaluate, evaluate_arrays
+from trueval.evaluation.arrays import evaluate_arrays
+from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
 from trueval.measures import parse
 from trueval.policy.conventions import CONVENTIONS

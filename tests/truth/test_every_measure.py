@@ -16,7 +16,8 @@ from twin_evidence import ON_THE_RUBRIC, evidence_worth
 from twin_more import utility_worth
 
 from trueval.errors import TruevalWarning
-from trueval.evaluation.evaluate import evaluate, evaluate_arrays
+from trueval.evaluation.arrays import evaluate_arrays
+from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
 from trueval.measures import parse, registry
 from trueval.run import Run

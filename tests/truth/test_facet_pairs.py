@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from trueval.evaluation.evaluate import evaluate, evaluate_arrays
+from trueval.evaluation.arrays import evaluate_arrays
+from trueval.evaluation.evaluate import evaluate
 from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
 from trueval.measures import diversity

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from trueval.errors import MeasureError
-from trueval.evaluation.evaluate import evaluate_arrays
+from trueval.evaluation.arrays import evaluate_arrays
 
 GRADES = [0, 5e-324, 1e-300, 1e-200, 1e-160, 1e-10, 1, 1024, 1100, 1e100, 1e200, 1e308]
 LISTS = [[grade, 0, 0] for grade in GRADES[1:]] + [[grade, grade / 2, 0, 0] for grade in GRADES[2:]]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import twin
 
-from trueval.evaluation.evaluate import evaluate_arrays
+from trueval.evaluation.arrays import evaluate_arrays
 
 SIZES = [(10_000, 3), (10_000, 100), (1_000_000, 5), (1_000_000, 10_000)]
 CUTOFFS = (1, 10, 1000)

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import twin
 
-from trueval.evaluation.evaluate import evaluate, evaluate_arrays
+from trueval.evaluation.arrays import evaluate_arrays
+from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
 from trueval.run import Run
 

@@ -7,13 +7,11 @@ import pytest
 from twin import Orders, all_orders, value
 
 from trueval.comparison.compare import compare, compare_scores
-from trueval.comparison.orders import PER_POOLED, PER_QUERY, PER_ROW, Atoms, TieOrders, convolve
+from trueval.comparison.orders import Atoms, TieOrders, convolve
 from trueval.comparison.win_probability import Tied, certain, exact, normal, sampled
 from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
-from trueval.measures import parse
 from trueval.run import Run
-from trueval.standings.standings import Standings
 
 GRADES = {
     "q1": {"a": 2, "b": 0, "c": 1, "e": 3},
@@ -133,14 +131,3 @@ def test_scores_alone_give_the_normal_distribution() -> None:
     judgments = Judgments.from_dict(GRADES)
     scores = [evaluate(Run.from_dict(run, name=name), judgments, "RR") for name, run in (("a", ONE), ("b", OTHER))]
     assert compare_scores(scores, resamples=100).differences[0].win.method == "normal"
-
-
-def test_every_array_of_standings_is_told_apart() -> None:
-    run, judgments = Run.from_dict(ONE), Judgments.from_dict(GRADES)
-    counted = TieOrders(run, judgments, evaluate(run, judgments, "RR").policy, 0).standings(parse("RR"))
-    lengths = {len(counted.query): PER_ROW, len(counted.pool_query): PER_POOLED, counted.queries: PER_QUERY}
-    assert len(lengths) == 3, "the three kinds must differ in length for this test to see"
-    for length, names in lengths.items():
-        assert {len(getattr(counted, name)) for name in names} == {length}
-    known = PER_ROW | PER_POOLED | PER_QUERY | {"depth", "sources", "facets"}
-    assert set(Standings.__dataclass_fields__) <= known, "tell repeat_query what kind of array this is"

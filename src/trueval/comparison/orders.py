@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -37,10 +37,6 @@ DECIMALS: Final = 11
 
 # Copies of queries that stand in memory at once while sampling.
 COPIES: Final = 20_000
-
-PER_ROW: Final = frozenset({"query", "grade", "above", "tied", "ahead", "score", "item"})
-PER_POOLED: Final = frozenset({"pool_query", "pool_grade", "pool_item", "pool_listed"})
-PER_QUERY: Final = frozenset({"judged", "listed", "tied_documents", "largest_group", "last_above", "last_tied"})
 
 
 class Atoms(NamedTuple):
@@ -77,7 +73,7 @@ class TieOrders:
 
     def standings(self, measure: Measure) -> Standings:
         """Of the run, as evaluate counts them for a measure."""
-        return self._count(self.policy.of(measure))
+        return self._count(self.policy.of(measure.innermost.name))
 
     @property
     def are_of_documents(self) -> bool:
@@ -142,8 +138,8 @@ class TieOrders:
 
     def _under(self, whole: Standings, measure: Measure, query: int, ahead: Ints) -> Floats:
         """[order] value of a query for each row of ahead, [order, row of the query]."""
-        copies = repeat_query(whole, query, ahead)
-        return self.policy.settle(measure).evaluate(copies).oblivious
+        copies = whole.repeat(query, ahead)
+        return measure.under(self.policy).evaluate(copies).oblivious
 
 
 class _Group(NamedTuple):
@@ -171,25 +167,6 @@ def _groups(whole: Standings, query: int, measure: Measure | None) -> list[_Grou
         rows = np.flatnonzero(wanted & (above == first))
         found.append(_Group(rows, int(tied[rows[0]])))
     return found
-
-
-def repeat_query(whole: Standings, query: int, ahead: Ints) -> Standings:
-    """Standings that hold one query many times, each time under another order.
-
-    Args:
-        whole: standings of a run.
-        query: the query to repeat.
-        ahead: [copy, row of the query] tied documents before each.
-    """
-    copies = len(ahead)
-    rows = np.tile(np.flatnonzero(whole.query == query), copies)
-    pooled = np.tile(np.flatnonzero(whole.pool_query == query), copies)
-    kinds = (PER_ROW, rows), (PER_POOLED, pooled), (PER_QUERY, np.full(copies, query))
-    taken = {name: getattr(whole, name)[index] for names, index in kinds for name in names}
-    taken["ahead"] = ahead.ravel()
-    taken["query"] = np.repeat(np.arange(copies), ahead.shape[1])
-    taken["pool_query"] = np.repeat(np.arange(copies), len(pooled) // copies)
-    return replace(whole, **taken)
 
 
 def convolve(parts: Iterator[Atoms]) -> Atoms | None:

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from trueval.errors import InputError, TruevalWarning
-from trueval.evaluation.label_order import tie_order_notes
-from trueval.evaluation.notes import threshold_notes
+from trueval.evaluation.notes import notes_of, open_orders
 from trueval.evaluation.scores import STATISTICS, Scores, Ties
-from trueval.files.memory.ragged import ragged
 from trueval.judgments import Judgments
 from trueval.measures import Measure, Values, parse_list
 from trueval.measures.bpref import unopposed
 from trueval.policy.conventions import TOOLS, Policy, choose
 from trueval.run import Run
-from trueval.standings.counting import Arrays, counter
-from trueval.standings.input_rules import check_binary
+from trueval.standings.counting import counter
 from trueval.standings.standings import Bools, Floats, Standings
 
 Measures: TypeAlias = "str | Measure | Iterable[str | Measure]"
-
-# Values that equal others of their type only if they choose the same.
-PLAIN = (str, int, float, type(None))
 
 
 def evaluate(
@@ -56,79 +49,11 @@ def evaluate(
     unjudged, parsed = _unjudged_queries(run, judgments), parse_list(measures)
     count = counter(run, judgments)
     counted = count(chosen)
-    notes = (*judgments.notes, *run.notes, *_notes(run, judgments, counted, unjudged))
-    notes += _facet_notes(run.name, counted, parsed) + threshold_notes(run.name, counted, parsed, chosen)
-    notes += tie_order_notes(run.name, counted, chosen.tie_order)
-    return _score(run.name, judgments.query_ids.to_list(), count, parsed, chosen, unjudged, notes)
+    notes = (*judgments.notes, *run.notes, *notes_of(run, judgments, counted, unjudged, parsed, chosen))
+    return score(run.name, judgments.query_ids.to_list(), count, parsed, chosen, unjudged, notes)
 
 
-def evaluate_arrays(
-    score_lists: Any,
-    grade_lists: Any,
-    measures: Measures,
-    *,
-    mask: Any = None,
-    name: str = "arrays",
-    policy: Policy | None = None,
-    **choices: Any,
-) -> Scores:
-    """Evaluate lists of scores and grades of the same documents; no ids needed.
-
-    Args:
-        score_lists: [query, document] array, tensor or ragged lists of scores; NaN is an error.
-        grade_lists: the same shape; NaN or a grade below 0 means unjudged.
-        measures: as in evaluate.
-        mask: the same shape, False for padding; None if there is none.
-        name: of the run in tables.
-        policy: as in evaluate; it must not need document ids, nor skip first results.
-        choices: as in evaluate; without policy and convention the tie order is "input".
-
-    Returns:
-        Scores with queries "0", "1", ...
-
-    Raises:
-        InputError: shapes differ, or a score is NaN.
-        PolicyError: a choice needs document ids.
-
-    >>> evaluate_arrays([[0.9, 0.5, 0.5]], [[0, 1, 0]], "RR").mean("RR").expected == (1 / 2 + 1 / 3) / 2
-    True
-    """
-    if policy is None and choices.get("convention") is None and choices.get("tie_order") is None:
-        choices["tie_order"] = "input"  # ours, docid-desc, needs ids
-    chosen = _chosen(policy, choices)
-    parsed = _parsed(measures)
-    scores, grades, offsets = ragged(score_lists, grade_lists, mask)
-    # The zeros can matter where lists end: which documents are in the list may be left to chance there.
-    keep_zeros = chosen.depth is not None or chosen.rel <= 0 or any(measure.needs_zeros for measure in parsed)
-    count = counter(Arrays(scores, grades, offsets, name, keep_zeros), None)
-    return _score(name, [str(query) for query in range(len(offsets) - 1)], count, parsed, chosen, (), ())
-
-
-def _chosen(policy: Policy | None, choices: Mapping[str, Any]) -> Policy:
-    """The policy of a call; what a loop chooses again by the same plain values is not put together again."""
-    if all(isinstance(value, PLAIN) for value in choices.values()):
-        return _kept(policy, **choices)
-    return choose(policy, choices)
-
-
-@lru_cache(maxsize=256, typed=True)  # typed: 1 and 1.0 are kept apart, so that a policy says what was chosen
-def _kept(policy: Policy | None, **choices: Any) -> Policy:
-    return choose(policy, choices)
-
-
-def _parsed(measures: Measures) -> tuple[Measure, ...]:
-    """The measures; texts that a loop names again are not read again."""
-    if isinstance(measures, Measure):
-        return (measures,)
-    texts = (measures,) if isinstance(measures, str) else tuple(measures)
-    return _parsed_texts(texts) if all(isinstance(text, str) for text in texts) else parse_list(texts)
-
-
-# Some hundred lists of measures are more than a program has, and few to keep.
-_parsed_texts = lru_cache(maxsize=256)(parse_list)
-
-
-def _score(
+def score(
     name: str,
     query_ids: Sequence[str],
     count: Callable[[Policy], Standings],
@@ -137,6 +62,17 @@ def _score(
     unjudged: tuple[str, ...],
     notes: tuple[str, ...],
 ) -> Scores:
+    """Compute measures from standings, and what policies make of missing and empty queries.
+
+    Args:
+        name: of the run.
+        query_ids: [query] of the standings.
+        count: standings under a policy (counting.counter).
+        measures: as asked for.
+        chosen: the policy.
+        unjudged: queries that were left out.
+        notes: what is known to look wrong already.
+    """
     counted = count(chosen)
     absent = counted.listed == 0
     missing = tuple(query_ids[index] for index in np.flatnonzero(absent).tolist())
@@ -146,16 +82,16 @@ def _score(
             "Count them with --missing worst, or leave them out with --missing skip (in Python missing='worst' or "
             "missing='skip')."
         )
-    own = [chosen.of(measure) for measure in measures]
+    own = [chosen.of(measure.innermost.name) for measure in measures]
     standings_of = [counted if each is chosen else count(each) for each in own]
-    settled = [each.settle(measure) for measure, each in zip(measures, own, strict=True)]
+    settled = [measure.under(each) for measure, each in zip(measures, own, strict=True)]
     columns = [
         _measure(found, measure, effective, each, absent, query_ids)
         for found, measure, effective, each in zip(standings_of, measures, settled, own, strict=True)
     ]
     by_measure = np.array([[getattr(values, statistic) for values in columns] for statistic in STATISTICS])
     statistics = dict(zip(STATISTICS, by_measure.transpose(0, 2, 1).copy(), strict=True))
-    notes += _open_orders(name, measures, statistics["oblivious"], statistics["expected"], chosen)
+    notes += open_orders(name, measures, statistics["oblivious"], statistics["expected"], chosen)
     for note in notes:
         warnings.warn(note, TruevalWarning, stacklevel=3)
     return Scores(
@@ -192,7 +128,7 @@ def _measure(
 ) -> Values:
     """One measure, as asked for and with what it leaves to the policy settled, where queries are absent or empty."""
     if chosen.labels == "binary":
-        check_binary(counted, measure)
+        _check_binary(counted, measure)
     values = _with_order(settled.evaluate(_some_order(counted)), counted, chosen.tie_order)
     if settled.name == "bpref" and chosen.convention and TOOLS[chosen.convention].no_bpref:
         values = values._replace(oblivious=np.where(unopposed(counted, settled), np.nan, values.oblivious))
@@ -227,6 +163,22 @@ def _measure(
     )
 
 
+def _check_binary(standings: Standings, measure: Measure) -> None:
+    """Refuse grades other than 0 and 1 for a binary measure that names no threshold.
+
+    Raises:
+        InputError: there is such a grade.
+    """
+    if not measure.has_threshold or "rel" in dict(measure.chosen):
+        return
+    graded = standings.pool_grade[(standings.pool_grade != 0) & (standings.pool_grade != 1)]
+    if len(graded):
+        raise InputError(
+            f"{measure} takes grades 0 and 1 under this convention. Got {graded[0]:g}. "
+            "Name a threshold, for example --rel 1 (in Python rel=1), or map the grades."
+        )
+
+
 def _some_order(counted: Standings) -> Standings:
     """The same standings with an order where none is known; what it says there is not used."""
     return counted if counted.order_is_known else replace(counted, ahead=np.maximum(counted.ahead, 0))
@@ -246,31 +198,14 @@ def _with_order(values: Values, counted: Standings, tie_order: str) -> Values:
     return values._replace(oblivious=np.where(unknown, decided, values.oblivious))
 
 
-def _open_orders(
-    name: str, measures: Sequence[Measure], oblivious: Floats, expected: Floats, chosen: Policy
-) -> tuple[str, ...]:
-    """A line for each reason why some oblivious values, [query, measure], are not available."""
-    lost = (np.isnan(oblivious) & ~np.isnan(expected)).sum(axis=0).tolist()
-    if not any(lost):
-        return ()
-    tool = TOOLS[chosen.convention] if chosen.convention else None
-    order = (tool and tool.order) or f"tie order {chosen.tie_order!r} leaves the order of equal scores open"
-    named: dict[str, list[str]] = {}
-    for measure, count in zip(measures, lost, strict=True):
-        if count:
-            because = tool.no_bpref if tool and tool.no_bpref and measure.name == "bpref" else order
-            named.setdefault(because, []).append(f"{measure} ({count})")
-    return tuple(
-        f"{name}: {because}; queries without an oblivious value: {', '.join(each)}." for because, each in named.items()
-    )
-
-
 def _ties(counted: Standings, query_ids: Sequence[str], measures: tuple[Measure, ...]) -> Ties:
     listed = int(counted.listed.sum())
+    if counted.merged:
+        return Ties(None, None, (), listed)
     reach = max((counted.limit(measure.cutoff) for measure in measures), default=0)
-    cut = np.flatnonzero(counted.possibly_cut & (counted.last_above < reach))
-    fraction = float(counted.tied_documents.sum()) / listed if listed else 0.0
-    return Ties(fraction, int(counted.largest_group.max(initial=0)), tuple(query_ids[index] for index in cut.tolist()))
+    cut = np.flatnonzero(counted.possibly_cut & (counted.last_above < reach)).tolist()
+    fraction = float(counted.tied_documents.sum()) / max(listed, 1)
+    return Ties(fraction, int(counted.largest_group.max(initial=0)), tuple(query_ids[at] for at in cut), listed)
 
 
 def _unjudged_queries(run: Run, judgments: Judgments) -> tuple[str, ...]:
@@ -278,59 +213,8 @@ def _unjudged_queries(run: Run, judgments: Judgments) -> tuple[str, ...]:
     return tuple(run.query_ids.filter(~known).to_list())
 
 
-def _notes(run: Run, judgments: Judgments, counted: Standings, unjudged: tuple[str, ...]) -> tuple[str, ...]:
-    """One line for each thing that looks wrong about a pair of run and judgments."""
-    notes = []
-    missing = judgments.query_ids.to_numpy()[counted.listed == 0].tolist()
-    if len(unjudged) == len(run.query_ids):
-        notes.append(
-            f"{run.name}: no query of the run is judged. Queries look like {_sample(run.query_ids.to_list())} in the "
-            f"run and {_sample(judgments.query_ids.to_list())} in the judgments; are the ids the same?"
-        )
-    elif unjudged:
-        notes.append(f"{run.name}: without judgments and left out: {_queries(unjudged)}.")
-    if missing and len(unjudged) < len(run.query_ids):
-        notes.append(f"{run.name}: judged and missing from the run: {_queries(missing)}.")
-    if not len(counted.query) and len(counted.pool_query) and counted.listed.any():
-        notes.append(
-            f"{run.name}: no retrieved document is judged. Documents look like {_sample(_doc_ids(run))} in the run and "
-            f"{_sample(_doc_ids(judgments))} in the judgments; are the ids the same?"
-        )
-    return tuple(notes)
-
-
 def _check_roles(run: object, judgments: object) -> None:
     """Refuse swapped arguments and things that are neither."""
     if not isinstance(run, Run) or not isinstance(judgments, Judgments):
         got = f"{type(run).__name__} and {type(judgments).__name__}"
         raise InputError(f"evaluate takes a Run, then Judgments. Got {got}. Make them with Run.read or Run.from_dict.")
-
-
-def _facet_notes(name: str, counted: Standings, measures: Sequence[Measure]) -> tuple[str, ...]:
-    """Say that a measure of facets sees one facet only, as in ordinary judgments, whose second column says nothing."""
-    of_facets = next((measure for measure in measures if measure.needs_facets), None)
-    if of_facets is None or counted.facets is None or len(np.unique(counted.facets.facet)) != 1:
-        return ()
-    return (
-        f"{name}: {of_facets} sees one facet: the second column of the judgments is the same on every line. Diversity "
-        "judgments name the facet, subtopic or intent there.",
-    )
-
-
-def _doc_ids(table: Run | Judgments) -> list[str]:
-    ids: list[str] = table.frame["doc_id"].head(3).to_list()
-    return ids
-
-
-def _queries(ids: Sequence[str]) -> str:
-    return f"{len(ids)} {'query' if len(ids) == 1 else 'queries'}, {_sample(ids)}"
-
-
-def _sample(ids: Sequence[str], most: int = 3) -> str:
-    """The first few ids, quoted.
-
-    >>> _sample(["a", "b", "c", "d"])
-    "'a', 'b', 'c', ..."
-    """
-    shown = ", ".join(repr(one) for one in ids[:most])
-    return shown + (", ..." if len(ids) > most else "")

@@ -222,7 +222,7 @@ def _named_notes(measure: Measure, conventions: Iterable[str]) -> tuple[str, ...
     """Say which choices of the conventions the measure overrules by naming them; a threshold is for all tools."""
     named = {name: value for name, value in measure.chosen if name != "rel" and name in OPTIONS}
     bare = replace(measure, chosen=tuple((name, value) for name, value in measure.chosen if name not in named))
-    settled = [TOOLS[name].policy.settle(bare) for name in conventions]
+    settled = [bare.under(TOOLS[name].policy) for name in conventions]
     overruled = [name for name, value in named.items() if any(each[name] != value for each in settled)]
     if not overruled:
         return ()
@@ -254,8 +254,8 @@ class _Search:
     def __init__(self, name: str, measure: Measure, base: Policy, outcome: Callable[[Policy], Outcome]) -> None:
         self.name, self.measure, self.base, self.outcome = name, measure, base, outcome
         self.tool = TOOLS[name]
-        self.has = self.tool.has(measure)
-        own = self.tool.policy.of(measure)
+        self.has = self.tool.has(measure.name, measure.cutoff)
+        own = self.tool.policy.of(measure.innermost.name)
         pairs = ((option, getattr(base, option), getattr(own, option)) for option in OPTIONS)
         self.switches = tuple(Switch(*pair) for pair in pairs if pair[1] != pair[2])
 

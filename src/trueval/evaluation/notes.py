@@ -1,15 +1,117 @@
-"""What looks wrong about the grade from which measures count a document as relevant."""
+"""Notes: one line for each thing that looks wrong about a run, its judgments, or the measures asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from trueval.evaluation.label_order import tie_order_notes
+from trueval.judgments import Judgments
 from trueval.measures import Measure
+from trueval.policy.conventions import TOOLS
 from trueval.policy.policy import LEAST_POSITIVE, Policy
-from trueval.standings.standings import Standings
+from trueval.run import Run
+from trueval.standings.standings import Floats, Standings
 
 
-def threshold_notes(name: str, standings: Standings, measures: Sequence[Measure], chosen: Policy) -> tuple[str, ...]:
+def notes_of(
+    run: Run,
+    judgments: Judgments,
+    counted: Standings,
+    unjudged: tuple[str, ...],
+    measures: Sequence[Measure],
+    chosen: Policy,
+) -> tuple[str, ...]:
+    """What looks wrong about a run that is evaluated.
+
+    Args:
+        run: the run.
+        judgments: what it is evaluated by.
+        counted: its standings.
+        unjudged: queries of the run without judgments.
+        measures: as they were asked for.
+        chosen: the policy.
+    """
+    return (
+        *_query_notes(run, judgments, counted, unjudged),
+        *_facet_notes(run.name, counted, measures),
+        *_threshold_notes(run.name, counted, measures, chosen),
+        *tie_order_notes(run.name, counted, chosen.tie_order),
+    )
+
+
+def _query_notes(run: Run, judgments: Judgments, counted: Standings, unjudged: tuple[str, ...]) -> tuple[str, ...]:
+    """One line for each thing that looks wrong about a pair of run and judgments."""
+    notes = []
+    missing = judgments.query_ids.to_numpy()[counted.listed == 0].tolist()
+    if len(unjudged) == len(run.query_ids):
+        notes.append(
+            f"{run.name}: no query of the run is judged. Queries look like {_sample(run.query_ids.to_list())} in the "
+            f"run and {_sample(judgments.query_ids.to_list())} in the judgments; are the ids the same?"
+        )
+    elif unjudged:
+        notes.append(f"{run.name}: without judgments and left out: {_queries(unjudged)}.")
+    if missing and len(unjudged) < len(run.query_ids):
+        notes.append(f"{run.name}: judged and missing from the run: {_queries(missing)}.")
+    if not len(counted.query) and len(counted.pool_query) and counted.listed.any():
+        notes.append(
+            f"{run.name}: no retrieved document is judged. Documents look like {_sample(_doc_ids(run))} in the run and "
+            f"{_sample(_doc_ids(judgments))} in the judgments; are the ids the same?"
+        )
+    return tuple(notes)
+
+
+def _facet_notes(name: str, counted: Standings, measures: Sequence[Measure]) -> tuple[str, ...]:
+    """Say that a measure of facets sees one facet only, as in ordinary judgments, whose second column says nothing."""
+    of_facets = next((measure for measure in measures if measure.needs_facets), None)
+    if of_facets is None or counted.facets is None or len(np.unique(counted.facets.facet)) != 1:
+        return ()
+    return (
+        f"{name}: {of_facets} sees one facet: the second column of the judgments is the same on every line. Diversity "
+        "judgments name the facet, subtopic or intent there.",
+    )
+
+
+def open_orders(
+    name: str, measures: Sequence[Measure], oblivious: Floats, expected: Floats, chosen: Policy
+) -> tuple[str, ...]:
+    """A line for each reason why some oblivious values, [query, measure], are not available."""
+    lost = (np.isnan(oblivious) & ~np.isnan(expected)).sum(axis=0).tolist()
+    if not any(lost):
+        return ()
+    tool = TOOLS[chosen.convention] if chosen.convention else None
+    order = (tool and tool.order) or f"tie order {chosen.tie_order!r} leaves the order of equal scores open"
+    named: dict[str, list[str]] = {}
+    for measure, count in zip(measures, lost, strict=True):
+        if count:
+            because = tool.no_bpref if tool and tool.no_bpref and measure.name == "bpref" else order
+            named.setdefault(because, []).append(f"{measure} ({count})")
+    return tuple(
+        f"{name}: {because}; queries without an oblivious value: {', '.join(each)}." for because, each in named.items()
+    )
+
+
+def _doc_ids(table: Run | Judgments) -> list[str]:
+    ids: list[str] = table.frame["doc_id"].head(3).to_list()
+    return ids
+
+
+def _queries(ids: Sequence[str]) -> str:
+    return f"{len(ids)} {'query' if len(ids) == 1 else 'queries'}, {_sample(ids)}"
+
+
+def _sample(ids: Sequence[str], most: int = 3) -> str:
+    """The first few ids, quoted.
+
+    >>> _sample(["a", "b", "c", "d"])
+    "'a', 'b', 'c', ..."
+    """
+    shown = ", ".join(repr(one) for one in ids[:most])
+    return shown + (", ..." if len(ids) > most else "")
+
+
+def _threshold_notes(name: str, standings: Standings, measures: Sequence[Measure], chosen: Policy) -> tuple[str, ...]:
     """One line for each threshold that does not fit the grades.
 
     Args:
@@ -42,7 +144,7 @@ def _unreached(name: str, standings: Standings, measures: Sequence[Measure], cho
     """Say where no grade reaches a threshold: the measure then finds nothing, which no order of ties changes."""
     largest = standings.pool_grade.max()
     with_threshold = [measure for measure in measures if measure.has_threshold]
-    unreached = {measure: chosen.of(measure).settle(measure)["rel"] for measure in with_threshold}
+    unreached = {measure: measure.under(chosen)["rel"] for measure in with_threshold}
     return tuple(
         f"{name}: {measure} finds nothing relevant in any run: it counts grades "
         f"{'above 0' if rel == LEAST_POSITIVE else f'from {rel:g} on'}, and the largest of the judgments is "

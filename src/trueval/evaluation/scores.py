@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from trueval.errors import MeasureError
+from trueval.errors import InputError, MeasureError
 from trueval.measures import Measure, parse
 from trueval.standings.standings import Floats
 
@@ -65,14 +66,17 @@ class Ties(NamedTuple):
     """How much a run ties, over the evaluated queries.
 
     Attributes:
-        tied_fraction: share of listed documents in groups of two or more, after the tie precision.
-        largest_group: documents in the largest group.
+        tied_fraction: share of listed documents in groups of two or more, after the tie precision; None where the
+            lists were counted in shards.
+        largest_group: documents in the largest group; None as above.
         cut_queries: ids of queries whose list may have been cut inside its last group, where that concerns a measure.
+        documents: listed, by which tied_fraction is weighted when parts are joined.
     """
 
-    tied_fraction: float
-    largest_group: int
+    tied_fraction: float | None
+    largest_group: int | None
     cut_queries: tuple[str, ...]
+    documents: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +170,43 @@ class Scores:
         found |= {name: tuple(getattr(self, name)[each] for each in kept) for name in of_measure}
         return replace(self, **found)
 
+    @staticmethod
+    def join(parts: Sequence[Scores]) -> Scores:
+        """One Scores out of several of the same run, each over other queries, as shards and sweeps give them.
+
+        Details are means over queries of one part and are left out where there are several parts.
+
+        Args:
+            parts: by the same measures, of different queries, at least one; the name and the policy are the first's.
+
+        Raises:
+            InputError: a query is in two parts.
+            MeasureError: the measures differ.
+        """
+        first = parts[0]
+        if len(parts) == 1:
+            return first
+        if any(part.measures != first.measures for part in parts):
+            raise MeasureError("Scores that are joined must be of the same measures in the same order.")
+        query_ids = tuple(query for part in parts for query in part.query_ids)
+        if len(set(query_ids)) < len(query_ids):
+            twice, _ = Counter(query_ids).most_common(1)[0]
+            raise InputError(f"Query {twice!r} is in two parts. Join scores of different queries.")
+        arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in STATISTICS}
+        matched = [part.matched for part in parts]
+        return replace(
+            first,
+            query_ids=query_ids,
+            exact=tuple(map(all, zip(*(part.exact for part in parts), strict=True))),
+            ties=_joined_ties([part.ties for part in parts]),
+            missing_queries=tuple(query for part in parts for query in part.missing_queries),
+            unjudged_queries=tuple(dict.fromkeys(query for part in parts for query in part.unjudged_queries)),
+            notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+            details=(),
+            matched=None if None in matched else sum(filter(None, matched)),
+            **arrays,
+        )
+
     def to_polars(self) -> pl.DataFrame:
         """One row per query and measure: query, measure, and the five statistics; null where not available."""
         shape = (len(self.query_ids), len(self.measures))
@@ -216,6 +257,17 @@ def arithmetic_mean(values: Floats) -> float:
     with np.errstate(over="ignore"):
         mean = float(np.mean(values))
     return mean if math.isfinite(mean) or not np.isfinite(values).all() else float((values / len(values)).sum())
+
+
+def _joined_ties(parts: Sequence[Ties]) -> Ties:
+    """How much a run ties over all its queries; not known where one part does not know."""
+    cut = tuple(query for part in parts for query in part.cut_queries)
+    documents = sum(part.documents for part in parts)
+    known = [part for part in parts if part.tied_fraction is not None and part.largest_group is not None]
+    if len(known) < len(parts):
+        return Ties(None, None, cut, documents)
+    tied = sum((part.tied_fraction or 0.0) * part.documents for part in known)
+    return Ties(tied / max(documents, 1), max(part.largest_group or 0 for part in known), cut, documents)
 
 
 def geometric_mean(values: Floats) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import MeasureError
+from trueval.policy.policy import Policy
 from trueval.standings.standings import Bools, Floats, Standings
 
 GainMap: TypeAlias = tuple[tuple[float, float], ...]
@@ -161,6 +162,16 @@ class Measure:
         free = {n: v for n, v in parameters.items() if n in self.definition.parameters and n not in chosen}
         inner = self.inner.with_defaults(**parameters) if self.inner else None
         return self(inner, **free) if free or inner else self
+
+    def under(self, policy: Policy) -> Measure:
+        """The measure with the parameters that it leaves to a policy.
+
+        >>> from trueval.measures import parse
+        >>> from trueval.policy.policy import Policy
+        >>> parse("AP@5").under(Policy(norm="min"))["norm"]
+        'min'
+        """
+        return self.with_defaults(**policy.of(self.innermost.name).parameters)
 
     def evaluate(self, standings: Standings) -> Values:
         """Compute the measure for every query of some standings.

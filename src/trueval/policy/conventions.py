@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from trueval.errors import PolicyError, nearest
 from trueval.policy.policy import OURS, Exceptional, Policy
-
-if TYPE_CHECKING:
-    from trueval.measures import Measure
 
 __all__ = ["CONVENTIONS", "OURS", "TOOLS", "Policy", "Tool", "choose", "convention"]
 
@@ -51,14 +48,10 @@ class Tool(NamedTuple):
     order: str = ""
     no_bpref: str = ""
 
-    def has(self, measure: Measure) -> bool:
-        """Whether the tool has the measure, with or without its cutoff."""
-        use = self.measures.get(measure.name)
-        return (
-            use is not None
-            and not (use == "required" and not measure.cutoff)
-            and not (use == "none" and measure.cutoff)
-        )
+    def has(self, measure: str, cutoff: int | None) -> bool:
+        """Whether the tool has a measure of this name with this cutoff, or without one."""
+        use = self.measures.get(measure)
+        return use is not None and not (use == "required" and not cutoff) and not (use == "none" and cutoff)
 
 
 TOOLS: Final[Mapping[str, Tool]] = MappingProxyType(

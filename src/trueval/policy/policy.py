@@ -8,15 +8,25 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from trueval.errors import PolicyError, nearest
-from trueval.standings.order import TIE_ORDERS, check_tie_order
 
-if TYPE_CHECKING:
-    from trueval.measures import Measure
+TIE_ORDERS: Final = {
+    "input": "as the run lists them",
+    "rank": "by the rank column, then as the run lists them",
+    "docid-desc": "document id descending by bytes, as trec_eval",
+    "docid-asc": "document id ascending by bytes",
+    "random": "by a hash of seed, query id and document id",
+    # What conventions need to say of tools; nobody would choose them.
+    "input-below-16": "as the run lists them in lists of fewer than 16 documents, not known in longer ones, as ranx",
+    "average": "none: the tool itself reports the mean over all orders",
+    "unspecified": "not known: where the order matters there is no oblivious value",
+}
+
+CHOICES: Final = ("docid-desc", "docid-asc", "input", "rank", "random")
 
 
 class Option(NamedTuple):
@@ -135,7 +145,7 @@ class Policy:
 
     Attributes:
         convention: the preset it began from; None for ours.
-        tie_order: order of tied documents behind the oblivious value (tie_order.TIE_ORDERS).
+        tie_order: order of tied documents behind the oblivious value (TIE_ORDERS).
         tie_precision: number format or grid width that decides what is tied; None as read, float64.
         rel: threshold of relevance for measures that do not name their own.
         base: "judgments" or "list", for measures that do not name their own.
@@ -176,7 +186,8 @@ class Policy:
     exceptions: tuple[Exceptional, ...] = ()
 
     def __post_init__(self) -> None:
-        check_tie_order(self.tie_order)
+        if self.tie_order not in TIE_ORDERS:
+            raise PolicyError(f"Tie order must be one of {', '.join(CHOICES)}. Got {self.tie_order!r}.")
         for name, words in WORDED:
             value = getattr(self, name)
             if value not in words:
@@ -212,13 +223,13 @@ class Policy:
         kept = [each._replace(choices=tuple(c for c in each.choices if c[0] not in given)) for each in self.exceptions]
         return replace(self, **given, exceptions=tuple(each for each in kept if each.choices))
 
-    def of(self, measure: Measure) -> Policy:
-        """The choices for one measure: exceptions that name it applied, and none left."""
+    def of(self, measure: str) -> Policy:
+        """The choices for one measure, by its name: exceptions that name it applied, and none left."""
         if not self.exceptions:
             return self
         choices: dict[str, Any] = {}
         for exception in self.exceptions:
-            if measure.innermost.name in exception.measures:
+            if measure in exception.measures:
                 choices |= dict(exception.choices)
         return replace(self, **choices, exceptions=())
 
@@ -236,18 +247,9 @@ class Policy:
             skip_first=self.skip_first,
         )
 
-    def settle(self, measure: Measure) -> Measure:
-        """The measure with the parameters that it leaves to the policy.
-
-        >>> from trueval.measures import parse
-        >>> Policy(norm="min").settle(parse("AP@5"))["norm"]
-        'min'
-        """
-        return measure.with_defaults(**self.of(measure)._defaults)
-
     @cached_property
-    def _defaults(self) -> Mapping[str, Any]:
-        """Parameters that differ from a measure's own, and those that a measure is always told."""
+    def parameters(self) -> Mapping[str, Any]:
+        """What measures are told that leave it open: what differs from their own, and what they are always told."""
         told = {"rel": LEAST_POSITIVE if self.labels == "positive" else self.rel, "base": self.base}
         own = {name: getattr(self, name) for name in ("gain", "norm", "short", "rounding")}
         return told | {name: value for name, value in own.items() if value != getattr(OURS, name)}

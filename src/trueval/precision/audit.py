@@ -16,7 +16,7 @@ import polars as pl
 from trueval.errors import InputError, TruevalWarning
 from trueval.evaluation.evaluate import evaluate
 from trueval.evaluation.label_order import OrderCheck, check_orders, order_notes
-from trueval.evaluation.scores import STATISTICS, Scores
+from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
 from trueval.measures import Measure, parse_list
 from trueval.precision.agreement import PERSISTENCE, Agreement, Resolution, agreement, resolution_of_ties
@@ -234,7 +234,7 @@ class _Gathered:
 
     def result(self) -> RegimeResult:
         """Return what was found."""
-        scores = _joined(self.scores)
+        scores = Scores.join(self.scores)
         return RegimeResult(self.regime, scores, dict(sorted(self.sizes.items())), self._agreement())
 
     def _agreement(self) -> dict[str, Any] | None:
@@ -293,21 +293,6 @@ def _with_curves(measures: tuple[Measure, ...], cutoffs: Sequence[int]) -> tuple
     """Return the measures, then those with a cutoff at every cutoff of the curves."""
     curves = (measure @ k for measure in measures if measure.cutoff is not None for k in cutoffs)
     return tuple(dict.fromkeys([*measures, *curves]))
-
-
-def _joined(parts: Sequence[Scores]) -> Scores:
-    """Join scores of different queries."""
-    if len(parts) == 1:
-        return parts[0]
-    arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in STATISTICS}
-    return replace(
-        parts[0],
-        query_ids=tuple(query for part in parts for query in part.query_ids),
-        exact=tuple(map(all, zip(*(part.exact for part in parts), strict=True))),
-        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
-        details=(),  # they are of one block only
-        **arrays,
-    )
 
 
 def _flips(first: RegimeResult, second: RegimeResult, measure: Measure) -> list[Flip]:

@@ -5,51 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from trueval.errors import InputError, PolicyError
-from trueval.files.checks.duplicates import GOLDEN, half_hashes
 from trueval.numerics import round_to
 from trueval.standings.groups import TieGroups, find_groups, tie_groups
 from trueval.standings.input_rules import judgments_under, retrieved_only, whole_grades, without_first
-from trueval.standings.order import INPUT_ORDERS, TieOrder, check_tie_order, count_ahead, hash_keys
+from trueval.standings.matching import Found, Pool, align, list_of, match
+from trueval.standings.order import INPUT_ORDERS, TieOrder, count_ahead, hash_keys
 from trueval.standings.standings import Bools, Facets, Floats, Ints, Standings
-from trueval.threads import in_threads, side_by_side
+from trueval.threads import side_by_side
 
 if TYPE_CHECKING:
     from trueval.judgments import Judgments
     from trueval.policy.policy import Policy
     from trueval.run import Run
 
-
-Hashes = NDArray[np.uint32]
-
-PART = 1 << 17  # documents looked up at once; their hashes stay in the processor's cache
-FILTER_SLOTS = 16  # for each wanted hash, so that one in 16 others at most passes
-MOST_BITS = 28  # of a filter: 256 MiB
-
-
-class Pool(NamedTuple):
-    """Judged documents, in any order.
-
-    Attributes:
-        query: [document] index of the evaluated query.
-        grade: [document] grade, 0 or more.
-        item: [document] its index in the judgments, or in the flat grades.
-        judged: [query] judged documents, those left out of the pool included.
-        facets: of the documents; None where the judgments have none.
-    """
-
-    query: Ints
-    grade: Floats
-    item: Ints
-    judged: Ints
-    facets: Facets | None = None
+PART = 1 << 17  # documents beyond which matching and sorting are done side by side
 
 
 class Lists(NamedTuple):
@@ -64,18 +39,6 @@ class Lists(NamedTuple):
     scores: Floats
     offsets: Ints
     query: Ints
-
-
-class Found(NamedTuple):
-    """Judged documents that the lists hold.
-
-    Attributes:
-        position: [row] index into the scores of Lists.
-        judged: [row] index into the Pool.
-    """
-
-    position: Ints
-    judged: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,16 +97,16 @@ def _count_run(run: Run, judgments: Judgments, policy: Policy) -> Standings:
     judgments = judgments_under(judgments, policy.float_grades)
     if policy.skip_first:
         run = without_first(run)
-    pool, query = _pool(judgments), _align(run.query_ids, judgments.query_ids)
+    pool, query = _pool(judgments), align(run.query_ids, judgments.query_ids)
 
-    def match() -> Found:
-        return _match(run, judgments, query, pool)
+    def find() -> Found:
+        return match(run, judgments, query, pool)
 
     def tie() -> tuple[Lists, TieGroups]:
         scores = round_to(run.documents["score"].to_numpy(), policy.tie_precision)
         return Lists(scores, run.offsets, query), tie_groups(scores, run.offsets)
 
-    found, (lists, groups) = side_by_side(match, tie) if run.documents.height > PART else (match(), tie())
+    found, (lists, groups) = side_by_side(find, tie) if run.documents.height > PART else (find(), tie())
     row_of = None
     if policy.judged_only:
         row_of = np.sort(found.position)
@@ -165,7 +128,7 @@ def _count_arrays(arrays: Arrays, policy: Policy) -> Standings:
         scores, grades = scores[known], grades[known]
         offsets, known = np.searchsorted(np.flatnonzero(known), offsets), np.ones(len(scores), dtype=bool)
     item = (known if arrays.keep_zeros else grades > 0).nonzero()[0]
-    pool = Pool(_list_of(item, offsets), grades[item], item, _count_by_list(known, offsets))
+    pool = Pool(list_of(item, offsets), grades[item], item, _count_by_list(known, offsets))
     lists = Lists(round_to(scores, policy.tie_precision), offsets, np.arange(len(offsets) - 1))
     order = _array_order(offsets, policy.tie_order, policy.seed)
     groups = tie_groups(lists.scores, offsets)
@@ -185,7 +148,7 @@ def build(
         order: the tie order of the oblivious value.
         depth: lists end at this rank.
     """
-    owner = _list_of(found.position, lists.offsets)
+    owner = list_of(found.position, lists.offsets)
     score = lists.scores[found.position]
     of_row = find_groups(groups, owner, score, found.position)
     above = groups.start[of_row] - lists.offsets[owner]
@@ -276,82 +239,6 @@ def _facets(frame: pl.DataFrame, owner: Ints) -> Facets:
     return Facets(item, code, grade, rows["place"].to_numpy())
 
 
-def _align(queries: pl.Series, evaluated: pl.Series) -> Ints:
-    """[queries] index of each query among the evaluated ones; -1 where it is not evaluated."""
-    known = pl.DataFrame({"query": evaluated}).with_row_index("index")
-    found = pl.DataFrame({"query": queries}).join(known, on="query", how="left", maintain_order="left")["index"]
-    return found.cast(pl.Int64).fill_null(-1).to_numpy()
-
-
-def _match(run: Run, judgments: Judgments, query_of: Ints, pool: Pool) -> Found:
-    """Find the judged documents in the run: by hash first, which leaves few rows to compare as strings."""
-    listed, judged = run.documents["doc_id"], judgments.frame["doc_id"].gather(pool.item)
-    hashes = half_hashes(judged)
-    position = _candidates(run.doc_hashes, run.offsets, query_of, hashes ^ _salt(pool.query))
-    query = query_of[_list_of(position, run.offsets)]
-    key, wanted = _key(query, run.doc_hashes[position]), _key(pool.query, hashes)
-    order = np.argsort(wanted)
-    wanted = wanted[order]
-    if bool((wanted[1:] == wanted[:-1]).any()):
-        return _match_strings(listed, judged, position, query, pool)
-    place = np.searchsorted(wanted, key)
-    alike = np.flatnonzero(np.append(wanted, -1)[place] == key)
-    position, found = position[alike], order[place[alike]]
-    same = (listed.gather(position) == judged.gather(found)).to_numpy()
-    return Found(position[same], found[same])
-
-
-def _match_strings(listed: pl.Series, judged: pl.Series, position: Ints, query: Ints, pool: Pool) -> Found:
-    """Compare candidates with all judged documents of their queries, as two of these have the same hash."""
-    candidates = pl.DataFrame({"query": query, "doc": listed.gather(position), "position": position})
-    known = pl.DataFrame({"query": pool.query, "doc": judged}).with_row_index("judged")
-    both = candidates.join(known, on=["query", "doc"])
-    return Found(both["position"].to_numpy(), both["judged"].cast(pl.Int64).to_numpy())
-
-
-def _key(query: Ints, hashes: Hashes) -> Ints:
-    """Query and hash in one number."""
-    return query << 32 | hashes
-
-
-def _candidates(listed: Hashes, offsets: Ints, query: Ints, wanted: Hashes) -> Ints:
-    """Positions of all documents whose hash is wanted, and of a few in a hundred others: a Bloom filter of one hash.
-
-    Args:
-        listed: [document] hashes of the ids.
-        offsets: [list + 1] where each list starts.
-        query: [list] index of the evaluated query; -1 for a query that is not evaluated.
-        wanted: [judged] hashes of the ids, mixed with the salt of their queries.
-    """
-    bits = min(max(len(wanted) * FILTER_SLOTS, 1).bit_length(), MOST_BITS)
-    drop = np.uint32(32 - bits)
-    is_wanted = np.zeros(1 << bits, dtype=bool)
-    is_wanted[wanted >> drop] = True
-    salt = _salt(query)
-
-    def find(part: slice) -> Ints:
-        begin, end = offsets[part.start], offsets[part.stop]
-        mixed = np.repeat(salt[part], np.diff(offsets[part.start : part.stop + 1]))
-        mixed ^= listed[begin:end]
-        found: Ints = np.flatnonzero(is_wanted[mixed >> drop]) + begin
-        return found
-
-    parts = in_threads(find, _parts_of_lists(offsets))
-    return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
-
-
-def _parts_of_lists(offsets: Ints) -> list[slice]:
-    """Cut lists into parts of about PART documents."""
-    cuts = np.unique(np.searchsorted(offsets[1:], np.arange(0, offsets[-1], PART)))
-    return [slice(begin, end) for begin, end in pairwise([*cuts.tolist(), len(offsets) - 1])]
-
-
-def _salt(query: Ints) -> Hashes:
-    """What the hash of a document is mixed with, by its query."""
-    mixed: Hashes = query.astype(np.uint32) * GOLDEN
-    return mixed
-
-
 def _run_order(run: Run, row_of: Ints | None, name: str, seed: int) -> TieOrder:
     """The tie order of a run; row_of maps positions in the lists to rows of the run, None if they are the same."""
     documents = run.documents
@@ -359,7 +246,7 @@ def _run_order(run: Run, row_of: Ints | None, name: str, seed: int) -> TieOrder:
     def rows(position: Ints) -> Ints:
         return position if row_of is None else row_of[position]
 
-    if check_tie_order(name) in INPUT_ORDERS:
+    if name in INPUT_ORDERS:
         return INPUT_ORDERS[name]
     if name == "rank":
         if "rank" not in documents.columns:
@@ -371,14 +258,8 @@ def _run_order(run: Run, row_of: Ints | None, name: str, seed: int) -> TieOrder:
 
 
 def _random_keys(run: Run, rows: Ints, seed: int) -> pl.Series:
-    query_ids = run.query_ids.gather(_list_of(rows, run.offsets))
+    query_ids = run.query_ids.gather(list_of(rows, run.offsets))
     return hash_keys(seed, query_ids.to_list(), run.documents["doc_id"].gather(rows).to_list())
-
-
-def _list_of(position: Ints, offsets: Ints) -> Ints:
-    """The list that holds each position."""
-    owner: Ints = offsets.searchsorted(position, side="right") - 1
-    return owner
 
 
 def _count_by_list(flags: Bools, offsets: Ints) -> Ints:
@@ -396,12 +277,12 @@ def _count_by_list(flags: Bools, offsets: Ints) -> Ints:
 
 def _array_order(offsets: Ints, name: str, seed: int) -> TieOrder:
     """The tie order of arrays: documents are known by list and place only."""
-    if check_tie_order(name) in INPUT_ORDERS:
+    if name in INPUT_ORDERS:
         return INPUT_ORDERS[name]
     if name != "random":
         raise PolicyError(
             f"Tie order {name!r} needs document ids or ranks; arrays have {', '.join([*INPUT_ORDERS, 'random'])}."
         )
     return TieOrder(
-        lambda position: hash_keys(seed, list(map(str, _list_of(position, offsets))), list(map(str, position)))
+        lambda position: hash_keys(seed, list(map(str, list_of(position, offsets))), list(map(str, position)))
     )

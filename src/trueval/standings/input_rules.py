@@ -9,11 +9,10 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import InputError
-from trueval.standings.standings import Bools, Floats, Ints, Standings
+from trueval.standings.standings import PER_ROW, Bools, Floats, Ints, Standings
 
 if TYPE_CHECKING:
     from trueval.judgments import Judgments
-    from trueval.measures import Measure
     from trueval.run import Run
 
 
@@ -94,21 +93,4 @@ def retrieved_only(standings: Standings) -> Standings:
         # are past it, so they count for nothing, and above - depth says where they were.
         moved = ~kept & standings.is_cut
         standings, kept = replace(standings, above=standings.above + standings.depth * moved), kept | moved
-    rows = ("query", "grade", "above", "tied", "ahead", "score", "item")
-    return replace(standings, **{name: getattr(standings, name)[kept] for name in rows})
-
-
-def check_binary(standings: Standings, measure: Measure) -> None:
-    """Refuse grades other than 0 and 1 for a binary measure that names no threshold.
-
-    Raises:
-        InputError: there is such a grade.
-    """
-    if not measure.has_threshold or "rel" in dict(measure.chosen):
-        return
-    graded = standings.pool_grade[(standings.pool_grade != 0) & (standings.pool_grade != 1)]
-    if len(graded):
-        raise InputError(
-            f"{measure} takes grades 0 and 1 under this convention. Got {graded[0]:g}. "
-            "Name a threshold, for example --rel 1 (in Python rel=1), or map the grades."
-        )
+    return replace(standings, **{name: getattr(standings, name)[kept] for name in PER_ROW})

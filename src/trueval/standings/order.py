@@ -12,22 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from trueval.errors import PolicyError
 from trueval.standings.groups import Ints, Members, TieGroups, differs_from_last, members_of, ranges
-
-TIE_ORDERS: Final = {
-    "input": "as the run lists them",
-    "rank": "by the rank column, then as the run lists them",
-    "docid-desc": "document id descending by bytes, as trec_eval",
-    "docid-asc": "document id ascending by bytes",
-    "random": "by a hash of seed, query id and document id",
-    # What conventions need to say of tools; nobody would choose them.
-    "input-below-16": "as the run lists them in lists of fewer than 16 documents, not known in longer ones, as ranx",
-    "average": "none: the tool itself reports the mean over all orders",
-    "unspecified": "not known: where the order matters there is no oblivious value",
-}
-
-CHOICES: Final = ("docid-desc", "docid-asc", "input", "rank", "random")
 
 # Compared pair by pair up to this many times the documents in the groups; beyond it sorting the ids is cheaper.
 PAIRS_PER_MEMBER = 16
@@ -57,13 +42,6 @@ INPUT_ORDERS: Final = {
     "average": TieOrder(open_from=0),
     "unspecified": TieOrder(open_from=0),
 }
-
-
-def check_tie_order(name: str) -> str:
-    """Return the name of a tie order, or raise PolicyError that lists those accepted."""
-    if name not in TIE_ORDERS:
-        raise PolicyError(f"Tie order must be one of {', '.join(CHOICES)}. Got {name!r}.")
-    return name
 
 
 def count_ahead(groups: TieGroups, of_row: Ints, position: Ints, order: TieOrder) -> Ints:

@@ -11,18 +11,27 @@ Source: McSherry & Najork 2008; P-A (Yang et al. 2026, arXiv 2508.03306) eq. 7-9
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from trueval.errors import InputError
+from trueval.standings.groups import ranges
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 NO_LIMIT = np.iinfo(np.int64).max
+
+# Which arrays of Standings have an entry for each row, judged document and query.
+PER_ROW: Final = ("query", "grade", "above", "tied", "ahead", "score", "item")
+PER_POOLED: Final = ("pool_query", "pool_grade", "pool_item", "pool_listed")
+PER_QUERY: Final = ("judged", "listed", "tied_documents", "largest_group", "last_above", "last_tied")
 
 
 class Groups(NamedTuple):
@@ -97,6 +106,7 @@ class Standings:
         depth: the last rank of the lists (trec_eval -M); None for no limit.
         sources: [item] code of the source of each document in the judgments; None where sources are not known.
         facets: of the judged documents; None where the judgments have none.
+        merged: whether the counts were added over shards, so that nobody knows how much ties in all.
     """
 
     query: Ints
@@ -119,6 +129,93 @@ class Standings:
     depth: int | None = None
     sources: Ints | None = None
     facets: Facets | None = None
+    merged: bool = False
+
+    def select(self, rows: Ints, pool: Ints, queries: Ints, **changed: Any) -> Standings:
+        """Standings of some rows, judged documents and queries, which may be there several times.
+
+        Args:
+            rows: indices of rows, in the order of the result; `query` must be among the changes where numbers differ.
+            pool: indices of judged documents.
+            queries: indices of queries.
+            changed: attributes of the result that are not simply taken.
+        """
+        kinds = (PER_ROW, rows), (PER_POOLED, pool), (PER_QUERY, queries)
+        taken = {name: getattr(self, name)[at] for names, at in kinds for name in names if name not in changed}
+        return replace(self, **taken, **changed)
+
+    def take(self, queries: Ints) -> Standings:
+        """Standings of some queries, in their order; one that is there several times is so in the result.
+
+        >>> one = Standings(*[np.zeros(1, dtype=np.int64)] * 17)
+        >>> one.take(np.array([0, 0])).query.tolist()
+        [0, 1]
+        """
+        (rows, query), (pool, pool_query) = _spread(self.query, queries), _spread(self.pool_query, queries)
+        return self.select(rows, pool, queries, query=query, pool_query=pool_query)
+
+    def repeat(self, query: int, ahead: Ints) -> Standings:
+        """One query many times, each time under another order of its ties.
+
+        Args:
+            query: its index.
+            ahead: [copy, row of the query] tied documents before each.
+        """
+        return replace(self.take(np.full(len(ahead), query)), ahead=ahead.ravel())
+
+    @staticmethod
+    def merge(shards: Sequence[Standings]) -> Standings:
+        """The standings over all documents, from those over disjoint shards of them: above, tied and ahead add.
+
+        Every shard must count all judged documents that any shard lists, by their scores, also those that it does not
+        hold itself, and break ties by ids alone. How much ties in all, and which group is last, cannot be told from
+        the shards: tied_documents, largest_group and last_tied are 0 then, and `merged` says so.
+
+        Args:
+            shards: of the same queries and judgments, at least one.
+
+        Raises:
+            InputError: they are not, or a shard ends its lists at a depth.
+        """
+        first = shards[0]
+        orders = [np.lexsort((each.item, each.query)) for each in shards]
+        same = all(
+            np.array_equal(getattr(first, name)[orders[0]], getattr(each, name)[order])
+            for each, order in zip(shards, orders, strict=True)
+            for name in ("query", "item", "grade", "score")
+        ) and all(np.array_equal(first.pool_item, each.pool_item) for each in shards)
+        if not same or any(each.depth is not None for each in shards):
+            raise InputError(
+                "Shards must count the same judged documents with the same scores, and no shard may end at a depth. "
+                "Count every judged document in each shard, and cut after merging."
+            )
+
+        def total(name: str) -> Ints:
+            values: Ints = sum(getattr(each, name)[order] for each, order in zip(shards, orders, strict=True))
+            return values
+
+        above, tied = total("above"), total("tied")
+        unknown = np.any([each.ahead[order] < 0 for each, order in zip(shards, orders, strict=True)], axis=0)
+        ahead = np.where(unknown, -1, total("ahead"))
+        query, grade = first.query[orders[0]], first.grade[orders[0]]
+        rows = np.lexsort((-grade, above, query))
+        nothing = np.zeros(first.queries, dtype=np.int64)
+        listed = np.any([each.pool_listed for each in shards], axis=0)
+        return first.select(
+            orders[0][rows],
+            np.arange(len(first.pool_query)),
+            np.arange(first.queries),
+            above=above[rows],
+            tied=tied[rows],
+            ahead=ahead[rows],
+            listed=np.sum([each.listed for each in shards], axis=0),
+            pool_listed=listed,
+            tied_documents=nothing,
+            largest_group=nothing,
+            last_above=nothing,
+            last_tied=nothing,
+            merged=True,
+        )
 
     @property
     def matched(self) -> int:
@@ -216,6 +313,17 @@ class Standings:
         return cut
 
 
+def _spread(owner: Ints, queries: Ints) -> tuple[Ints, Ints]:
+    """The elements of some queries, query after query, and for each the place of its query in the result.
+
+    Args:
+        owner: [element] its query, ascending.
+        queries: wanted.
+    """
+    start, stop = np.searchsorted(owner, queries), np.searchsorted(owner, queries, side="right")
+    return ranges(start, stop - start), np.repeat(np.arange(len(queries)), stop - start)
+
+
 def sum_by(index: Ints, values: NDArray[np.generic], size: int) -> Floats:
     """Sum values that share an index, in their order.
 
@@ -229,8 +337,8 @@ def sum_by(index: Ints, values: NDArray[np.generic], size: int) -> Floats:
 def root_sum_squares(index: Ints, values: Floats, size: int) -> Floats:
     """Root of the sum of squares of values of 0 or more that share an index, also where a square is out of range.
 
-    >>> root_sum_squares(np.array([0, 0]), np.array([3e200, 4e200]), 2).tolist()
-    [5e+200, 0.0]
+    >>> [f"{root:.3g}" for root in root_sum_squares(np.array([0, 0]), np.array([3e200, 4e200]), 2)]
+    ['5e+200', '0']
     """
     if len(values) and values.min() > 1e-150 and values.max() < 1e150:
         return np.asarray(np.sqrt(sum_by(index, values**2, size)))

@@ -1,0 +1,84 @@
+"""Evaluation of arrays: scores and grades of the same documents, which need no ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from trueval.evaluation.evaluate import Measures, score
+from trueval.evaluation.scores import Scores
+from trueval.files.memory.ragged import ragged
+from trueval.measures import Measure, parse_list
+from trueval.policy.conventions import choose
+from trueval.policy.policy import Policy
+from trueval.standings.counting import Arrays, counter
+
+# Values that equal others of their type only if they choose the same.
+PLAIN = (str, int, float, type(None))
+
+
+def evaluate_arrays(
+    score_lists: Any,
+    grade_lists: Any,
+    measures: Measures,
+    *,
+    mask: Any = None,
+    name: str = "arrays",
+    policy: Policy | None = None,
+    **choices: Any,
+) -> Scores:
+    """Evaluate lists of scores and grades of the same documents; no ids needed.
+
+    Args:
+        score_lists: [query, document] array, tensor or ragged lists of scores; NaN is an error.
+        grade_lists: the same shape; NaN or a grade below 0 means unjudged.
+        measures: as in evaluate.
+        mask: the same shape, False for padding; None if there is none.
+        name: of the run in tables.
+        policy: as in evaluate; it must not need document ids, nor skip first results.
+        choices: as in evaluate; without policy and convention the tie order is "input".
+
+    Returns:
+        Scores with queries "0", "1", ...
+
+    Raises:
+        InputError: shapes differ, or a score is NaN.
+        PolicyError: a choice needs document ids.
+
+    >>> evaluate_arrays([[0.9, 0.5, 0.5]], [[0, 1, 0]], "RR").mean("RR").expected == (1 / 2 + 1 / 3) / 2
+    True
+    """
+    if policy is None and choices.get("convention") is None and choices.get("tie_order") is None:
+        choices["tie_order"] = "input"  # ours, docid-desc, needs ids
+    chosen = _chosen(policy, choices)
+    parsed = _parsed(measures)
+    scores, grades, offsets = ragged(score_lists, grade_lists, mask)
+    # The zeros can matter where lists end: which documents are in the list may be left to chance there.
+    keep_zeros = chosen.depth is not None or chosen.rel <= 0 or any(measure.needs_zeros for measure in parsed)
+    count = counter(Arrays(scores, grades, offsets, name, keep_zeros), None)
+    return score(name, [str(query) for query in range(len(offsets) - 1)], count, parsed, chosen, (), ())
+
+
+def _chosen(policy: Policy | None, choices: Mapping[str, Any]) -> Policy:
+    """The policy of a call; what a loop chooses again by the same plain values is not put together again."""
+    if all(isinstance(value, PLAIN) for value in choices.values()):
+        return _kept(policy, **choices)
+    return choose(policy, choices)
+
+
+@lru_cache(maxsize=256, typed=True)  # typed: 1 and 1.0 are kept apart, so that a policy says what was chosen
+def _kept(policy: Policy | None, **choices: Any) -> Policy:
+    return choose(policy, choices)
+
+
+def _parsed(measures: Measures) -> tuple[Measure, ...]:
+    """The measures; texts that a loop names again are not read again."""
+    if isinstance(measures, Measure):
+        return (measures,)
+    texts = (measures,) if isinstance(measures, str) else tuple(measures)
+    return _parsed_texts(texts) if all(isinstance(text, str) for text in texts) else parse_list(texts)
+
+
+# Some hundred lists of measures are more than a program has, and few to keep.
+_parsed_texts = lru_cache(maxsize=256)(parse_list)
