@@ -1,0 +1,106 @@
+"""The house: nothing imports upward, and modules do not import each other in circles."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).resolve().parents[1] / "src"
+PACKAGE = SRC / "trueval"
+
+# Bottom up. Rooms of one floor do not know each other.
+FLOORS = (
+    ("version", "errors", "threads", "numerics", "scoring", "sample"),
+    ("files",),
+    ("run", "judgments", "collection"),
+    ("policy",),
+    ("standings",),
+    ("measures",),
+    ("report",),
+    ("evaluation",),
+    ("models", "comparison", "rag"),
+    ("retrieval",),
+    ("precision",),
+    ("golden",),
+    ("probes",),
+    ("tradeoff",),
+    ("scale", "integrations"),
+    ("cli",),
+)
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+# On one floor, but one built on the other.
+STANDS_ON = {("numerics", "errors"), ("scoring", "errors"), ("scoring", "numerics"), ("threads", "errors")}
+STANDS_ON |= {("judgments", "run"), ("collection", "run"), ("collection", "judgments")}
+# The public face and `python -m trueval` are above the house.
+OUTSIDE = {"__init__", "__main__"}
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the package by its dotted name."""
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(SRC).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules()
+
+
+@cache
+def imports(name: str, *, at_start_only: bool) -> frozenset[str]:
+    """The modules of ours that a module imports; at_start_only leaves out those inside functions and for types."""
+    found: set[str] = set()
+    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
+    if at_start_only:
+        nodes = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    else:
+        nodes = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    for node in nodes:
+        names = [alias.name for alias in node.names]
+        if isinstance(node, ast.ImportFrom):
+            inside = [f"{node.module}.{name}" for name in names]
+            names = [each if each in MODULES else str(node.module) for each in inside]
+        found.update(each for each in names if each in MODULES)
+    return frozenset(found)
+
+
+def room(module: str) -> str:
+    return module.removeprefix("trueval").removeprefix(".").partition(".")[0] or "__init__"
+
+
+def test_every_module_is_on_a_floor() -> None:
+    assert {room(name) for name in MODULES} - OUTSIDE <= set(FLOOR)
+
+
+@pytest.mark.parametrize("name", sorted(name for name in MODULES if room(name) not in OUTSIDE))
+def test_nothing_imports_upward(name: str) -> None:
+    own = room(name)
+    for other in map(room, imports(name, at_start_only=False)):
+        if other == own or (own, other) in STANDS_ON:
+            continue
+        assert other not in OUTSIDE, f"{name} imports the public face"
+        assert FLOOR[other] < FLOOR[own], f"{name} imports {other}, which is not below it"
+
+
+def test_no_module_imports_itself_in_a_circle() -> None:
+    done: set[str] = set()
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        assert name not in path, " -> ".join([*path[path.index(name) :], name])
+        if name not in done:
+            for other in sorted(imports(name, at_start_only=True)):
+                visit(other, (*path, name))
+            done.add(name)
+
+    for name in sorted(MODULES):
+        visit(name, ())
+
+
+def test_views_are_known_to_their_own_room_and_above_only() -> None:
+    for name in MODULES:
+        seen = {other for other in imports(name, at_start_only=False) if ".views" in other}
+        strangers = {other for other in seen if room(other) != room(name) and room(name) != "cli"}
+        below = {other for other in strangers if FLOOR.get(room(other), 99) < FLOOR.get(room(name), -1)}
+        assert strangers <= below, f"{name} looks into the views of {strangers}"
