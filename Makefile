@@ -37,6 +37,7 @@ pages: $(VENV)/.dev
 	$(BIN)/python docs/make_commands.py
 	$(BIN)/python docs/make_measures.py
 	$(BIN)/python docs/make_images.py
+	$(BIN)/python docs/make_house.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build src/*.egg-info

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from docs import make_house
 from docs.make_images import IMAGE, draw
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -69,3 +70,8 @@ def test_links_lead_to_files() -> None:
     assert targets
     for target in targets:
         assert (ROOT / target).is_file(), target
+
+
+def test_the_page_of_the_house_shows_the_tree_of_today() -> None:
+    text = make_house.PAGE.read_text(encoding="utf-8")
+    assert text == make_house.page(text), "python docs/make_house.py"
