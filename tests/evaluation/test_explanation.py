@@ -10,11 +10,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from trueval.errors import MeasureError
+from trueval.errors import MeasureError, PolicyError
 from trueval.evaluation.evaluate import evaluate
 from trueval.evaluation.explanation import Explanation, Row, explain
 from trueval.judgments import Judgments
-from trueval.policy.conventions import OURS, TOOLS
+from trueval.policy.conventions import OURS, TOOLS, convention
 from trueval.run import Run
 
 TREC_FAMILY = ("trec_eval", "pytrec_eval", "mteb")
@@ -171,7 +171,7 @@ def test_queries_that_move_most_come_first() -> None:
     judgments = {q: {"a": 1.0, **{f"m{i}": 1.0 for i in range(n)}} for q, n in missed.items()}
     found = explain(Run.from_dict(run), Judgments.from_dict(judgments), "R", conventions=["paper"])
     assert [(move.query, move.difference) for move in found.moves] == [("four", 0.75), ("two", 0.5)]
-    one = explain(Run.from_dict(run), Judgments.from_dict(judgments), "R", queries=1)
+    one = explain(Run.from_dict(run), Judgments.from_dict(judgments), "R", examples=1)
     assert [move.query for move in one.moves] == ["four"]
 
 
@@ -229,6 +229,27 @@ def test_conventions_of_real_runs(dl_hard_folder: object) -> None:
     assert options(found.row("paper"))[0] == "base"
     assert abs(found.row("paper").causes[0].alone) > 0.01 > abs(found.row("paper").causes[-1].alone)
     assert len(found.moves) == 5
+
+
+def test_choices_hold_for_every_tool() -> None:
+    run = Run.from_dict({"q": {"a": 3.0, "b": 2.0, "c": 1.0}})
+    judgments = Judgments.from_dict({"q": {"a": 0, "b": 2, "c": 3}})
+    cut = explain(run, judgments, "AP", depth=2, rel=2)
+    assert cut.ours.expected == 0.25  # b at rank 2, one of two relevant documents
+    assert {row.convention: row.value for row in cut.rows if row.convention in ("trec_eval", "ranx")} == {
+        "trec_eval": 0.25,
+        "ranx": 0.25,
+    }
+    assert all(cause.switch.option not in ("depth", "rel", "labels") for row in cut.rows for cause in row.causes)
+
+
+def test_tools_can_be_compared_with_another_policy() -> None:
+    lists, grades = same_list()
+    run, judgments = Run.from_dict(lists), Judgments.from_dict(grades)
+    found = explain(run, judgments, "AP@5", policy=convention("torchmetrics"), conventions=["torchmetrics", "ranx"])
+    assert [row.convention for row in found.rows if abs(row.difference) < 1e-9] == ["torchmetrics"]
+    with pytest.raises(PolicyError, match="Did you mean depth"):
+        explain(run, judgments, "AP@5", deptf=3)
 
 
 def test_a_geometric_mean_is_not_explained_query_by_query() -> None:

@@ -85,7 +85,7 @@ def explain_files(
         begin(run)
         listed = evidence.read_run(run, None)
         begin("conventions")
-        return explain_run(listed, evidence.judge(listed, judgments), measure, queries=queries)
+        return explain_run(listed, evidence.judge(listed, judgments), measure, examples=queries)
 
 
 def _show(entry: Mapping[str, Any], form: str) -> None:

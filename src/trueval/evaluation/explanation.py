@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
@@ -20,8 +20,8 @@ from trueval.errors import InputError, MeasureError, TruevalWarning
 from trueval.evaluation.evaluate import evaluate
 from trueval.evaluation.scores import Estimate, Scores
 from trueval.measures import Measure, parse
-from trueval.policy.conventions import OURS, TOOLS, Policy
-from trueval.policy.policy import OPTIONS
+from trueval.policy.conventions import TOOLS, choose
+from trueval.policy.policy import OPTIONS, Policy
 from trueval.standings.standings import Bools, Floats
 
 if TYPE_CHECKING:
@@ -176,8 +176,10 @@ def explain(
     judgments: Judgments,
     measure: str | Measure,
     *,
+    policy: Policy | None = None,
     conventions: Iterable[str] = TOOLS,
-    queries: int = 5,
+    examples: int = 5,
+    **choices: Any,
 ) -> Explanation:
     """Find why other tools report other numbers.
 
@@ -185,8 +187,10 @@ def explain(
         run: the scores a system gave.
         judgments: the grades.
         measure: one measure; parameters that it names are no convention's business.
+        policy: what the tools are compared with, beside the tie order; None for ours.
         conventions: names of presets, all unless told otherwise.
-        queries: how many of the queries that move most are wanted.
+        examples: how many of the queries that move most are wanted.
+        choices: attributes of Policy, which hold for every tool: depth=100, rel=2 and so on.
 
     Returns:
         An Explanation. Our number is the expectation, so a tie order is a difference like any other.
@@ -194,6 +198,7 @@ def explain(
     Raises:
         InputError: our own evaluation refuses the input.
         MeasureError: the measure cannot be read, or its mean over queries is not arithmetic.
+        PolicyError: a choice is unknown.
     """
     parsed = parse(measure) if isinstance(measure, str) else measure
     if parsed.definition.mean != "arithmetic":
@@ -201,7 +206,7 @@ def explain(
             f"{parsed} is a {parsed.definition.mean} mean over queries, of which no query has a share. "
             f"Explain {parsed.inner or parsed} instead."
         )
-    base = replace(OURS, tie_order="average")
+    base = choose(policy, {**choices, "tie_order": "average"}).of(parsed.innermost.name)
     ours = _outcome(run, judgments, parsed, base)
     if ours.scores is None:
         raise InputError(ours.refusal)
@@ -211,9 +216,9 @@ def explain(
         return ours if chosen == base else _outcome(run, judgments, parsed, chosen)
 
     conventions = tuple(conventions)
-    searches = [_Search(name, parsed, base, outcome) for name in conventions]
+    searches = [_Search(name, parsed, base, choices, outcome) for name in conventions]
     rows = tuple(search.row() for search in searches)
-    moves = _moves([search for search in searches if search.has], ours, queries)
+    moves = _moves([search for search in searches if search.has], ours, examples)
     notes = ours.scores.notes + _named_notes(parsed, conventions)
     return Explanation(run.name, parsed, ours.scores.mean(parsed), rows, moves, notes)
 
@@ -248,14 +253,22 @@ class _Search:
         name: of the convention.
         measure: what is measured.
         base: our policy.
+        choices: that hold for every tool.
         outcome: what a policy makes of the measure; remembers what it was asked.
     """
 
-    def __init__(self, name: str, measure: Measure, base: Policy, outcome: Callable[[Policy], Outcome]) -> None:
+    def __init__(
+        self,
+        name: str,
+        measure: Measure,
+        base: Policy,
+        choices: Mapping[str, Any],
+        outcome: Callable[[Policy], Outcome],
+    ) -> None:
         self.name, self.measure, self.base, self.outcome = name, measure, base, outcome
         self.tool = TOOLS[name]
         self.has = self.tool.has(measure.name, measure.cutoff)
-        own = self.tool.policy.of(measure.innermost.name)
+        own = self.tool.policy.but(**choices).of(measure.innermost.name)
         pairs = ((option, getattr(base, option), getattr(own, option)) for option in OPTIONS)
         self.switches = tuple(Switch(*pair) for pair in pairs if pair[1] != pair[2])
 
