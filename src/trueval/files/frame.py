@@ -20,12 +20,14 @@ __all__ = [
     "count_lines_from_one",
     "in_canonical_order",
     "other_kind",
+    "row_parts",
     "value_column",
 ]
 
 Kind = Literal["run", "judgments"]
 
 CANONICAL_COLUMNS = ("query_id", "doc_id", "score", "grade", "rank", "facet")
+ROWS = 1 << 18  # rows of a part; a few columns of them stay in the processor's cache
 
 
 def value_column(kind: Kind) -> str:
@@ -62,6 +64,15 @@ def count_lines_from_one(row: int) -> int:
     1
     """
     return row + 1
+
+
+def row_parts(rows: int) -> list[slice]:
+    """Cut a table into parts of rows.
+
+    >>> row_parts(3)
+    [slice(0, 3, None)]
+    """
+    return [slice(start, min(start + ROWS, rows)) for start in range(0, rows, ROWS)]
 
 
 class Stretches(NamedTuple):

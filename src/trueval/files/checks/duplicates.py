@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from trueval.threads import in_threads, row_parts
+from trueval.files.frame import row_parts
+from trueval.threads import in_threads
 
 __all__ = ["GOLDEN", "Pair", "find_duplicate", "half_hashes"]
 

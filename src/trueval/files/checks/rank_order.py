@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from trueval.files.frame import row_parts
 from trueval.files.rows import Rows
-from trueval.threads import in_threads, row_parts
+from trueval.threads import in_threads
 
 __all__ = ["rank_notes"]
 

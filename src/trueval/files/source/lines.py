@@ -16,12 +16,11 @@ from trueval.errors import InputError
 from trueval.files.source.content import BOM, CHANGED, Content, Source, file_state, stem
 from trueval.files.source.limits import SIZE
 from trueval.files.source.packing import packer_of
-from trueval.threads import line_parts
 
-__all__ = ["LineParts", "held_parts", "open_parts"]
+__all__ = ["PART", "LineParts", "held_parts", "line_parts", "open_parts"]
 
 LARGE = 1 << 23  # bytes of a file that is not read as a whole
-
+PART = 1 << 23  # bytes of a part; small enough that the memory of one part serves the next
 WINDOW = 1 << 16  # bytes in which a line must end for a file to be cut there; else the next part begins later
 
 
@@ -37,6 +36,20 @@ class LineParts(NamedTuple):
     head: Content
     cut: Callable[[int], Sequence[slice]]
     read: Callable[[slice], bytes]
+
+
+def line_parts(data: bytes, size: int) -> list[slice]:
+    r"""Cut a text into parts of whole lines of so many bytes at least, but for the last.
+
+    >>> line_parts(b"a\nb\nc\n", 3)
+    [slice(0, 4, None), slice(4, 6, None)]
+    """
+    parts, start = [], 0
+    while start < len(data):
+        stop = data.find(b"\n", start + size - 1) + 1 or len(data)
+        parts.append(slice(start, stop))
+        start = stop
+    return parts
 
 
 def held_parts(content: Content) -> LineParts:

@@ -15,11 +15,12 @@ from trueval.files.columns import lost_values, may_have_lost
 from trueval.files.frame import Kind, Table, in_canonical_order
 from trueval.files.source.content import Content
 from trueval.files.source.encoding import decoding_error, shown
+from trueval.files.source.lines import PART
 from trueval.files.trec.long_rows import refuse_cut_line, refuse_shifted_rows, row_of
 from trueval.files.trec.regular import has_nulls, parse_rows
 from trueval.files.trec.row_forms import MOST_FIELDS, Layout, find_layout, first_fields, settle_third_column
 from trueval.files.trec.separators import RegularText, make_regular
-from trueval.threads import byte_parts, in_threads
+from trueval.threads import in_threads
 
 __all__ = ["read_trec"]
 
@@ -116,8 +117,8 @@ def _finish(frame: pl.DataFrame, layout: Layout, text: _Text) -> Table:
 
 def _is_plain(data: bytes) -> bool:
     """Tell whether all is ASCII without DEL; check_text has refused other control characters."""
-    codes = np.frombuffer(data, np.uint8)
-    return all(in_threads(lambda part: bool(codes[part].max(initial=0) < DEL), byte_parts(len(codes))))
+    chunks = np.array_split(np.frombuffer(data, np.uint8), -(-len(data) // PART))
+    return all(in_threads(lambda chunk: bool(chunk.max() < DEL), chunks))
 
 
 def _lost_values(numbers: pl.Series, text: _Text, layout: Layout, table: Table) -> tuple[str, ...]:
