@@ -1,4 +1,4 @@
-"""A table as it was read: canonical columns, and where each row stands in its source."""
+"""A table as it was read: canonical columns, and the line of its source that each row comes from."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from trueval.errors import InputError
+from trueval.errors import InputError, Place
 
 __all__ = [
     "CANONICAL_COLUMNS",
@@ -135,16 +135,16 @@ class Table:
             return str(self.frame["query_id"][row])
         return str(self.stretches.query_ids[int(np.searchsorted(self.stretches.offsets, row, side="right")) - 1])
 
-    def place(self, row: int) -> str:
-        """Say where a row stands, as the start of an error message.
+    def place(self, row: int) -> Place:
+        """Say where a row comes from, as the start of an error message.
 
         >>> Table(pl.DataFrame(), "run.trec", count_lines_from_one).place(6)
         'run.trec:7'
         >>> Table(pl.DataFrame(), "frame").place(6)
         'frame: row 7'
         """
-        return f"{self.source}: row {row + 1}" if self.line is None else f"{self.source}:{self.line(row)}"
+        return Place(self.source, None if self.line is None else self.line(row), row=row)
 
     def error(self, row: int, message: str) -> InputError:
         """Build the error that points at a row."""
-        return InputError(f"{self.place(row)}: {message}")
+        return self.place(row).error(message)
