@@ -49,7 +49,7 @@ class Judgments:
         Args:
             source: a path, "-" for standard input, or an open file.
             facets: keep the second column (diversity qrels); a document may then be graded once for each facet.
-            format: one of trueval.files.FORMATS; told from the content if None.
+            format: one of trueval.files.FORMATS, or one that a package adds; told from the content if None.
 
         Raises:
             InputError: the file is missing, damaged, not judgments, or holds a bad row, with its line.

@@ -59,7 +59,7 @@ class Run:
         Args:
             source: a path, "-" for standard input, or an open file.
             name: what tables call the run; the file name without suffixes if None.
-            format: one of trueval.files.FORMATS; told from the content if None.
+            format: one of trueval.files.FORMATS, or one that a package adds; told from the content if None.
 
         Raises:
             InputError: the file is missing, damaged, not a run, or holds a bad row, with its line.
