@@ -42,7 +42,7 @@ def test_positives_first_as_in_old_mteb() -> None:
     assert by_input.pairs == 30 * 3 * 7
     assert not by_id.follows
     (note,) = order_notes(run, judgments)
-    assert "the higher grade stands first in 100.0% of 630 pairs" in note
+    assert "the higher grade comes first in 100.0% of 630 pairs" in note
     assert "with tie order input it is the highest value" in note
 
 
@@ -50,7 +50,7 @@ def test_positives_last() -> None:
     run, judgments = candidates("last")
     assert check_orders(run, judgments)[0].share == 0.0
     (note,) = order_notes(run, judgments, tie_order="input")
-    assert "stands last in 100.0%" in note
+    assert "comes last in 100.0%" in note
     assert "with tie order input it is the lowest value" in note
 
 

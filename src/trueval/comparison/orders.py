@@ -36,7 +36,7 @@ MOST_ATOMS: Final = 1 << 14
 # Sums closer than this are one atom.
 DECIMALS: Final = 11
 
-# Copies of queries that stand in memory at once while sampling.
+# Copies of queries that are in memory at once while sampling.
 COPIES: Final = 20_000
 
 
@@ -147,7 +147,7 @@ class TieOrders:
 
 
 class _Group(NamedTuple):
-    """Rows of a query, counted from its first, that stand in one tie group of some size."""
+    """Rows of a query, counted from its first, that are in one tie group of some size."""
 
     rows: Ints
     tied: int
