@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from trueval.errors import MissingExtraError
-from trueval.report import kinds
 from trueval.report.content import Block, Part, Words
-from trueval.report.directory import Directory, registered
-
-__all__ = ["kinds", "page", "parts"]
+from trueval.report.directory import Directory
+from trueval.report.kinds import Kind, find
+from trueval.version import __version__
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -43,9 +43,19 @@ def page(directory: Directory, *, plots: bool = True) -> str:
         style=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
         scripts=scripts,
         hashes=[_hash(script) for script in scripts],
-        version=_version(),
+        version=__version__,
     )
     return text
+
+
+def kinds_of(directory: Directory) -> list[Kind]:
+    """The kinds of a directory, in the order of the page.
+
+    Args:
+        directory: the results.
+    """
+    found = (find(name) for name in {file.kind for file in directory.files})
+    return sorted((kind for kind in found if kind), key=lambda kind: (kind.order, kind.name))
 
 
 def parts(directory: Directory) -> tuple[Part, ...]:
@@ -55,11 +65,35 @@ def parts(directory: Directory) -> tuple[Part, ...]:
         directory: the results.
 
     Returns:
-        One part for each file that a section builds from.
+        One part for each file of a kind that makes a part.
     """
-    built = [section for section in registered() if section.build is not None]
     return tuple(
-        section.build(file, directory) for section in built for file in directory.of(section.kind) if section.build
+        kind.page(file, directory) for kind in kinds_of(directory) if kind.page for file in directory.of(kind.name)
+    )
+
+
+def write_figures(directory: Directory, folder: Path) -> tuple[Path, ...]:
+    """Writes the figures and tables for papers of every kind in a directory.
+
+    Args:
+        directory: the results.
+        folder: made if there is something to write.
+
+    Returns:
+        What was written.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    drawing = [kind for kind in kinds_of(directory) if kind.figures]
+    if drawing:
+        folder.mkdir(parents=True, exist_ok=True)
+    return tuple(
+        path
+        for kind in drawing
+        if kind.figures
+        for file in directory.of(kind.name)
+        for path in kind.figures(file, directory, folder)
     )
 
 
@@ -86,8 +120,6 @@ def _once(sentences: list[Words]) -> tuple[Words, ...]:
 
 
 def _distinct(blocks: list[Block]) -> tuple[Block, ...]:
-    from dataclasses import replace
-
     seen: dict[str, int] = {}
     result = []
     for block in blocks:
@@ -123,9 +155,3 @@ def _plot_library() -> str:
 def _hash(script: str) -> str:
     """The script as a content security policy names it (CSP level 3, hash-source)."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
-
-
-def _version() -> str:
-    from trueval.version import __version__
-
-    return __version__
