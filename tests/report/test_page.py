@@ -265,3 +265,17 @@ def test_plotly_is_embedded_once_and_allowed_by_its_hash() -> None:
     text = page(read_directory(FOLDER))
     assert text.count("plotly.js v") == 1
     assert len(re.findall(r"sha256-[\w+/]+=", text)) == 2
+
+
+def test_two_results_of_a_kind_share_a_page(tmp_path: Path) -> None:
+    """Every id is there once, so that a plot is drawn, and a table filtered, in its own place."""
+    for name in ("results", "details", "comparison"):
+        text = (FOLDER / f"{name}.json").read_text(encoding="utf-8")
+        (tmp_path / f"{name}.json").write_text(text, encoding="utf-8")
+        (tmp_path / f"{name}-again.json").write_text(text, encoding="utf-8")
+    parsed = Page(page(read_directory(tmp_path), plots=False))
+    ids = [attributes["id"] for _, attributes, _ in parsed.elements if "id" in attributes]
+    assert len([each for each in ids if each.startswith("means") and "caption" not in each]) == 2
+    assert len(ids) == len(set(ids))
+    named = {each["aria-labelledby"] for _, each, _ in parsed.elements if "aria-labelledby" in each}
+    assert named <= set(ids)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from trueval.errors import MissingExtraError
-from trueval.report.content import Block, Part, Words
+from trueval.report.content import Block, Part, Table
 from trueval.report.directory import Directory
 from trueval.report.kinds import Kind, find
 from trueval.version import __version__
@@ -104,10 +105,11 @@ def merged(several: tuple[Part, ...]) -> Part:
         several: in the order of the page.
 
     Returns:
-        Their sentences and blocks; a block whose id is taken gets a number.
+        Their sentences and blocks; a block whose id is taken gets a number, and what is in it too.
     """
     blocks, closing = (_distinct([block for part in several for block in getattr(part, name)]) for name in _BODY)
-    summary, advice = (_once([words for part in several for words in getattr(part, name)]) for name in _HEAD)
+    # Two files of a kind may say the same sentence, of which one is enough.
+    summary, advice = (tuple(dict.fromkeys(each for part in several for each in getattr(part, name))) for name in _HEAD)
     return Part(summary, advice, blocks, closing)
 
 
@@ -115,17 +117,29 @@ _HEAD = ("summary", "advice")
 _BODY = ("blocks", "closing")
 
 
-def _once(sentences: list[Words]) -> tuple[Words, ...]:
-    return tuple(dict.fromkeys(sentences))
-
-
 def _distinct(blocks: list[Block]) -> tuple[Block, ...]:
-    seen: dict[str, int] = {}
+    seen: Counter[str] = Counter()
     result = []
     for block in blocks:
-        seen[block.id] = seen.get(block.id, 0) + 1
-        result.append(block if seen[block.id] == 1 else replace(block, id=f"{block.id}-{seen[block.id]}"))
+        seen[block.id] += 1
+        result.append(block if seen[block.id] == 1 else _numbered(block, seen[block.id]))
     return tuple(result)
+
+
+def _numbered(block: Block, number: int) -> Block:
+    """The block with a number at its heading, and at every id in it: plots and captions are found by theirs."""
+
+    def tables(found: tuple[Table, ...]) -> tuple[Table, ...]:
+        return tuple(replace(table, id=f"{table.id}-{number}") for table in found)
+
+    return replace(
+        block,
+        id=f"{block.id}-{number}",
+        title=f"{block.title} ({number})",
+        figures=tuple(replace(figure, id=f"{figure.id}-{number}") for figure in block.figures),
+        tables=tables(block.tables),
+        cases=tuple(replace(case, tables=tables(case.tables)) for case in block.cases),
+    )
 
 
 def _template() -> Any:
