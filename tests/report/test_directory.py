@@ -36,6 +36,8 @@ def test_files_are_known_by_their_kind_alone(tmp_path: Path) -> None:
         ),
         ({"a": {"kind": "new", "format": 1}}, r"a\.json is of kind new, which no installed package declares\."),
         ({"results": {**RESULTS, "format": 99}}, r"results\.json: format 99 of kind evaluate\. This version reads up"),
+        ({"results": {**RESULTS, "format": None}}, r"results\.json: format null of kind evaluate\."),
+        ({"results": {**RESULTS, "format": "2"}}, r'results\.json: format "2" of kind evaluate\.'),
     ],
 )
 def test_what_cannot_be_reported_is_an_error(tmp_path: Path, files: dict[str, object], message: str) -> None:

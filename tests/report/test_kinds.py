@@ -9,7 +9,7 @@ from tests.report.gold_page import FOLDER
 
 from trueval.errors import InputError
 from trueval.report import kinds
-from trueval.report.kinds import GROUP, ROUNDED, Kind, find, names
+from trueval.report.kinds import GROUP, ROUNDED, Kind, find, names, read_directory
 from trueval.report.text import POINTS
 
 OURS = {"evaluate", "evaluate-details", "compare", "precision", "explain"}
@@ -53,6 +53,12 @@ def test_what_is_declared_wrongly_is_named(
     declare(monkeypatch, *pairs)
     with pytest.raises(InputError, match=message):
         find("a")
+
+
+def test_without_metadata_the_cause_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    declare(monkeypatch)
+    with pytest.raises(InputError, match=r"none is declared: trueval runs from a folder without installation"):
+        read_directory(FOLDER)
 
 
 def text_of(kind: Kind, result: dict, form: str, **scale: object) -> str:

@@ -141,16 +141,22 @@ def read_directory(path: Path) -> Directory:
     found = [_read(file) for file in sorted(path.glob("*.json"))]
     kinds = {file.kind: find(file.kind) for file in found}
     for file in found:
-        known = kinds[file.kind]
-        if known and file.data.get("format", 0) > known.format:
+        known, number = kinds[file.kind], file.data.get("format")
+        if known and not (isinstance(number, int) and number <= known.format):
             raise InputError(
-                f"{path / file.name}: format {file.data['format']} of kind {file.kind}. This version reads up to "
-                f"{known.format}. Update trueval."
+                f"{path / file.name}: format {json.dumps(number)} of kind {file.kind}. This version reads up to "
+                f"{known.format}. Update trueval, or write the file again."
             )
     if not any(kind and kind.page for kind in kinds.values()):
+        shown = ", ".join(name for name in names() if _has_page(name))
+        kind = (
+            f"kind {shown}"
+            if shown
+            else "a kind, but none is declared: trueval runs from a folder without installation"
+        )
         raise InputError(
-            f"{path}: no result to report. {''.join(map(_why_unknown, found))}It must hold a JSON file of kind "
-            f"{', '.join(name for name in names() if _has_page(name))}. Make one with --out of another command."
+            f"{path}: no result to report. {''.join(map(_why_unknown, found))}It must hold a JSON file of {kind}. "
+            "Make one with --out of another command."
         )
     known_files = tuple(file for file in found if kinds[file.kind])
     return Directory(path, known_files, tuple(file.name for file in found if not kinds[file.kind]))
