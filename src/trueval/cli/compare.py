@@ -1,6 +1,5 @@
 """`trueval compare`: which of several runs is better, and how sure that is."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,7 +10,7 @@ from trueval.cli.evaluate import grade_map, measure_files, precision_or_width, r
 from trueval.cli.evidence import Evidence, must_differ
 from trueval.cli.gate import with_baseline
 from trueval.cli.options import DEFAULT_MEASURES, Facets, MeasureList, Sources
-from trueval.cli.output import check_folder, make_folder, talk, write_atomically
+from trueval.cli.output import check_folder, save, show, talk
 
 if TYPE_CHECKING:
     from trueval.evaluation.scores import Scores
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from trueval.run import Run
 
 Format = Literal["table", "json", "csv", "markdown", "latex"]
-FILES = {"comparison.json": "json", "comparison.csv": "csv", "comparison.md": "markdown", "comparison.tex": "latex"}
 
 
 def compare(
@@ -85,6 +83,7 @@ def compare(
     Example: trueval compare qrels.trec bm25.trec dense.trec rerank.trec.gz -m "nDCG@10 RR@10"
     """
     from trueval.comparison.compare import Choices
+    from trueval.comparison.views.kind import COMPARE
     from trueval.measures import parse_list
 
     paths = with_baseline(runs, baseline)
@@ -111,9 +110,9 @@ def compare(
     comparison = compare_files(
         qrels, paths, chosen, baseline, choices, grade_map(grades), given, threads, evidence=evidence
     )
-    _show(comparison, form)
+    show(COMPARE, comparison, form)
     if out is not None:
-        _save(comparison, out)
+        save(COMPARE, comparison, out)
 
 
 def compare_files(
@@ -160,23 +159,3 @@ def compare_files(
     said = {note for each in scores for note in each.notes}
     talk(note for note in found.notes if note not in said)
     return found.to_dict()
-
-
-def _show(comparison: Mapping[str, Any], form: Format) -> None:
-    from trueval.comparison.views import formats as report
-
-    if form == "table":
-        from rich.console import Console
-
-        Console(highlight=False).print(report.table(comparison))
-        return
-    sys.stdout.write(report.WRITERS[form](comparison))
-
-
-def _save(comparison: Mapping[str, Any], folder: Path) -> None:
-    from trueval.comparison.views.formats import WRITERS
-
-    make_folder(folder)
-    for name, form in FILES.items():
-        write_atomically(folder / name, WRITERS[form](comparison))
-    typer.echo(f"wrote {', '.join(FILES)} to {folder}", err=True)

@@ -11,9 +11,7 @@ import typer
 from trueval.cli.demo_model import MODEL, model_is_here, run_demo_model
 from trueval.cli.details import Details
 from trueval.cli.evaluate import measure_files
-from trueval.cli.output import save, show, talk
-from trueval.cli.precision import save as save_audit
-from trueval.cli.report import report
+from trueval.cli.output import save, save_page, show, talk
 from trueval.errors import MissingExtraError
 from trueval.report.text import fixed, percent, signed
 
@@ -42,8 +40,10 @@ def demo(
     """
     from rich.console import Console
 
+    from trueval.evaluation.views.kind import EVALUATE
+
     results = demo_results()
-    show(results, "table")
+    show(EVALUATE, results, "table")
     console = Console(highlight=False, markup=False)
     console.print("", *explanation(results), "", "The same table from the files:", "", sep="\n")
     console.print(command(results), soft_wrap=True)
@@ -64,15 +64,13 @@ def show_model(folder: Path) -> list[str]:
     Returns:
         Paths of the runs that it wrote.
     """
-    from rich.console import Console
-
-    from trueval.precision.views.formats import table
+    from trueval.precision.views.kind import PRECISION
 
     typer.echo(f"\n{MODEL} over the sample, one forward pass for each model format:\n")
     audit, runs = run_demo_model(SAMPLE, RELEVANT, folder)
-    Console(highlight=False).print(table(audit))
+    show(PRECISION, audit, "table")
     talk(audit["notes"])
-    save_audit(audit, folder, page=False)
+    save(PRECISION, audit, folder)
     return [str(path) for path in runs]
 
 
@@ -84,15 +82,16 @@ def write_page(runs: list[str], folder: Path) -> None:
         folder: made if absent.
     """
     from trueval.evaluation.scores import results
+    from trueval.evaluation.views.kind import EVALUATE
     from trueval.measures import parse_list
 
     qrels = str(SAMPLE / "qrels.trec")
     details = Details(qrels, runs, SAMPLE)
     scores = measure_files(qrels, runs, parse_list(PAGE_MEASURES), policy={"rel": RELEVANT}, observe=details)
-    save(results(scores), folder)
+    save(EVALUATE, results(scores), folder)
     details.save(folder)
     try:
-        report(folder)
+        save_page(folder)
     except MissingExtraError as error:
         talk([str(error)])
 

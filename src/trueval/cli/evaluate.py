@@ -130,6 +130,7 @@ def evaluate(
     Example: trueval evaluate qrels.trec bm25.trec rerank.trec.gz -m "nDCG@10 RR@10"
     """
     from trueval.evaluation.scores import results as results_of
+    from trueval.evaluation.views.kind import EVALUATE
     from trueval.measures import parse_list
 
     chosen = parse_list(" ".join(measures or [DEFAULT_MEASURES]))
@@ -159,10 +160,12 @@ def evaluate(
     )
     results = results_of(scores, per_query=per_query)
     lines = evidence.finish(results, given)
-    show(results, form, per_query=per_query)
+    show(EVALUATE, results, form)
+    if per_query and form in ("markdown", "latex"):
+        talk([f"--format {form} holds means only. --format json, csv or trec, or --out DIR, give every query."])
     say(lines, on_stdout=form == "table")
     if out is not None and details is not None:
-        save(results, out)
+        save(EVALUATE, results, out)
         details.save(out)
     conclude(
         results, gates.check(results, scores[: len(runs)], None if baseline is None else scores[paths.index(baseline)])

@@ -1,17 +1,15 @@
 """`trueval explain`: why other tools report other numbers."""
 
-import json
-import sys
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from trueval.cli.evaluate import grade_map
 from trueval.cli.evidence import Evidence, must_differ
 from trueval.cli.options import Facets, Sources
-from trueval.cli.output import talk
+from trueval.cli.output import show, talk
 from trueval.cli.progress import progress
 from trueval.errors import TruevalWarning
 
@@ -44,6 +42,7 @@ def explain(
 
     Example: trueval explain qrels.trec bm25.trec -m AP@5
     """
+    from trueval.evaluation.views.explanation import EXPLAIN
     from trueval.measures import parse
 
     chosen = parse(measure)
@@ -53,7 +52,7 @@ def explain(
     evidence = Evidence([chosen], unjudged=unjudged, sources=sources, facets=facets)
     found = explain_files(qrels, run, chosen, evidence, grade_map(grades), queries)
     talk(found.notes)
-    _show(found.to_dict(), form)
+    show(EXPLAIN, found.to_dict(), form)
 
 
 def explain_files(
@@ -86,17 +85,3 @@ def explain_files(
         listed = evidence.read_run(run, None)
         begin("conventions")
         return explain_run(listed, evidence.judge(listed, judgments), measure, examples=queries)
-
-
-def _show(entry: Mapping[str, Any], form: str) -> None:
-    if form == "json":
-        sys.stdout.write(json.dumps(entry, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
-        return
-    from trueval.evaluation.views.explanation import explanation_markdown, explanation_table
-
-    if form == "markdown":
-        sys.stdout.write(explanation_markdown(entry))
-        return
-    from rich.console import Console
-
-    Console(highlight=False).print(explanation_table(entry))

@@ -1,6 +1,5 @@
 """`trueval precision`: what a model's number formats do to a result."""
 
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from trueval.cli.output import check_folder, make_folder, talk, write_atomically
+from trueval.cli.output import check_folder, save, save_page, show, talk
 from trueval.cli.stored_logits import stored_outputs
-from trueval.errors import TruevalWarning
+from trueval.errors import MissingExtraError, TruevalWarning
 
 if TYPE_CHECKING:
     from trueval.collection import Candidates, Collection
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from trueval.precision.regimes import Regime
 
 Format = Literal["table", "json", "csv", "markdown", "latex"]
-FILES = {"precision.json": "json", "precision.csv": "csv", "precision.md": "markdown", "precision.tex": "latex"}
 DEFAULT_MEASURES = "nDCG@10 RR@10 AP@10 R@10"
 DEFAULT_DTYPES = "bfloat16,float32"
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
@@ -122,6 +120,8 @@ def precision(
 
     Example: trueval precision collection --model bge-reranker-v2-m3 --dtype bfloat16,float32 -m nDCG@10 --out audit
     """
+    from trueval.precision.views.kind import PRECISION
+
     if bool(models) == (logits is not None):
         raise typer.BadParameter("give at least one, or --logits, and not both.", param_hint="--model")
     options = {"tie_order": tie_order, "empty": empty, "rel": rel, "seed": seed}
@@ -142,9 +142,13 @@ def precision(
     about = describe(read, chosen, passes)
     result = found.to_dict(about)
     talk(result["notes"])
-    show(result, form)
+    show(PRECISION, result, form)
     if out is not None:
-        save(result, out)
+        save(PRECISION, result, out)
+        try:
+            save_page(out)
+        except MissingExtraError as error:
+            talk([str(error)])
 
 
 def _parts(text: str) -> list[str]:
@@ -282,58 +286,6 @@ def describe(collection: "Collection", candidates: "Candidates", passes: Sequenc
         },
         "passes": list(passes),
     }
-
-
-def show(result: Mapping[str, Any], form: Format) -> None:
-    """Prints an audit to stdout.
-
-    Args:
-        result: what `Audit.to_dict` returns.
-        form: "table" for people, or one of the text formats.
-    """
-    from trueval.precision.views import formats as report
-
-    if form == "table":
-        from rich.console import Console
-
-        Console(highlight=False).print(report.table(result))
-        return
-    sys.stdout.write(report.WRITERS[form](result))
-
-
-def save(result: Mapping[str, Any], folder: Path, *, page: bool = True) -> None:
-    """Writes the files of an audit, and where the extra report is installed its figures and page.
-
-    Args:
-        result: what `Audit.to_dict` returns.
-        folder: made if absent.
-        page: whether to write the page too.
-    """
-    from trueval.errors import MissingExtraError
-    from trueval.precision.views.formats import WRITERS
-
-    make_folder(folder)
-    for name, form in FILES.items():
-        write_atomically(folder / name, WRITERS[form](result))
-    written = list(FILES)
-    try:
-        written += _drawings(result, folder, page)
-    except MissingExtraError as error:
-        talk([str(error)])
-    typer.echo(f"wrote {', '.join(written)} to {folder}", err=True)
-
-
-def _drawings(result: Mapping[str, Any], folder: Path, page: bool) -> list[str]:
-    from trueval.precision.views.figures import draw_precision
-
-    drawn = [str(path.relative_to(folder)) for path in draw_precision(result, folder / "figures")]
-    if not page:
-        return drawn
-    from trueval.report.kinds import read_directory
-    from trueval.report.page import page as write
-
-    write_atomically(folder / "report.html", write(read_directory(folder)))
-    return [*drawn, "report.html"]
 
 
 @contextmanager

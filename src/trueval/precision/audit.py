@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Audit", "Flip", "RegimeResult", "audit", "audit_blocks"]
 
-# 1: the first.
-FORMAT_VERSION: Final = 1
 KIND: Final = "precision"
+# 1: the first. 2: the same, with the other kinds.
+FORMAT_VERSION: Final = 2
 CUTOFFS: Final = (1, 2, 3, 5, 10, 20, 50, 100)  # of the curves; those of P-A's figures are among them
 OVERLAP: Final = (3, 10)  # depth of the overlap of rankings of up to twice ten documents, and of longer ones
 POINTS: Final = ("oblivious", "expected", "lowest", "highest")
