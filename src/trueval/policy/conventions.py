@@ -157,7 +157,7 @@ TOOLS: Final[Mapping[str, Tool]] = MappingProxyType(
 CONVENTIONS: Final[Mapping[str, Policy]] = MappingProxyType({name: tool.policy for name, tool in TOOLS.items()})
 
 
-def convention(name: str | None = None, **choices: Any) -> Policy:
+def convention(name: str | Policy | None = None, **choices: Any) -> Policy:
     """Our policy, or that of a named convention, with the choices that are given.
 
     Args:
@@ -170,6 +170,8 @@ def convention(name: str | None = None, **choices: Any) -> Policy:
     >>> convention("pytrec_eval", rel=2).tie_precision
     'float32'
     """
+    if isinstance(name, Policy):
+        raise PolicyError("convention names a preset. Give a whole Policy as policy=.")
     if name is not None and name not in CONVENTIONS:
         raise PolicyError(
             f"Convention must be one of {', '.join(CONVENTIONS)}. Got {name!r}.{nearest(name, CONVENTIONS)}"
