@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from trueval.measures import Measure
     from trueval.standings.standings import Floats
 
-__all__ = ["AccuracyGivenHit", "accuracy_given_hit", "correctness", "read_correctness"]
+__all__ = ["AccuracyGivenHit", "accuracies", "accuracy_given_hit", "correctness", "read_correctness"]
 
 ANSWERS = Columns(QUERY_KEYS, ("correct", "correctness", "accuracy"), "a query and a number from 0 to 1")
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -52,9 +52,13 @@ class AccuracyGivenHit(NamedTuple):
     queries: int
     unanswered: int
 
+    def to_dict(self) -> dict[str, float | None]:
+        """As it appears in the JSON of results; null where not available."""
+        return {name: None if math.isnan(value) else value for name, value in self._asdict().items()}
+
 
 def accuracy_given_hit(scores: Scores, measure: str | Measure, correct: Mapping[str, float]) -> AccuracyGivenHit:
-    """Accuracy on the queries whose gold documents all stand among the first K.
+    """Accuracy on the queries whose gold documents are all among the first K.
 
     Args:
         scores: of a run, with AllGold at a cutoff among its measures.
@@ -86,6 +90,17 @@ def accuracy_given_hit(scores: Scores, measure: str | Measure, correct: Mapping[
     )
 
 
+def accuracies(scores: Scores, correct: Mapping[str, float]) -> dict[str, AccuracyGivenHit]:
+    """Accuracy given each AllGold at a cutoff among the measures, by its text form.
+
+    Args:
+        scores: of a run.
+        correct: 0, 1, or between, of each query id.
+    """
+    hits = [measure for measure in scores.measures if measure.name == "AllGold" and measure.cutoff is not None]
+    return {str(hit): accuracy_given_hit(scores, hit, correct) for hit in hits}
+
+
 def _ratio(hit: Floats, correct: Floats) -> float:
     total = float(hit.sum())
     return float((hit * correct).sum()) / total if total else math.nan
@@ -109,7 +124,7 @@ def read_correctness(source: Source) -> dict[str, float]:
 
     Args:
         source: a path, "-" for standard input, or an open file. JSON lines with query and correct, or two fields
-            parted by a tab, a comma or blanks; a line of column names is skipped.
+            separated by a tab, a comma or spaces; a line of column names is skipped.
 
     Raises:
         InputError: a line is bad, a query is there twice, or a value is not within 0 and 1; with file and line.
@@ -127,7 +142,7 @@ def correctness(value: Any, place: str) -> float:
 
     Args:
         value: true, false, or a number from 0 to 1, also as text.
-        place: where it stands, for the error.
+        place: file and line, for the error.
 
     Raises:
         InputError: it is something else.

@@ -284,7 +284,7 @@ def _line(row: Mapping[str, Any], number: int, place: str, duplicates: str) -> L
 
 
 def _first_places(entries: Sequence[Entry], place: str) -> list[Entry]:
-    """Each document once, where it stands first, with its source wherever that is named."""
+    """Each document once, where it comes first, with its source wherever that is named."""
     found: dict[str, Entry] = {}
     for entry in entries:
         first = found.setdefault(entry.doc_id, entry)
