@@ -1,0 +1,1 @@
+"""What another package may add to trueval, one module for each group of entry points."""
