@@ -53,7 +53,7 @@ def _query(choices: Choices) -> str:
 
 
 def trec_file(choices: Choices) -> str:
-    """A run, judgments, or ranks, separated by blanks."""
+    """A run, judgments, or ranks, separated by spaces."""
     shape, main, end, text = choices.below(8), choices.of(BLANKS), choices.of(ENDS), ""
     for row in range(1 + choices.below(6)):
         fields = [_query(choices), "Q0" if shape < 5 else "0", _id(choices, row), str(row + 1), _score(choices)]

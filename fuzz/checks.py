@@ -24,7 +24,7 @@ from trueval.files import (
 )
 from trueval.files.rows import Rows
 from trueval.files.source import lines
-from trueval.files.trec import regular
+from trueval.files.trec.careful import regular
 from trueval.files.trec.kernel import scan
 from trueval.rag.answers import read_correctness
 from trueval.rag.contexts import read_contexts, read_run_or_contexts
@@ -50,7 +50,7 @@ SPELLED = [piece.encode() for piece in PIECES]
 
 
 def spell(data: bytes) -> bytes:
-    """Turn bytes into pieces of text; those beyond the pieces stand for themselves."""
+    """Turn bytes into pieces of text; those beyond the pieces are themselves."""
     return b"".join(SPELLED[code] if code < len(SPELLED) else bytes([code - len(SPELLED)]) for code in data)
 
 
@@ -60,8 +60,9 @@ def rows_read(data: bytes, kind: Kind, format: str | None) -> Rows | None:
         table, _ = read_table(io.BytesIO(data), kind, format)
         rows = check_rows(table, kind)
     except InputError as error:
-        if not str(error).startswith("<file object>"):
-            raise AssertionError(f"an error without its source: {error}") from error
+        place = f"<file object>:{error.line}: " if error.line else "<file object>: "
+        if error.source != "<file object>" or not str(error).startswith(place):
+            raise AssertionError(f"{error.source} and {error.line} are not the place that begins: {error}") from error
         return None
     id_notes(rows.table, rows.query_ids)
     if kind == "run":
@@ -184,7 +185,7 @@ def check_contexts(data: bytes) -> None:
             raise AssertionError(f"read {got[:5]}, but it holds {rows[:5]}")
 
 
-# What stands before the answers, and what parts their fields.
+# What is before the answers, and what separates their fields.
 ANSWERS = [
     (b"q,1\n", ","),
     (b"q\t1\n", "\t"),

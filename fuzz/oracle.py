@@ -54,7 +54,7 @@ def lines_of(data: bytes, *, is_json: bool = False) -> list[str]:
 def number(text: str, kind: str) -> float:
     """Read a score or grade."""
     if not NUMBER.fullmatch(text) and not SPECIAL.fullmatch(text):
-        raise RefusalError(f"{text!r} is no number")
+        raise RefusalError(f"{text!r} is not a number")
     value = float(text)
     if math.isnan(value) or (math.isinf(value) and (kind == "judgments" or not SPECIAL.fullmatch(text))):
         raise RefusalError(f"{text!r} is not finite")
@@ -123,7 +123,7 @@ def _third_column(rows: Sequence[tuple[int, list[str]]], values: list[float], ki
         return values
     if all(min(listed) in (0, 1) and len(set(listed)) == len(listed) for listed in lists.values()):
         return [-value for value in values]
-    raise RefusalError("integers that are no ranks")
+    raise RefusalError("integers that are not ranks")
 
 
 def csv_rows(data: bytes, kind: str, delimiter: str, columns: Sequence[int], width: int) -> list[Row]:
@@ -198,7 +198,7 @@ def decoded(text: str) -> Any:
             text, object_pairs_hook=unique_keys, parse_int=Literal, parse_float=Literal, parse_constant=Literal
         )
     except (ValueError, RecursionError):
-        raise RefusalError("no JSON") from None
+        raise RefusalError("not JSON") from None
 
 
 def jsonl_rows(data: bytes, kind: str) -> list[Row]:
@@ -278,7 +278,7 @@ def _retrieved(place: int, query: str, ids: list[Any]) -> list[Row]:
         elif isinstance(item, dict):
             document, score = item.get("id", item.get("doc_id")), item.get("score")
         if score is not None and not isinstance(score, Literal):
-            raise RefusalError("a score that is no number")
+            raise RefusalError("a score that is not a number")
         scored.add(score is not None)
         rows.setdefault(full_id(document), (position, score))
     if len(scored) > 1:
@@ -300,7 +300,7 @@ def _gold(place: int, query: str, gold: Any) -> list[Row]:
 
 
 def answers(data: bytes, separator: str) -> dict[str, float]:
-    """Correctness of each query; the separator is a brace where the lines are JSON, a blank where blanks part."""
+    """Correctness of each query; the separator is a brace where the lines are JSON, a space where spaces separate."""
     found: dict[str, float] = {}
     for line in lines_of(data, is_json=separator == "{"):
         if not line.strip(" \t\r"):

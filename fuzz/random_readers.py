@@ -52,7 +52,7 @@ def main() -> int:
                 CHECKS[name](data)
             except KeyboardInterrupt:
                 raise
-            except BaseException as error:  # noqa: BLE001 -- a panic of polars is no Exception
+            except BaseException as error:  # noqa: BLE001 -- a panic of polars is not an Exception
                 findings += 1
                 say(f"{name}: {data!r}: {type(error).__name__}: {str(error)[:300]}")
                 if findings == 20:

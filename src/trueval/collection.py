@@ -1,4 +1,4 @@
-"""Collection: documents and queries with their texts, and the candidates that a model shall score."""
+"""Collection: documents and queries with their texts, and the candidates that a model must score."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
-from trueval.errors import InputError
+from trueval.errors import InputError, Place
 from trueval.judgments import Judgments
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Collection:
 
         Args:
             place: folder with corpus.jsonl, queries.jsonl and qrels.trec (or qrels/test.tsv), or such a name.
-            fields: of a document that make its text, joined by blanks; empty ones are left out.
+            fields: of a document that make its text, joined by spaces; empty ones are left out.
             qrels: file of the judgments, instead of the folder's.
 
         Raises:
@@ -79,7 +79,7 @@ class Collection:
         frame = self.judgments.frame
         kept = [query in queries for query in frame["query_id"].to_list()]
         if not any(kept):
-            raise InputError(f"{self.source}: no judged query is left. The choice of queries must keep at least one.")
+            raise Place(self.source).error("no judged query is left. The choice of queries must keep at least one.")
         judgments = Judgments.from_frame(frame.filter(pl.Series(kept)))
         return replace(self, judgments=replace(judgments, source=self.judgments.source))
 
@@ -128,9 +128,9 @@ def candidate_lists(collection: Collection, choice: str | Run | None = None) -> 
     queries = collection.judgments.query_ids.to_list()
     missing = [query for query in queries if query not in collection.queries]
     if missing:
-        raise InputError(
-            f"{collection.source}: {len(missing)} judged queries have no text, the first {missing[0]!r}. "
-            "Every judged query must stand in queries.jsonl. Add it, or remove its judgments."
+        raise Place(collection.source).error(
+            f"{len(missing)} judged queries have no text, the first {missing[0]!r}. "
+            "Every judged query must be in queries.jsonl. Add it, or remove its judgments."
         )
     if choice == "corpus":
         everything = np.arange(len(collection.documents))
@@ -168,8 +168,8 @@ def _indexed(collection: Collection, kind: str, listed: Mapping[str, Sequence[st
     lists = {query: np.array([place[doc] for doc in docs if doc in place]) for query, docs in listed.items()}
     kept = {query: array.astype(np.int64) for query, array in lists.items() if len(array)}
     if not kept:
-        raise InputError(
-            f"{collection.source}: no candidate of {kind} has a text. Candidates look like "
+        raise Place(collection.source).error(
+            f"no candidate of {kind} has a text. Candidates look like "
             f"{sorted(wanted)[:3]} and documents like {list(collection.documents)[:3]}; are the ids the same?"
         )
     notes = []
@@ -197,13 +197,15 @@ def text_hash(texts: Iterable[str]) -> str:
 def _read_folder(folder: Path, fields: Sequence[str], qrels: str | None) -> Collection:
     if not folder.is_dir():
         names = ", ".join(f'"{name}:NAME"' for name in LOADERS)
-        raise InputError(
-            f"{folder}: no such folder. A collection must be a folder with corpus.jsonl, queries.jsonl and qrels.trec, "
+        raise Place(str(folder)).error(
+            "no such folder. A collection must be a folder with corpus.jsonl, queries.jsonl and qrels.trec, "
             f"or {names}. Correct the path."
         )
     place = qrels or next((str(folder / name) for name in QRELS if (folder / name).is_file()), None)
     if place is None:
-        raise InputError(f"{folder}: no judgments. It must hold one of {', '.join(QRELS)}. Add them, or name a file.")
+        raise Place(str(folder)).error(
+            f"no judgments. It must hold one of {', '.join(QRELS)}. Add them, or name a file."
+        )
     judgments = Judgments.read(place)
     documents = {str(row["_id"]): _joined(row, fields) for row in _rows(folder / "corpus.jsonl")}
     queries = {str(row["_id"]): str(row.get("text") or "") for row in _rows(folder / "queries.jsonl")}
@@ -211,24 +213,24 @@ def _read_folder(folder: Path, fields: Sequence[str], qrels: str | None) -> Coll
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Read one JSON object a line; an id may stand once only."""
+    """Read one JSON object a line; an id may appear once only."""
     if not path.is_file():
-        raise InputError(f"{path}: no such file. A collection holds corpus.jsonl and queries.jsonl. Add it.")
+        raise Place(str(path)).error("no such file. A collection holds corpus.jsonl and queries.jsonl. Add it.")
     seen: set[str] = set()
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
+            place = Place(str(path), number)
             try:
                 row = json.loads(line)
                 name = str(row["_id"])
             except (ValueError, KeyError, TypeError) as error:
-                raise InputError(
-                    f"{path}:{number}: not a text with an id. Each line must be an object with _id and text. "
-                    "Correct or remove the line."
+                raise place.error(
+                    "not a text with an id. Each line must be an object with _id and text. Correct or remove the line."
                 ) from error
             if name in seen:
-                raise InputError(f"{path}:{number}: the id {name!r} stands twice. Ids must differ. Remove one.")
+                raise place.error(f"the id {name!r} appears twice. Ids must differ. Remove one.")
             seen.add(name)
             yield row
 
@@ -296,7 +298,8 @@ def _not_loaded(library: str, name: str, error: Exception) -> InputError:
     reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
     return InputError(
         f"{library}:{name} cannot be loaded: {reason} It must be a name that {library} knows, with texts and "
-        "judgments, reachable from here or already downloaded. Correct the name, or give a folder."
+        "judgments, reachable from here or already downloaded. Correct the name, or give a folder.",
+        source=f"{library}:{name}",
     )
 
 

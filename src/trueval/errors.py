@@ -1,7 +1,7 @@
 """The errors of trueval, one tree.
 
 TruevalError
-├── InputError         bad data: "file:line: what is wrong. What it must be. What to do."
+├── InputError         bad data: "file:line: what is wrong. What it must be. What to do."; Place makes one
 ├── MeasureError       unknown measure, parameter or cutoff; offers the nearest name
 ├── PolicyError        unknown or contradicting option value; says what is accepted
 └── MissingExtraError  names feature, extra and install command
@@ -17,6 +17,7 @@ __all__ = [
     "InputError",
     "MeasureError",
     "MissingExtraError",
+    "Place",
     "PolicyError",
     "TruevalError",
     "TruevalWarning",
@@ -29,7 +30,51 @@ class TruevalError(Exception):
 
 
 class InputError(TruevalError, ValueError):
-    """Bad data in a file, frame, array or dict."""
+    """Bad data in a file, frame, array or dict.
+
+    Args:
+        message: "file:line: what is wrong. What it must be. What to do."
+        source: the file or object that the data came from; None where the message names none.
+        line: the line (from 1) at fault; None where no line is.
+    """
+
+    def __init__(self, message: str, *, source: str | None = None, line: int | None = None) -> None:
+        super().__init__(message)  # args hold the message alone, and pickles and copies take the rest from __dict__
+        self.source = source
+        self.line = line
+
+
+class Place(str):
+    """Where data are at fault, as a message begins that says so.
+
+    A string, so that any message can begin with it; an error that is made of it knows file and line too.
+
+    Args:
+        source: the file or object that the data came from.
+        line: the line, from 1; None where no line is at fault.
+        row: the row, from 0, of a source without lines.
+
+    >>> Place("run.trec", 7), Place("frame", row=6)
+    ('run.trec:7', 'frame: row 7')
+    >>> error = Place("run.trec", 7).error("no score.")
+    >>> str(error), error.source, error.line
+    ('run.trec:7: no score.', 'run.trec', 7)
+    """
+
+    __slots__ = ("line", "source")
+    source: str
+    line: int | None
+
+    def __new__(cls, source: str, line: int | None = None, *, row: int | None = None) -> Place:
+        """Write the place as messages show it."""
+        at = f":{line}" if line is not None else f": row {row + 1}" if row is not None else ""
+        place = super().__new__(cls, f"{source}{at}")
+        place.source, place.line = source, line
+        return place
+
+    def error(self, message: str) -> InputError:
+        """Build the error that names this place."""
+        return InputError(f"{self}: {message}", source=self.source, line=self.line)
 
 
 class MeasureError(TruevalError, ValueError):

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from trueval.errors import InputError, PolicyError
+from trueval.errors import Place, PolicyError
 from trueval.files import Source, Table, check_rows, id_notes, read_arrays, read_dict, read_frame, read_table
 
 __all__ = ["Judgments", "grade_map"]
@@ -49,10 +49,10 @@ class Judgments:
         Args:
             source: a path, "-" for standard input, or an open file.
             facets: keep the second column (diversity qrels); a document may then be graded once for each facet.
-            format: one of trueval.files.FORMATS; told from the content if None.
+            format: one of trueval.files.FORMATS, or one that a package adds; told from the content if None.
 
         Raises:
-            InputError: the file is missing, damaged, no judgments, or holds a bad row, with its line.
+            InputError: the file is missing, damaged, not judgments, or holds a bad row, with its line.
             PolicyError: the format is unknown, or has no facets.
         """
         if facets and format == "json":
@@ -64,7 +64,7 @@ class Judgments:
         """Take {query: {document: grade}} (pytrec_eval), {query: relevant documents}, or an object that holds one.
 
         Raises:
-            InputError: an id is neither string nor integer, a grade is no finite number.
+            InputError: an id is neither string nor integer, a grade is not a finite number.
         """
         return cls._from_table(read_dict(grades, "judgments"))
 
@@ -131,9 +131,8 @@ class Judgments:
         missing = [g for g in grades.unique().sort() if g >= 0 and g not in mapping]
         if missing:
             row = self.frame.row(int((grades == missing[0]).arg_max() or 0), named=True)
-            raise InputError(
-                f"{self.source}: the grade {missing[0]:g} (document {row['doc_id']!r} in query "
-                f"{row['query_id']!r}) has no mapping. "
+            raise Place(self.source).error(
+                f"the grade {missing[0]:g} (document {row['doc_id']!r} in query {row['query_id']!r}) has no mapping. "
                 f"Every grade must be mapped. Got: {', '.join(f'{old:g}:{new:g}' for old, new in mapping.items())}."
             )
         mapped = grades.replace({float(old): float(new) for old, new in mapping.items()})

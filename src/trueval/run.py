@@ -59,10 +59,10 @@ class Run:
         Args:
             source: a path, "-" for standard input, or an open file.
             name: what tables call the run; the file name without suffixes if None.
-            format: one of trueval.files.FORMATS; told from the content if None.
+            format: one of trueval.files.FORMATS, or one that a package adds; told from the content if None.
 
         Raises:
-            InputError: the file is missing, damaged, no run, or holds a bad row, with its line.
+            InputError: the file is missing, damaged, not a run, or holds a bad row, with its line.
             PolicyError: the format is unknown.
         """
         table, stem = read_table(source, "run", format)
@@ -73,7 +73,7 @@ class Run:
         """Take {query: {document: score}} (pytrec_eval), {query: hits} (sentence-transformers), or an object of ranx.
 
         Raises:
-            InputError: an id is neither string nor integer, a score is no number or NaN.
+            InputError: an id is neither string nor integer, a score is not a number, or NaN.
         """
         return cls._from_table(read_dict(scores, "run"), name)
 

@@ -42,7 +42,7 @@ def test_positives_first_as_in_old_mteb() -> None:
     assert by_input.pairs == 30 * 3 * 7
     assert not by_id.follows
     (note,) = order_notes(run, judgments)
-    assert "the higher grade stands first in 100.0% of 630 pairs" in note
+    assert "the higher grade comes first in 100.0% of 630 pairs" in note
     assert "with tie order input it is the highest value" in note
 
 
@@ -50,7 +50,7 @@ def test_positives_last() -> None:
     run, judgments = candidates("last")
     assert check_orders(run, judgments)[0].share == 0.0
     (note,) = order_notes(run, judgments, tie_order="input")
-    assert "stands last in 100.0%" in note
+    assert "comes last in 100.0%" in note
     assert "with tie order input it is the lowest value" in note
 
 
@@ -160,7 +160,7 @@ def test_nothing_is_said_of_the_value_where_documents_without_a_grade_tie() -> N
     """Four of them stand before every relevant document, so that the oblivious value is the lowest."""
     run = Run.from_dict({f"q{query}": dict.fromkeys(map(str, range(10)), 1.0) for query in range(6)})
     judgments = Judgments.from_dict({f"q{query}": {str(i): int(i < 7) for i in range(4, 10)} for query in range(6)})
-    with pytest.warns(TruevalWarning, match=r"first in 100.0% of 54 pairs .* where documents without a grade stand in"):
+    with pytest.warns(TruevalWarning, match=r"first in 100.0% of 54 pairs .* where documents without a grade are in"):
         scores = evaluate(run, judgments, "nDCG@4", tie_order="input")
     assert scores.mean("nDCG@4").oblivious == 0 < scores.mean("nDCG@4").highest
     assert "value" not in scores.notes[0].partition("The oblivious value")[2]

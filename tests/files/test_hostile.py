@@ -117,14 +117,14 @@ def test_cut_parquet_and_arrow_files_are_refused(which: int) -> None:
 
 
 SHIFTED = {
-    "a blank in an id": P.replace(b"d2", b"d 2"),
-    "a blank in an id between tabs": P.replace(b" ", b"\t").replace(b"d2", b"d 2"),
+    "a space in an id": P.replace(b"d2", b"d 2"),
+    "a space in an id between tabs": P.replace(b" ", b"\t").replace(b"d2", b"d 2"),
     "a form feed in an id": P.replace(b"d2", b"d\f2"),
-    "blanks in all ids": b"q1 Q0 Some Title 1 2.5\nq1 Q0 Other Name 2 1.5\n",
-    "a blank in the first id": b"q1 Q0 d 1 1 2.5 t\nq1 Q0 d2 2 1.5 t\n",
+    "spaces in all ids": b"q1 Q0 Some Title 1 2.5\nq1 Q0 Other Name 2 1.5\n",
+    "a space in the first id": b"q1 Q0 d 1 1 2.5 t\nq1 Q0 d2 2 1.5 t\n",
     "a field too many": P.replace(b"d2", b"d2 x"),
     "a lost newline": P.replace(b"t\nq2", b"tq2"),
-    "a newline become a blank": P.replace(b"t\nq2", b"t q2"),
+    "a newline become a space": P.replace(b"t\nq2", b"t q2"),
     "a lost newline in the first row": P.replace(b"t\nq1", b"tq1"),
     "a lost newline made up for by a cut row": P.replace(b"t\nq2", b"t q2") + b"q3 Q0 d1 1 0.5\n",
 }
@@ -215,7 +215,7 @@ def test_numbers_too_small_for_a_double_are_noted() -> None:
     assert Run.read(io.BytesIO(P.replace(b"0.5", b"5e-324"))).frame["score"].to_list()[-1] == 5e-324
 
 
-def test_blanks_in_ids_of_csv_are_kept() -> None:
+def test_spaces_in_ids_of_csv_are_kept() -> None:
     run = Run.read(io.BytesIO(C.replace(b"d2", b"a title")))
     assert run.frame["doc_id"].to_list() == ["d1", "a title", "d1"]
     assert run.notes == ()

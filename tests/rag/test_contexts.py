@@ -99,7 +99,7 @@ def test_a_query_that_retrieved_nothing_is_missing_from_the_run_and_counts_as_th
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", ":1: no JSON"),
+        ("{", ":1: not JSON"),
         ("[1]", r":1: '\[1\]'. Each line must be one object"),
         ({"query": "q"}, ":1: a line must be an object with query and a list of ids"),
         ({"query": True, "ids": ["a"]}, ":1: a line must be an object"),
@@ -280,9 +280,9 @@ def test_correctness_is_read_from_lines_of_json_or_two_columns(text: str) -> Non
         ("q1,1\nq1,0\n", ":2: query 'q1' is there twice"),
         ("q1,2\n", ":1: correct must be"),
         ("q1,nan\n", ":1: correct must be"),
-        ("q1,1,0\n", ":1: not two fields. A line must hold a query and a number from 0 to 1, parted by"),
+        ("q1,1,0\n", ":1: not two fields. A line must hold a query and a number from 0 to 1, separated by"),
         ("q1 1\nq 2 1\n", ":2: not two fields"),
-        ("q1;1\n", "parted by a tab, a comma or blanks"),
+        ("q1;1\n", "separated by a tab, a comma or spaces"),
         ("q1,1\n,1\n", ":2: not two fields"),
         ('q1,1\n"q2,1\n', ":2: quotes must surround a whole field"),
         ('q1,1\nq"2,1\n', ":2: quotes must surround a whole field"),
@@ -295,7 +295,7 @@ def test_correctness_is_read_from_lines_of_json_or_two_columns(text: str) -> Non
         ('{"query": "q1", "correct": [1]}\n', ":1: correct must be"),
         ('{"query": "\\ud800", "correct": 1}\n', ":1: a line must be an object with query and correct"),
         ('{"query": "q1"}\n', ":1: a line must be an object with query and correct"),
-        ('{"query": "q1", \n', ":1: no JSON"),
+        ('{"query": "q1", \n', ":1: not JSON"),
     ],
 )
 def test_bad_correctness_is_named_with_its_line(text: str, message: str) -> None:

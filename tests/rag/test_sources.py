@@ -32,7 +32,7 @@ def test_sources_are_read_in_each_form(tmp_path: Path, text: str) -> None:
     [
         (b"a,x\nb\xff,y\n", ":2: byte 0xff is not UTF-8"),
         (b'a,x\n"b,y\n', ":2: quotes must surround a whole field"),
-        (b"a x\nb my paper\n", ":2: not two fields. A line must hold a document id and its source, parted by a tab"),
+        (b"a x\nb my paper\n", ":2: not two fields. A line must hold a document id and its source, separated by a tab"),
         (b"a,x\na,y\n", ":2: document 'a' has two sources, 'x' and 'y'"),
         (b'{"id": "a", "id": "b", "source": "x"}', ":1: the key 'id' is twice"),
         (b'{"id": "a", "source": ["x"]}', ":1: the source must be a string"),

@@ -63,17 +63,41 @@ def align(scores: Sequence[Scores]) -> Aligned:
         MeasureError: the measures differ.
     """
     _check(scores)
+    first, measures = scores[0], scores[0].measures
     query_ids = tuple(dict.fromkeys(query for each in scores for query in each.query_ids))
-    place = np.array([_places(each, query_ids) for each in scores])
-    _check_queries(scores, query_ids, place)
+    index = [{query: at for at, query in enumerate(each.query_ids)} for each in scores]
+    place = np.array([[known.get(query, -1) for query in query_ids] for known in index], dtype=np.int64)
+    absent = np.argwhere(place < 0)
+    if len(absent) and any(each.policy.missing != "skip" for each in scores):
+        run, query = absent[0].tolist()
+        raise InputError(
+            f"Compared runs must be evaluated on the same queries. {scores[run].name} was not evaluated on "
+            f"{query_ids[query]!r}. Evaluate both with the same judgments, or with missing='skip'."
+        )
+    # A place of -1 takes the last query, which the condition then leaves out.
     statistics = {
-        name: np.stack([_take(getattr(each, name), where) for each, where in zip(scores, place, strict=True)])
+        name: np.stack(
+            [
+                np.where(where[:, None] >= 0, getattr(each, name)[where], np.nan)
+                for each, where in zip(scores, place, strict=True)
+            ]
+        )
         for name in STATISTICS
     }
     kept: Bools = np.logical_not(np.isnan(statistics["expected"]).any(axis=0))
-    names, measures = tuple(each.name for each in scores), scores[0].measures
-    notes = (*_policy_notes(scores), *_left_out_notes(kept, measures, len(query_ids)))
-    return Aligned(names, measures, query_ids, place, kept, notes=notes, **statistics)
+    notes = [
+        f"{each.name} and {first.name} were evaluated under different policies; their difference is not theirs alone."
+        for each in scores[1:]
+        if each.policy != first.policy
+    ]
+    total = len(query_ids)
+    notes += [
+        f"{measure}: {total - count} of {total} queries are left out: some run lacks them or has no value for them."
+        for measure, count in zip(measures, kept.sum(axis=0).tolist(), strict=True)
+        if count < total
+    ]
+    names = tuple(each.name for each in scores)
+    return Aligned(names, measures, query_ids, place, kept, notes=tuple(notes), **statistics)
 
 
 def _check(scores: Sequence[Scores]) -> None:
@@ -94,40 +118,3 @@ def _check(scores: Sequence[Scores]) -> None:
                 f"Compared runs must be evaluated with the same measures. {scores[0].name} has "
                 f"{' '.join(map(str, scores[0].measures))}, {each.name} has {' '.join(map(str, each.measures))}."
             )
-
-
-def _check_queries(scores: Sequence[Scores], query_ids: Sequence[str], place: Ints) -> None:
-    absent = np.argwhere(place < 0)
-    if len(absent) and any(each.policy.missing != "skip" for each in scores):
-        run, query = absent[0].tolist()
-        raise InputError(
-            f"Compared runs must be evaluated on the same queries. {scores[run].name} was not evaluated on "
-            f"{query_ids[query]!r}. Evaluate both with the same judgments, or with missing='skip'."
-        )
-
-
-def _places(scores: Scores, query_ids: Sequence[str]) -> Ints:
-    known = {query: index for index, query in enumerate(scores.query_ids)}
-    return np.array([known.get(query, -1) for query in query_ids], dtype=np.int64)
-
-
-def _take(values: Floats, place: Ints) -> Floats:
-    return np.where(place[:, None] >= 0, values[place], np.nan)
-
-
-def _policy_notes(scores: Sequence[Scores]) -> list[str]:
-    first = scores[0]
-    return [
-        f"{each.name} and {first.name} were evaluated under different policies; their difference is not theirs alone."
-        for each in scores[1:]
-        if each.policy != first.policy
-    ]
-
-
-def _left_out_notes(kept: Bools, measures: Sequence[Measure], total: int) -> list[str]:
-    counts = kept.sum(axis=0).tolist()
-    return [
-        f"{measure}: {total - count} of {total} queries are left out: some run lacks them or has no value for them."
-        for measure, count in zip(measures, counts, strict=True)
-        if count < total
-    ]

@@ -329,7 +329,7 @@ def _leaderboard(aligned: Aligned, measure: int, differences: Sequence[Differenc
 
 
 def _separated(names: Sequence[str], measure: str, differences: Sequence[Difference]) -> Bools:
-    """[run, run] which pairs are told apart on a measure."""
+    """[run, run] which pairs are separated on a measure."""
     apart = np.zeros((len(names), len(names)), dtype=bool)
     for each in differences:
         if each.measure == measure and each.separated:

@@ -120,7 +120,7 @@ class Standing(NamedTuple):
         expected: mean over the queries compared.
         lowest: over tie orders.
         highest: over tie orders.
-        groups: letters; systems that share one cannot be told apart. Empty where only a baseline was compared with.
+        groups: letters; systems that share one are not separated. Empty where only a baseline was compared with.
     """
 
     place: int

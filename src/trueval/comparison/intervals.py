@@ -44,7 +44,7 @@ import numpy as np
 from trueval.comparison.resampling import Grid, blocks, bootstrap_sums, in_threads, normal_noise, to_grid
 from trueval.standings.standings import Bools, Floats, Ints
 
-# Comparisons whose resampled differences stand in memory at once, for each thread: 10,000 resamples make 5 MB.
+# Comparisons whose resampled differences are in memory at once, for each thread: 10,000 resamples make 5 MB.
 WIDTH = 64
 
 # From so many queries on, percentiles alone cover what they should.
@@ -55,7 +55,7 @@ FEW = 30
 # one lost coverage where differences are skewed.
 LEAST_ERROR = 0.1
 
-# Differences closer together than this have squares that are no numbers, and count as equal.
+# Differences closer together than this have squares out of range, and count as equal.
 NOTHING = 1e-100
 
 
@@ -64,7 +64,7 @@ class Intervals(NamedTuple):
 
     Attributes:
         expected: [comparison, 2] of the expected difference; NaN below two queries.
-        realized: [comparison, 2] of a realized difference; NaN also where neither a tie variance nor its stand-in, the
+        realized: [comparison, 2] of a realized difference; NaN also where neither a tie variance nor its replacement, the
             extremes, is known.
         bounded: [comparison] whether the ends of realized are bounds made from extremes.
     """
@@ -266,7 +266,7 @@ def _bounds(extremes: Extremes, reach: Floats, first: Ints, second: Ints, draws:
         ends = draws.ends(lambda some: (sums[a[some]] - sums[b[some]]) / len(values), apart, rounding)
         return ends, (measured[a] - measured[b])[:, None] + reach
 
-    # Highest values stand behind all the lowest.
+    # The highest values come after all the lowest.
     low = np.minimum(*side(one, other + len(columns)))[:, 0]
     high = np.maximum(*side(one + len(columns), other))[:, 1]
     return np.where((known[one] & known[other])[:, None], np.stack([low, high], axis=1), np.nan)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from trueval.comparison.resampling import TIE_ORDERS, generator
+from trueval.evaluation.evaluate import measured
 from trueval.measures import Measure
 from trueval.standings.counting import counter
 from trueval.standings.standings import Floats, Ints, Standings, sum_by
@@ -35,7 +36,7 @@ MOST_ATOMS: Final = 1 << 14
 # Sums closer than this are one atom.
 DECIMALS: Final = 11
 
-# Copies of queries that stand in memory at once while sampling.
+# Copies of queries that are in memory at once while sampling.
 COPIES: Final = 20_000
 
 
@@ -139,11 +140,14 @@ class TieOrders:
     def _under(self, whole: Standings, measure: Measure, query: int, ahead: Ints) -> Floats:
         """[order] value of a query for each row of ahead, [order, row of the query]."""
         copies = whole.repeat(query, ahead)
-        return measure.under(self.policy).evaluate(copies).oblivious
+        policy, nobody = self.policy.of(measure.innermost.name), np.zeros(len(ahead), dtype=bool)
+        return measured(
+            copies, measure, policy, nobody, [str(self.judgments.query_ids[int(query)])] * len(ahead)
+        ).oblivious
 
 
 class _Group(NamedTuple):
-    """Rows of a query, counted from its first, that stand in one tie group of some size."""
+    """Rows of a query, counted from its first, that are in one tie group of some size."""
 
     rows: Ints
     tied: int
@@ -158,7 +162,8 @@ def _ahead(whole: Standings, query: int) -> Ints:
 def _groups(whole: Standings, query: int, measure: Measure | None) -> list[_Group]:
     """The groups whose order can change a measure; every group of two or more without one."""
     start, stop = np.searchsorted(whole.query, [query, query + 1])
-    reach = whole.limit(_last_rank(measure) if measure else None)
+    # A measure of a measure may look past its own cutoff.
+    reach = whole.limit(None if measure is None or measure.inner is not None else measure.cutoff)
     zeros = measure is None or measure.needs_zeros
     above, tied, grade = whole.above[start:stop], whole.tied[start:stop], whole.grade[start:stop]
     wanted = (tied > 1) & (above < reach) & (zeros | (grade > 0))
@@ -193,8 +198,3 @@ def _merge(values: Floats, probabilities: Floats) -> Atoms:
     """Atoms of different values, equal up to DECIMALS."""
     different, which = np.unique(np.round(values, DECIMALS), return_inverse=True)
     return Atoms(different, sum_by(which.ravel(), probabilities, len(different)))
-
-
-def _last_rank(measure: Measure) -> int | None:
-    """The last rank at which a document matters; None where a measure may look past its own cutoff."""
-    return None if measure.inner is not None else measure.cutoff

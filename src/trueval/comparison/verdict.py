@@ -1,4 +1,4 @@
-"""Verdicts in words, and groups of systems that cannot be told apart."""
+"""Verdicts in words, and groups of systems that are not separated."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def judge(
 
 
 def letters(separated: Bools, order: Sequence[int]) -> tuple[str, ...]:
-    """Compact letter display: systems that share a letter cannot be told apart (Piepho 2004, insert and absorb).
+    """Compact letter display: systems that share a letter are not separated (Piepho 2004, insert and absorb).
 
     Args:
         separated: [system, system] symmetric, whether each pair is separated.
@@ -80,15 +80,11 @@ def letters(separated: Bools, order: Sequence[int]) -> tuple[str, ...]:
     columns = [frozenset(range(len(separated)))]
     for one, other in np.argwhere(np.triu(separated)).tolist():
         split = [column - {each} for column in columns if {one, other} <= column for each in (one, other)]
-        columns = _absorb([column for column in columns if not {one, other} <= column] + split)
+        columns = [column for column in columns if not {one, other} <= column] + split
+        # Absorb: a set inside another says nothing more.
+        columns = [column for column in dict.fromkeys(columns) if not any(column < wider for wider in columns)]
     place = {system: index for index, system in enumerate(order)}
     columns.sort(key=lambda column: sorted(place[system] for system in column))
     names = [chr(ord("a") + index % 26) + (str(index // 26) if index >= 26 else "") for index in range(len(columns))]
     pairs = list(zip(names, columns, strict=True))
     return tuple("".join(name for name, column in pairs if system in column) for system in range(len(separated)))
-
-
-def _absorb(columns: list[frozenset[int]]) -> list[frozenset[int]]:
-    """The different sets that no other set contains."""
-    different = list(dict.fromkeys(columns))
-    return [column for column in different if not any(column < other for other in different)]

@@ -86,8 +86,8 @@ def score(
     standings_of = [counted if each is chosen else count(each) for each in own]
     settled = [measure.under(each) for measure, each in zip(measures, own, strict=True)]
     columns = [
-        _measure(found, measure, effective, each, absent, query_ids)
-        for found, measure, effective, each in zip(standings_of, measures, settled, own, strict=True)
+        measured(found, measure, each, absent, query_ids)
+        for found, measure, each in zip(standings_of, measures, own, strict=True)
     ]
     by_measure = np.array([[getattr(values, statistic) for values in columns] for statistic in STATISTICS])
     statistics = dict(zip(STATISTICS, by_measure.transpose(0, 2, 1).copy(), strict=True))
@@ -123,10 +123,20 @@ def _details(settled: Measure, counted: Standings, values: Values) -> dict[str, 
     return details | {"expected_within": float(known.sum()) / max(len(known), 1)}
 
 
-def _measure(
-    counted: Standings, measure: Measure, settled: Measure, chosen: Policy, absent: Bools, query_ids: Sequence[str]
-) -> Values:
-    """One measure, as asked for and with what it leaves to the policy settled, where queries are absent or empty."""
+def measured(counted: Standings, measure: Measure, chosen: Policy, absent: Bools, query_ids: Sequence[str]) -> Values:
+    """The values of one measure, with what a policy makes of unknown orders, absent and empty queries.
+
+    Args:
+        counted: standings under the policy.
+        measure: as asked for.
+        chosen: the policy for this measure (Policy.of).
+        absent: [query] whether the run lacks the query.
+        query_ids: [query] for messages.
+
+    Raises:
+        InputError: an empty query, where the policy refuses it, or a grade that is not binary where it must be.
+    """
+    settled = measure.under(chosen)
     if chosen.labels == "binary":
         _check_binary(counted, measure)
     values = _with_order(settled.evaluate(_some_order(counted)), counted, chosen.tie_order)

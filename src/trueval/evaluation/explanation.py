@@ -105,7 +105,7 @@ class Move:
         convention: the one that moves it most.
         ours: our expected value; NaN if we leave it out.
         theirs: the convention's value; NaN if it leaves the query out.
-        difference: theirs - ours; for a query left out, what that does: the mean of the others stands in its place.
+        difference: theirs - ours; for a query left out, what that does: the mean of the others takes its place.
         causes: the smallest set of choices that moves it.
     """
 
@@ -186,7 +186,7 @@ def explain(
     Args:
         run: the scores a system gave.
         judgments: the grades.
-        measure: one measure; parameters that it names are no convention's business.
+        measure: one measure; no convention changes parameters that it names.
         policy: what the tools are compared with, beside the tie order; None for ours.
         conventions: names of presets, all unless told otherwise.
         examples: how many of the queries that move most are wanted.
@@ -355,7 +355,7 @@ def _move(search: _Search, query: int, ours: Outcome, difference: float) -> Move
 
 
 def _differences(theirs: Floats, ours: Floats) -> Floats:
-    """[query] theirs - ours; where one leaves the query out, the mean of its others stands for it."""
+    """[query] theirs - ours; where one leaves the query out, the mean of its others takes its place."""
     left_out: Bools = np.isnan(theirs) & np.isnan(ours)
     filled = (np.where(np.isnan(values), _mean(values), values) for values in (theirs, ours))
     difference: Floats = np.where(left_out, 0.0, np.subtract(*filled))

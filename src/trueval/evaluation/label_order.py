@@ -104,7 +104,7 @@ def label_order(
     Args:
         order: what it is called.
         grades: [document].
-        strata: [document] the list or tie group it stands in; only documents of one stratum are compared.
+        strata: [document] the list or tie group that holds it; only documents of one stratum are compared.
         positions: [document] smaller comes first.
         rng: of the permutations.
         among: what the strata are.
@@ -146,7 +146,7 @@ def tie_order_notes(name: str, standings: Standings, tie_order: str, *, seed: in
     Args:
         name: of the run.
         standings: of the run under the tie order.
-        tie_order: one of TIE_ORDERS; an order that is no order of the data, such as random, says nothing.
+        tie_order: one of TIE_ORDERS; an order that does not come from the data, such as random, says nothing.
         seed: of the permutations.
     """
     order = tie_order.partition("-")[0]
@@ -174,10 +174,10 @@ def _words(check: OrderCheck, tie_order: str | None, *, all_judged: bool = True)
         early = (check.share > 0.5) != (order == "docid-desc")
         extreme = ("the highest" if early else "the lowest") + " value" if share == 1 else "too high" * early
         effects.append(f"with tie order {order} it is {extreme or 'too low'}")
-    # Documents without a grade count as not relevant, and may stand before all others.
-    effect = f": {' and '.join(effects)}" if all_judged else ", and where documents without a grade stand in it"
+    # Documents without a grade count as not relevant, and may come before all others.
+    effect = f": {' and '.join(effects)}" if all_judged else ", and where documents without a grade are in it"
     return (
-        f"{WORDS[check.order]} follows the grades: {where}the higher grade stands {side} in {share:.1%} of "
+        f"{WORDS[check.order]} follows the grades: {where}the higher grade comes {side} in {share:.1%} of "
         f"{check.pairs} pairs (p = {check.p:.2g}). The oblivious value measures that order{effect}."
     )
 
@@ -196,7 +196,7 @@ def _judged(run: Run, judgments: Judgments) -> pl.DataFrame:
 
 
 def _sorted_by_score(run: Run) -> bool:
-    """Whether every list stands in descending order of scores, with some difference among them."""
+    """Whether every list is in descending order of scores, with some difference among them."""
     scores = run.documents["score"].to_numpy()
     falls, rises = scores[1:] < scores[:-1], scores[1:] > scores[:-1]
     inside = np.ones(max(len(scores) - 1, 0), dtype=bool)

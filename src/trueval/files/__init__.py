@@ -1,4 +1,9 @@
-"""Readers that speak frames only."""
+"""Readers of runs and judgments: files, frames, dicts and arrays in, checked tables of polars out.
+
+reading tells the format and calls its reader: trec/ (text without a header line), tabular/ (named columns), json/; what
+is not a file goes to memory/. source/ gives all of them bytes and lines. They make a Table (frame) with canonical names
+and types (columns), which rows groups by query and checks/ looks at. Nothing here knows Run, Judgments or a policy.
+"""
 
 from trueval.files.checks.duplicates import half_hashes
 from trueval.files.checks.ids import id_notes
@@ -8,16 +13,19 @@ from trueval.files.memory.arrays import read_arrays
 from trueval.files.memory.peers import read_dict
 from trueval.files.reading import FORMATS, read_table
 from trueval.files.rows import Rows, check_rows
-from trueval.files.source.content import Source
+from trueval.files.source.content import Content, Source
+from trueval.files.tabular.delimited import canonical_table
 from trueval.files.tabular.typed import read_frame
 
 __all__ = [
     "FORMATS",
+    "Content",
     "Kind",
     "Rows",
     "Source",
     "Stretches",
     "Table",
+    "canonical_table",
     "check_rows",
     "half_hashes",
     "id_notes",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from trueval.errors import InputError
+from trueval.errors import Place
 from trueval.files.frame import Kind, Table, other_kind, value_column
 
 __all__ = [
@@ -22,14 +22,14 @@ __all__ = [
     "squash",
 ]
 
-# Squashed names (lower case, no "_", "-", "." or blank), the most telling first: of query_id and query, query_id.
+# Squashed names (lower case, without "_", "-", "." and space), the most telling first: of query_id and query, query_id.
 QUERY_NAMES = ("queryid", "qid", "topicid", "topicno", "queryno", "qno", "topic", "query", "q")
 DOC_NAMES = ("docid", "docno", "documentid", "corpusid", "passageid", "pid", "did", "itemid", "document", "doc", "d")
 SCORE_NAMES = ("score", "sim", "similarity", "scores", "rsv")
 GRADE_NAMES = ("grade", "relevance", "label", "rel", "relevancelabel", "relevancy", "judgment", "qrel", "score")
 RANK_NAMES = ("rank", "position", "ranking")
 FACET_NAMES = ("facet", "subtopic", "subtopicid", "intent", "aspect", "iteration", "iter")
-BLANKS = " \t\r"
+SPACES = " \t\r"
 EXAMPLES = {
     "query_id": "query_id, query-id, qid, topic",
     "doc_id": "doc_id, docid, docno, corpus-id, pid",
@@ -64,18 +64,15 @@ def find_columns(header: Sequence[str], kind: Kind, facets: bool = False) -> dic
     Returns:
         the column of the table for each canonical name found.
     """
-    squashed: dict[str, str] = {}
-    for column in header:
-        squashed.setdefault(squash(column), column)
-    found = {}
-    for canonical, names in _names(kind, facets).items():
-        column_found = next((squashed[name] for name in names if name in squashed), None)
-        if column_found is not None:
-            found[canonical] = column_found
-    return found
+    squashed = {squash(column): column for column in reversed(header)}  # of equal names the first
+    return {
+        canonical: next(squashed[name] for name in names if name in squashed)
+        for canonical, names in _names(kind, facets).items()
+        if not squashed.keys().isdisjoint(names)
+    }
 
 
-def refuse_repeated_columns(header: Sequence[str], kind: Kind, facets: bool, place: str) -> None:
+def refuse_repeated_columns(header: Sequence[str], kind: Kind, facets: bool, place: Place) -> None:
     """Refuse a table that has a needed column twice under one name.
 
     Raises:
@@ -84,8 +81,8 @@ def refuse_repeated_columns(header: Sequence[str], kind: Kind, facets: bool, pla
     squashed = [squash(column) for column in header]
     for canonical, column in find_columns(header, kind, facets).items():
         if squashed.count(squash(column)) > 1:
-            raise InputError(
-                f"{place}: the column {column!r} is there twice. There must be one {canonical}. "
+            raise place.error(
+                f"the column {column!r} is there twice. There must be one {canonical}. "
                 f"Got: {_listed(header)}. Remove or rename one."
             )
 
@@ -108,7 +105,7 @@ def _is_number(field: str) -> bool:
     return True
 
 
-def pick_columns(header: Sequence[str], kind: Kind, place: str, facets: bool = False) -> dict[str, str]:
+def pick_columns(header: Sequence[str], kind: Kind, place: Place, facets: bool = False) -> dict[str, str]:
     """Find every column that a table of this kind needs.
 
     Raises:
@@ -121,22 +118,23 @@ def pick_columns(header: Sequence[str], kind: Kind, place: str, facets: bool = F
     needed = ["query_id", "doc_id", *(["facet"] if facets else []), *([] if "rank" in found else [value])]
     for name in needed:
         if name not in found:
-            raise InputError(
-                f"{place}: no column for the {name}. It must be called one of: {EXAMPLES[name]}. "
+            raise place.error(
+                f"no column for the {name}. It must be called one of: {EXAMPLES[name]}. "
                 f"Got: {_listed(header)}. Rename the column."
             )
     return found
 
 
-def _refuse_other_kind(header: Sequence[str], found: dict[str, str], kind: Kind, place: str) -> None:
+def _refuse_other_kind(header: Sequence[str], found: dict[str, str], kind: Kind, place: Place) -> None:
+    """Refuse files in the wrong order; "score" tells nothing, for BEIR calls the grades of its judgments so."""
     squashed = [squash(column) for column in header]
     if kind == "run":
         wrong = not {"score", "rank"} & found.keys() and any(name in GRADE_NAMES for name in squashed)
     else:
         wrong = squash(found.get("grade", "score")) == "score" and any(name in RANK_NAMES for name in squashed)
     if wrong:
-        raise InputError(
-            f"{place}: the columns ({_listed(header)}) are those of {_article(other_kind(kind))}. "
+        raise place.error(
+            f"the columns ({_listed(header)}) are those of {_article(other_kind(kind))}. "
             f"Expected {_article(kind)}. Check the order of the files."
         )
 
@@ -154,16 +152,16 @@ def as_ids(column: pl.Series, name: str, source: str) -> pl.Series:
     """Turn a column of ids into strings; integers are written in decimal.
 
     Raises:
-        InputError: the column holds floats, booleans or anything else that is no id.
+        InputError: the column holds floats, booleans or anything else that is not an id.
     """
     if column.dtype == pl.String:
         return column.alias(name)
     if column.dtype.is_integer() or column.dtype in (pl.Categorical, pl.Enum, pl.Null):
         return column.cast(pl.String).alias(name)
     reason = "; a float has lost the id as it was written" if column.dtype.is_float() else ""
-    raise InputError(
-        f"{source}: the column {column.name!r} of {name} holds {column.dtype}. Ids must be strings or "
-        f"integers{reason}. Read the column as strings."
+    raise Place(source).error(
+        f"the column {column.name!r} of {name} holds {column.dtype}. Ids must be strings or integers{reason}. "
+        "Read the column as strings."
     )
 
 
@@ -171,14 +169,14 @@ def as_numbers(column: pl.Series, name: str, source: str) -> pl.Series:
     """Turn a column of numbers, or of their text, into Float64; what does not parse becomes null.
 
     Raises:
-        InputError: the column holds something that is no number.
+        InputError: the column holds something that is not a number.
     """
     if column.dtype == pl.String:
-        return column.str.strip_chars(BLANKS).cast(pl.Float64, strict=False).alias(name)
+        return column.str.strip_chars(SPACES).cast(pl.Float64, strict=False).alias(name)
     if column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null):
         return column.cast(pl.Float64).alias(name)
-    raise InputError(
-        f"{source}: the column {column.name!r} of {name} holds {column.dtype}. It must hold numbers. Convert it."
+    raise Place(source).error(
+        f"the column {column.name!r} of {name} holds {column.dtype}. It must hold numbers. Convert it."
     )
 
 
@@ -201,11 +199,11 @@ def loses_values(numbers: pl.Series, texts: pl.Series) -> bool:
 
 
 def _overflown(numbers: pl.Series, texts: pl.Series) -> pl.Series:
-    return numbers.is_infinite() & ~texts.str.contains(r"(?i)inf")
+    return numbers.is_infinite() & ~texts.str.contains(r"(?i)inf")  # "inf", "Infinity": meant so
 
 
 def _vanished(numbers: pl.Series, texts: pl.Series) -> pl.Series:
-    return (numbers == 0) & texts.str.contains("^[^eE]*[1-9]")
+    return (numbers == 0) & texts.str.contains("^[^eE]*[1-9]")  # a digit other than 0 before the exponent
 
 
 def lost_values(numbers: pl.Series, texts: pl.Series, table: Table) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A table as it was read: canonical columns, and where each row stands in its source."""
+"""A table as it was read: canonical columns, and the line of its source that each row comes from."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from trueval.errors import InputError
+from trueval.errors import InputError, Place
 
 __all__ = [
     "CANONICAL_COLUMNS",
@@ -20,12 +20,14 @@ __all__ = [
     "count_lines_from_one",
     "in_canonical_order",
     "other_kind",
+    "row_parts",
     "value_column",
 ]
 
 Kind = Literal["run", "judgments"]
 
 CANONICAL_COLUMNS = ("query_id", "doc_id", "score", "grade", "rank", "facet")
+ROWS = 1 << 18  # rows of a part; a few columns of them stay in the processor's cache
 
 
 def value_column(kind: Kind) -> str:
@@ -62,6 +64,15 @@ def count_lines_from_one(row: int) -> int:
     1
     """
     return row + 1
+
+
+def row_parts(rows: int) -> list[slice]:
+    """Cut a table into parts of rows.
+
+    >>> row_parts(3)
+    [slice(0, 3, None)]
+    """
+    return [slice(start, min(start + ROWS, rows)) for start in range(0, rows, ROWS)]
 
 
 class Stretches(NamedTuple):
@@ -124,16 +135,16 @@ class Table:
             return str(self.frame["query_id"][row])
         return str(self.stretches.query_ids[int(np.searchsorted(self.stretches.offsets, row, side="right")) - 1])
 
-    def place(self, row: int) -> str:
-        """Say where a row stands, as the start of an error message.
+    def place(self, row: int) -> Place:
+        """Say where a row comes from, as the start of an error message.
 
         >>> Table(pl.DataFrame(), "run.trec", count_lines_from_one).place(6)
         'run.trec:7'
         >>> Table(pl.DataFrame(), "frame").place(6)
         'frame: row 7'
         """
-        return f"{self.source}: row {row + 1}" if self.line is None else f"{self.source}:{self.line(row)}"
+        return Place(self.source, None if self.line is None else self.line(row), row=row)
 
     def error(self, row: int, message: str) -> InputError:
         """Build the error that points at a row."""
-        return InputError(f"{self.place(row)}: {message}")
+        return self.place(row).error(message)

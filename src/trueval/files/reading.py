@@ -1,14 +1,30 @@
-"""Which reader a file needs, told by its first bytes and its first line rather than by its name."""
+"""Which reader a file needs, told by its first bytes and its first line rather than by its name.
+
+A package adds a format by an entry point of the group `trueval.readers`: its name is that of the format, its object a
+callable `(content: Content, kind: Kind, facets: bool) -> Table`. It gets the unpacked bytes, as they are, and gives the
+columns that Table describes; `canonical_table` makes them of a frame with the usual names of columns, and errors that
+it raises as `Place(content.source, line).error(...)` name file and line as ours do. Ids, numbers and duplicates are
+checked afterwards, as in any other format. A format that a package adds is used where it is named, and told by nothing
+else:
+
+    [project.entry-points."trueval.readers"]
+    letor = "letor_reader:read_letor"
+"""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from contextlib import suppress
+from importlib.metadata import entry_points
+from typing import TypeAlias
+
+import polars as pl
 
 from trueval.errors import InputError, PolicyError
 from trueval.files.columns import looks_like_header
-from trueval.files.frame import Kind, Table
+from trueval.files.frame import Kind, Table, value_column
 from trueval.files.json.document import read_json
 from trueval.files.json.lines import read_jsonl
 from trueval.files.source.content import Content, Source, read_content
@@ -25,7 +41,8 @@ __all__ = ["FORMATS", "read_table"]
 FORMATS = ("trec", "msmarco", "beir", "tsv", "csv", "jsonl", "json", "parquet", "arrow")
 SIGNATURES = {"parquet": b"PAR1", "arrow": b"ARROW1"}
 JSON_OPENING = re.compile(rb"\s*[\[{]")
-READERS = {
+Reader: TypeAlias = Callable[[Content, Kind, bool], Table]
+READERS: dict[str, Reader] = {
     "trec": read_trec,
     "msmarco": read_trec,
     "beir": read_delimited,
@@ -43,7 +60,7 @@ def read_table(source: Source, kind: Kind, format: str | None = None, facets: bo
     Args:
         source: a path, "-" for standard input, or an open file.
         kind: what the source must hold.
-        format: one of FORMATS; None tells it from the content.
+        format: one of FORMATS, or one that a package adds; None tells it from the content.
         facets: keep the facets of diversity judgments.
 
     Returns:
@@ -54,7 +71,10 @@ def read_table(source: Source, kind: Kind, format: str | None = None, facets: bo
         PolicyError: the format is unknown.
     """
     if format is not None and format not in FORMATS:
-        raise PolicyError(f"format must be one of {', '.join(FORMATS)}. Got {format!r}.")
+        reader, content = _added_reader(format), read_content(source)
+        return _of_other_package(reader(content, kind, facets), kind, format), content.name
+    # A large regular text is never held as a whole. Where it is anything else, it is read once more: that a text is in
+    # order is seen only at its end, and nearly all are.
     with open_parts(source) as parts:
         table = None if parts is None else _read_regular(parts, kind, format, facets)
     if parts is not None and table is not None:
@@ -75,6 +95,38 @@ def read_table(source: Source, kind: Kind, format: str | None = None, facets: bo
     return READERS[chosen](content, kind, facets), content.name
 
 
+def _added_reader(format: str) -> Reader:
+    """Look for the format in other packages; only here, for to look takes longer than to read a small file.
+
+    Raises:
+        PolicyError: no package adds it, or the one that does cannot be imported.
+    """
+    added = {point.name: point for point in entry_points(group="trueval.readers")}
+    if format not in added:
+        names = ", ".join((*FORMATS, *sorted(added.keys() - set(FORMATS))))
+        raise PolicyError(f"format must be one of {names}. Got {format!r}.")
+    try:
+        reader: Reader = added[format].load()
+    except (ImportError, AttributeError) as error:
+        raise PolicyError(
+            f"The reader of the format {format!r}, {added[format].value}, cannot be loaded: {error}."
+        ) from error
+    return reader
+
+
+def _of_other_package(table: object, kind: Kind, format: str) -> Table:
+    """Hold another package to what Table promises: a column of integers would be counted in integers.
+
+    Raises:
+        TypeError: it gave something else.
+    """
+    types = {"query_id": pl.String, "doc_id": pl.String, value_column(kind): pl.Float64}
+    got = table.whole().schema if isinstance(table, Table) else {}
+    if not isinstance(table, Table) or any(got.get(name) != dtype for name, dtype in types.items()):
+        raise TypeError(f"The reader of the format {format!r} must give a Table with {types}. Got {got or table!r}.")
+    return table
+
+
 def _read_regular(text: LineParts, kind: Kind, format: str | None, facets: bool) -> Table | None:
     """Read a regular text without a header line; None for anything else, and where anything is wrong."""
     head = text.head
@@ -91,6 +143,7 @@ def _sniff_signature(data: bytes) -> str | None:
 
 
 def _sniff_text(content: Content) -> str:
+    """Tell a header line by its names, and csv without any by a comma or semicolon in a line without spaces."""
     line = first_line(content)
     if line.startswith(("{", "[")):
         return _sniff_json(line)
@@ -104,7 +157,7 @@ def _sniff_json(line: str) -> str:
     """Tell jsonl (the first line is an object with a plain value, such as a score) from one JSON value."""
     try:
         first = json.loads(line)
-    except (RecursionError, ValueError):  # ValueError: no JSON, or an integer of thousands of digits
+    except (RecursionError, ValueError):  # ValueError: not JSON, or an integer of thousands of digits
         return "json"
     values = [value for key, value in first.items() if not key.startswith("mteb_")] if isinstance(first, dict) else []
     return "jsonl" if any(not isinstance(value, (dict, list)) for value in values) else "json"

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from trueval.errors import InputError
+from trueval.errors import Place
 from trueval.files.checks.duplicates import find_duplicate, half_hashes
 from trueval.files.frame import Kind, Stretches, Table, value_column
 
@@ -47,18 +45,22 @@ def check_rows(table: Table, kind: Kind) -> Rows:
         InputError: no row, an empty id, a NaN score, a grade that is not finite, or a document twice in a query.
     """
     if table.frame.height == 0:
-        raise InputError(
-            f"{table.source}: no rows. There must be at least one. Check that the file was written to the end."
+        raise Place(table.source).error(
+            "no rows. There must be at least one. Check that the file was written to the end."
         )
     _check_ids(table)
     _check_numbers(table, kind)
-    rows = _group(table)
+    stretches = table.stretches or _find_stretches(table)
+    if stretches.query_ids.n_unique() != len(stretches.query_ids):  # a query comes again after another one
+        table = _sort_by_first_appearance(table)
+        stretches = _find_stretches(table)
+    rows = Rows(table, *stretches, half_hashes(table.frame["doc_id"]))
     _check_duplicates(rows, kind)
     return rows
 
 
 def _check_ids(table: Table) -> None:
-    if table.plain:
+    if table.plain:  # the reader has seen that every field has a character
         return
     for name in [name for name in ("query_id", "doc_id", "facet") if name in table.frame.columns]:
         ids = table.frame[name]
@@ -73,25 +75,14 @@ def _check_numbers(table: Table, kind: Kind) -> None:
     good = values.is_finite() if kind == "judgments" else values.is_not_nan()
     if values.null_count() or not good.all():
         row = int((~good.fill_null(value=False)).arg_max() or 0)
-        ids = table.frame.row(row, named=True)
+        what = f"the {name} of document {table.frame['doc_id'][row]!r} in query {table.query_of(row)!r}"
         got = "missing" if values[row] is None else str(values[row])
         must = (
             "finite number; leave out documents that nobody judged"
             if kind == "judgments"
             else "number; inf and -inf are fine. Correct or remove the row"
         )
-        raise table.error(
-            row,
-            f"the {name} of document {ids['doc_id']!r} in query {table.query_of(row)!r} is {got}. It must be a {must}.",
-        )
-
-
-def _group(table: Table) -> Rows:
-    stretches = table.stretches or _find_stretches(table)
-    if stretches.query_ids.n_unique() != len(stretches.query_ids):
-        table = _sort_by_first_appearance(table)
-        stretches = _find_stretches(table)
-    return Rows(table, *stretches, half_hashes(table.frame["doc_id"]))
+        raise table.error(row, f"{what} is {got}. It must be a {must}.")
 
 
 def _find_stretches(table: Table) -> Stretches:
@@ -103,14 +94,12 @@ def _find_stretches(table: Table) -> Stretches:
 def _sort_by_first_appearance(table: Table) -> Table:
     table = replace(table, frame=table.whole(), stretches=None)
     ids = table.frame["query_id"]
+    # An Enum numbers its values in the order in which they are given; a stable sort keeps rows of a query in theirs.
     codes = ids.cast(pl.Enum(ids.unique(maintain_order=True))).to_physical().to_numpy()
     order = np.argsort(codes, kind="stable")
-    line = None if table.line is None else partial(_line_before_sorting, table.line, order)
+    before = table.line
+    line = None if before is None else lambda row: before(int(order[row]))
     return replace(table, frame=table.frame[order], line=line)
-
-
-def _line_before_sorting(line: Callable[[int], int], order: NDArray[np.int64], row: int) -> int:
-    return line(int(order[row]))
 
 
 def _check_duplicates(rows: Rows, kind: Kind) -> None:
@@ -124,10 +113,9 @@ def _check_duplicates(rows: Rows, kind: Kind) -> None:
         cure += " If the second column holds facets (diversity judgments), read them with --facets (facets=True)."
     facet = f" for facet {ids['facet']!r}" if "facet" in ids else ""
     query = table.query_of(pair.second)
-    first = table.place(pair.first).removeprefix(f"{table.source}:").strip()
+    first = f"row {pair.first + 1}" if table.line is None else f"line {table.line(pair.first)}"
     raise table.error(
         pair.second,
-        f"document {ids['doc_id']!r} is in query {query!r}{facet} twice (first on "
-        f"{'line ' if table.line else ''}{first}). "
+        f"document {ids['doc_id']!r} is in query {query!r}{facet} twice (first on {first}). "
         f"Each document must be listed once. {cure}",
     )

@@ -242,9 +242,9 @@ def _shared_gains(standings: Standings, measure: Measure) -> tuple[Floats, Float
 
 
 def _seen(grade: Floats, measure: Measure) -> Floats:
-    """What nDCG sees of a document. Two gains may both be out of range, so grades tell them apart."""
+    """What nDCG sees of a document: its gain; of gains out of range the grade, below 0 so that it equals no gain."""
     gains = gains_of(grade, measure)
-    return gains if measure["gain"] == "binary" else np.where(gains > 0, grade, 0.0)
+    return np.where(np.isfinite(gains), gains, -grade)
 
 
 @ends_at_depth(_seen)

@@ -161,7 +161,7 @@ def padded(torch: Any, sequences: Sequence[Sequence[int]], pad: int, side: str, 
         sequences: token ids of each text.
         pad: id of the padding token.
         side: "left" or "right".
-        device: where the tensors shall be.
+        device: where the tensors go.
     """
     width = max(len(ids) for ids in sequences)
     ids = torch.full((len(sequences), width), pad, dtype=torch.long)

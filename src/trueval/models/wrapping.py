@@ -23,7 +23,7 @@ def high_precision(model: Any, tokenizer: Any = None) -> HighPrecisionCrossEncod
 
     Args:
         model: a sentence-transformers CrossEncoder, or a sequence classifier of transformers.
-        tokenizer: the classifier's tokenizer, if pairs of texts shall be scored.
+        tokenizer: the classifier's tokenizer, if pairs of texts are scored.
 
     Returns:
         For a CrossEncoder an object with its methods, whose `predict` and `rank` score in float32; for a classifier an

@@ -1,6 +1,6 @@
 """Conventions: what each tool does, as a policy of ours whose oblivious value is the tool's own number.
 
-What was read and measured, with the versions, stands in the documentation page on conventions.
+What was read and measured, with the versions, is in the documentation page on conventions.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Tool(NamedTuple):
         version: what this was read from and tested with.
         measures: the measures of ours that it has, and whether with a cutoff: "required", "optional" or "none".
         order: why its order of equal scores is not known, where that is so.
-        no_bpref: why its bpref is no number where nothing judged is not relevant, where that is so.
+        no_bpref: why its bpref is not a number where nothing judged is not relevant, where that is so.
     """
 
     policy: Policy

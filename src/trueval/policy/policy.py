@@ -21,7 +21,7 @@ TIE_ORDERS: Final = {
     # What conventions need to say of tools; nobody would choose them.
     "input-below-16": "as the run lists them in lists of fewer than 16 documents, not known in longer ones, as ranx",
     "average": "none: the tool itself reports the mean over all orders",
-    "unspecified": "not known: where the order matters there is no oblivious value",
+    "unspecified": "not known: where the order matters no oblivious value is given",
 }
 
 CHOICES: Final = ("docid-desc", "docid-asc", "input", "rank", "random")
@@ -33,7 +33,7 @@ class Option(NamedTuple):
     Attributes:
         topic: what it is about, in the words of `trueval explain`: tie, normalizer, base, gain, label, query, ...
         about: the question it answers.
-        words: what each accepted value means; empty where any number or name may stand.
+        words: what each accepted value means; empty where any number or name is accepted.
     """
 
     topic: str
@@ -87,7 +87,7 @@ OPTIONS: Final[Mapping[str, Option]] = MappingProxyType(
         ),
         "float_grades": Option(
             "label",
-            "grades that are no whole numbers",
+            "grades that are not whole numbers",
             {"keep": "kept", "truncate": "cut to whole numbers", "error": "refused"},
         ),
         "nonpositive": Option(
@@ -254,7 +254,7 @@ class Policy:
         return told | {name: value for name, value in own.items() if value != getattr(OURS, name)}
 
     def to_dict(self) -> dict[str, object]:
-        """The policy as it stands in the JSON of results; exceptions by measure, or null."""
+        """The policy in the JSON of results; exceptions by measure, or null."""
         entry: dict[str, object] = asdict(self)
         by_measure = {name: dict(each.choices) for each in self.exceptions for name in each.measures}
         return entry | {"exceptions": by_measure or None}
@@ -265,6 +265,6 @@ OURS: Final = Policy()
 
 
 def _seeded(choices: dict[str, Any]) -> dict[str, Any]:
-    """The choices with a tie order of the form random(SEED) parted into order and seed."""
+    """The choices with a tie order of the form random(SEED) split into order and seed."""
     found = SEEDED.fullmatch(str(choices.get("tie_order")))
     return choices if found is None else choices | {"tie_order": "random", "seed": int(found[1])}

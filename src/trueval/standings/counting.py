@@ -144,7 +144,7 @@ def build(
         pool: every judged document.
         lists: every listed document.
         groups: the tie groups of the lists.
-        found: which judged document stands where.
+        found: which judged document is where.
         order: the tie order of the oblivious value.
         depth: lists end at this rank.
     """

@@ -28,7 +28,7 @@ HIGH = 1 if sys.byteorder == "little" else 0
 # Documents sorted at once by one thread: 1 MiB of float64, so that a block and its copies stay in the processor's
 # cache and in memory that the last block has touched.
 BLOCK = 1 << 17
-# Documents of all lists below which one sort of them together is done before they are parted into blocks.
+# Documents of all lists below which one sort of them together is done before they are cut into blocks.
 FEW = 1 << 11
 
 
@@ -135,7 +135,7 @@ def members_of(groups: TieGroups, wanted: Ints) -> Members:
 
 
 def starts_of(sizes: Ints) -> Ints:
-    """Where each of some parts starts that stand one after another, and at last where they end.
+    """Where each of some adjacent parts starts, and at last where they end.
 
     >>> starts_of(np.array([2, 3])).tolist()
     [0, 2, 5]
@@ -203,7 +203,7 @@ def _sort(scores: Floats, offsets: Ints, new: NDArray[np.bool_]) -> Positions | 
         new: [document] to be filled: whether a document of the sorted lists differs from the one before.
 
     Returns:
-        [document] positions sorted by list and descending score; None if all stand so already.
+        [document] positions sorted by list and descending score; None if all are so already.
     """
     np.not_equal(scores[1:], scores[:-1], out=new[1:])
     unsorted = _unsorted_lists(scores, offsets)
@@ -247,7 +247,7 @@ def _sort_rows(values: Floats) -> tuple[NDArray[np.generic], Positions]:
 def _sort_short_rows(values: NDArray[np.float32]) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
     """Sort as _sort_rows does: value and column share one integer, and integers sort faster than an argsort.
 
-    The bits of a float32 above 0 order as integers do, those below 0 the other way round; one bit pattern stands for
+    The bits of a float32 above 0 order as integers do, those below 0 the other way round; one bit pattern is that of
     both zeros. NaN comes last.
     """
     values += np.float32(0)  # -0.0 becomes 0.0

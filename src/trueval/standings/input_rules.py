@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def whole_grades(grades: Floats, rule: str, source: str) -> Floats:
-    """Grades under a rule for those that are no whole numbers.
+    """Grades under a rule for those that are not whole numbers.
 
     Args:
         grades: [document] grades; NaN is unjudged and stays.
@@ -25,7 +25,7 @@ def whole_grades(grades: Floats, rule: str, source: str) -> Floats:
         source: what errors call the judgments.
 
     Raises:
-        InputError: the rule is "error" and a grade is no whole number.
+        InputError: the rule is "error" and a grade is not a whole number.
 
     >>> whole_grades(np.array([1.9, 2.0]), "truncate", "qrels").tolist()
     [1.0, 2.0]

@@ -68,7 +68,7 @@ def count_ahead(groups: TieGroups, of_row: Ints, position: Ints, order: TieOrder
         return ahead
     wanted, group = _distinct(of_row[tied])
     members = members_of(groups, wanted)
-    if groups.order is None:  # a group stands together, and so do its members
+    if groups.order is None:  # the documents of a group are adjacent, and so are its members
         own = members.offsets[group] + position[tied] - groups.start[of_row[tied]]
     else:
         own = _find_members(members, group, position[tied], int(groups.start[-1]))

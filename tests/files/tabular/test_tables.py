@@ -68,7 +68,7 @@ def test_columns_in_another_order_and_beside_others() -> None:
         lambda data: data.replace(b",", b", "),
         lambda data: data.replace(b"d1", b'"d1"'),
     ],
-    ids=["windows", "no last newline", "macintosh", "bom", "blank lines", "blank first", "blanks", "quotes"],
+    ids=["windows", "no last newline", "macintosh", "bom", "empty lines", "empty first", "spaces", "quotes"],
 )  # fmt: skip
 def test_csv_as_people_write_it(change: Any) -> None:
     assert Run.read(io.BytesIO(change(text("query_id,doc_id,score", ",")))).frame.rows() == ROWS
@@ -149,7 +149,7 @@ def test_jsonl_and_its_integer_ids() -> None:
 
 
 JSONL_FAULTS = {
-    "no JSON": ('{"qid": "a", "docno": "c", "score": 1', 4, "no JSON"),
+    "not JSON": ('{"qid": "a", "docno": "c", "score": 1', 4, "not JSON"),
     "NaN": ('{"qid": "a", "docno": "c", "score": NaN}', 4, "nan"),
     "no object": ("[1]", 4, "must be one object"),
     "float id": ('{"qid": 1.0, "docno": "c", "score": 1}', 4, "the qid is 1.0"),
@@ -197,7 +197,7 @@ def test_faults_in_json_are_named() -> None:
         ('{"q": {"d": 1, "d": 1}}', "'d' is twice"),
         ('{"q": {"d": "1"}}', "is a str"),
         ('{"q": {"d": NaN}}', "nan"),
-        ('{"q":\n {"d": 1}', ":2: no JSON"),
+        ('{"q":\n {"d": 1}', ":2: not JSON"),
         ('{"q": 3}', "no column"),
         ('[{"a": 1}]', "no column for the query_id"),
         ("[[1, 2]]", "cannot be read as"),

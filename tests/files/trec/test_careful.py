@@ -23,12 +23,12 @@ GOOD_RUNS = {
     "plain": PLAIN,
     "no newline at the end": PLAIN[:-1],
     "tabs": PLAIN.replace(b" ", b"\t"),
-    "tabs and blanks": PLAIN.replace(b" d1", b"\t  d1"),
-    "two blanks": PLAIN.replace(b" ", b"  "),
-    "leading blanks in a field": PLAIN.replace(b" 2.5", b"   2.5"),
-    "leading blanks on a line": b"  " + PLAIN.replace(b"\n", b"\n \t"),
-    "trailing blanks": PLAIN.replace(b"\n", b"  \n"),
-    "blank lines": b"\n\n" + PLAIN.replace(b"\n", b"\n\n \t \n"),
+    "tabs and spaces": PLAIN.replace(b" d1", b"\t  d1"),
+    "two spaces": PLAIN.replace(b" ", b"  "),
+    "leading spaces in a field": PLAIN.replace(b" 2.5", b"   2.5"),
+    "leading spaces on a line": b"  " + PLAIN.replace(b"\n", b"\n \t"),
+    "trailing spaces": PLAIN.replace(b"\n", b"  \n"),
+    "empty lines": b"\n\n" + PLAIN.replace(b"\n", b"\n\n \t \n"),
     "Windows line ends": PLAIN.replace(b"\n", b"\r\n"),
     "old Macintosh line ends": PLAIN.replace(b"\n", b"\r"),
     "byte order mark": b"\xef\xbb\xbf" + PLAIN,
@@ -57,7 +57,7 @@ def test_good_runs_give_the_same_rows(data: bytes) -> None:
     assert run.notes == ()
 
 
-# Each fault stands in a text of three rows on lines 1, 4 and 6: the line in the error must be that of the source.
+# Each fault is in a text of three rows on lines 1, 4 and 6: the line in the error must be that of the source.
 SKELETON = b"q1 Q0 d1 1 2.5 tag\n\n# note\n%s\n\nq2 Q0 d1 1 0.5 tag\n"
 FAULTS = {
     "NaN": (b"q1 Q0 d2 2 nan tag", 4, "nan"),
@@ -207,10 +207,10 @@ QRELS = b"q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 -2\nq2 0 d#2 0.5\n"
 GOOD_QRELS = {
     "plain": QRELS,
     "tabs": QRELS.replace(b" ", b"\t"),
-    "tabs and blanks": QRELS.replace(b" d", b"\t\t d"),
+    "tabs and spaces": QRELS.replace(b" d", b"\t\t d"),
     "Windows line ends": QRELS.replace(b"\n", b"\r\n"),
-    "trailing blanks": QRELS.replace(b"\n", b" \n"),
-    "comments and blank lines": b"# c\n" + QRELS.replace(b"\n", b"\n# d 0 e 1\n\n"),
+    "trailing spaces": QRELS.replace(b"\n", b" \n"),
+    "comments and empty lines": b"# c\n" + QRELS.replace(b"\n", b"\n# d 0 e 1\n\n"),
     "three columns": QRELS.replace(b" 0 d", b" d"),
 }
 
@@ -282,7 +282,7 @@ def written_runs(draw: st.DrawFn) -> tuple[str, list[tuple[str, str, float]], li
 @settings(max_examples=300, deadline=None)
 def test_round_trip_keeps_rows_and_line_numbers(written: tuple[str, list[tuple[str, str, float]], list[int]]) -> None:
     text, rows, numbers = written
-    # A NO-BREAK or other Unicode blank cannot be drawn; what begins the file must not pass for JSON or a header line.
+    # A NO-BREAK or other Unicode space cannot be drawn; what begins the file must not pass for JSON or a header line.
     table, _ = read_table(io.StringIO(text, newline=""), "run", format="trec")
     frame = Run.read(io.StringIO(text, newline=""), format="trec").frame
     assert frame.select("query_id", "doc_id", "score").rows() == rows

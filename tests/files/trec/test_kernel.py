@@ -26,7 +26,7 @@ from trueval.files import reading
 from trueval.files.source.content import Content
 from trueval.files.source.lines import LineParts, held_parts
 from trueval.files.trec.kernel import scan
-from trueval.files.trec.row_forms import find_layout
+from trueval.files.trec.row_forms import find_row_form
 
 HEADER = Path(sysconfig.get_paths()["include"], "Python.h")
 CAN_COMPILE = shutil.which((sysconfig.get_config_var("CC") or "cc").split()[0]) is not None and HEADER.exists()
@@ -228,7 +228,7 @@ def test_a_part_that_views_cannot_point_into_is_left_to_others() -> None:
 
 def scanned(text: LineParts) -> object:
     """What the kernel makes of a run."""
-    return scan.scan_text(text, " ", find_layout(["q", "Q0", "d", "1", "1", "t"], "run", "run.trec", False))
+    return scan.scan_text(text, " ", find_row_form(["q", "Q0", "d", "1", "1", "t"], "run", "run.trec", False))
 
 
 @needs_kernel

@@ -1,4 +1,4 @@
-"""Text that is regular as it stands: read in parts from memory or from a file as the careful reader reads it."""
+"""Text that is regular as it is: read in parts from memory or from a file as the careful reader reads it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trueval import Judgments, Run
 from trueval.errors import InputError
 from trueval.files import reading
 from trueval.files.source import lines
-from trueval.files.trec import regular
+from trueval.files.trec.careful import regular
 from trueval.files.trec.kernel import scan
 
 RUN = b"".join(b"q%d Q0 d%d %d %.3f tag\n" % (q, 7 * d, d, 1 / d) for q in range(40) for d in range(1, 21))
@@ -113,8 +113,8 @@ def test_separators_and_ends_have_one_outcome(tmp_path: Path, separator: bytes, 
     assert_one_outcome(qrels if last else qrels[: -len(end)], tmp_path / "qrels.trec", Judgments)
 
 
-def test_messes_that_keep_the_number_of_blanks_are_not_regular(tmp_path: Path) -> None:
-    """A lost field and one blank more: a parser of csv would read an empty field."""
+def test_messes_that_keep_the_number_of_separators_are_not_regular(tmp_path: Path) -> None:
+    """A lost field and one space more: a parser of csv would read an empty field."""
     lost = RUN.replace(b"q3 Q0 d7 ", b"q3  d7 ", 1)
     assert_one_outcome(lost, tmp_path / "run.trec")
     with pytest.raises(InputError, match=r"run\.trec:61: .*score"):

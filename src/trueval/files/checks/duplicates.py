@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from trueval.threads import in_threads, row_parts
+from trueval.files.frame import row_parts
+from trueval.threads import in_threads
 
 __all__ = ["GOLDEN", "Pair", "find_duplicate", "half_hashes"]
 
@@ -42,7 +43,7 @@ def find_duplicate(frame: pl.DataFrame, offsets: NDArray[np.int64], hashes: NDAr
     keys = [name for name in ("doc_id", "facet") if name in frame.columns]
     if "facet" in keys:
         hashes = hashes ^ (half_hashes(frame["facet"]) * GOLDEN)
-    for query in sorted(_suspects(hashes, offsets)):
+    for query in sorted(_suspects(hashes, offsets)):  # 32 bits collide now and then in long lists
         start = int(offsets[query])
         ids = frame[start : int(offsets[query + 1])].select(keys)
         repeated = ~(ids.select(pl.struct(keys).is_first_distinct().alias("first"))["first"])
@@ -72,6 +73,7 @@ def _suspects(hashes: NDArray[np.uint32], offsets: NDArray[np.int64]) -> list[in
     """Give the queries with two equal hashes: rows of a padded matrix, each sorted by itself."""
     lengths = np.diff(offsets)
 
+    # Queries of about equal length make one matrix: NumPy then sorts thousands of short lists in one call.
     def suspects_of(queries: NDArray[np.int64]) -> list[int]:
         width = int(lengths[queries[0]])
         inside = np.arange(width) < lengths[queries, None]
@@ -95,7 +97,7 @@ def _blocks(lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
 
 
 def _gather(hashes: NDArray[np.uint32], starts: NDArray[np.int64], inside: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    """The hashes of some queries, side by side; a view of them where they stand so already."""
+    """The hashes of some queries, side by side; a view where they are so already, as those of queries of one length."""
     count, width = inside.shape
     if bool(inside.all()) and starts[-1] - starts[0] == (count - 1) * width and bool((np.diff(starts) == width).all()):
         return hashes[starts[0] : starts[0] + count * width].reshape(count, width)

@@ -8,7 +8,7 @@ from trueval.files.frame import Table
 
 __all__ = ["id_notes"]
 
-# Blanks, line ends, control and format characters, inside an id or at its edge; a plain blank inside is ordinary.
+# Spaces, line ends, control and format characters, inside an id or at its edge; a plain space inside is ordinary.
 UNSEEN = r"^ | $|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|[^\P{Zs} ]"
 EDGE_OR_CONTROL = r"^ | $|[\x00-\x1f\x7f]"
 
@@ -31,6 +31,7 @@ def id_notes(table: Table, query_ids: pl.Series) -> tuple[str, ...]:
 
 
 def _beyond_ascii(ids: pl.Series) -> pl.Series:
+    """The ids with characters beyond ASCII, each once: all others are in the form NFC as they are."""
     return ids.filter(ids.str.len_bytes() != ids.str.len_chars()).unique(maintain_order=True)
 
 

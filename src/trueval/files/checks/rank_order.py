@@ -1,12 +1,13 @@
-"""Ranks that contradict scores: the sign that a distance was written where a score belongs."""
+"""Ranks that contradict scores: the sign that a distance was written where a score should be."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trueval.files.frame import row_parts
 from trueval.files.rows import Rows
-from trueval.threads import in_threads, row_parts
+from trueval.threads import in_threads
 
 __all__ = ["rank_notes"]
 
@@ -32,7 +33,7 @@ def rank_notes(rows: Rows) -> tuple[str, ...]:
     wrong = comparable & (scores[1:] > scores[:-1])
     if not wrong.any():
         return ()
-    at = int(wrong.argmax())
+    at = int(wrong.argmax())  # the first is shown
     upper, lower = (at, at + 1) if order is None else (int(order[at]), int(order[at + 1]))
     return (_note(rows, upper, lower, int(wrong.sum()), int(comparable.sum())),)
 
@@ -42,10 +43,11 @@ def _ranks_follow_scores(rows: Rows) -> bool:
     scores, ranks = rows.table.frame["score"], rows.table.frame["rank"]
 
     def follow(part: slice) -> bool:
-        pairs = slice(max(part.start - 1, 0), part.stop)
+        pairs = slice(max(part.start - 1, 0), part.stop)  # with the last row of the part before
         score, rank = scores[pairs].to_numpy(), ranks[pairs].to_numpy()
         against = (rank[1:] < rank[:-1]) | ((rank[1:] > rank[:-1]) & (score[1:] > score[:-1]))
         first, last = np.searchsorted(rows.offsets, (pairs.start + 1, pairs.stop))
+        # The first row of a query follows nothing.
         against[rows.offsets[first:last] - pairs.start - 1] = False
         return not against.any()
 
@@ -55,6 +57,7 @@ def _ranks_follow_scores(rows: Rows) -> bool:
 def _rank_order(
     ranks: NDArray[np.signedinteger], same_query: NDArray[np.bool_], offsets: NDArray[np.int64]
 ) -> NDArray[np.int64] | None:
+    """The rows of each query by rank; None where they are so already, as in most files."""
     if not bool((same_query[1:] & (ranks[1:] < ranks[:-1])).any()):
         return None
     return np.lexsort((ranks, np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))))
@@ -64,7 +67,7 @@ def _note(rows: Rows, upper: int, lower: int, wrong: int, compared: int) -> str:
     score, rank = rows.table.frame["score"], rows.table.frame["rank"]
     cause = "a distance sorted upward? negate it" if 2 * wrong > compared else "the scores decide"
     return (
-        f"{rows.table.place(lower)}: ranks contradict scores in {wrong} of {compared} neighbors; in "
-        f"query {rows.table.query_of(lower)!r} "
+        f"{rows.table.place(lower)}: ranks contradict scores in {wrong} of {compared} neighbors; in query "
+        f"{rows.table.query_of(lower)!r} "
         f"rank {rank[upper]} has score {score[upper]:.6g} and rank {rank[lower]} has {score[lower]:.6g} ({cause})"
     )

@@ -9,11 +9,11 @@ from typing import Any
 
 import polars as pl
 
-from trueval.errors import InputError
+from trueval.errors import Place
 from trueval.files.columns import find_columns
 from trueval.files.frame import Kind, Table
 from trueval.files.json.lines import RepeatedKeyError, object_of_pairs
-from trueval.files.json.places import find_line, find_repeated_key
+from trueval.files.json.members import find_line, find_repeated_key
 from trueval.files.memory.peers import as_floats, as_strings, read_dict
 from trueval.files.source.content import Content
 from trueval.files.source.encoding import decoding_error
@@ -28,7 +28,7 @@ def read_json(content: Content, kind: Kind) -> Table:
     """Read a .json file that holds {query: {document: number}}, or a list of records.
 
     Raises:
-        InputError: the text is no JSON, a key is in an object twice, or a number is too large for a double.
+        InputError: the text is not JSON, a key is in an object twice, or a number is too large for a double.
     """
     if (undecodable := decoding_error(content)) is not None:
         raise undecodable
@@ -36,7 +36,10 @@ def read_json(content: Content, kind: Kind) -> Table:
     nested = _decode(text, content.source)
     if isinstance(nested, list) and all(isinstance(record, dict) for record in nested):
         frame = _records(nested, kind, content.source)
-        return canonical_table(frame, kind, content.source, line=partial(_line_of_record, text))
+        # Row -1, the header line of other formats, is the first record.
+        return canonical_table(
+            frame, kind, content.source, line=lambda row: find_line(text, (max(row, 0),), from_outermost=True)
+        )
     table = read_dict(nested, kind, content.source)
     return Table(table.frame, table.source, partial(_line_of_pair, text, table.frame, nested), table.notes)
 
@@ -45,18 +48,17 @@ def _decode(text: str, source: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=object_of_pairs, parse_float=_float, parse_int=_integer)
     except json.JSONDecodeError as error:
-        raise InputError(f"{source}:{error.lineno}: no JSON: {error.msg}. Correct the file.") from error
+        raise Place(source, error.lineno).error(f"not JSON: {error.msg}. Correct the file.") from error
     except RepeatedKeyError as error:
-        raise InputError(
-            f"{source}:{find_repeated_key(text)}: the key {error.args[0]!r} is twice in one object. Each document must "
-            "be listed once. Keep one."
+        raise Place(source, find_repeated_key(text)).error(
+            f"the key {error.args[0]!r} is twice in one object. Each document must be listed once. Keep one."
         ) from None
     except RecursionError:
-        raise InputError(f"{source}: nested too deep. It must be {{query: {{document: number}}}}.") from None
+        raise Place(source).error("nested too deep. It must be {query: {document: number}}.") from None
     except OverflowError as error:
         number = str(error)
         line = text.count("\n", 0, max(text.find(number), 0)) + 1
-        raise InputError(f"{source}:{line}: the number {number[:40]} is too large for a double (1.8e308).") from None
+        raise Place(source, line).error(f"the number {number[:40]} is too large for a double (1.8e308).") from None
 
 
 def _float(text: str) -> float:
@@ -67,6 +69,7 @@ def _float(text: str) -> float:
 
 
 def _integer(text: str) -> int:
+    """An integer; int() takes quadratic time, and refuses 4,300 digits with an error that has no line."""
     if len(text) > MOST_DIGITS:
         raise OverflowError(text)
     return int(text)
@@ -74,22 +77,12 @@ def _integer(text: str) -> int:
 
 def _line_of_pair(text: str, frame: pl.DataFrame, nested: Any, row: int) -> int:
     query, document = frame.row(row)[:2]
-    listed = _listed(nested, query)
-    if isinstance(listed, list):
+    while isinstance(nested, dict) and query not in nested and nested:  # levels above the queries, as mteb has them
+        nested = next((value for key, value in nested.items() if not key.startswith("mteb_")), None)
+    if isinstance(nested, dict) and isinstance(nested.get(query), list):
         first = int((frame["query_id"] == query).arg_max() or 0)
         return find_line(text, (query, row - first))
     return find_line(text, (query, document))
-
-
-def _listed(nested: Any, query: str) -> Any:
-    """What a query lists, through the levels that may stand above it."""
-    while isinstance(nested, dict) and query not in nested and nested:
-        nested = next((value for key, value in nested.items() if not key.startswith("mteb_")), None)
-    return nested.get(query) if isinstance(nested, dict) else None
-
-
-def _line_of_record(text: str, row: int) -> int:
-    return find_line(text, (max(row, 0),), from_outermost=True)
 
 
 def _records(records: list[dict[str, Any]], kind: Kind, label: str) -> pl.DataFrame:

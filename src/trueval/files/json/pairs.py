@@ -1,4 +1,4 @@
-"""Lines that are JSON objects, or an id and a value: the logs and small files that stand beside runs and judgments."""
+"""Lines that are JSON objects, or an id and a value: the logs and small files that come with runs and judgments."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from trueval.errors import InputError
+from trueval.errors import Place
 from trueval.files.columns import looks_like_header, squash
 from trueval.files.json.lines import INTEGER, Literal, decode_object
 from trueval.files.source.content import Content, Source, read_content
@@ -18,7 +18,7 @@ QUERY_KEYS = ("query", "query_id", "qid", "question_id")
 DOC_KEYS = ("id", "doc_id", "document_id", "chunk_id")
 OBJECT = re.compile(rb"\s*\{")
 QUOTED = r'"[^"]*(?:""[^"]*)*"'  # RFC 4180, on one line
-# Two fields for each separator; those parted by blanks have at least one character.
+# Two fields for each separator; those separated by spaces have at least one character.
 SHAPES = {
     "\t": re.compile(rf'({QUOTED}|[^"\t]*)\t({QUOTED}|[^"\t]*)'),
     ",": re.compile(rf'({QUOTED}|[^",]*),({QUOTED}|[^",]*)'),
@@ -49,7 +49,7 @@ class Columns(NamedTuple):
 class Pair(NamedTuple):
     """An id and its value: text, or what JSON holds, with numbers as written; place begins an error message."""
 
-    place: str
+    place: Place
     id: str
     value: Any
 
@@ -78,31 +78,31 @@ def objects(content: Content) -> Iterator[tuple[int, dict[str, Any]]]:
     """Walk through JSON lines: the line (from 1) of each object, and the object with its numbers as they are written.
 
     Raises:
-        InputError: bytes are no UTF-8 text, a line is no JSON object, or has a key twice.
+        InputError: bytes are not UTF-8 text, a line is not a JSON object, or has a key twice.
     """
     for number, line in _lines(content, is_json=True):
-        yield number, decode_object(line, f"{content.source}:{number}")
+        yield number, decode_object(line, Place(content.source, number))
 
 
 def read_pairs(source: Source, columns: Columns) -> Iterator[Pair]:
-    """Read an id and a value a line: JSON lines, or two fields parted by a tab, a comma, or blanks.
+    """Read an id and a value a line: JSON lines, or two fields separated by a tab, a comma, or spaces.
 
     The first line tells which: by a brace, else by a tab, else by a comma. A line of column names is skipped.
-    Quotes may surround a field. Blanks at the edge of other fields are layout.
+    Quotes may surround a field. Spaces at the edge of other fields are left out.
 
     Raises:
-        InputError: bytes are no UTF-8 text, a line has another shape, or an id is bad; with file and line.
+        InputError: bytes are not UTF-8 text, a line has another shape, or an id is bad; with file and line.
     """
     content = read_content(source)
     if OBJECT.match(content.data) is None:
         yield from _fields(content, columns)
         return
     for number, row in objects(content):
-        place = f"{content.source}:{number}"
+        place = Place(content.source, number)
         id, value = as_id(first_value(row, columns.ids)), first_value(row, columns.values)
         if id is None or value is None:
-            raise InputError(
-                f"{place}: a line must be an object with {columns.ids[0]} and {columns.values[0]}, and the "
+            raise place.error(
+                f"a line must be an object with {columns.ids[0]} and {columns.values[0]}, and the "
                 f"{columns.ids[0]} a string or an integer. Got the keys {', '.join(map(repr, row)) or 'none'}."
             )
         yield Pair(place, id, value)
@@ -111,22 +111,19 @@ def read_pairs(source: Source, columns: Columns) -> Iterator[Pair]:
 def _fields(content: Content, columns: Columns) -> Iterator[Pair]:
     separator = None
     for number, line in _lines(content, is_json=False):
-        place = f"{content.source}:{number}"
-        begins = separator is None
+        place = Place(content.source, number)
+        begins = separator is None  # the first line, which tells the separator and may hold names
         separator = separator or next((mark for mark in "\t," if mark in line), " ")
         found = SHAPES[separator].fullmatch(line.strip(" \r" if separator == "\t" else " \t\r"))
         first, second = ("", "") if found is None else map(_bare, found.groups())
         if not first or not second:
-            raise InputError(
-                f"{place}: {_fault(line)} A line must hold {columns.words}, parted by a tab, a comma or blanks, as the "
-                f"first line is. Got {line[:80]!r}."
+            fault = "quotes must surround a whole field and close on its line" if '"' in line else "not two fields"
+            raise place.error(
+                f"{fault}. A line must hold {columns.words}, separated by a tab, a comma or spaces, as the first line "
+                f"is. Got {line[:80]!r}."
             )
         if not (begins and columns.are(first, second)):
             yield Pair(place, first, second)
-
-
-def _fault(line: str) -> str:
-    return "quotes must surround a whole field and close on its line." if '"' in line else "not two fields."
 
 
 def _bare(field: str) -> str:
@@ -134,7 +131,7 @@ def _bare(field: str) -> str:
 
 
 def _lines(content: Content, *, is_json: bool) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, each with its number; only a newline ends a line."""
+    """The lines that are not empty, each with its number; only a newline ends one, so splitlines() will not do."""
     content = check_text(content, is_json=is_json)
     if (undecodable := decoding_error(content)) is not None:
         raise undecodable

@@ -1,1 +1,5 @@
-"""What is in memory already: dicts, frames, arrays, objects of other libraries."""
+"""What is in memory already.
+
+peers reads dicts, hits and result objects of other libraries; arrays reads matrices, tensors and ragged lists as rows;
+ragged makes flat arrays of them, for evaluate_arrays. (Frames are read in tabular/typed.)
+"""

@@ -26,7 +26,7 @@ def read_arrays(values: Any, kind: Kind, doc_ids: Any = None, query_ids: Any = N
         mask: shaped as the values, True where there is a document; without it everywhere.
 
     Raises:
-        InputError: shapes differ, values are no numbers, or ids are neither strings nor integers.
+        InputError: shapes differ, values are not numbers, or ids are neither strings nor integers.
     """
     rows = [_floats(row) for row in _lists(values, f"{value_column(kind)}s")]
     lengths = [len(row) for row in rows]
@@ -36,11 +36,11 @@ def read_arrays(values: Any, kind: Kind, doc_ids: Any = None, query_ids: Any = N
     documents = _documents(doc_ids, lengths)
     frame = pl.DataFrame(
         {
-            "query_id": pl.Series(np.repeat(np.arange(len(rows)), lengths), dtype=pl.UInt32),
+            "query_id": queries.gather(pl.Series(np.repeat(np.arange(len(rows)), lengths), dtype=pl.UInt32)),
             "doc_id": pl.concat(documents) if documents else pl.Series([], dtype=pl.String),
             value_column(kind): np.concatenate(rows) if rows else np.empty(0),
         }
-    ).with_columns(query_id=queries.gather(pl.Series(np.repeat(np.arange(len(rows)), lengths), dtype=pl.UInt32)))
+    )
     if mask is not None:
         frame = frame.filter(pl.Series(_flags(mask, lengths), dtype=pl.Boolean))
     return Table(frame, "arrays")
@@ -80,7 +80,8 @@ def _floats(row: NDArray[Any]) -> NDArray[np.float64]:
 def _documents(doc_ids: Any, lengths: Sequence[int]) -> list[pl.Series]:
     if doc_ids is None:
         return [pl.int_range(0, length, eager=True).cast(pl.String).alias("doc_id") for length in lengths]
-    shared = _are_ids(doc_ids)
+    # One list for all queries holds ids; zero-dimensional elements are those of a tensor or array of ids.
+    shared = all(isinstance(i, (str, int, np.integer)) or getattr(i, "ndim", 1) == 0 for i in doc_ids)
     series = [_ids(doc_ids, "doc_ids")] * len(lengths) if shared else [_ids(row, "doc_ids") for row in doc_ids]
     if [len(ids) for ids in series] != list(lengths):
         raise InputError(
@@ -88,10 +89,6 @@ def _documents(doc_ids: Any, lengths: Sequence[int]) -> list[pl.Series]:
             f"lists of {list(lengths)[:5]}."
         )
     return series
-
-
-def _are_ids(doc_ids: Any) -> bool:
-    return all(isinstance(i, (str, int, np.integer)) or getattr(i, "ndim", 1) == 0 for i in doc_ids)
 
 
 def _ids(ids: Any, name: str) -> pl.Series:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from trueval.errors import InputError
+from trueval.errors import Place
 from trueval.files.columns import find_columns
 from trueval.files.frame import Kind, Table, value_column
 
@@ -28,7 +28,7 @@ def read_dict(nested: Any, kind: Kind, source: str | None = None) -> Table:
     A dict with levels above (mteb: subset, split) is followed as long as each has one entry.
 
     Raises:
-        InputError: an id is neither string nor integer, a value is no number, or the nesting is another.
+        InputError: an id is neither string nor integer, a value is not a number, or the nesting is another.
     """
     label = source or f"{type(nested).__module__.partition('.')[0]}.{type(nested).__name__}"
     per_query = _descend(_mapping(nested, kind, label), label)
@@ -36,7 +36,7 @@ def read_dict(nested: Any, kind: Kind, source: str | None = None) -> Table:
     queries = as_strings(list(per_query), "query id", label)
     if len(set(queries)) < len(queries):
         twice = next(query for index, query in enumerate(queries) if query in queries[:index])
-        raise InputError(f"{label}: the query {twice!r} is there twice, as string and as integer. Keep one.")
+        raise Place(label).error(f"the query {twice!r} is there twice, as string and as integer. Keep one.")
     frame = pl.DataFrame(
         {
             "query_id": pl.Series(queries, dtype=pl.String).repeat_by(pl.Series([len(d) for d in documents])).explode(),
@@ -49,14 +49,9 @@ def read_dict(nested: Any, kind: Kind, source: str | None = None) -> Table:
         else {"query_id": [], "doc_id": [], value_column(kind): []},
         schema={"query_id": pl.String, "doc_id": pl.String, value_column(kind): pl.Float64},
     )
-    return Table(frame, label, None, _notes(queries, documents, label))
-
-
-def _notes(queries: list[str], documents: list[list[Any]], label: str) -> tuple[str, ...]:
     bare = [query for query, listed in zip(queries, documents, strict=True) if not listed]
-    if not bare:
-        return ()
-    return (f"{label}: left out {len(bare)} queries without any document, for instance {bare[0]!r}",)
+    note = f"{label}: left out {len(bare)} queries without any document, for instance {bare[0]!r}" if bare else ""
+    return Table(frame, label, None, (note,) if bare else ())
 
 
 def _mapping(nested: Any, kind: Kind, label: str) -> Mapping[Any, Any]:
@@ -67,8 +62,8 @@ def _mapping(nested: Any, kind: Kind, label: str) -> Mapping[Any, Any]:
         found: object = holder() if callable(holder) else holder
         if isinstance(found, Mapping):
             return found
-    raise InputError(
-        f"{label}: cannot be read as {{query: {{document: {value_column(kind)}}}}}. "
+    raise Place(label).error(
+        f"cannot be read as {{query: {{document: {value_column(kind)}}}}}. "
         "Lists of hits need their queries: dict(zip(query_ids, hits)). For frames use from_frame, for "
         "arrays from_arrays."
     )
@@ -77,6 +72,7 @@ def _mapping(nested: Any, kind: Kind, label: str) -> Mapping[Any, Any]:
 def _descend(outer: Mapping[Any, Any], label: str) -> Mapping[Any, Any]:
     nested: Any = outer
     for _ in range(MOST_LEVELS):
+        # mteb writes its version and the model's beside the results.
         levels = {key: value for key, value in nested.items() if not str(key).startswith("mteb_")}
         first = next(iter(levels.values()), None)
         deeper = isinstance(first, Mapping) and isinstance(next(iter(first.values()), None), Mapping)
@@ -84,9 +80,9 @@ def _descend(outer: Mapping[Any, Any], label: str) -> Mapping[Any, Any]:
             return cast("Mapping[Any, Any]", nested)
         if len(levels) > 1:
             names = ", ".join(map(str, levels))
-            raise InputError(f"{label}: several results ({names[:200]}). It must be one. Give one of them.")
+            raise Place(label).error(f"several results ({names[:200]}). It must be one. Give one of them.")
         nested = first
-    raise InputError(f"{label}: nested too deep. It must be {{query: {{document: number}}}}.")
+    raise Place(label).error("nested too deep. It must be {query: {document: number}}.")
 
 
 def _flatten(per_query: Mapping[Any, Any], kind: Kind, label: str) -> tuple[list[list[Any]], list[Iterable[Any]]]:
@@ -104,9 +100,8 @@ def _flatten(per_query: Mapping[Any, Any], kind: Kind, label: str) -> tuple[list
             documents.append([document for document, _ in pairs])
             values.append([value for _, value in pairs])
         else:
-            raise InputError(
-                f"{label}: query {query!r} has {type(listed).__name__}. It must be a dict "
-                f"{{document: {value_column(kind)}}}."
+            raise Place(label).error(
+                f"query {query!r} has {type(listed).__name__}. It must be a dict {{document: {value_column(kind)}}}."
             )
     return documents, values
 
@@ -121,8 +116,8 @@ def _hit(hit: Any, kind: Kind, label: str, query: Any) -> tuple[Any, Any]:
         return hit[0], hit[1]
     elif kind == "judgments" and isinstance(hit, (str, int)):  # a JSON file has no sets of relevant documents
         return hit, 1.0
-    raise InputError(
-        f"{label}: query {query!r} lists {str(hit)[:80]}. It must be a pair (document, {value_column(kind)}) "
+    raise Place(label).error(
+        f"query {query!r} lists {str(hit)[:80]}. It must be a pair (document, {value_column(kind)}) "
         f"or a dict with corpus_id and {value_column(kind)}."
     )
 
@@ -131,22 +126,22 @@ def as_strings(ids: list[Any], what: str, label: str) -> list[str]:
     """Turn ids into strings; integers are written in decimal.
 
     Raises:
-        InputError: an id is neither string nor integer, or no Unicode.
+        InputError: an id is neither string nor integer, or not Unicode.
     """
-    kinds = set(map(type, ids))
+    kinds = set(map(type, ids))  # few, where ids are millions
     for kind in kinds:
         if not issubclass(kind, (str, int, np.integer)) or issubclass(kind, bool):
             wrong = next(i for i in ids if type(i) is kind)
-            raise InputError(
-                f"{label}: the {what} {wrong!r} is a {kind.__name__}. Ids must be strings or integers. Convert it."
+            raise Place(label).error(
+                f"the {what} {wrong!r} is a {kind.__name__}. Ids must be strings or integers. Convert it."
             )
     strings = ids if kinds <= {str} else [str(i) for i in ids]
     try:
         "".join(strings).encode()
     except UnicodeEncodeError:
         wrong = next(i for i in strings if any("\ud800" <= character <= "\udfff" for character in i))
-        raise InputError(
-            f"{label}: the {what} {wrong!r} holds half a surrogate pair. It must be Unicode. Correct it."
+        raise Place(label).error(
+            f"the {what} {wrong!r} holds half a surrogate pair. It must be Unicode. Correct it."
         ) from None
     return strings
 
@@ -155,13 +150,13 @@ def as_floats(values: list[Any], name: str, label: str) -> pl.Series:
     """Turn numbers into Float64.
 
     Raises:
-        InputError: a value is no number.
+        InputError: a value is not a number.
     """
-    for kind in set(map(type, values)):
+    for kind in set(map(type, values)):  # NumPy would read the string "1" as a number
         if not hasattr(kind, "__float__"):
             wrong = next(v for v in values if type(v) is kind)
-            raise InputError(f"{label}: the {name} {wrong!r} is a {kind.__name__}. It must be a number. Convert it.")
+            raise Place(label).error(f"the {name} {wrong!r} is a {kind.__name__}. It must be a number. Convert it.")
     try:
         return pl.Series(name, np.fromiter(values, np.float64, len(values)))
     except (OverflowError, TypeError, ValueError) as error:
-        raise InputError(f"{label}: a {name} cannot be a number: {error}. Convert it.") from error
+        raise Place(label).error(f"a {name} cannot be a number: {error}. Convert it.") from error

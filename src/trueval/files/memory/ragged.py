@@ -84,7 +84,7 @@ def _flatten(values: Any, name: str) -> tuple[NDArray[np.float64], NDArray[np.in
 
 
 def _numbers(values: Any, name: str) -> NDArray[np.float64]:
-    """Float64 of an array, tensor or list; None stands for NaN, as frames have it."""
+    """Float64 of an array, tensor or list; None becomes NaN, as frames have it."""
     if hasattr(values, "detach"):
         # NumPy has no bfloat16 of its own; float32 holds every value of it.
         values = values.detach().cpu()
@@ -92,12 +92,9 @@ def _numbers(values: Any, name: str) -> NDArray[np.float64]:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must hold numbers, one list per query. Got {_shown(values)}.") from None
-
-
-def _shown(values: Any) -> str:
-    text = repr(values)
-    return text if len(text) <= 60 else text[:57] + "..."
+        got = repr(values)
+        got = got if len(got) <= 60 else got[:57] + "..."
+        raise InputError(f"{name} must hold numbers, one list per query. Got {got}.") from None
 
 
 def _check_shapes(lengths: NDArray[np.int64], others: NDArray[np.int64], name: str) -> None:

@@ -10,14 +10,15 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import IO, Any
 
-from trueval.errors import InputError
+from trueval.errors import InputError, Place
 from trueval.files.source.limits import SIZE
 from trueval.files.source.packing import BOM, drain, unpack
 
-__all__ = ["BOM", "CHANGED", "Content", "Source", "file_state", "read_content", "stem"]
+__all__ = ["BOM", "CHANGED", "EMPTY", "Content", "Source", "file_state", "read_content", "stem"]
 
 Source = str | PathLike[str] | IO[bytes] | IO[str]
 
+EMPTY = "the file is empty. It must have at least one row. Check that it was written to the end."
 CHANGED = "the file changed while it was read. Wait until it is written to the end."
 # What people add to the name of a run or of judgments; all of it is left out of the name shown in tables.
 SUFFIXES = frozenset(
@@ -52,12 +53,11 @@ def read_content(source: Source) -> Content:
         InputError: the file is missing, a directory, unreadable, empty, truncated, too large, packed in another way,
             or changes while it is read.
     """
+    # Bytes are held as a whole: a file that changes meanwhile, or a bomb, must be refused before anything is parsed.
     packed, label = _read_bytes(source)
     data = unpack(packed, label).removeprefix(BOM)
     if not data:
-        raise InputError(
-            f"{label}: the file is empty. It must have at least one row. Check that it was written to the end."
-        )
+        raise Place(label).error(EMPTY)
     return Content(data, label, stem(label))
 
 
@@ -67,46 +67,42 @@ def _read_bytes(source: Source) -> tuple[bytes, str]:
     if isinstance(source, (str, PathLike)):
         return _read_path(Path(fspath(source))), fspath(source)
     if not hasattr(source, "read"):
-        raise InputError(
-            f"{type(source).__name__}: not a file. It must be a path, '-' or an open file. "
+        raise Place(type(source).__name__).error(
+            "not a file. It must be a path, '-' or an open file. "
             "For dicts use from_dict, for frames from_frame, for arrays from_arrays."
         )
     data: Any = source.read()
     name = getattr(source, "name", None)
     label = name if isinstance(name, str) else "<file object>"
-    return _encoded(data, label) if isinstance(data, str) else bytes(data), label
-
-
-def _encoded(text: str, label: str) -> bytes:
+    if not isinstance(data, str):
+        return bytes(data), label
     try:
-        return text.encode()
+        return data.encode(), label
     except UnicodeEncodeError as error:
-        line = text.count("\n", 0, error.start) + 1
-        raise InputError(
-            f"{label}:{line}: the text holds half a surrogate pair ({text[error.start]!r}). It must be Unicode. "
-            "Open the file as bytes."
+        raise Place(label, data.count("\n", 0, error.start) + 1).error(
+            f"the text holds half a surrogate pair ({data[error.start]!r}). It must be Unicode. Open the file as bytes."
         ) from None
 
 
 def _read_path(path: Path) -> bytes:
+    place = Place(str(path))
     try:
         with path.open("rb", buffering=0) as file:
             before = os.fstat(file.fileno())
             data = _read_to_end(file, before, str(path))
-            changed = file_state(before) != file_state(os.fstat(file.fileno())) or file_state(before) != file_state(
-                path.stat()
-            )
+            states = {file_state(state) for state in (before, os.fstat(file.fileno()), path.stat())}
     except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file. Check the path and the working directory.") from None
+        raise place.error("there is no such file. Check the path and the working directory.") from None
     except IsADirectoryError:
-        raise InputError(f"{path}: this is a directory. Give one file in it.") from None
-    except InputError:
+        raise place.error("this is a directory. Give one file in it.") from None
+    except InputError:  # is a ValueError, too
         raise
     except (OSError, ValueError) as error:  # ValueError: a NUL character in the path
         reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path}: cannot be read: {reason}. Check the path and its permissions.") from error
-    if changed or (before.st_size and stat.S_ISREG(before.st_mode) and len(data) != before.st_size):
-        raise InputError(f"{path}: {CHANGED}")
+        raise place.error(f"cannot be read: {reason}. Check the path and its permissions.") from error
+    # The files of /proc say that they have no bytes, and hold some.
+    if len(states) > 1 or (before.st_size and stat.S_ISREG(before.st_mode) and len(data) != before.st_size):
+        raise place.error(CHANGED)
     return data
 
 
@@ -115,7 +111,7 @@ def _read_to_end(file: Any, state: os.stat_result, label: str) -> bytes:
     if not stat.S_ISREG(state.st_mode):
         return drain(file, label)
     if state.st_size > SIZE.value:
-        raise InputError(f"{label}: {state.st_size:,} bytes. At most {SIZE.value:,} are read. {SIZE.cure}")
+        raise Place(label).error(f"{state.st_size:,} bytes. At most {SIZE.value:,} are read. {SIZE.cure}")
     return bytes(file.readall())
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from trueval.errors import InputError
+from trueval.errors import InputError, Place
 from trueval.files.source.content import BOM, Content
 from trueval.files.source.limits import LINE
 from trueval.threads import in_threads
@@ -53,7 +53,7 @@ def shown(line: bytes) -> str:
 
 
 def check_text(content: Content, *, is_json: bool = False) -> Content:
-    """Refuse bytes that are no UTF-8 text with lines.
+    """Refuse bytes that are not UTF-8 text with lines.
 
     Args:
         content: bytes of any text format.
@@ -69,67 +69,59 @@ def check_text(content: Content, *, is_json: bool = False) -> Content:
     data = content.data
     if data.startswith(UTF_16_BOMS):
         found = "UTF-32" if data.startswith(UTF_32_BOM) else "UTF-16"
-        raise InputError(f"{content.source}: the text is {found}. It must be UTF-8. Save it again as UTF-8.")
+        raise Place(content.source).error(f"the text is {found}. It must be UTF-8. Save it again as UTF-8.")
     if b"\r" in data and not is_json:
         if b"\n" not in data:
             data = data.replace(b"\r", b"\n")
         _refuse_lone_returns(data, content.source)
     _refuse_control_characters(data, content.source)
     if not data.isascii() and (mark := data.find(BOM)) >= 0:
-        raise InputError(
-            f"{content.source}:{line_at(data, mark)}: a byte order mark (U+FEFF) inside the text; files were joined. "
-            "It would become part of an id. Remove it."
+        raise Place(content.source, line_at(data, mark)).error(
+            "a byte order mark (U+FEFF) inside the text; files were joined. It would become part of an id. Remove it."
         )
-    if not is_json:
-        _refuse_long_lines(data, content.source)
+    if not is_json and (begin := find_long_line(data)) is not None:
+        raise Place(content.source, line_at(data, begin)).error(
+            f"a line of more than {LINE.value:,} bytes. Newlines may be lost. {LINE.cure}"
+        )
     return content if data is content.data else replace(content, data=data)
 
 
 def _refuse_lone_returns(data: bytes, source: str) -> None:
-    if data.count(b"\r") == data.count(b"\r\n"):
+    if data.count(b"\r") == data.count(b"\r\n"):  # counting is fast, and tells sound text from bad
         return
     at = data.find(b"\r")
     while data[at + 1 : at + 2] == b"\n":
         at = data.find(b"\r", at + 1)
-    raise InputError(
-        f"{source}:{line_at(data, at)}: a carriage return without a newline. It may be a lost line end or part of an "
-        "id. End every line with a newline."
+    raise Place(source, line_at(data, at)).error(
+        "a carriage return without a newline. It may be a lost line end or part of an id. "
+        "End every line with a newline."
     )
 
 
 def _refuse_control_characters(data: bytes, source: str) -> None:
     codes = np.frombuffer(data, np.uint8)
     chunks = [codes[start : start + CHUNK] for start in range(0, len(codes), CHUNK)]
-    for index, found in enumerate(in_threads(_holds_control_character, chunks)):
-        if not found:
-            continue
-        at = index * CHUNK + int(np.flatnonzero(np.isin(chunks[index], np.frombuffer(CONTROL, np.uint8)))[0])
-        place = f"{source}:{line_at(data, at)}"
-        if data[at] == 0:
-            raise InputError(
-                f"{place}: a NUL byte. The file must be UTF-8 text; NUL bytes come from "
-                "UTF-16 or from a binary format. "
-                "Save it again as UTF-8."
-            )
-        raise InputError(
-            f"{place}: the control character U+{data[at]:04X}. The file must be text; such bytes come from damage or "
-            "from a binary format. Remove it."
+    found = in_threads(_holds_control_character, chunks)
+    if True not in found:
+        return
+    index = found.index(True)
+    at = index * CHUNK + int(np.flatnonzero(np.isin(chunks[index], np.frombuffer(CONTROL, np.uint8)))[0])
+    if data[at] == 0:
+        raise Place(source, line_at(data, at)).error(
+            "a NUL byte. The file must be UTF-8 text; NUL bytes come from UTF-16 or from a binary format. "
+            "Save it again as UTF-8."
         )
+    raise Place(source, line_at(data, at)).error(
+        f"the control character U+{data[at]:04X}. The file must be text; such bytes come from damage or "
+        "from a binary format. Remove it."
+    )
 
 
 def _holds_control_character(codes: NDArray[np.uint8]) -> bool:
+    """Count, which takes fewer passes than to look for each: most text has newlines alone below the space."""
     low = np.count_nonzero(codes < 32)
     newlines = np.count_nonzero(codes == WHITE[1])
     return bool(low != newlines and low != sum(np.count_nonzero(codes == code) for code in WHITE))
-
-
-def _refuse_long_lines(data: bytes, source: str) -> None:
-    begin = find_long_line(data)
-    if begin is not None:
-        raise InputError(
-            f"{source}:{line_at(data, begin)}: a line of more than {LINE.value:,} bytes. Newlines may be lost. "
-            f"{LINE.cure}"
-        )
 
 
 def find_long_line(data: bytes) -> int | None:
@@ -142,7 +134,9 @@ def find_long_line(data: bytes) -> int | None:
     True
     """
     most = LINE.value
-    step = max(1, most // 2)  # a line longer than this holds a whole window without a newline
+    # A line of more than the limit covers a whole window of half of it, wherever the line begins: only where a window
+    # holds no newline are the two ends looked for, and most texts are passed in a few large steps.
+    step = max(1, most // 2)
     for start in range(0, len(data) - step + 1, step):
         if data.find(b"\n", start, start + step) >= 0:
             continue
@@ -165,8 +159,8 @@ def decoding_error(content: Content) -> InputError | None:
             data[start:stop].decode()
         except UnicodeDecodeError as error:
             at = start + error.start
-            return InputError(
-                f"{content.source}:{line_at(data, at)}: byte 0x{data[at]:02x} is not UTF-8. The text must be UTF-8. "
+            return Place(content.source, line_at(data, at)).error(
+                f"byte 0x{data[at]:02x} is not UTF-8. The text must be UTF-8. "
                 "Convert it, for instance with: iconv -f latin1 -t utf-8"
             )
         start = stop

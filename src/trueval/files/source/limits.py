@@ -26,7 +26,7 @@ class Limit(NamedTuple):
         """The limit in force.
 
         Raises:
-            PolicyError: the variable is no positive integer.
+            PolicyError: the variable is not a positive integer.
         """
         text = os.environ.get(self.variable, "").strip()
         if not text:

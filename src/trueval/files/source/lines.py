@@ -12,16 +12,15 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import NamedTuple
 
-from trueval.errors import InputError
+from trueval.errors import Place
 from trueval.files.source.content import BOM, CHANGED, Content, Source, file_state, stem
 from trueval.files.source.limits import SIZE
 from trueval.files.source.packing import packer_of
-from trueval.threads import line_parts
 
-__all__ = ["LineParts", "held_parts", "open_parts"]
+__all__ = ["PART", "LineParts", "held_parts", "line_parts", "open_parts"]
 
 LARGE = 1 << 23  # bytes of a file that is not read as a whole
-
+PART = 1 << 23  # bytes of a part; small enough that the memory of one part serves the next
 WINDOW = 1 << 16  # bytes in which a line must end for a file to be cut there; else the next part begins later
 
 
@@ -39,6 +38,20 @@ class LineParts(NamedTuple):
     read: Callable[[slice], bytes]
 
 
+def line_parts(data: bytes, size: int) -> list[slice]:
+    r"""Cut a text into parts of whole lines of so many bytes at least, but for the last.
+
+    >>> line_parts(b"a\nb\nc\n", 3)
+    [slice(0, 4, None), slice(4, 6, None)]
+    """
+    parts, start = [], 0
+    while start < len(data):
+        stop = data.find(b"\n", start + size - 1) + 1 or len(data)
+        parts.append(slice(start, stop))
+        start = stop
+    return parts
+
+
 def held_parts(content: Content) -> LineParts:
     """Take a text that is held in memory."""
     return LineParts(content, partial(line_parts, content.data), content.data.__getitem__)
@@ -48,8 +61,8 @@ def held_parts(content: Content) -> LineParts:
 def open_parts(source: Source) -> Iterator[LineParts | None]:
     """Open a large text in a file to be read part by part.
 
-    Gives None for whatever read_content should read: no path, standard input, no regular file, a missing, a small or a
-    packed one, or a byte order mark.
+    Gives None for whatever read_content should read: standard input, an open file, what is not a regular file, a
+    missing, a small or a packed one, or one that begins with a byte order mark.
 
     Raises:
         InputError: the file changed between opening and the end of the block.
@@ -61,9 +74,15 @@ def open_parts(source: Source) -> Iterator[LineParts | None]:
         return
     with path.open("rb", buffering=0) as file:
         before = os.fstat(file.fileno())
-        yield _file_parts(file.fileno(), before.st_size, label)
+        number, head = file.fileno(), os.pread(file.fileno(), WINDOW, 0)
+        if head.startswith(BOM) or packer_of(head) is not None:
+            yield None
+            return
+        cut, read = partial(_cut_file, number, before.st_size), partial(_read_part, number)
+        yield LineParts(Content(head, label, stem(label)), cut, read)
+        # The open file tells whether it was written to, the path whether another was put in its place.
         if not file_state(before) == file_state(os.fstat(file.fileno())) == _state_now(path):
-            raise InputError(f"{path}: {CHANGED}")
+            raise Place(str(path)).error(CHANGED)
 
 
 def _is_large(path: Path) -> bool:
@@ -82,14 +101,8 @@ def _state_now(path: Path) -> tuple[int, ...]:
         return ()
 
 
-def _file_parts(file: int, size: int, label: str) -> LineParts | None:
-    head = os.pread(file, WINDOW, 0)
-    if head.startswith(BOM) or packer_of(head) is not None:
-        return None
-    return LineParts(Content(head, label, stem(label)), partial(_cut_file, file, size), partial(_read_part, file))
-
-
 def _cut_file(file: int, size: int, part: int) -> list[slice]:
+    """Look for line ends near the places of the cuts only: the text between them is read once, when it is parsed."""
     cuts = [0]
     for at in range(part, size, part):
         end = os.pread(file, WINDOW, at - 1).find(b"\n")

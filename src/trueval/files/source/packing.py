@@ -8,7 +8,7 @@ import sys
 import zlib
 from typing import NamedTuple, Protocol
 
-from trueval.errors import InputError
+from trueval.errors import InputError, Place
 from trueval.files.source.limits import RATIO, RATIO_FREE, SIZE
 
 __all__ = ["BOM", "drain", "packer_of", "shielded", "unpack"]
@@ -31,10 +31,10 @@ class Readable(Protocol):
 
 
 class Allowance(NamedTuple):
-    """How many bytes a source may give, and the words that refuse more."""
+    """How many bytes a source may give, and the error for more."""
 
     most: int
-    refusal: str
+    refusal: InputError
 
 
 def drain(stream: Readable, label: str) -> bytes:
@@ -56,10 +56,10 @@ def unpack(data: bytes, label: str) -> bytes:
     if packer is None:
         return data
     if packer not in ("gzip", "zstd"):
-        raise InputError(f"{label}: packed with {packer}. It must be plain, gzip or zstd. Unpack it first.")
+        raise Place(label).error(f"packed with {packer}. It must be plain, gzip or zstd. Unpack it first.")
     unpacked = _gunzip(data, label) if packer == "gzip" else _unzstd(data, label)
     if (inner := packer_of(unpacked)) is not None:
-        raise InputError(f"{label}: packed twice ({inner} inside {packer}). It must be packed once. Unpack it first.")
+        raise Place(label).error(f"packed twice ({inner} inside {packer}). It must be packed once. Unpack it first.")
     return unpacked
 
 
@@ -89,18 +89,18 @@ def packer_of(data: bytes) -> str | None:
 
 def _size_allowance(label: str) -> Allowance:
     most = SIZE.value
-    return Allowance(most, f"{label}: more than {most:,} bytes of text. {SIZE.cure}")
+    return Allowance(most, Place(label).error(f"more than {most:,} bytes of text. {SIZE.cure}"))
 
 
 def _allowance(packed: int, label: str) -> Allowance:
-    grown = max(RATIO_FREE, packed * RATIO.value)
+    grown = max(RATIO_FREE, packed * RATIO.value)  # small files of equal rows pack well, and harm nobody
     if grown >= SIZE.value:
         return _size_allowance(label)
-    return Allowance(
-        grown,
-        f"{label}: {packed:,} packed bytes give more than {grown:,} bytes. A run packs 3 to 20 times, and more than "
-        f"{RATIO.value} times is the sign of a bomb. {RATIO.cure}",
+    refusal = Place(label).error(
+        f"{packed:,} packed bytes give more than {grown:,} bytes. A run packs 3 to 20 times, and more than "
+        f"{RATIO.value} times is the sign of a bomb. {RATIO.cure}"
     )
+    return Allowance(grown, refusal)
 
 
 def _drain(stream: Readable, allowance: Allowance) -> bytes:
@@ -108,7 +108,7 @@ def _drain(stream: Readable, allowance: Allowance) -> bytes:
     while piece := stream.read(PIECE):
         held.write(piece)
         if held.tell() > allowance.most:
-            raise InputError(allowance.refusal)
+            raise allowance.refusal
     return held.getvalue()
 
 
@@ -117,9 +117,9 @@ def _gunzip(data: bytes, label: str) -> bytes:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
             return _drain(stream, _allowance(len(data), label))
     except EOFError:
-        raise InputError(f"{label}: the gzip file is truncated. Copy or write it again to the end.") from None
+        raise Place(label).error("the gzip file is truncated. Copy or write it again to the end.") from None
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{label}: the gzip file is damaged: {error}. Copy or write it again.") from error
+        raise Place(label).error(f"the gzip file is damaged: {error}. Copy or write it again.") from error
 
 
 def _unzstd(data: bytes, label: str) -> bytes:
@@ -131,6 +131,5 @@ def _unzstd(data: bytes, label: str) -> bytes:
         with zstd.ZstdFile(io.BytesIO(data)) as stream:
             return _drain(stream, _allowance(len(data), label))
     except (zstd.ZstdError, EOFError) as error:
-        raise InputError(
-            f"{label}: the zstd file is truncated or damaged. Copy or write it again. ({error})"
-        ) from error
+        reason = f"the zstd file is truncated or damaged. Copy or write it again. ({error})"
+        raise Place(label).error(reason) from error

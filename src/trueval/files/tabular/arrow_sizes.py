@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from trueval.errors import InputError
+from trueval.errors import Place
 from trueval.files.source.limits import RATIO, RATIO_FREE, SIZE
 
 __all__ = ["check_sizes"]
@@ -43,7 +43,8 @@ class _Table:
         return cls(data, at + _integer(data, at, "<I"))
 
     def place(self, field: int) -> int | None:
-        entry = 4 + 2 * field
+        entry = 4 + 2 * field  # after the sizes of the list and of the table, 2 bytes each
+        # A list that ends before the field, and an offset of 0, say that the field has its default.
         offset = _integer(self.data, self.fields + entry, "<H") if entry + 2 <= self.size else 0
         return self.at + offset if offset else None
 
@@ -80,22 +81,19 @@ def check_sizes(data: bytes, source: str) -> None:
         InputError: they contradict the file, or ask for more memory than the limit.
     """
     try:
-        rows = sum(_check_block(data, block, source) for block in _blocks(data))
+        if not data.endswith(MAGIC):
+            raise DamageError("it does not end in ARROW1")
+        end = len(data) - len(MAGIC) - 4  # where the file says how long the footer before is
+        footer = _Table.root(data, end - _integer(data, end, "<i"))
+        blocks = [block for field in (DICTIONARIES, BATCHES) for block in footer.structs(field, BLOCK)]
+        rows = sum(_check_block(data, block, source) for block in blocks)
     except (DamageError, struct.error) as error:
         reason = str(error) if isinstance(error, DamageError) else "an offset points past its end"
-        raise InputError(
-            f"{source}: the Arrow file is truncated or damaged ({reason}). Copy or write it again."
+        raise Place(source).error(
+            f"the Arrow file is truncated or damaged ({reason}). Copy or write it again."
         ) from None
     if rows * BYTES_OF_A_VALUE > SIZE.value:
-        raise InputError(f"{source}: {rows:,} rows need more than {SIZE.value:,} bytes. {SIZE.cure}")
-
-
-def _blocks(data: bytes) -> list[int]:
-    if not data.endswith(MAGIC):
-        raise DamageError("it does not end in ARROW1")
-    end = len(data) - len(MAGIC) - 4
-    footer = _Table.root(data, end - _integer(data, end, "<i"))
-    return [block for field in (DICTIONARIES, BATCHES) for block in footer.structs(field, BLOCK)]
+        raise Place(source).error(f"{rows:,} rows need more than {SIZE.value:,} bytes. {SIZE.cure}")
 
 
 def _check_block(data: bytes, block: int, source: str) -> int:
@@ -103,7 +101,7 @@ def _check_block(data: bytes, block: int, source: str) -> int:
     start, head, body = _integer(data, block, "<q"), _integer(data, block + 8, "<i"), _integer(data, block + 16, "<q")
     if min(start, head, body) < 0 or start + head + body > len(data):
         raise DamageError("a batch lies outside")
-    skipped = 8 if _integer(data, start, "<I") == CONTINUATION else 4
+    skipped = 8 if _integer(data, start, "<I") == CONTINUATION else 4  # before version 0.15 the length came first
     message = _Table.root(data, start + skipped)
     kind, batch = message.integer(HEADER_TYPE, "<B"), message.table(HEADER)
     if kind == DICTIONARY_BATCH and batch is not None:
@@ -139,4 +137,4 @@ def _check_buffers(data: bytes, batch: _Table, start: int, body: int, source: st
     most = min(SIZE.value, max(RATIO_FREE, packed * RATIO.value))
     if unpacked > most:
         limit = SIZE if most == SIZE.value else RATIO
-        raise InputError(f"{source}: {packed:,} packed bytes give {unpacked:,} in one batch. {limit.cure}")
+        raise Place(source).error(f"{packed:,} packed bytes give {unpacked:,} in one batch. {limit.cure}")

@@ -6,11 +6,10 @@ import csv
 import io
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import polars as pl
 
-from trueval.errors import InputError
+from trueval.errors import Place
 from trueval.files.columns import (
     as_ids,
     as_numbers,
@@ -35,7 +34,7 @@ MOST_GRADES = 6  # levels that judgments have
 
 
 def sniff_delimiter(line: str) -> str:
-    r"""Tell what stands between the fields of a header line: a tab, a comma, a semicolon, or blanks.
+    r"""Tell what is between the fields of a header line: a tab, a comma, a semicolon, or spaces.
 
     >>> sniff_delimiter("query-id\tcorpus-id\tscore"), sniff_delimiter("qid,docno,score")
     ('\t', ',')
@@ -46,7 +45,7 @@ def sniff_delimiter(line: str) -> str:
 def read_delimited(content: Content, kind: Kind, facets: bool = False) -> Table:
     """Read text whose first line names the columns; quotes are those of csv.
 
-    Blanks around fields are dropped where the header line has them too ("a, b, c"); else they belong to the field.
+    Spaces around fields are dropped where the header line has them too ("a, b, c"); else they belong to the field.
     Comment lines are skipped before the header line only, for an id may begin with "#".
 
     Raises:
@@ -57,37 +56,37 @@ def read_delimited(content: Content, kind: Kind, facets: bool = False) -> Table:
         raise undecodable
     header = first_line(content)
     delimiter = sniff_delimiter(header)
-    body, before = _from_header_on(content.data)
+    start = first_offset(content.data)
+    body, before = content.data[start:], content.data.count(b"\n", 0, start)
+    place = Place(content.source, before + 1)
     records = find_records(body, delimiter, content.source, before) if b'"' in body else None
-    names = _header(body, delimiter, f"{content.source}:{before + 1}")
+    names = _header(body, delimiter, place)
     strings = _parse(body, delimiter)
     if strings is None or not _is_whole(strings, records, body, delimiter):
         records = records or find_records(body, delimiter, content.source, before)
         _refuse_wrong_width(records, len(names), content.source)
-        strings = _without_blank_lines(strings, records, body, content.source)
+        strings = _without_empty_lines(strings, records, body, content.source)
     if f"{delimiter} " in header or f" {delimiter}" in header:
         strings = strings.with_columns(pl.all().str.strip_chars(" "))
         names = [name.strip() for name in names]
-    strings.columns = _unlike(names, kind, facets, f"{content.source}:{before + 1}")
-    table = canonical_table(strings, kind, content.source, facets, partial(_line_of_record, body, delimiter, before))
+    refuse_repeated_columns(names, kind, facets, place)
+    # polars has numbered other columns that are there twice, and would have hidden those that are refused.
+    strings.columns = [name if name not in names[:at] else f"{name} {at}" for at, name in enumerate(names)]
+    # Where records start is found again, for error messages only: to keep it would take memory for every row.
+    table = canonical_table(
+        strings, kind, content.source, facets, lambda row: int(find_records(body, delimiter, "", before).lines[row + 1])
+    )
     return replace(table, notes=table.notes + _judgments_note(names, kind, table))
 
 
-def _from_header_on(data: bytes) -> tuple[bytes, int]:
-    """The text from its header line on, and the number of lines before."""
-    start = first_offset(data)
-    return data[start:], data.count(b"\n", 0, start)
-
-
-def _header(body: bytes, delimiter: str, place: str) -> list[str]:
+def _header(body: bytes, delimiter: str, place: Place) -> list[str]:
+    text = io.StringIO(body[: LINE.value].decode(errors="replace"), newline="")  # csv splits lines by itself
     try:
-        names = next(
-            csv.reader(io.StringIO(body[: LINE.value].decode(errors="replace"), newline=""), delimiter=delimiter)
-        )
+        names = next(csv.reader(text, delimiter=delimiter))
     except csv.Error as error:
-        raise InputError(f"{place}: the header line cannot be read: {error}. Correct it.") from error
+        raise place.error(f"the header line cannot be read: {error}. Correct it.") from error
     if len(names) > MOST_COLUMNS:
-        raise InputError(f"{place}: {len(names)} columns. There can be at most {MOST_COLUMNS}. Newlines may be lost.")
+        raise place.error(f"{len(names)} columns. There can be at most {MOST_COLUMNS}. Newlines may be lost.")
     return names
 
 
@@ -100,8 +99,8 @@ def _parse(body: bytes, delimiter: str) -> pl.DataFrame | None:
 
 
 def _is_whole(strings: pl.DataFrame, records: Records | None, body: bytes, delimiter: str) -> bool:
-    """Check that every record became one row, as wide as the header line; polars fills narrow and blank lines."""
-    if strings.select(pl.all_horizontal(pl.all().is_null()).any()).item():
+    """Check that every record became one row, as wide as the header line; polars fills narrow and empty lines."""
+    if strings.select(pl.all_horizontal(pl.all().is_null()).any()).item():  # an empty line, or one of delimiters
         return False
     if records is None:  # no row is wider, so none is narrower if they have enough delimiters together
         return body.count(delimiter.encode()) == (strings.height + 1) * (strings.width - 1)
@@ -112,13 +111,13 @@ def _refuse_wrong_width(records: Records, width: int, source: str) -> None:
     wrong = records.widths != width
     if wrong.any():
         row = int(wrong.argmax())
-        raise InputError(
-            f"{source}:{records.lines[row]}: {records.widths[row]} fields. The header line has {width}. "
+        raise Place(source, int(records.lines[row])).error(
+            f"{records.widths[row]} fields. The header line has {width}. "
             "Correct the line, or quote the field that holds the separator."
         )
 
 
-def _without_blank_lines(strings: pl.DataFrame | None, records: Records, body: bytes, source: str) -> pl.DataFrame:
+def _without_empty_lines(strings: pl.DataFrame | None, records: Records, body: bytes, source: str) -> pl.DataFrame:
     if strings is not None:
         strings = strings.filter(~pl.all_horizontal(pl.all().is_null()))
     if strings is not None and strings.height + 1 == len(records.lines):
@@ -126,20 +125,9 @@ def _without_blank_lines(strings: pl.DataFrame | None, records: Records, body: b
     ends = [*records.starts[1:].tolist(), len(body)]
     for start, end, line in zip(records.starts.tolist(), ends, records.lines.tolist(), strict=True):
         if not body[start:end].strip(b',;\t "\r\n'):
-            raise InputError(f"{source}:{line}: a row without any value. Correct or remove it.")
+            raise Place(source, line).error("a row without any value. Correct or remove it.")
     read = 0 if strings is None else strings.height
-    raise InputError(f"{source}: only {read} of {len(records.lines) - 1} rows can be read. Give another format.")
-
-
-def _unlike(names: list[str], kind: Kind, facets: bool, place: str) -> list[str]:
-    """Names of which none is twice; refused where it matters which of two columns is read."""
-    refuse_repeated_columns(names, kind, facets, place)
-    return [name if name not in names[:index] else f"{name} {index}" for index, name in enumerate(names)]
-
-
-def _line_of_record(body: bytes, delimiter: str, before: int, row: int) -> int:
-    """Find the line where a record starts; called for error messages only."""
-    return int(find_records(body, delimiter, "", before).lines[row + 1])
+    raise Place(source).error(f"only {read} of {len(records.lines) - 1} rows can be read. Give another format.")
 
 
 def _judgments_note(names: list[str], kind: Kind, table: Table) -> tuple[str, ...]:
@@ -148,6 +136,7 @@ def _judgments_note(names: list[str], kind: Kind, table: Table) -> tuple[str, ..
         return ()
     scores = table.frame["score"]
     distinct = scores.unique().sort()
+    # Scores that repeat and are few whole numbers; a run of one row, or of distinct scores, says nothing.
     if len(distinct) > MOST_GRADES or len(distinct) == len(scores) or (distinct != distinct.round()).any():
         return ()
     shown = ", ".join(f"{value:g}" for value in distinct)
@@ -167,7 +156,8 @@ def canonical_table(
     Raises:
         InputError: a column is missing or of the wrong type, or a number does not parse.
     """
-    columns = pick_columns(frame.columns, kind, source if line is None else f"{source}:{line(-1)}", facets)
+    header = Place(source, None if line is None else line(-1))  # row -1 is the header line
+    columns = pick_columns(frame.columns, kind, header, facets)
     table = Table(frame, source, line)
     value = value_column(kind)
     picked = [as_ids(frame[columns[name]], name, source) for name in ("query_id", "doc_id", "facet") if name in columns]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias
 
-from trueval.errors import InputError
+from trueval.errors import InputError, Place
 from trueval.files.source.limits import RATIO, RATIO_FREE, SIZE
 
 __all__ = ["check_sizes"]
@@ -56,7 +56,7 @@ class _Reader:
 
     def integer(self) -> int:
         value = self.varint()
-        return (value >> 1) ^ -(value & 1)
+        return (value >> 1) ^ -(value & 1)  # zigzag: 0, -1, 1, -2 are written as 0, 1, 2, 3
 
     def struct(self, depth: int = 0) -> Fields:
         if depth > DEEPEST:
@@ -64,7 +64,7 @@ class _Reader:
         fields: Fields = {}
         number = 0
         while (head := self.take(1)[0]) & 0x0F != STOP:
-            number = number + (head >> 4) if head >> 4 else self.integer()
+            number = number + (head >> 4) if head >> 4 else self.integer()  # from the last number on, or the number
             fields[number] = self.value(head & 0x0F, depth + 1, in_list=False)
         return fields
 
@@ -115,16 +115,16 @@ def check_sizes(data: bytes, source: str) -> None:
         if sum(_natural(group, GROUP_ROWS) for group in groups) != rows:
             raise DamageError("the numbers of rows differ")
         if rows * BYTES_OF_A_VALUE > SIZE.value:
-            raise InputError(f"{source}: {rows:,} rows need more than {SIZE.value:,} bytes. {SIZE.cure}")
+            raise Place(source).error(f"{rows:,} rows need more than {SIZE.value:,} bytes. {SIZE.cure}")
         for group in groups:
             for column in group.get(GROUP_COLUMNS, []) if group[GROUP_ROWS] else []:  # empty groups have no pages
                 _check_column(data, column, source)
-    except InputError:
+    except InputError:  # is a ValueError, too
         raise
     except (DamageError, AttributeError, TypeError, LookupError, ValueError) as error:
         reason = str(error) if isinstance(error, DamageError) else "its footer is not one"
-        raise InputError(
-            f"{source}: the parquet file is truncated or damaged ({reason}). Copy or write it again."
+        raise Place(source).error(
+            f"the parquet file is truncated or damaged ({reason}). Copy or write it again."
         ) from None
 
 
@@ -150,7 +150,7 @@ def _check_column(data: bytes, column: Fields, source: str) -> None:
     values, packed, unpacked = _natural(meta, VALUES), 0, 0
     for page in _pages(data, meta, values):
         packed, unpacked = packed + page.packed, unpacked + page.unpacked
-        if page.is_dictionary and page.values > page.unpacked:
+        if page.is_dictionary and page.values > page.unpacked:  # each entry takes a byte at least
             raise DamageError("a dictionary has more entries than bytes")
         values -= 0 if page.is_dictionary else page.values
     if values:
@@ -158,10 +158,11 @@ def _check_column(data: bytes, column: Fields, source: str) -> None:
     most = min(SIZE.value, max(RATIO_FREE, packed * RATIO.value))
     if unpacked > most:
         limit = SIZE if most == SIZE.value else RATIO
-        raise InputError(f"{source}: {packed:,} packed bytes give {unpacked:,} in one column. {limit.cure}")
+        raise Place(source).error(f"{packed:,} packed bytes give {unpacked:,} in one column. {limit.cure}")
 
 
 def _pages(data: bytes, meta: Fields, values: int) -> Iterator[_Page]:
+    # Pages follow one another; the dictionary, which the values refer to, comes first and counts none of them.
     at = min(_natural(meta, number) for number in (DATA_PAGE, DICTIONARY_PAGE) if meta.get(number))
     while values > 0:
         reader = _Reader(data, at, len(data) - TAIL)

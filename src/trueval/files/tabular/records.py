@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trueval.errors import InputError
+from trueval.errors import Place
 from trueval.files.source.encoding import line_at, shown
 
 __all__ = ["Records", "find_records"]
@@ -17,7 +17,7 @@ Offsets = NDArray[np.int64]
 
 
 class Records(NamedTuple):
-    """The records of a text, blank lines left out.
+    """The records of a text, empty lines left out.
 
     Args:
         lines: [record] the line (from 1) on which each starts.
@@ -39,12 +39,12 @@ def find_records(data: bytes, delimiter: str, source: str, before: int = 0) -> R
 
     Args:
         data: text.
-        delimiter: what stands between fields.
+        delimiter: what is between fields.
         source: what error messages call the text.
         before: lines of the source before the text.
 
     Raises:
-        InputError: a quote stands inside a field without quotes, or is never closed.
+        InputError: a quote is inside a field without quotes, or is never closed.
     """
     text = np.frombuffer(data, np.uint8)
     quotes = np.flatnonzero(text == QUOTE) if QUOTE in data else np.empty(0, np.int64)
@@ -58,11 +58,12 @@ def find_records(data: bytes, delimiter: str, source: str, before: int = 0) -> R
     delimiters = delimiters[_outside(delimiters, quotes)]
     widths = np.diff(np.searchsorted(delimiters, ends), prepend=0) + 1
     lines = np.searchsorted(newlines, starts) + 1 + before
-    blank = (ends == starts) | ((ends == starts + 1) & (text[np.minimum(starts, len(text) - 1)] == RETURN))
-    return Records(lines[~blank], starts[~blank], widths[~blank])
+    is_empty = (ends == starts) | ((ends == starts + 1) & (text[np.minimum(starts, len(text) - 1)] == RETURN))
+    return Records(lines[~is_empty], starts[~is_empty], widths[~is_empty])
 
 
 def _outside(places: Offsets, quotes: Offsets) -> NDArray[np.bool_]:
+    """Tell what is between no quotes: an even number of them comes before. A doubled quote counts as two."""
     outside: NDArray[np.bool_] = np.searchsorted(quotes, places) % 2 == 0
     return outside
 
@@ -77,6 +78,7 @@ def _refuse_stray_quotes(
     opening, closing = quotes[::2], quotes[1::2]
     doubled = np.diff(quotes, append=-1) == 1
     starts_field = (opening == 0) | np.isin(text[opening - 1], edges)
+    # A doubled quote inside a field looks like one that closes and one that opens it again at once.
     starts_field[1:] |= doubled[1::2][: len(opening) - 1]
     ends_field = (closing + 1 == len(text)) | np.isin(text[np.minimum(closing + 1, len(text) - 1)], edges)
     ends_field |= doubled[1::2][: len(closing)]
@@ -84,7 +86,7 @@ def _refuse_stray_quotes(
     if len(stray):
         at = int(stray.min())
         line = data[data.rfind(b"\n", 0, at) + 1 : at + 80]
-        raise InputError(
-            f"{source}:{line_at(data, at) + before}: a quote out of place ({shown(line)}). Quotes must come in pairs "
-            "around a whole field, and a quote inside one must be doubled. Correct them."
+        raise Place(source, line_at(data, at) + before).error(
+            f"a quote out of place ({shown(line)}). Quotes must come in pairs around a whole field, and a quote "
+            "inside one must be doubled. Correct them."
         )

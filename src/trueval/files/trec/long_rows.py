@@ -1,7 +1,7 @@
 """Lines of a run with more fields than a row has: text after the run tag, or a row whose columns are shifted.
 
-A lost newline puts two rows on one line, and a blank inside an id moves every later field: the score is then read from
-the rank. Both look like text after the run tag, which trec_eval allows.
+A lost newline puts two rows on one line, and a space inside an id moves every later field: the score is then read from
+the rank. Both look like text after the run tag, which is allowed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from trueval.errors import InputError
+from trueval.errors import InputError, Place
 from trueval.files.frame import Table
 from trueval.files.source.encoding import line_at, shown
 from trueval.files.source.packing import shielded
@@ -38,27 +38,31 @@ def is_number(field: str) -> bool:
 
 
 def refuse_shifted_rows(regular: RegularText, second: str, table: Table) -> None:
-    """Refuse a row whose fields are shifted by a blank inside an id, and a line that holds two rows.
+    """Refuse a row whose fields are shifted by a space inside an id, and a line that holds two rows.
 
     Args:
-        regular: a run with one blank between fields.
+        regular: a run.
         second: what the second column holds in the first row, such as Q0.
         table: knows the line of each row.
 
     Raises:
-        InputError: a number stands where the run tag should, or text after the tag is a whole row.
+        InputError: a number is where the run tag should be, or text after the tag is a whole row.
     """
     widths = regular.widths
     if widths[0] == ROW_WIDTHS[0] and widths.max() > widths[0]:
         # polars takes the width of the first row for that of all, and would not see the tags of the others.
         _refuse_match(rf"^(?:[^ \n]+ ){{5}}{NUMBER}(?: |$)", regular.text, table, SHIFTED)
     elif widths[0] > ROW_WIDTHS[0]:
+        # Some tags are numbers. One is not a tag where lines differ in width, or where its rank is not a number.
         numeric = _are_numbers(_column(regular.text, "tag", int(widths[0])))
         other = (widths > ROW_WIDTHS[1]) | (widths.min() == ROW_WIDTHS[0])
         if numeric.any():
             ranked = _are_numbers(_column(regular.text, "rank", int(widths[0])))
-            _refuse(numeric & (other | ~ranked), regular.text, table, SHIFTED)
+            wrong = numeric & (other | ~ranked)
+            if wrong.any():
+                raise _error(int(wrong.argmax()), regular.text, table, SHIFTED)
     if widths.max() >= 2 * ROW_WIDTHS[0]:
+        # The query of the second row may be joined to the tag of the first, so what must follow is the second field.
         row = rf" {re.escape(second)} [^ \n]+ [+-]?[0-9]+ {NUMBER}(?: |$)"
         _refuse_match(rf"^(?:[^ \n]+ ){{5}}[^\n]*{row}", regular.text, table, JOINED)
 
@@ -74,23 +78,20 @@ def _are_numbers(texts: pl.Series) -> NDArray[np.bool_]:
 
 
 SHIFTED = (
-    "a number after the score, where the run tag should be. An id may hold a blank and move the later fields. Write "
-    "csv with a header line, or take the blank out"
+    "a number after the score, where the run tag should be. An id may hold a space and move the later fields. Write "
+    "csv with a header line, or take the space out"
 )
 JOINED = "two rows on one line. A newline was lost. Correct the line"
 
 
-def _refuse(wrong: NDArray[np.bool_], text: bytes, table: Table, reason: str) -> None:
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise table.error(row, f"{reason} ({shown(row_of(text, row))}). It must be: {RUN_WORDS}.")
+def _error(row: int, text: bytes, table: Table, reason: str) -> InputError:
+    return table.error(row, f"{reason} ({shown(row_of(text, row))}). It must be: {RUN_WORDS}.")
 
 
 def _refuse_match(pattern: str, text: bytes, table: Table, reason: str) -> None:
     found = re.compile(pattern.encode(), re.MULTILINE).search(text)
     if found is not None:
-        row = text.count(b"\n", 0, found.start())
-        raise table.error(row, f"{reason} ({shown(row_of(text, row))}). It must be: {RUN_WORDS}.")
+        raise _error(text.count(b"\n", 0, found.start()), text, table, reason)
 
 
 def row_of(text: bytes, row: int) -> bytes:
@@ -118,7 +119,7 @@ def refuse_cut_line(data: bytes, width: int, source: str) -> None:
     last = data[data.rfind(b"\n") + 1 :]
     fields = last.split()
     if len(fields) == ROW_WIDTHS[0] and not fields[0].startswith(b"#"):
-        raise InputError(
-            f"{source}:{line_at(data, len(data))}: the file ends in the middle of a line ({shown(last)}), and its "
-            "score may be cut. Copy or write it again to the end, or remove the line."
+        raise Place(source, line_at(data, len(data))).error(
+            f"the file ends in the middle of a line ({shown(last)}), and its score may be cut. "
+            "Copy or write it again to the end, or remove the line."
         )

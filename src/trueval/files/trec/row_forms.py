@@ -1,4 +1,4 @@
-"""What the columns of a text without a header line mean, told by their number and by the first line."""
+"""The forms that a row has: which column holds what, told by their number on the first row."""
 
 from __future__ import annotations
 
@@ -8,11 +8,20 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from trueval.errors import InputError
+from trueval.errors import Place
 from trueval.files.frame import Kind
-from trueval.files.source.content import Content
+from trueval.files.source.content import EMPTY, Content
 
-__all__ = ["Layout", "find_layout", "first_fields", "first_line", "first_offset", "settle_third_column"]
+__all__ = [
+    "MOST_FIELDS",
+    "RUN_WORDS",
+    "RowForm",
+    "find_row_form",
+    "first_fields",
+    "first_line",
+    "first_offset",
+    "settle_third_column",
+]
 
 FIRST_LINE = re.compile(rb"^[ \t\r\v\f]*([^#\s][^\n\r]*)", re.MULTILINE)
 RUN_WORDS = "query Q0 document rank score tag"
@@ -21,8 +30,8 @@ MOST_FIELDS = 64  # on a line; text after the run tag has a few words
 
 
 @dataclass(frozen=True)
-class Layout:
-    """The meaning of the columns.
+class RowForm:
+    """What each column of a row holds.
 
     Args:
         names: a name for every field of the first line.
@@ -42,7 +51,7 @@ class Layout:
 
     @property
     def types(self) -> Mapping[str, type[pl.DataType]]:
-        """The types of the columns that are no strings."""
+        """The types of the columns that are not strings."""
         return {"rank": pl.Int64} | dict.fromkeys(self.numbers, pl.Float64)
 
     @property
@@ -59,9 +68,7 @@ def first_line(content: Content) -> str:
     """
     found = FIRST_LINE.search(content.data)
     if found is None:
-        raise InputError(
-            f"{content.source}: the file is empty. It must have at least one row. Check that it was written to the end."
-        )
+        raise Place(content.source).error(EMPTY)
     return found[1].decode(errors="replace")
 
 
@@ -76,69 +83,63 @@ def first_offset(data: bytes) -> int:
 
 
 def first_fields(content: Content) -> list[str]:
-    """Split the first line at blanks."""
+    """Split the first line at its separators."""
     return [field for field in re.split(r"[ \t\r\v\f]+", first_line(content)) if field]
 
 
-def find_layout(fields: Sequence[str], kind: Kind, source: str, facets: bool) -> Layout:
+def find_row_form(fields: Sequence[str], kind: Kind, source: str, facets: bool) -> RowForm:
     """Name the columns of a run or of judgments.
 
     Raises:
         InputError: the number of columns is that of the other kind, or of neither.
     """
+    place = Place(source)
     if len(fields) > MOST_FIELDS:
-        raise InputError(
-            f"{source}: {len(fields)} fields on the first line. A row has at most {MOST_FIELDS}. Newlines may be lost."
+        raise place.error(
+            f"{len(fields)} fields on the first line. A row has at most {MOST_FIELDS}. Newlines may be lost."
         )
-    return _run_layout(fields, source) if kind == "run" else _judgments_layout(fields, source, facets)
+    return _form_of_run(fields, place) if kind == "run" else _form_of_judgments(fields, place, facets)
 
 
-def _run_layout(fields: Sequence[str], source: str) -> Layout:
+def _form_of_run(fields: Sequence[str], place: Place) -> RowForm:
     if len(fields) >= 5:
         names = ("query_id", "iteration", "doc_id", "rank", "score", *(f"text{i}" for i in range(5, len(fields))))
-        return Layout(names, names[:5], ("score",), True, RUN_WORDS)
+        return RowForm(names, names[:5], ("score",), True, RUN_WORDS)
     if len(fields) == 3:
         names = ("query_id", "doc_id", "score")
-        return Layout(names, names, ("score",), False, "query document rank", third_is_rank_or_score=True)
+        return RowForm(names, names, ("score",), False, "query document rank", third_is_rank_or_score=True)
     got = f"Got {len(fields)} columns: {' '.join(fields)[:80]!r}."
     if len(fields) == 4:
-        raise InputError(
-            f"{source}: this looks like judgments (a qrels file has 4 columns), not like a run. A run "
-            f"must be: {RUN_WORDS}. "
-            f"{got} Check the order of the files."
+        raise place.error(
+            "this looks like judgments (a qrels file has 4 columns), not like a run. A run "
+            f"must be: {RUN_WORDS}. {got} Check the order of the files."
         )
-    raise InputError(
-        f"{source}: not a run. It must be: {RUN_WORDS}, or query document rank. {got} Correct the file, or name its "
+    raise place.error(
+        f"not a run. It must be: {RUN_WORDS}, or query document rank. {got} Correct the file, or name its "
         "format in Python: Run.read(path, format=...)."
     )
 
 
-def _judgments_layout(fields: Sequence[str], source: str, facets: bool) -> Layout:
+def _form_of_judgments(fields: Sequence[str], place: Place, facets: bool) -> RowForm:
     got = f"Got {len(fields)} columns: {' '.join(fields)[:80]!r}."
     if len(fields) == 4:
-        names = ("query_id", "facet" if facets else "iteration", "doc_id", "grade")
-        return Layout(names, names, ("grade",), False, JUDGMENTS_WORDS)
+        names: tuple[str, ...] = ("query_id", "facet" if facets else "iteration", "doc_id", "grade")
+        return RowForm(names, names, ("grade",), False, JUDGMENTS_WORDS)
     if len(fields) == 3 and not facets:
-        return Layout(
-            ("query_id", "doc_id", "grade"), ("query_id", "doc_id", "grade"), ("grade",), False, "query document grade"
+        names = ("query_id", "doc_id", "grade")
+        return RowForm(names, names, ("grade",), False, "query document grade")
+    if len(fields) >= 5 and pl.Series(fields[3:5]).cast(pl.Float64, strict=False).null_count() == 0:
+        raise place.error(
+            "this looks like a run (a rank and a score in columns 4 and 5), not like judgments. "
+            f"Judgments must be: {JUDGMENTS_WORDS}. {got} Check the order of the files."
         )
-    if len(fields) >= 5 and _is_number(fields[3]) and _is_number(fields[4]):
-        raise InputError(
-            f"{source}: this looks like a run (a rank and a score in columns 4 and 5), not like "
-            "judgments. Judgments must be: "
-            f"{JUDGMENTS_WORDS}. {got} Check the order of the files."
-        )
-    raise InputError(
-        f"{source}: not judgments. They must be: {JUDGMENTS_WORDS}. {got} Correct the file, or name its "
+    raise place.error(
+        f"not judgments. They must be: {JUDGMENTS_WORDS}. {got} Correct the file, or name its "
         "format in Python: Judgments.read(path, format=...)."
     )
 
 
-def _is_number(field: str) -> bool:
-    return pl.Series([field]).cast(pl.Float64, strict=False).null_count() == 0
-
-
-def settle_third_column(frame: pl.DataFrame, layout: Layout, source: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def settle_third_column(frame: pl.DataFrame, form: RowForm, source: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Tell what the numbers of a file with three columns are; any other is left as it is.
 
     Returns:
@@ -147,24 +148,15 @@ def settle_third_column(frame: pl.DataFrame, layout: Layout, source: str) -> tup
     Raises:
         InputError: the numbers are those of the other kind.
     """
-    if layout.third_is_rank_or_score:
+    if form.third_is_rank_or_score:
         return _ranks_or_scores(frame, source)
-    if layout.names == ("query_id", "doc_id", "grade"):
+    if form.names == ("query_id", "doc_id", "grade"):
         _refuse_ranks(frame, source)
     return frame, ()
 
 
 def _ranks_or_scores(frame: pl.DataFrame, source: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Tell whether the third column of a run holds ranks (MS MARCO) or scores.
-
-    Ranks are integers, distinct in each query, and start at 0 or 1. A number with a fraction is a score.
-
-    Returns:
-        the frame with score = -rank, or with the scores as they are and a note.
-
-    Raises:
-        InputError: the numbers are integers and yet no ranks.
-    """
+    """Tell whether the third column of a run holds ranks (MS MARCO) or scores."""
     numbers = frame["score"]
     whole = numbers.is_finite() & (numbers == numbers.round())
     if not whole.all():
@@ -172,27 +164,23 @@ def _ranks_or_scores(frame: pl.DataFrame, source: str) -> tuple[pl.DataFrame, tu
     per_query = frame.group_by("query_id").agg(
         lowest=pl.col("score").min(), distinct=pl.col("score").n_unique(), listed=pl.len()
     )
+    # Scores that are whole numbers would pass for ranks, and turn the list over, if they were not held to this.
     are_ranks = per_query["lowest"].is_between(0, 1).all() and (per_query["distinct"] == per_query["listed"]).all()
     if not are_ranks:
-        raise InputError(
-            f"{source}: 3 columns must be query document rank, ranks from 1 and none twice in a query. "
-            "Got integers that are no ranks. "
-            "If they are scores, add the header line: query_id doc_id score"
+        raise Place(source).error(
+            "3 columns must be query document rank, ranks from 1 and none twice in a query. "
+            "Got integers that are not ranks. If they are scores, add the header line: query_id doc_id score"
         )
     return frame.with_columns(score=-numbers, rank=numbers.cast(pl.Int64)), ()
 
 
 def _refuse_ranks(frame: pl.DataFrame, source: str) -> None:
-    """Refuse judgments of three columns whose grades count 1, 2, 3 ... in each query: they are the ranks of a run.
-
-    Raises:
-        InputError: every grade is the place of its row, up to 4 or more.
-    """
+    """Refuse judgments of three columns whose grades count 1, 2, 3 ... in each query: they are the ranks of a run."""
     place = pl.int_range(1, pl.len() + 1).over("query_id")
     grades = pl.col("grade")
     counts = frame.select(counts=(grades == place).all(), highest=grades.max()).row(0)
     if counts[0] and counts[1] > 3:  # short lists of grades 1, 2, 3 happen
-        raise InputError(
-            f"{source}: this looks like a run (the third column counts 1, 2, 3 ... in each query), not like judgments. "
+        raise Place(source).error(
+            "this looks like a run (the third column counts 1, 2, 3 ... in each query), not like judgments. "
             f"Judgments must be: {JUDGMENTS_WORDS}. Check the order of the files."
         )

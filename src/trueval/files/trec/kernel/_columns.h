@@ -1,4 +1,11 @@
-/* Columns for polars without a copy: Arrow's C data interface. */
+/* Columns for polars without a copy: Arrow's C data interface.
+ *
+ * A column of strings is one of views (format "vu", Arrow 1.4): 16 bytes for each string, its length in the first
+ * four. Up to 12 bytes the string itself follows, padded with zeros. A longer one has its first four bytes there, so
+ * that most comparisons end in the view, then which buffer holds it all (here: which part of the text) and where.
+ * Offsets are int32, so no buffer may hold 2 GiB. A column has the buffers: validity (NULL, as nothing is missing),
+ * values, and for views those of the long strings, and last the sizes of these.
+ * Source: https://arrow.apache.org/docs/format */
 
 #pragma once
 
@@ -27,16 +34,16 @@ struct ArrowArray {
     void *private_data;
 };
 
-/* The memory of Python's that a column stands in: its values, and for views the long strings of all parts. */
+/* The memory of Python's that holds a column: its values, and for views the long strings of all parts. */
 typedef struct {
     Py_ssize_t count;
     Py_buffer *held;      /* [count] */
-    const void **buffers; /* no validity, the values, and for views the strings and their sizes */
+    const void **buffers; /* as above; [0] stays NULL */
     int64_t *sizes;
 } Owner;
 
-/* Polars may let go in a thread of its own. When Python ends no such thread is at work, as every call waits for polars;
- * what is let go after that end is the system's to take back. */
+/* Polars may let go in a thread of its own. When Python ends no such thread is at work, as every call waits for
+ * polars; what is let go after that end is the system's to take back. */
 static void let_go(Owner *owner) {
     if (owner->count > 0 && Py_IsInitialized()) {
         PyGILState_STATE state = PyGILState_Ensure();
@@ -79,6 +86,7 @@ static Owner *own(PyObject *values, PyObject *texts) {
     return owner;
 }
 
+/* Whoever takes a capsule's content sets its release to NULL; one that nobody took is released with the capsule. */
 static void release_schema(struct ArrowSchema *schema) { schema->release = NULL; }
 
 static void release_array(struct ArrowArray *array) {

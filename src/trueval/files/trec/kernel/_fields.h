@@ -12,10 +12,12 @@ typedef struct {
     size_t length;
 } Field;
 
+/* One comparison for two bounds: what is below the lower one becomes large when taken as unsigned. */
 static bool is_visible(char character) { return (unsigned char)(character - 0x21) < 0x7F - 0x21; }
 
 static bool is_digit(char character) { return (unsigned char)(character - '0') < 10; }
 
+/* Eight characters at any address; compilers make one instruction of it. */
 static uint64_t load(const char *at) {
     uint64_t word;
     memcpy(&word, at, sizeof word);
@@ -35,6 +37,9 @@ static uint64_t load(const char *at) {
 
 /* How many of eight characters are visible ASCII before the first that is not; 8 if all are. */
 static size_t count_visible(uint64_t word) {
+    /* The first bit of each byte tells. Set before 0x21 is taken away, it is lost where the other seven bits are below
+     * 0x21, and stops the borrow from the next byte. Added to, it is set where the seven bits are 0x7F. And it is set
+     * in whatever is not ASCII. */
     uint64_t below_0x21 = ~((word | EIGHT(0x80)) - EIGHT(0x21));
     uint64_t is_0x7f = (word & EIGHT(0x7F)) + EIGHT(0x01);
     uint64_t invisible = (below_0x21 | is_0x7f | word) & EIGHT(0x80);
@@ -53,7 +58,8 @@ static Field field_at(const char *at, const char *end) {
     return (Field){at, (size_t)(stop - at)};
 }
 
-/* As field_at, but faster where the field of the line before stands here again. */
+/* As field_at, but faster where the field of the line before is here again, as queries and "Q0" are: its end is known
+ * before its characters are looked at. */
 static Field field_like(Field before, const char *at, const char *end) {
     size_t length = before.length;
     if (length == 0 || (size_t)(end - at) <= length || is_visible(at[length])) return field_at(at, end);

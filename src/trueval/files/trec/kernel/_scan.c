@@ -1,7 +1,7 @@
 /* The compiled kernel: one pass over lines of fields (_fields.h, _decimals.h), and columns for polars (_columns.h).
  *
- * What the functions promise stands in _scan.pyi, and how they are used in scan.py. An installation that could not
- * compile this file reads with polars alone (regular_text.py); tests hold the two against each other. */
+ * What the functions promise is in _scan.pyi, and how they are used in scan.py. An installation that could not compile
+ * this file reads with polars alone (regular.py); tests hold the two against each other. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -37,7 +37,7 @@ static char *extend(Heap *heap, size_t more) {
 /* Write the view of a string, after which the part ends at `end`; one that does not fit is appended to the texts. */
 static bool write_view(char *view, Field string, const char *end, int32_t part, Heap *texts) {
     uint32_t length = (uint32_t)string.length;
-    if (HAS_WORDS && length <= 8 && end - string.at >= 8) {
+    if (HAS_WORDS && length <= 8 && end - string.at >= 8) { /* two words instead of three copies: most ids are short */
         uint64_t characters = load(string.at) & FIRST(length);
         uint64_t words[] = {characters << 32 | length, characters >> 32};
         memcpy(view, words, VIEW);
@@ -112,7 +112,7 @@ static Outcome keep_field(Scan *scan, char role, Field field, Field before, Py_s
 static Outcome scan_lines(Scan *scan, const char *at, const char *end, Py_ssize_t *rows) {
     Field before[MOST_FIELDS] = {{NULL, 0}};
     Py_ssize_t row = 0;
-    if (end - at > INT32_MAX) return IRREGULAR; /* a view holds no larger offset */
+    if (end - at > INT32_MAX) return IRREGULAR; /* a view does not hold a larger offset */
     scan->end = end;
     for (; at < end; row++) {
         const char *line = at;

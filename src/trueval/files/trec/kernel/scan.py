@@ -1,6 +1,6 @@
 """Regular text read by the compiled kernel (_scan.c), where it was built: in half the time that polars takes.
 
-The kernel reads less than regular_text.py, and what it reads it reads alike: visible ASCII, plain decimal numbers.
+The kernel reads less than polars does, and what it reads it reads alike: visible ASCII, plain decimal numbers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from trueval.files.frame import Stretches
 from trueval.files.source.limits import LINE
 from trueval.files.source.lines import LineParts
-from trueval.files.trec.row_forms import Layout
+from trueval.files.trec.row_forms import RowForm
 from trueval.threads import in_threads
 
 try:
@@ -52,28 +52,32 @@ class _Column:
         return _scan.export(self.kind, np.ascontiguousarray(self.values).data.cast("B"), self.texts)
 
 
-def scan_text(text: LineParts, separator: str, layout: Layout) -> tuple[pl.DataFrame, Stretches] | None:
+def scan_text(text: LineParts, separator: str, form: RowForm) -> tuple[pl.DataFrame, Stretches] | None:
     """Read a regular text: once to count its lines, so that all memory is asked for at once, and once to parse them.
 
     Args:
         text: in parts.
-        separator: what stands between fields.
-        layout: the columns.
+        separator: what is between fields.
+        form: of the rows.
 
     Returns:
         doc_id, the number and perhaps rank (Int32), and the queries of the rows; None if the kernel was not built, or
         leaves the text to others.
     """
-    if not is_compiled or not set(layout.needed) <= {*ROLES, "iteration"}:
+    if not is_compiled or not set(form.needed) <= {*ROLES, "iteration"}:  # facets are left to others
         return None
+    # NumPy gives memory that the system fills with zeros when it is first touched: rows are written where they stay, by
+    # whichever thread has their part, and nothing is joined afterwards.
     parts = text.cut(PART)
     lines = in_threads(lambda part: _scan.count_lines(text.read(part)), parts)
     starts = [0, *accumulate(lines)]
-    if not _may_be_rows(starts[-1], len(layout.names), parts[-1].stop):
+    # Each field is a character and what ends it, which the last line may lack. Where lines are too many for that, some
+    # are empty, and a file of newlines alone would ask for a hundred times its size in rows.
+    if not 0 < starts[-1] * 2 * len(form.names) <= parts[-1].stop + 1:
         return None
     views, numbers = np.empty((starts[-1], VIEW), np.uint64), np.empty(starts[-1])
-    ranks = np.empty(starts[-1] if "rank" in layout.needed else 0, np.int32)
-    roles = "".join(ROLES.get(name, "-") for name in layout.names)
+    ranks = np.empty(starts[-1] if "rank" in form.needed else 0, np.int32)
+    roles = "".join(ROLES.get(name, "-") for name in form.names)
     irregular, longest = Event(), min(LINE.value, sys.maxsize)
 
     def scan(place: int) -> Found | None:
@@ -92,18 +96,9 @@ def scan_text(text: LineParts, separator: str, layout: Layout) -> tuple[pl.DataF
     if irregular.is_set():
         return None
     texts = [found[3] for found in scanned] if any(found[3] for found in scanned) else []
-    columns = [_series("doc_id", "u", views, texts), _series(layout.numbers[0], "g", numbers)]
+    columns = [_series("doc_id", "u", views, texts), _series(form.numbers[0], "g", numbers)]
     columns += [_series("rank", "i", ranks)] if len(ranks) else []
     return pl.DataFrame(columns), _stretches(scanned, starts, texts)
-
-
-def _may_be_rows(lines: int, width: int, size: int) -> bool:
-    """Tell whether lines can have so many fields, lest memory be asked for rows where there are empty lines.
-
-    >>> [_may_be_rows(lines, 3, len("q d 1")) for lines in (0, 1, 2)]
-    [False, True, False]
-    """
-    return 0 < lines * 2 * width <= size + 1  # each field is a character and what ends it; the last line may lack that
 
 
 def _series(name: str, kind: str, values: NDArray[Any], texts: Sequence[bytes] = ()) -> pl.Series:
@@ -114,7 +109,7 @@ def _stretches(scanned: Sequence[Found], starts: Sequence[int], texts: list[byte
     """The queries of all parts; one that goes on in the next part is one stretch."""
     firsts = [np.frombuffer(found[1], np.int64) + start for found, start in zip(scanned, starts[:-1], strict=True)]
     ids = _series("query_id", "u", np.frombuffer(b"".join(found[2] for found in scanned), np.uint64), texts)
-    is_new = ids.ne_missing(ids.shift())
+    is_new = ids.ne_missing(ids.shift())  # a part begins with a stretch of its own, whatever the one before ended with
     offsets = np.append(np.concatenate(firsts)[is_new.to_numpy()], starts[-1])
     ids = ids.filter(is_new)
     # Views of long ids would keep the long ids of all documents in memory, for whoever keeps the queries alone.
@@ -134,6 +129,7 @@ def _powers_of_five() -> NDArray[np.uint64]:
 def _power_of_five(power: int) -> tuple[int, int, int, int]:
     """128 bits of a power of five, rounded down."""
     above, below = 5 ** max(power, 0), 5 ** max(-power, 0)
+    # Integers of Python are exact: the quotient is cut after its 128 bits, and the rest tells whether anything was.
     shift = above.bit_length() - below.bit_length() - 128  # gives 128 or 129 bits
     if (above << max(-shift, 0)) // (below << max(shift, 0)) >> 128:
         shift += 1

@@ -1,4 +1,4 @@
-"""On which line a key of a JSON text stands; used for error messages only."""
+"""On which line of a JSON text a key is; used for error messages only."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-__all__ = ["Place", "find_line", "find_repeated_key", "places"]
+__all__ = ["Member", "find_line", "find_repeated_key", "members"]
 
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]', re.DOTALL)
 
 
-class Place(NamedTuple):
-    """A key, or an item of a list.
+class Member(NamedTuple):
+    """A key of an object, or an item of a list.
 
     Args:
         path: the keys and list positions that lead to it, from the outermost.
@@ -36,10 +36,13 @@ class _Level:
     key: str | int | None = field(default=None)
 
 
-def places(text: str) -> Iterator[Place]:
+def members(text: str) -> Iterator[Member]:
     """Walk through the keys of a JSON text and the items of its lists, in order.
 
-    >>> [place.path for place in places('{"q": {"d": 1}, "r": [2]}')]
+    Json gives no offsets, so the text is cut into strings and marks again; it is known to be sound up to what is
+    looked for, and a string is a key where a colon follows.
+
+    >>> [member.path for member in members('{"q": {"d": 1}, "r": [2]}')]
     [('q',), ('q', 'd'), ('r',), ('r', 0)]
     """
     levels: list[_Level] = []
@@ -51,15 +54,15 @@ def places(text: str) -> Iterator[Place]:
             opened += 1
             if levels[-1].is_list:
                 levels[-1].key = 0
-                yield Place(_path(levels), found.end(), levels[-1].opens)
+                yield Member(_path(levels), found.end(), levels[-1].opens)
         elif mark in "}]" and levels:
             levels.pop()
         elif mark == "," and levels and levels[-1].is_list:
             levels[-1].key = int(levels[-1].key or 0) + 1
-            yield Place(_path(levels), found.end(), levels[-1].opens)
+            yield Member(_path(levels), found.end(), levels[-1].opens)
         elif mark == ":" and levels and previous[1].startswith('"'):
             levels[-1].key = str(json.loads(previous[1], strict=False))
-            yield Place(_path(levels), previous[0], levels[-1].opens)
+            yield Member(_path(levels), previous[0], levels[-1].opens)
         previous = (found.start(), mark)
 
 
@@ -70,10 +73,10 @@ def _path(levels: list[_Level]) -> tuple[str | int, ...]:
 def find_repeated_key(text: str) -> int:
     """Give the line (from 1) of the first key that is in its object already."""
     seen: set[tuple[int, str | int]] = set()
-    for place in places(text):
-        key = (place.opens, place.path[-1])
+    for member in members(text):
+        key = (member.opens, member.path[-1])
         if key in seen:
-            return _line(text, place.offset)
+            return _line(text, member.offset)
         seen.add(key)
     return 1
 
@@ -85,11 +88,11 @@ def find_line(text: str, path: tuple[str | int, ...], *, from_outermost: bool = 
     3
     """
     length = None if from_outermost else -len(path)
-    offset = next((place.offset for place in places(text) if place.path[length:] == path), 0)
+    offset = next((member.offset for member in members(text) if member.path[length:] == path), 0)
     return _line(text, offset)
 
 
 def _line(text: str, offset: int) -> int:
-    """Count the lines up to the first character that is no blank."""
+    """Count the lines up to the first character that is not white space."""
     found = re.compile(r"\s*").match(text, offset)
     return text.count("\n", 0, found.end() if found else offset) + 1

@@ -1,0 +1,52 @@
+"""Work on many items: results in the order of the items, whatever finishes first."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from trueval import threads
+from trueval.threads import LOCAL, Executor, Threads, in_threads, side_by_side
+
+
+def test_results_keep_the_order_of_the_items(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    done = threading.Event()
+
+    def work(item: int) -> int:
+        if item == 0:
+            assert done.wait(10)  # the first ends last
+        else:
+            done.set()
+        return 2 * item
+
+    assert Threads().map(work, iter(range(5))) == [0, 2, 4, 6, 8]
+
+
+def test_the_error_of_the_first_item_that_fails_is_raised() -> None:
+    with pytest.raises(ValueError, match="'1x'"):
+        LOCAL.map(int, ["0", "1x", "2x"])
+
+
+def test_any_executor_may_take_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Backward:
+        """Works on the last item first, as another machine may."""
+
+        def map(self, work: Callable[[Any], Any], items: Iterable[Any], /) -> list[Any]:
+            return [work(item) for item in list(items)[::-1]][::-1]
+
+    executor: Executor = Backward()
+    monkeypatch.setattr(threads, "LOCAL", executor)
+    seen: list[str] = []
+    assert in_threads(lambda item: seen.append(item) or item.upper(), ["a", "b"]) == ["A", "B"]
+    assert seen == ["b", "a"]
+
+
+def test_two_things_are_done_side_by_side() -> None:
+    meet = threading.Barrier(2, timeout=10)
+    first, second = side_by_side(meet.wait, meet.wait)
+    assert {first, second} == {0, 1}
