@@ -36,7 +36,7 @@ def test_json_holds_the_arithmetic(trueval: Command, runs: Path) -> None:
     assert pair["tests"]["randomization"] == 2 / 2**12
     assert pair["win"] == {"value": 1.0, "low": 1.0, "high": 1.0, "method": "certain"}
     assert pair["verdict"] == "separated"
-    assert [row["run"] for row in found["leaderboards"][0]["standings"]] == ["good", "bad"]
+    assert [row["run"] for row in found["leaderboards"][0]["ranking"]] == ["good", "bad"]
     assert found["choices"]["policy"]["missing"] == "worst"
 
 

@@ -47,7 +47,7 @@ def test_the_demo_shows_that_ties_decide() -> None:
 def test_the_demo_prints_a_command_that_gives_the_same(trueval: Command, tmp_path: Path) -> None:
     status, out, err = trueval("demo", "--out", tmp_path)
     assert status == 0, err
-    assert "cannot be told apart" in out
+    assert "not separated" in out
     (line,) = (line for line in out.splitlines() if line.startswith("trueval evaluate"))
     again = trueval(*shlex.split(line)[1:])
     assert again.status == 0, again.err

@@ -104,7 +104,7 @@ def test_a_measure_that_needs_facets_brings_them(trueval: Command, graded: Path,
     outcome = trueval(command, *paths, "-m", "alpha_nDCG@3", "--format", "json")
     assert outcome.status == 0, outcome.err
     found = json.loads(outcome.out)
-    best = found["ours"] if command == "explain" else found["leaderboards"][0]["standings"][0]
+    best = found["ours"] if command == "explain" else found["leaderboards"][0]["ranking"][0]
     assert best["expected"] == pytest.approx(1)
     assert trueval(command, *paths, "-m", "alpha_nDCG@3", "--facets").status == 0
 

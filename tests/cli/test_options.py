@@ -25,6 +25,7 @@ SHARED = (
     "--missing",
     "--depth",
     "--seed",
+    "--percent",
 )
 SHARING = ("evaluate", "compare", "explain", "precision")
 
@@ -103,6 +104,26 @@ def stored(folder: Path) -> Path:
     path = folder / "logits.npz"
     np.savez(path, query=["q", "q"], doc=["a", "b"], float32=np.array([[1.0], [0.5]], dtype=np.float32))
     return path
+
+
+@pytest.mark.parametrize("command", SHARING)
+def test_percent_prints_points_for_people_and_fractions_for_programs(
+    trueval: Command, files: Path, command: str
+) -> None:
+    """TIED and CLEAR: RR is 3/4 and 1/2; alone in its collection, a is first."""
+    paths = [files / "qrels.trec", files / "tied.trec", files / "clear.trec"]
+    arguments: list[object] = {"evaluate": paths, "compare": paths, "explain": paths[:2]}.get(command, [files])
+    if command == "precision":
+        arguments += ["--logits", stored(files)]
+    value = {"evaluate": 0.75, "compare": 0.5, "explain": 0.75, "precision": 1.0}[command]
+    plain = trueval(command, *arguments, "-m", "RR")
+    points = trueval(command, *arguments, "-m", "RR", "--percent")
+    assert (plain.status, points.status) == (0, 0), points.err
+    assert f"{value:.4f}" in plain.out
+    assert f"{100 * value:.2f}" in points.out
+    assert f"{value:.4f}" not in points.out
+    asked = (command, *arguments, "-m", "RR", "--format", "json")
+    assert trueval(*asked, "--percent").out == trueval(*asked).out
 
 
 def test_precision_has_the_defaults_of_evaluate(trueval: Command, files: Path) -> None:

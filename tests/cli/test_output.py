@@ -3,8 +3,10 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Outcome
+from tests.report.results import results, value
 
-from trueval.cli.output import write_atomically
+from trueval.cli.output import save, show, write_atomically
+from trueval.evaluation.views.kind import EVALUATE
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,3 +43,24 @@ def test_bad_input_leaves_no_folder(trueval: Callable[..., Outcome], files: Path
     given = (files / "qrels.trec", files / "tied.trec", files / "absent.trec")
     assert trueval("compare", *given, "--out", files / "new").status == 1
     assert not (files / "new").exists()
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "latex", "json", "csv", "trec"])
+def test_percent_prints_points_where_people_read(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The mean over tie orders is 0.25; JSON, CSV and trec_eval's lines are read by programs, and do not change."""
+    found = results({"a": {"RR": value(0.2, 0.25, 0.4, 0.3)}})
+    show(EVALUATE, found, form)
+    plain = capsys.readouterr().out
+    show(EVALUATE, found, form, percent=True)
+    points = capsys.readouterr().out
+    assert ("25.00" in points) == (form in ("table", "markdown", "latex"))
+    assert "25.00" not in plain
+    assert (plain == points) == (form in ("json", "csv", "trec"))
+
+
+def test_save_writes_every_file_of_the_kind_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save(EVALUATE, results({"a": {"RR": value(0.2, 0.25, 0.4, 0.3)}}), tmp_path / "new" / "out")
+    assert {path.name for path in (tmp_path / "new" / "out").iterdir()} == set(EVALUATE.files)
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == f"wrote results.json, results.csv, results.md to {tmp_path / 'new' / 'out'}\n"

@@ -10,7 +10,7 @@ from tests.cli.conftest import Outcome
 
 from trueval.models import places
 from trueval.numerics import round_to
-from trueval.precision.views.formats import WRITERS
+from trueval.report.formats import to_json
 
 Command = Callable[..., Outcome]
 SHARED = Path(__file__).resolve().parents[3] / "shared"
@@ -64,7 +64,7 @@ def test_stored_logits_show_what_float32_scoring_repairs(
     assert found["bfloat16_float32"]["expected"] == pytest.approx(3 / 4)
     assert found["bfloat16_float32"]["range"] == 0
     assert "pairs that tie in BF16 → BF16, it leaves" in " ".join(text.split())
-    assert "BF16 → BF16 100.00 87.50 25.00 12.50" in " ".join(text.split())
+    assert "BF16 → BF16 1.0000 0.8750 0.2500 +0.1250" in " ".join(text.split())
     written = {path.name for path in out.rglob("*") if path.is_file()}
     assert {"precision.json", "precision.csv", "precision.md", "precision.tex", "report.html"} <= written
     assert {f"precision-{name}.{kind}" for name in ("curves", "ties") for kind in ("svg", "png")} <= written
@@ -82,10 +82,11 @@ def test_every_format_is_printed_as_it_is_written(
     for name in ("bfloat16", "float32", "RR@10", "nDCG@5"):
         assert name in text
     if form == "json":
-        assert WRITERS["json"](json.loads(text)) == text
+        assert to_json(json.loads(text)) == text
     else:
-        assert ("87.50" in text) == (form != "csv")
-        assert ("0.875" in text) == (form == "csv")
+        assert ("0.8750" in text) == (form != "csv")
+        assert "0.875" in text
+        assert "87.5" not in text
 
 
 @pytest.mark.parametrize(

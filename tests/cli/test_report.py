@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Outcome
 
+from trueval.report import kinds
+
 Command = Callable[..., Outcome]
 
 
@@ -37,7 +39,7 @@ def test_the_place_of_the_page_can_be_chosen(trueval: Command, folder: Path) -> 
 def test_details_hold_what_the_page_needs(folder: Path, files: Path) -> None:
     details = json.loads((folder / "details.json").read_text(encoding="utf-8"))
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    assert (details["kind"], details["format"]) == ("evaluate-details", 1)
+    assert (details["kind"], details["format"]) == ("evaluate-details", 2)
     assert details["policy"] == results["policy"]
     assert [file["role"] for file in details["files"]] == ["judgments", "run", "run"]
     assert details["files"][0]["bytes"] == (files / "qrels.trec").stat().st_size
@@ -75,3 +77,42 @@ def test_both_commands_share_a_page(trueval: Command, folder: Path, files: Path)
     assert 'id="differences"' in page
     assert 'id="values"' in page
     assert "trueval compare tells" not in page
+
+
+PLUGIN = Path(__file__).parents[1] / "plugin"
+ENERGY = {"kind": "energy", "format": 1, "runs": [{"name": "tied", "joules": 12.5}]}
+
+
+@pytest.fixture
+def with_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(PLUGIN)
+    monkeypatch.setattr(kinds, "_declared", kinds._declared.__wrapped__)  # what was found before is forgotten
+
+
+@pytest.mark.usefixtures("with_plugin")
+def test_a_kind_of_another_package_has_its_part_of_the_page(trueval: Command, folder: Path) -> None:
+    (folder / "energy.json").write_text(json.dumps(ENERGY), encoding="utf-8")
+    outcome = trueval("report", folder, "--no-figures")
+    assert outcome.status == 0, outcome.err
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert '<data value="12.5" data-source="energy.json#/runs/0/joules">12.5</data>' in page
+    assert page.index('id="values"') < page.index('id="energy"')
+    assert "Files of the directory that this page does not show" not in page
+
+
+def test_a_file_whose_kind_nobody_declares_is_named_at_the_end(trueval: Command, folder: Path) -> None:
+    (folder / "energy.json").write_text(json.dumps(ENERGY), encoding="utf-8")
+    assert trueval("report", folder, "--no-figures").status == 0
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert 'id="energy"' not in page
+    assert "does not show: energy.json." in page
+
+
+def test_an_evaluation_and_an_explanation_share_a_page(trueval: Command, folder: Path, files: Path) -> None:
+    explained = trueval("explain", files / "qrels.trec", files / "tied.trec", "-m", "RR", "--format", "json")
+    (folder / "explanation.json").write_text(explained.out, encoding="utf-8")
+    assert trueval("report", folder, "--no-figures").status == 0
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert 'id="values"' in page
+    assert "RR of tied under each convention" in page
+    assert 'data-source="/conventions/0"' in page

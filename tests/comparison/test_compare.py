@@ -59,7 +59,7 @@ def test_lower_is_better_turns_wins_and_places_but_no_difference() -> None:
     assert pair.expected < 0 < pair.gain
     assert pair.win.value == 1.0
     assert pair.wins > pair.losses
-    assert [row.run for row in found.leaderboards[0].standings] == ["a", "b"]
+    assert [row.run for row in found.leaderboards[0].ranking] == ["a", "b"]
     usual = only(made_scores("a", BASE, 0.001), made_scores("b", BETTER, 0.001))
     assert (usual.expected, usual.win.value, usual.wins) == (pair.expected, 0.0, pair.losses)
 
@@ -236,10 +236,10 @@ def test_baseline_comes_second_and_drops_the_groups() -> None:
     scores = [made_scores(name, values) for name, values in (("a", BASE), ("b", BETTER), ("c", BASE / 2))]
     found = compare_scores(scores, baseline="b", resamples=1000)
     assert [(each.first, each.second) for each in found.differences] == [("a", "b"), ("c", "b")]
-    assert {row.groups for row in found.leaderboards[0].standings} == {""}
+    assert {row.groups for row in found.leaderboards[0].ranking} == {""}
     everyone = compare_scores(scores, resamples=1000)
     assert len(everyone.differences) == 3
-    assert [row.groups for row in everyone.leaderboards[0].standings] == ["a", "b", "c"]
+    assert [row.groups for row in everyone.leaderboards[0].ranking] == ["a", "b", "c"]
     assert everyone.difference("nDCG@10", "a", "b").first == "a"
 
 

@@ -26,4 +26,10 @@ def results(measures: dict[str, dict[str, dict[str, Any]]]) -> dict[str, Any]:
         {"name": name, "queries": 50, "missing_queries": [], "unjudged_queries": [], "ties": ties, "measures": values}
         for name, values in measures.items()
     ]
-    return {"format": 1, "trueval": "0", "policy": {"tie_order": "docid-desc", "convention": None}, "runs": runs}
+    return {
+        "kind": "evaluate",
+        "format": 2,
+        "trueval": "0",
+        "policy": {"tie_order": "docid-desc", "convention": None},
+        "runs": runs,
+    }

@@ -4,11 +4,10 @@ from pathlib import Path
 import pytest
 
 from trueval.errors import InputError
-from trueval.report.content import Part
-from trueval.report.directory import Section, pointer, register, registered
+from trueval.report.directory import pointer
 from trueval.report.kinds import read_directory
 
-RESULTS = {"format": 1, "trueval": "0", "policy": {}, "runs": []}
+RESULTS = {"kind": "evaluate", "format": 2, "trueval": "0", "policy": {}, "runs": []}
 
 
 def write(folder: Path, **files: object) -> Path:
@@ -17,20 +16,28 @@ def write(folder: Path, **files: object) -> Path:
     return folder
 
 
-def test_files_are_known_by_their_kind_or_their_keys(tmp_path: Path) -> None:
-    directory = read_directory(write(tmp_path, b=RESULTS, a={"kind": "evaluate", **RESULTS}, c={"x": 1}, d=[1]))
+def test_files_are_known_by_their_kind_alone(tmp_path: Path) -> None:
+    """Keys of an evaluation do not make one, as they did in format 1."""
+    nameless = {name: value for name, value in RESULTS.items() if name != "kind"}
+    directory = read_directory(write(tmp_path, b=RESULTS, a=RESULTS, c={"x": 1}, d=[1], e=nameless, f={"kind": "new"}))
     assert [(file.name, file.kind) for file in directory.files] == [("a.json", "evaluate"), ("b.json", "evaluate")]
-    assert directory.others == ("c.json", "d.json")
+    assert directory.others == ("c.json", "d.json", "e.json", "f.json")
     assert directory.of("compare") == ()
 
 
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({}, r"no result to report\. It must hold a JSON file of kind .*evaluate, compare"),
-        ({"details": {"kind": "evaluate-details", "format": 1, "runs": []}}, "no result to report"),
-        ({"results": {"format": 99}}, r"results\.json has format 99 and no kind .* up to \d+\. Update trueval\."),
+        ({}, r"no result to report\. It must hold a JSON file of kind .*compare, evaluate, explain, precision\."),
+        ({"details": {"kind": "evaluate-details", "format": 2}}, r"no result to report\. It must hold"),
+        (
+            {"results": {"format": 1, "runs": []}},
+            r'results\.json has no "kind": files of trueval have one since format 2',
+        ),
+        ({"a": {"kind": "new", "format": 1}}, r"a\.json is of kind new, which no installed package declares\."),
         ({"results": {**RESULTS, "format": 99}}, r"results\.json: format 99 of kind evaluate\. This version reads up"),
+        ({"results": {**RESULTS, "format": None}}, r"results\.json: format null of kind evaluate\."),
+        ({"results": {**RESULTS, "format": "2"}}, r'results\.json: format "2" of kind evaluate\.'),
     ],
 )
 def test_what_cannot_be_reported_is_an_error(tmp_path: Path, files: dict[str, object], message: str) -> None:
@@ -39,7 +46,7 @@ def test_what_cannot_be_reported_is_an_error(tmp_path: Path, files: dict[str, ob
 
 
 def test_a_broken_file_is_named(tmp_path: Path) -> None:
-    (tmp_path / "results.json").write_text('{"format": 1,', encoding="utf-8")
+    (tmp_path / "results.json").write_text('{"format": 2,', encoding="utf-8")
     with pytest.raises(InputError, match=r"results\.json: not JSON"):
         read_directory(tmp_path)
 
@@ -56,9 +63,3 @@ def test_pointers_can_be_read_back(key: str) -> None:
     fragment = pointer("measures", key)
     assert not set(fragment) & set(' <>"#?')
     assert unquote(fragment).split("/")[2].replace("~1", "/").replace("~0", "~") == key
-
-
-def test_a_kind_is_registered_once() -> None:
-    assert {"evaluate", "evaluate-details", "compare"} <= {section.kind for section in registered()}
-    with pytest.raises(ValueError, match="registered already"):
-        register(Section("compare", 1, 1, lambda file, directory: Part()))

@@ -1,15 +1,20 @@
 """`trueval compare`: which of several runs is better, and how sure that is."""
 
-import sys
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from trueval.cli.options import JUDGMENTS, InputOptions, MeasureList, PolicyOptions, measures_of, with_groups
-from trueval.cli.output import check_folder, make_folder, talk, write_atomically
+from trueval.cli.options import (
+    JUDGMENTS,
+    InputOptions,
+    MeasureList,
+    OutputOptions,
+    PolicyOptions,
+    measures_of,
+    with_groups,
+)
+from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.paths import refuse_repeated, with_baseline
 from trueval.cli.progress import progress
 
@@ -20,7 +25,6 @@ if TYPE_CHECKING:
     from trueval.run import Run
 
 Format = Literal["table", "json", "csv", "markdown", "latex"]
-FILES = {"comparison.json": "json", "comparison.csv": "csv", "comparison.md": "markdown", "comparison.tex": "latex"}
 
 
 @dataclass(frozen=True)
@@ -60,15 +64,12 @@ def compare(
     policy: PolicyOptions,
     inputs: InputOptions,
     tests: TestOptions,
+    output: OutputOptions,
     baseline: Annotated[
         str | None,
         typer.Option(metavar="RUN", help="Compare every run with this one, and not every pair. Default: all pairs."),
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="What to print.")] = "table",
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Write comparison.json, .csv, .md and .tex there too."),
-    ] = None,
     threads: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Default: one for each processor. Changes no number.")
     ] = None,
@@ -79,6 +80,7 @@ def compare(
     """
     from trueval.comparison.compare import compare_scores
     from trueval.comparison.orders import TieOrders
+    from trueval.comparison.views.kind import COMPARE
     from trueval.rag.evaluation import evaluate_files
 
     paths = with_baseline(runs, baseline)
@@ -86,8 +88,8 @@ def compare(
         raise typer.BadParameter(f"needs at least two runs. Got {runs[0]}.", param_hint="RUN RUN...")
     chosen, choices = measures_of(measures), tests.to_choices(policy.seed)
     refuse_repeated(qrels, paths)
-    if out is not None:
-        check_folder(out)
+    if output.out is not None:
+        check_folder(output.out)
     orders: list[TieOrders] = []
 
     def observe(run: "Run", judgments: "Judgments", scores: "Scores") -> None:
@@ -108,26 +110,6 @@ def compare(
     found = compare_scores(scores, baseline=name, orders=orders, threads=threads, **asdict(choices))
     talk([*evaluated.notes, *found.notes])
     comparison = found.to_dict()
-    _show(comparison, form)
-    if out is not None:
-        _save(comparison, out)
-
-
-def _show(comparison: Mapping[str, Any], form: Format) -> None:
-    from trueval.comparison.views import formats as report
-
-    if form == "table":
-        from rich.console import Console
-
-        Console(highlight=False).print(report.table(comparison))
-        return
-    sys.stdout.write(report.WRITERS[form](comparison))
-
-
-def _save(comparison: Mapping[str, Any], folder: Path) -> None:
-    from trueval.comparison.views.formats import WRITERS
-
-    make_folder(folder)
-    for name, form in FILES.items():
-        write_atomically(folder / name, WRITERS[form](comparison))
-    typer.echo(f"wrote {', '.join(FILES)} to {folder}", err=True)
+    show(COMPARE, comparison, form, percent=output.percent)
+    if output.out is not None:
+        save(COMPARE, comparison, output.out)

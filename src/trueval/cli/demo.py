@@ -10,11 +10,9 @@ import typer
 
 from trueval.cli.demo_model import MODEL, model_is_here, run_demo_model
 from trueval.cli.details import Details
-from trueval.cli.output import save, show, talk
+from trueval.cli.output import save, save_page, show, talk
 from trueval.cli.precision import bars
-from trueval.cli.precision import save as save_audit
 from trueval.cli.progress import progress
-from trueval.cli.report import report
 from trueval.errors import MissingExtraError
 from trueval.report.text import fixed, percent, signed
 
@@ -43,8 +41,10 @@ def demo(
     """
     from rich.console import Console
 
+    from trueval.evaluation.views.kind import EVALUATE
+
     results = demo_results()
-    show(results, "table")
+    show(EVALUATE, results, "table")
     console = Console(highlight=False, markup=False)
     console.print("", *explanation(results), "", "The same table from the files:", "", sep="\n")
     console.print(command(results), soft_wrap=True)
@@ -65,16 +65,14 @@ def show_model(folder: Path) -> list[str]:
     Returns:
         Paths of the runs that it wrote.
     """
-    from rich.console import Console
-
-    from trueval.precision.views.formats import table
+    from trueval.precision.views.kind import PRECISION
 
     typer.echo(f"\n{MODEL} over the sample, one forward pass for each model format:\n")
     with bars() as bar:
         audit, runs = run_demo_model(SAMPLE, RELEVANT, folder, bar)
-    Console(highlight=False).print(table(audit))
+    show(PRECISION, audit, "table")
     talk(audit["notes"])
-    save_audit(audit, folder, page=False)
+    save(PRECISION, audit, folder)
     return [str(path) for path in runs]
 
 
@@ -85,6 +83,7 @@ def write_page(runs: list[str], folder: Path) -> None:
         runs: paths.
         folder: made if absent.
     """
+    from trueval.evaluation.views.kind import EVALUATE
     from trueval.rag.evaluation import evaluate_files
 
     qrels = str(SAMPLE / "qrels.trec")
@@ -92,10 +91,10 @@ def write_page(runs: list[str], folder: Path) -> None:
     with progress(1 + len(runs)) as begin:
         found = evaluate_files(qrels, runs, PAGE_MEASURES, observe=details, begin=begin, rel=RELEVANT)
     talk(found.notes)
-    save(found.to_dict(), folder)
+    save(EVALUATE, found.to_dict(), folder)
     details.save(folder)
     try:
-        report(folder)
+        save_page(folder)
     except MissingExtraError as error:
         talk([str(error)])
 

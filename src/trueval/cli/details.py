@@ -1,20 +1,17 @@
 """What `--out` keeps for the page: details.json."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from trueval.cli.output import write_atomically
+from trueval.cli.output import save
 
 if TYPE_CHECKING:
     from trueval.evaluation.scores import Scores
     from trueval.judgments import Judgments
     from trueval.run import Run
-
-FILE = "details.json"
 
 
 class Details:
@@ -43,19 +40,13 @@ class Details:
         """Writes details.json.
 
         Args:
-            folder: exists already.
+            folder: made if absent.
 
         Raises:
             InputError: the collection cannot be read.
             OSError: the folder cannot be written.
         """
-        from trueval.evaluation.views.details import FORMAT_VERSION, KIND, add_texts
-        from trueval.report.provenance import provenance
+        from trueval.evaluation.views.details import DETAILS, to_details
 
-        origin = provenance(self._files)
-        details = {"kind": KIND, "format": FORMAT_VERSION, **origin, "policy": self._policy, "runs": self._runs}
-        if self._collection is not None:
-            add_texts(details, self._collection)
-        text = json.dumps(details, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-        write_atomically(folder / FILE, text)
-        typer.echo(f"wrote {FILE} to {folder}; trueval report {folder} makes its page", err=True)
+        save(DETAILS, to_details(self._runs, self._policy, self._files, self._collection), folder)
+        typer.echo(f"trueval report {folder} makes the page of it", err=True)

@@ -1,18 +1,29 @@
 """`trueval evaluate`: run files against judgments, exactly under ties."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from trueval.cli.details import Details
-from trueval.cli.evidence import lines_beside, say
 from trueval.cli.gate import GateOptions, conclude
-from trueval.cli.options import JUDGMENTS, InputOptions, MeasureList, PolicyOptions, measures_of, with_groups
+from trueval.cli.options import (
+    JUDGMENTS,
+    InputOptions,
+    MeasureList,
+    OutputOptions,
+    PolicyOptions,
+    measures_of,
+    with_groups,
+)
 from trueval.cli.output import Format, save, show, talk
 from trueval.cli.paths import refuse_repeated, with_baseline
 from trueval.cli.progress import progress
+
+if TYPE_CHECKING:
+    from trueval.rag.evaluation import Evaluated
 
 
 @dataclass(frozen=True)
@@ -43,15 +54,9 @@ def evaluate(
     inputs: InputOptions,
     evidence: EvidenceOptions,
     gates: GateOptions,
+    output: OutputOptions,
     per_query: Annotated[bool, typer.Option("--per-query", help="Give the values of every query too.")] = False,
     form: Annotated[Format, typer.Option("--format", help="What to print.")] = "table",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Write results.json, results.csv and results.md there too, and details.json for `trueval report`.",
-        ),
-    ] = None,
     collection: Annotated[
         Path | None,
         typer.Option(
@@ -64,16 +69,17 @@ def evaluate(
     Example: trueval evaluate qrels.trec bm25.trec rerank.trec.gz -m "nDCG@10 RR@10"
     """
     from trueval.comparison.gate import gate
+    from trueval.evaluation.views.kind import EVALUATE
     from trueval.rag.evaluation import check_subjects, evaluate_files
 
     chosen = measures_of(measures)
     limits = gates.limits(chosen)
     check_subjects(chosen, correct=evidence.correct is not None, with_sensitivity=evidence.sensitivity)
-    if collection is not None and out is None:
+    if collection is not None and output.out is None:
         raise typer.BadParameter("needs --out, where the texts are written.", param_hint="--collection")
     paths = with_baseline(runs, gates.baseline)
     refuse_repeated(qrels, paths)
-    details = None if out is None else Details(qrels, paths, collection)
+    details = None if output.out is None else Details(qrels, paths, collection)
     with progress(1 + len(paths)) as begin:
         found = evaluate_files(
             qrels,
@@ -91,9 +97,34 @@ def evaluate(
     results = found.to_dict(per_query=per_query)
     for run in results["runs"] if limits else ():
         run["checks"] = [check.to_dict() for check in checks if check.run == run["name"]]
-    show(results, form, per_query=per_query)
-    say(lines_beside(found, results), on_stdout=form == "table")
-    if out is not None and details is not None:
-        save(results, out)
-        details.save(out)
+    show(EVALUATE, results, form, percent=output.percent)
+    if per_query and form in ("markdown", "latex"):
+        talk([f"--format {form} holds means only. --format json, csv or trec, or --out DIR, give every query."])
+    if form == "table":
+        for line in lines_beside(found, results, percent=output.percent):
+            typer.echo(line)
+    else:
+        talk(lines_beside(found, results, percent=output.percent))
+    if output.out is not None and details is not None:
+        save(EVALUATE, results, output.out)
+        details.save(output.out)
     conclude(results, checks)
+
+
+def lines_beside(found: "Evaluated", results: Mapping[str, Any], *, percent: bool) -> Iterator[str]:
+    """What belongs below the table: numbers beside means, answers, sensitivity.
+
+    Args:
+        found: of the runs.
+        results: its JSON.
+        percent: whether values are points.
+    """
+    from trueval.rag.views.text import answer_line, detail_lines, sensitivity_lines
+    from trueval.report.text import FRACTIONS, POINTS
+
+    scale = POINTS if percent else FRACTIONS
+    yield from detail_lines(results)
+    for scores, answers in zip(found.scores, found.answers, strict=True):
+        yield from (answer_line(scores.name, name, one, scale) for name, one in answers.items())
+    for one in found.sensitivity:
+        yield from sensitivity_lines(one, scale)

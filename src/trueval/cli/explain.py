@@ -1,15 +1,12 @@
 """`trueval explain`: why other tools report other numbers."""
 
-import json
-import sys
 import warnings
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from trueval.cli.options import JUDGMENTS, ChoiceOptions, InputOptions, MeasureList, measures_of, with_groups
-from trueval.cli.output import talk
+from trueval.cli.options import JUDGMENTS, ChoiceOptions, InputOptions, MeasureList, Percent, measures_of, with_groups
+from trueval.cli.output import show, talk
 from trueval.cli.paths import refuse_repeated
 from trueval.cli.progress import progress
 from trueval.errors import TruevalWarning
@@ -26,6 +23,7 @@ def explain(
     examples: Annotated[
         int, typer.Option(metavar="N", min=0, help="How many of the queries that move most to list.")
     ] = 5,
+    percent: Percent = False,
     form: Annotated[Literal["table", "json", "markdown"], typer.Option("--format", help="What to print.")] = "table",
 ) -> None:
     """Shows each measure as every other tool computes it, and finds the convention behind every difference.
@@ -35,6 +33,7 @@ def explain(
     Example: trueval explain qrels.trec bm25.trec -m AP@5
     """
     from trueval.evaluation.explanation import explain as explain_run
+    from trueval.evaluation.views.explanation import EXPLAIN
 
     chosen = measures_of(measures)
     refuse_repeated(qrels, [run])
@@ -50,18 +49,4 @@ def explain(
             found.append(explain_run(pair.run, pair.judgments, measure, examples=examples, **choices.choices()))
     talk(note for each in found for note in each.notes)
     for each in found:
-        _show(each.to_dict(), form)
-
-
-def _show(entry: Mapping[str, Any], form: str) -> None:
-    if form == "json":
-        sys.stdout.write(json.dumps(entry, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
-        return
-    from trueval.evaluation.views.explanation import explanation_markdown, explanation_table
-
-    if form == "markdown":
-        sys.stdout.write(explanation_markdown(entry))
-        return
-    from rich.console import Console
-
-    Console(highlight=False).print(explanation_table(entry))
+        show(EXPLAIN, each.to_dict(), form, percent=percent)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, signature
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
@@ -82,6 +83,30 @@ MeasureList = Annotated[
         help=f"Measures, separated by spaces or commas, or repeated. Default: {DEFAULT_MEASURES}.",
     ),
 ]
+
+
+Percent = Annotated[
+    bool,
+    typer.Option(
+        "--percent",
+        help="Print points, 100 times the values, in tables, Markdown and LaTeX; never in JSON, CSV and trec.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """Where results go beside stdout, and the unit in which people read them."""
+
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write the results there too, in files of several formats, for `trueval report`; models keep their "
+            "logits in DIR/logits, where an interrupted run goes on.",
+        ),
+    ] = None
+    percent: Percent = False
 
 
 @dataclass(frozen=True)

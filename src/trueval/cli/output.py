@@ -1,59 +1,79 @@
-"""Where results go: data to stdout or a folder, talk to stderr."""
+"""Where results go: data to stdout or a folder, talk to stderr. Every kind of result is shown and saved here."""
 
 import os
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from trueval.errors import InputError
 
+if TYPE_CHECKING:
+    from trueval.report.kinds import Kind
+
 Format = Literal["table", "json", "csv", "markdown", "latex", "trec"]
-MEANS_ONLY = ("markdown", "latex")
-FILES = {"results.json": "json", "results.csv": "csv", "results.md": "markdown"}
 
 
-def show(results: Mapping[str, Any], form: Format, *, per_query: bool = False) -> None:
-    """Prints results to stdout.
+def show(kind: "Kind", result: Mapping[str, Any], form: str, *, percent: bool = False) -> None:
+    """Prints a result to stdout.
 
     Args:
-        results: what `trueval.evaluation.scores.results` returns.
-        form: "table" for people, or one of the text formats.
-        per_query: whether the table lists the queries too.
+        kind: of the result.
+        result: as its JSON holds it.
+        form: "table" for people, or one of the text formats of the kind.
+        percent: whether tables, Markdown and LaTeX hold points, 100 times the values; JSON, CSV and trec never do.
     """
+    from trueval.report.text import FRACTIONS, POINTS
+
+    text = kind.write(result, form, scale=POINTS if percent else FRACTIONS)
     if form == "table":
         from rich.console import Console
 
-        from trueval.evaluation.views.table import table
-
-        Console(highlight=False).print(table(results, per_query=per_query))
-        return
-    from trueval.evaluation.views.formats import WRITERS
-
-    sys.stdout.write(WRITERS[form](results))
-    if per_query and form in MEANS_ONLY:
-        talk([f"--format {form} holds means only. --format json, csv or trec, or --out DIR, give every query."])
+        Console(highlight=False).print(text)
+    else:
+        sys.stdout.write(text)
 
 
-def save(results: Mapping[str, Any], folder: Path) -> None:
-    """Writes results.json, results.csv and results.md; each file is either the old one or complete.
+def save(kind: "Kind", result: Mapping[str, Any], folder: Path) -> None:
+    """Writes the files of a result; each one is either the old one or complete.
 
     Args:
-        results: what `trueval.evaluation.scores.results` returns.
+        kind: of the result.
+        result: as its JSON holds it.
         folder: made if absent.
 
     Raises:
         OSError: the folder cannot be made or written.
     """
-    from trueval.evaluation.views.formats import WRITERS
-
     make_folder(folder)
-    for name, form in FILES.items():
-        write_atomically(folder / name, WRITERS[form](results))
-    typer.echo(f"wrote {', '.join(FILES)} to {folder}", err=True)
+    for name, form in kind.files.items():
+        write_atomically(folder / name, kind.write(result, form))
+    typer.echo(f"wrote {', '.join(kind.files)} to {folder}", err=True)
+
+
+def save_page(folder: Path, file: Path | None = None, *, figures: bool = True) -> None:
+    """Writes the page of all results in a folder, and figures and tables for papers to its folder figures.
+
+    Args:
+        folder: what `--out` named.
+        file: of the page; report.html in the folder if None.
+        figures: whether to write the figures too.
+
+    Raises:
+        MissingExtraError: what the page or the figures are made with is not installed.
+    """
+    from trueval.report.kinds import read_directory
+    from trueval.report.page import page, write_figures
+
+    directory, file = read_directory(folder), file or folder / "report.html"
+    write_atomically(file, page(directory))
+    typer.echo(f"wrote {file}", err=True)
+    written = write_figures(directory, folder / "figures") if figures else ()
+    if written:
+        typer.echo(f"wrote {', '.join(map(str, written))}", err=True)
 
 
 def check_folder(folder: Path) -> None:
@@ -63,13 +83,11 @@ def check_folder(folder: Path) -> None:
         folder: what `--out` names.
 
     Raises:
-        InputError: a file stands there, or in place of a parent.
+        InputError: there is a file of that name, or of the name of a parent.
     """
-    standing = next((place for place in (folder, *folder.parents) if place.exists()), folder)
-    if standing.exists() and not standing.is_dir():
-        raise InputError(
-            f"{standing}: File exists. --out must name a folder. Name another place, or move the file away."
-        )
+    first = next((place for place in (folder, *folder.parents) if place.exists()), folder)
+    if first.exists() and not first.is_dir():
+        raise InputError(f"{first}: File exists. --out must name a folder. Name another place, or move the file away.")
 
 
 def make_folder(folder: Path) -> None:
@@ -99,7 +117,9 @@ def write_atomically(path: Path, text: str) -> None:
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             file.write(text)
-        Path(temporary).chmod(0o666 & ~_umask())
+        mask = os.umask(0)  # it can only be read by setting it
+        os.umask(mask)
+        Path(temporary).chmod(0o666 & ~mask)
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -114,9 +134,3 @@ def talk(lines: Iterable[str]) -> None:
     """
     for line in dict.fromkeys(lines):
         typer.echo(f"note: {line}", err=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

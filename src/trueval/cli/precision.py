@@ -1,6 +1,5 @@
 """`trueval precision`: what a model's number formats do to a result."""
 
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from trueval.cli.options import MeasureList, PolicyOptions, measures_of, with_groups
-from trueval.cli.output import check_folder, make_folder, talk, write_atomically
-from trueval.errors import TruevalWarning
+from trueval.cli.options import MeasureList, OutputOptions, PolicyOptions, measures_of, with_groups
+from trueval.cli.output import check_folder, save, save_page, show, talk
+from trueval.errors import MissingExtraError, TruevalWarning
 
 if TYPE_CHECKING:
     from trueval.collection import Collection
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from trueval.run import Run
 
 Format = Literal["table", "json", "csv", "markdown", "latex"]
-FILES = {"precision.json": "json", "precision.csv": "csv", "precision.md": "markdown", "precision.tex": "latex"}
 DEFAULT_DTYPES = "bfloat16,float32"
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
@@ -125,6 +123,7 @@ def precision(
     reading: CollectionOptions,
     loading: LoadingOptions,
     policy: PolicyOptions,
+    output: OutputOptions,
     models: Annotated[
         list[str] | None,
         typer.Option(
@@ -139,21 +138,15 @@ def precision(
         ),
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="What to print.")] = "table",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Write precision.json, .csv, .md, .tex, figures and report.html there, and keep the logits in "
-            "DIR/logits, where an interrupted run goes on.",
-        ),
-    ] = None,
 ) -> None:
     """Audits models in low precision: what ties in each format do to each measure, and what float32 scoring repairs.
 
     Example: trueval precision collection --model bge-reranker-v2-m3 --dtype bfloat16,float32 -m nDCG@10 --out audit
     """
     from trueval.precision.audit import audit_models, audit_stored
+    from trueval.precision.views.kind import PRECISION
 
+    out = output.out
     if bool(models) == (logits is not None):
         raise typer.BadParameter("give at least one, or --logits, and not both.", param_hint="--model")
     chosen, scoring = measures_of(measures), _parts(formats.scoring)
@@ -178,65 +171,17 @@ def precision(
                 found = audit_models(read, models or [], chosen, wanted, policy=policy.to_policy(), passes=passes)
     result = found.to_dict()
     talk(result["notes"])
-    show(result, form)
+    show(PRECISION, result, form, percent=output.percent)
     if out is not None:
-        save(result, out)
+        save(PRECISION, result, out)
+        try:
+            save_page(out)
+        except MissingExtraError as error:
+            talk([str(error)])
 
 
 def _parts(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def show(result: Mapping[str, Any], form: Format) -> None:
-    """Prints an audit to stdout.
-
-    Args:
-        result: what `Audit.to_dict` returns.
-        form: "table" for people, or one of the text formats.
-    """
-    from trueval.precision.views import formats as report
-
-    if form == "table":
-        from rich.console import Console
-
-        Console(highlight=False).print(report.table(result))
-        return
-    sys.stdout.write(report.WRITERS[form](result))
-
-
-def save(result: Mapping[str, Any], folder: Path, *, page: bool = True) -> None:
-    """Writes the files of an audit, and where the extra report is installed its figures and page.
-
-    Args:
-        result: what `Audit.to_dict` returns.
-        folder: made if absent.
-        page: whether to write the page too.
-    """
-    from trueval.errors import MissingExtraError
-    from trueval.precision.views.formats import WRITERS
-
-    make_folder(folder)
-    for name, form in FILES.items():
-        write_atomically(folder / name, WRITERS[form](result))
-    written = list(FILES)
-    try:
-        written += _drawings(result, folder, page)
-    except MissingExtraError as error:
-        talk([str(error)])
-    typer.echo(f"wrote {', '.join(written)} to {folder}", err=True)
-
-
-def _drawings(result: Mapping[str, Any], folder: Path, page: bool) -> list[str]:
-    from trueval.precision.views.figures import draw_precision
-
-    drawn = [str(path.relative_to(folder)) for path in draw_precision(result, folder / "figures")]
-    if not page:
-        return drawn
-    from trueval.report.kinds import read_directory
-    from trueval.report.page import page as write
-
-    write_atomically(folder / "report.html", write(read_directory(folder)))
-    return [*drawn, "report.html"]
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from trueval.cli.output import write_atomically
+from trueval.cli.output import save_page
 
 
 def report(
@@ -21,12 +21,4 @@ def report(
 
     Example: trueval report results
     """
-    from trueval.evaluation.views.paper import write_paper
-    from trueval.report.kinds import read_directory
-    from trueval.report.page import page
-
-    directory = read_directory(folder)
-    file = out or folder / "report.html"
-    write_atomically(file, page(directory))
-    written = write_paper(directory, folder / "figures") if figures else ()
-    typer.echo(f"wrote {', '.join(str(path) for path in (file, *written))}", err=True)
+    save_page(folder, out, figures=figures)

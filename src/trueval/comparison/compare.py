@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from trueval.comparison.alignment import Aligned, align
-from trueval.comparison.comparison import Comparison, Difference, Interval, Leaderboard, Significance, Standing
+from trueval.comparison.comparison import Comparison, Difference, Interval, Leaderboard, Ranked, Significance
 from trueval.comparison.intervals import Extremes, bootstrap_intervals
 from trueval.comparison.orders import TieOrders
 from trueval.comparison.resampling import lists_all_signs, thread_count
@@ -314,8 +314,8 @@ def _leaderboard(aligned: Aligned, measure: int, differences: Sequence[Differenc
     means = [_mean(column.expected) for column in columns]
     order = sorted(range(len(columns)), key=lambda run: -columns[run].sign * means[run])
     groups = letters(_separated(aligned.names, name, differences), order) if ranked else [""] * len(columns)
-    standings = [
-        Standing(
+    ranking = [
+        Ranked(
             1 + sum(columns[run].sign * (other - means[run]) > 1e-12 for other in means),
             aligned.names[run],
             means[run],
@@ -325,7 +325,7 @@ def _leaderboard(aligned: Aligned, measure: int, differences: Sequence[Differenc
         )
         for run in order
     ]
-    return Leaderboard(name, better, len(columns[0].expected), aligned.left_out(measure), tuple(standings))
+    return Leaderboard(name, better, len(columns[0].expected), aligned.left_out(measure), tuple(ranking))
 
 
 def _separated(names: Sequence[str], measure: str, differences: Sequence[Difference]) -> Bools:

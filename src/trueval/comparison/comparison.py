@@ -12,8 +12,9 @@ import polars as pl
 from trueval.comparison.win_probability import WinProbability
 from trueval.errors import InputError
 
-# 1: the first.
-FORMAT_VERSION = 1
+KIND = "compare"
+# 1: the first. 2: every file names its kind; "standings" of a leaderboard became "ranking".
+FORMAT_VERSION = 2
 
 
 class Interval(NamedTuple):
@@ -70,7 +71,7 @@ class Difference:
         losses: queries on which the second is better.
         reversed: the oblivious order is reversed by the expectation.
         undecidable: ties decide who wins.
-        separated: the queries tell the two apart, and ties do not undo it.
+        separated: the queries separate the two, and ties do not undo it.
         verdict: in words.
     """
 
@@ -111,8 +112,8 @@ class Difference:
         return {name: _null(value) for name, value in ({**asdict(self)} | parts | spans).items()}
 
 
-class Standing(NamedTuple):
-    """One system in the leaderboard of a measure.
+class Ranked(NamedTuple):
+    """One system in the ranking of a leaderboard.
 
     Attributes:
         place: 1 for the best expected mean; equal means share a place.
@@ -140,14 +141,14 @@ class Leaderboard:
         better: "higher" or "lower".
         queries: counted by all.
         left_out: ids of queries that are not counted.
-        standings: best first.
+        ranking: best first.
     """
 
     measure: str
     better: str
     queries: int
     left_out: tuple[str, ...]
-    standings: tuple[Standing, ...]
+    ranking: tuple[Ranked, ...]
 
 
 @dataclass(frozen=True)
@@ -187,6 +188,7 @@ class Comparison:
         from trueval.version import __version__
 
         return {
+            "kind": KIND,
             "format": FORMAT_VERSION,
             "trueval": __version__,
             "runs": list(self.runs),
@@ -203,8 +205,8 @@ class Comparison:
 
 
 def _board(board: Leaderboard) -> dict[str, object]:
-    rows = [{name: _null(value) for name, value in row._asdict().items()} for row in board.standings]
-    return {**asdict(board), "left_out": list(board.left_out), "standings": rows}
+    rows = [{name: _null(value) for name, value in row._asdict().items()} for row in board.ranking]
+    return {**asdict(board), "left_out": list(board.left_out), "ranking": rows}
 
 
 def _null(value: object) -> object:

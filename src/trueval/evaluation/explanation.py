@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from trueval.judgments import Judgments
     from trueval.run import Run
 
-# 1: the first.
-FORMAT_VERSION = 1
+KIND = "explain"
+# 1: the first. 2: every file names its kind.
+FORMAT_VERSION = 2
 
 # Values closer than this are the same: sums of the same terms in another order differ by less.
 CLOSE = 1e-9
@@ -146,6 +147,7 @@ class Explanation:
         from trueval.version import __version__
 
         return {
+            "kind": KIND,
             "format": FORMAT_VERSION,
             "trueval": __version__,
             "run": self.run,

@@ -18,8 +18,9 @@ from trueval.standings.standings import Floats
 if TYPE_CHECKING:
     from trueval.policy.conventions import Policy
 
-# 1: the first.
-FORMAT_VERSION = 1
+KIND = "evaluate"
+# 1: the first. 2: every file names its kind.
+FORMAT_VERSION = 2
 
 # trec_eval MIN_GEO_MEAN: ln 0 would make one failed query decide everything.
 LEAST_IN_GEOMETRIC_MEAN = 1e-5
@@ -280,10 +281,11 @@ def geometric_mean(values: Floats) -> float:
 
 
 def results(scores: Sequence[Scores], *, per_query: bool = False) -> dict[str, object]:
-    """The JSON of `trueval evaluate`: format number, version, policy and one entry per run."""
+    """The JSON of `trueval evaluate`: kind, format number, version, policy and one entry per run."""
     from trueval.version import __version__
 
     return {
+        "kind": KIND,
         "format": FORMAT_VERSION,
         "trueval": __version__,
         "policy": scores[0].policy.to_dict() if scores else {},

@@ -49,9 +49,9 @@ __all__ = [
     "audit_stored",
 ]
 
-# 1: the first.
-FORMAT_VERSION: Final = 1
 KIND: Final = "precision"
+# 1: the first. 2: the same, with the other kinds.
+FORMAT_VERSION: Final = 2
 CUTOFFS: Final = (1, 2, 3, 5, 10, 20, 50, 100)  # of the curves; those of P-A's figures are among them
 DTYPES: Final = ("bfloat16", "float32")  # that models run in unless told otherwise
 OVERLAP: Final = (3, 10)  # depth of the overlap of rankings of up to twice ten documents, and of longer ones

@@ -13,7 +13,7 @@ class Number(NamedTuple):
     Attributes:
         text: as people read it.
         value: in full precision.
-        source: where it stands, "file#/pointer"; "first - second" for a difference of two.
+        source: where it is, "file#/pointer"; "first - second" for a difference of two.
     """
 
     text: str
@@ -57,7 +57,7 @@ class Row(NamedTuple):
     """A row of a table.
 
     Attributes:
-        source: where its values stand, a JSON pointer inside the table's file.
+        source: where its values are, a JSON pointer inside the table's file.
         cells: one for each column.
     """
 
@@ -72,7 +72,7 @@ class Table:
     Attributes:
         id: unique on the page.
         caption: one sentence.
-        file: the result file that its rows stand in.
+        file: the result file that its rows are in.
         columns: headings; the first one names the row.
         rows: in the order of reading.
         notes: lines under the table.
@@ -113,7 +113,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Case:
-    """One thing worth opening: a line, and what stands behind it.
+    """One thing worth opening: a line, and what is behind it.
 
     Attributes:
         title: the line.

@@ -1,8 +1,184 @@
-"""The kinds of results that the page knows; importing this module registers them."""
+"""Kinds of results: how each one is written, and what part of the page it makes.
 
-from trueval.comparison.views import page as compare
-from trueval.evaluation.views import page as evaluate
-from trueval.precision.views import page as precision
-from trueval.report.directory import read_directory
+A result is JSON whose top level is an object with "kind" (a text) and "format" (an integer that grows when a reader of
+the old form would misread the new one). Whoever brings a kind, a room of ours or another package, declares it in its
+pyproject.toml, where this module finds it by its name:
 
-__all__ = ["compare", "evaluate", "precision", "read_directory"]
+    [project.entry-points."trueval.kinds"]
+    latency = "my_package.views:LATENCY"
+
+with `LATENCY = Kind("latency", format=1, order=40, text={...}, page=...)`. Then `trueval report` shows such files of a
+folder like any other. Only the kinds that a folder holds are imported.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from trueval.errors import InputError
+from trueval.report.directory import Directory, ResultFile
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
+
+    from trueval.report.content import Part
+
+GROUP = "trueval.kinds"
+# Forms that round; their writers take `scale`, a Scale of report/text.py. All others give every digit of a fraction.
+ROUNDED = ("table", "markdown", "latex")
+
+Writer: TypeAlias = Callable[..., Any]
+Page: TypeAlias = "Callable[[ResultFile, Directory], Part]"
+Figures: TypeAlias = Callable[[ResultFile, Directory, Path], "tuple[Path, ...]"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of result.
+
+    Attributes:
+        name: what "kind" says in its JSON, and the name of its entry point.
+        format: the newest format that is understood.
+        order: place on the page; lower comes first.
+        text: form → function from a result, as its JSON holds it, to what is shown: a renderable of rich for "table",
+            a text for "json", "csv", "markdown", "latex" and any other. Those of `ROUNDED` take a keyword `scale`.
+        files: name of a file → form; what `--out` writes.
+        page: makes the part of the page for a file; the directory is there to look at files of other kinds. None for
+            kinds that another one reads.
+        figures: writes figures and tables for papers to a folder, which exists, and returns their paths.
+    """
+
+    name: str
+    format: int
+    order: int
+    text: Mapping[str, Writer] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    page: Page | None = None
+    figures: Figures | None = None
+
+    def write(self, result: Mapping[str, Any], form: str, **rounding: Any) -> Any:
+        """A result in one of the forms.
+
+        Args:
+            result: as its JSON holds it.
+            form: a key of `text`.
+            rounding: `scale`; heard by the forms that round, and by no other.
+        """
+        return self.text[form](result, **(rounding if form in ROUNDED else {}))
+
+
+def late(function: str) -> Callable[..., Any]:
+    """A function that is imported when it is first called, so that a command that prints JSON imports no tables.
+
+    Args:
+        function: "package.module:name".
+
+    >>> late("math:sqrt")(4.0)
+    2.0
+    """
+    module, _, name = function.partition(":")
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        return getattr(import_module(module), name)(*arguments, **named)
+
+    return call
+
+
+def names() -> tuple[str, ...]:
+    """The names of all kinds that are installed; none is imported."""
+    return tuple(sorted(_declared().names))
+
+
+def find(name: str) -> Kind | None:
+    """The kind of a name; None where no package declares one.
+
+    Args:
+        name: what "kind" says in a JSON file.
+
+    Raises:
+        InputError: two packages declare it, or what is declared cannot be imported or is not a `Kind` of this name.
+    """
+    declared = list({each.value: each for each in _declared().select(name=name)}.values())
+    if not declared:
+        return None
+    if len(declared) > 1:
+        both = " and ".join(each.value for each in declared)
+        raise InputError(f"The kind {name} is declared twice, by {both}. Uninstall one of the two packages.")
+    where = f"{declared[0].value}, which is declared for results of kind {name},"
+    try:
+        kind = declared[0].load()
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"{where} cannot be imported: {error}. Repair or uninstall its package.") from error
+    if not isinstance(kind, Kind) or kind.name != name:
+        raise InputError(f"{where} must be a Kind of that name. Got {kind!r}. Repair or uninstall its package.")
+    return kind
+
+
+@cache
+def _declared() -> EntryPoints:
+    from importlib.metadata import entry_points  # reads the metadata of every installed package: not for every command
+
+    return entry_points(group=GROUP)
+
+
+def read_directory(path: Path) -> Directory:
+    """Read the result files of a folder.
+
+    Args:
+        path: what `--out` named.
+
+    Raises:
+        InputError: there is no such folder, no result for a page in it, a file is not JSON, or newer than us.
+    """
+    if not path.is_dir():
+        raise InputError(f"{path}: no such folder. It must be what --out of another command named. Correct the path.")
+    found = [_read(file) for file in sorted(path.glob("*.json"))]
+    kinds = {file.kind: find(file.kind) for file in found}
+    for file in found:
+        known, number = kinds[file.kind], file.data.get("format")
+        if known and not (isinstance(number, int) and number <= known.format):
+            raise InputError(
+                f"{path / file.name}: format {json.dumps(number)} of kind {file.kind}. This version reads up to "
+                f"{known.format}. Update trueval, or write the file again."
+            )
+    if not any(kind and kind.page for kind in kinds.values()):
+        shown = ", ".join(name for name in names() if _has_page(name))
+        kind = (
+            f"kind {shown}"
+            if shown
+            else "a kind, but none is declared: trueval runs from a folder without installation"
+        )
+        raise InputError(
+            f"{path}: no result to report. {''.join(map(_why_unknown, found))}It must hold a JSON file of {kind}. "
+            "Make one with --out of another command."
+        )
+    known_files = tuple(file for file in found if kinds[file.kind])
+    return Directory(path, known_files, tuple(file.name for file in found if not kinds[file.kind]))
+
+
+def _why_unknown(file: ResultFile) -> str:
+    if not file.kind:
+        return f'{file.name} has no "kind": files of trueval have one since format 2. Write it again. '
+    known = f"{file.name} is of kind {file.kind}, which no installed package declares. "
+    return "" if file.kind in names() else known
+
+
+def _has_page(name: str) -> bool:
+    kind = find(name)
+    return kind is not None and kind.page is not None
+
+
+def _read(file: Path) -> ResultFile:
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{file}: not JSON ({error}). Write it again, or move it out of the folder.") from error
+    if not isinstance(data, dict):
+        data = {}
+    return ResultFile(file.name, str(data.get("kind", "")), data)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from trueval.errors import MissingExtraError
-from trueval.report import kinds
-from trueval.report.content import Block, Part, Words
-from trueval.report.directory import Directory, registered
-
-__all__ = ["kinds", "page", "parts"]
+from trueval.report.content import Block, Part, Table
+from trueval.report.directory import Directory
+from trueval.report.kinds import Kind, find
+from trueval.version import __version__
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -43,9 +44,19 @@ def page(directory: Directory, *, plots: bool = True) -> str:
         style=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
         scripts=scripts,
         hashes=[_hash(script) for script in scripts],
-        version=_version(),
+        version=__version__,
     )
     return text
+
+
+def kinds_of(directory: Directory) -> list[Kind]:
+    """The kinds of a directory, in the order of the page.
+
+    Args:
+        directory: the results.
+    """
+    found = (find(name) for name in {file.kind for file in directory.files})
+    return sorted((kind for kind in found if kind), key=lambda kind: (kind.order, kind.name))
 
 
 def parts(directory: Directory) -> tuple[Part, ...]:
@@ -55,11 +66,35 @@ def parts(directory: Directory) -> tuple[Part, ...]:
         directory: the results.
 
     Returns:
-        One part for each file that a section builds from.
+        One part for each file of a kind that makes a part.
     """
-    built = [section for section in registered() if section.build is not None]
     return tuple(
-        section.build(file, directory) for section in built for file in directory.of(section.kind) if section.build
+        kind.page(file, directory) for kind in kinds_of(directory) if kind.page for file in directory.of(kind.name)
+    )
+
+
+def write_figures(directory: Directory, folder: Path) -> tuple[Path, ...]:
+    """Writes the figures and tables for papers of every kind in a directory.
+
+    Args:
+        directory: the results.
+        folder: made if there is something to write.
+
+    Returns:
+        What was written.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    drawing = [kind for kind in kinds_of(directory) if kind.figures]
+    if drawing:
+        folder.mkdir(parents=True, exist_ok=True)
+    return tuple(
+        path
+        for kind in drawing
+        if kind.figures
+        for file in directory.of(kind.name)
+        for path in kind.figures(file, directory, folder)
     )
 
 
@@ -70,10 +105,11 @@ def merged(several: tuple[Part, ...]) -> Part:
         several: in the order of the page.
 
     Returns:
-        Their sentences and blocks; a block whose id is taken gets a number.
+        Their sentences and blocks; a block whose id is taken gets a number, and what is in it too.
     """
     blocks, closing = (_distinct([block for part in several for block in getattr(part, name)]) for name in _BODY)
-    summary, advice = (_once([words for part in several for words in getattr(part, name)]) for name in _HEAD)
+    # Two files of a kind may say the same sentence, of which one is enough.
+    summary, advice = (tuple(dict.fromkeys(each for part in several for each in getattr(part, name))) for name in _HEAD)
     return Part(summary, advice, blocks, closing)
 
 
@@ -81,19 +117,29 @@ _HEAD = ("summary", "advice")
 _BODY = ("blocks", "closing")
 
 
-def _once(sentences: list[Words]) -> tuple[Words, ...]:
-    return tuple(dict.fromkeys(sentences))
-
-
 def _distinct(blocks: list[Block]) -> tuple[Block, ...]:
-    from dataclasses import replace
-
-    seen: dict[str, int] = {}
+    seen: Counter[str] = Counter()
     result = []
     for block in blocks:
-        seen[block.id] = seen.get(block.id, 0) + 1
-        result.append(block if seen[block.id] == 1 else replace(block, id=f"{block.id}-{seen[block.id]}"))
+        seen[block.id] += 1
+        result.append(block if seen[block.id] == 1 else _numbered(block, seen[block.id]))
     return tuple(result)
+
+
+def _numbered(block: Block, number: int) -> Block:
+    """The block with a number at its heading, and at every id in it: plots and captions are found by theirs."""
+
+    def tables(found: tuple[Table, ...]) -> tuple[Table, ...]:
+        return tuple(replace(table, id=f"{table.id}-{number}") for table in found)
+
+    return replace(
+        block,
+        id=f"{block.id}-{number}",
+        title=f"{block.title} ({number})",
+        figures=tuple(replace(figure, id=f"{figure.id}-{number}") for figure in block.figures),
+        tables=tables(block.tables),
+        cases=tuple(replace(case, tables=tables(case.tables)) for case in block.cases),
+    )
 
 
 def _template() -> Any:
@@ -123,9 +169,3 @@ def _plot_library() -> str:
 def _hash(script: str) -> str:
     """The script as a content security policy names it (CSP level 3, hash-source)."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
-
-
-def _version() -> str:
-    from trueval.version import __version__
-
-    return __version__

@@ -1,16 +1,39 @@
 """Numbers as people read them: rounded here and nowhere else."""
 
-DIGITS = 4
+from typing import Final, NamedTuple
+
 NOT_AVAILABLE = "–"
-LEAST = 0.5 * 10**-DIGITS  # what rounds to a digit that is not zero
 NOISE = 1e-12  # sums of the same doubles in another order differ by less
 
 
-def fixed(value: float | None) -> str:
-    """A value with four decimals.
+class Scale(NamedTuple):
+    """The unit of the values of measures.
+
+    Attributes:
+        one: what the value 1 is written as.
+        digits: after the point.
+    """
+
+    one: int
+    digits: int
+
+
+FRACTIONS: Final = Scale(1, 4)
+# What `--percent` asks for: values as the tables of most papers have them.
+POINTS: Final = Scale(100, 2)
+
+
+def unit(scale: Scale) -> tuple[str, ...]:
+    """What must be said beside values on the scale: nothing of fractions, a sentence of points."""
+    return () if scale == FRACTIONS else (f"Values in points: {scale.one} times those of the JSON.",)
+
+
+def fixed(value: float | None, scale: Scale = FRACTIONS) -> str:
+    """A value of a measure with four decimals, or as points with two.
 
     Args:
         value: any number, None where there is none.
+        scale: the unit.
 
     Returns:
         The digits; "<.0001" and ">-.0001" for values above and below zero that would read as zero; "–" for None.
@@ -18,21 +41,24 @@ def fixed(value: float | None) -> str:
     Example:
         >>> fixed(0.29213), fixed(-0.0), fixed(3e-7), fixed(-3e-7), fixed(None)
         ('0.2921', '0.0000', '<.0001', '>-.0001', '–')
+        >>> fixed(0.80523, POINTS), fixed(1e-5, POINTS), fixed(-1e-5, POINTS), fixed(-0.0, POINTS)
+        ('80.52', '<.01', '>-.01', '0.00')
     """
     if value is None:
         return NOT_AVAILABLE
     if abs(value) < NOISE:
-        return f"{0:.{DIGITS}f}"
-    if abs(value) < LEAST:
-        return "<.0001" if value > 0 else ">-.0001"
-    return f"{value:.{DIGITS}f}"
+        return f"{0:.{scale.digits}f}"
+    if abs(value) < _least(scale):
+        return f"{'<' if value > 0 else '>-'}.{1:0{scale.digits}d}"
+    return f"{scale.one * value:.{scale.digits}f}"
 
 
-def signed(value: float | None) -> str:
-    """A difference with its sign and four decimals.
+def signed(value: float | None, scale: Scale = FRACTIONS) -> str:
+    """A difference with its sign.
 
     Args:
         value: any number, None where there is none.
+        scale: the unit.
 
     Returns:
         The sign and the digits; what is or reads as zero, and None, as `fixed` has them.
@@ -41,7 +67,12 @@ def signed(value: float | None) -> str:
         >>> signed(0.0017), signed(-0.25), signed(-0.0), signed(3e-7), signed(-3e-7), signed(None)
         ('+0.0017', '-0.2500', '0.0000', '<.0001', '>-.0001', '–')
     """
-    return fixed(value) if value is None or value < LEAST else f"+{fixed(value)}"
+    return fixed(value, scale) if value is None or value < _least(scale) else f"+{fixed(value, scale)}"
+
+
+def _least(scale: Scale) -> float:
+    """The least value that rounds to a digit that is not zero."""
+    return 0.5 * 10.0**-scale.digits / scale.one
 
 
 def counted(number: int, noun: str, plural: str) -> str:
@@ -59,12 +90,13 @@ def counted(number: int, noun: str, plural: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
-def interval(lowest: float | None, highest: float | None) -> str:
+def interval(lowest: float | None, highest: float | None, scale: Scale = FRACTIONS) -> str:
     """The values that ties allow.
 
     Args:
         lowest: the value under the worst order of ties.
         highest: the value under the best one.
+        scale: the unit.
 
     Returns:
         Both ends in brackets, "–" where an end is missing.
@@ -75,11 +107,11 @@ def interval(lowest: float | None, highest: float | None) -> str:
     """
     if lowest is None or highest is None:
         return NOT_AVAILABLE
-    return f"[{fixed(lowest)}, {fixed(highest)}]"
+    return f"[{fixed(lowest, scale)}, {fixed(highest, scale)}]"
 
 
 def percent(share: float | None) -> str:
-    """A share in percent with two decimals.
+    """A share in percent with two decimals, for sentences; tables hold shares as they hold values.
 
     Args:
         share: between 0 and 1, None where there is none.

@@ -10,7 +10,7 @@ import pytest
 
 from trueval import Judgments, Run, evaluate
 from trueval.errors import InputError
-from trueval.evaluation.views.details import DOCUMENTS, add_texts, run_evidence, tie_histogram
+from trueval.evaluation.views.details import DOCUMENTS, add_texts, run_evidence
 from trueval.report.provenance import provenance
 
 JUDGMENTS = Judgments.from_dict({"q1": {"a": 2, "b": 0, "c": 1}, "q2": {"d": 1}})
@@ -67,10 +67,6 @@ def test_groups_past_the_depth_are_not_counted() -> None:
     """x, then a and b tied to the precision; y and z are past the depth. In q2 there is d alone."""
     rows = evidence(tie_precision=0.1, depth=2)["tie_groups"]
     assert [(row["to"], row["groups"], row["documents"]) for row in rows] == [(1, 2, 2), (2, 1, 2)]
-
-
-def test_no_groups_make_no_histogram() -> None:
-    assert tie_histogram(np.array([], dtype=np.int64)) == []
 
 
 def test_large_groups_are_cut_and_say_their_size() -> None:

@@ -27,7 +27,7 @@ def test_words_name_the_runs_by_what_was_found() -> None:
     tied, clear = value(0.2, 0.3, 0.4, 0.4), value(0.35, 0.35, 0.35, 0.35)
     found = find(results({"clear": {"RR": clear}, "tied": {"RR": tied}, "far": {"RR": value(0.9, 0.9, 0.9, 0.9)}}))
     assert sentences(found) == [
-        "* cannot be told apart, because the order of ties decides which is higher:",
+        "* not separated, because the order of ties decides which is higher:",
         "  RR: clear and tied",
         "! change places: higher by the oblivious value, lower by the expected value:",
         "  RR: tied above clear",

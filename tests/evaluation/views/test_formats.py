@@ -4,7 +4,8 @@ import json
 import pytest
 from tests.report.results import results, value
 
-from trueval.evaluation.views.formats import to_csv, to_json, to_latex, to_markdown, to_trec
+from trueval.evaluation.views.formats import to_csv, to_latex, to_markdown, to_trec
+from trueval.report.formats import to_json
 
 RESULTS = results({"a_1 & b|c": {"nDCG@10": value(0.1, 0.2, 0.3, None), "RR": value(0.5, 0.5, 0.5, 0.5)}})
 
@@ -35,9 +36,7 @@ def test_names_are_escaped_for_latex_and_markdown() -> None:
 def test_markdown_lists_the_findings() -> None:
     tied, clear = value(0.2, 0.3, 0.4, 0.3), value(0.35, 0.35, 0.35, 0.35)
     text = to_markdown(results({"a": {"RR": tied}, "b": {"RR": clear}}))
-    assert text.endswith(
-        "- cannot be told apart, because the order of ties decides which is higher:\n    - RR: a and b\n"
-    )
+    assert text.endswith("- not separated, because the order of ties decides which is higher:\n    - RR: a and b\n")
 
 
 def test_trec_prints_queries_before_means_and_na_for_what_is_missing() -> None:

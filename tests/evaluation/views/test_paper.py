@@ -8,8 +8,10 @@ from tests.report.gold_page import FOLDER
 from tests.report.results import results, value
 
 from trueval.errors import MissingExtraError
-from trueval.evaluation.views.paper import latex, markdown, write_paper
+from trueval.evaluation.views.paper import latex, markdown
+from trueval.report.figures import canvas
 from trueval.report.kinds import read_directory
+from trueval.report.page import write_figures
 
 NAMES = ("tie-ranges.svg", "tie-ranges.png", "tie-groups.svg", "tie-groups.png", "table.tex", "table.md")
 
@@ -27,8 +29,8 @@ RESULTS = results({"a_1": {"RR": value(0.8, 0.9, 1.0, 0.9)}, "b|<c>": {"RR": val
 
 def test_figures_and_tables_are_written_and_do_not_change(tmp_path: Path) -> None:
     directory = read_directory(FOLDER)
-    one = write_paper(directory, tmp_path / "one")
-    two = write_paper(directory, tmp_path / "two")
+    one = write_figures(directory, tmp_path / "one")
+    two = write_figures(directory, tmp_path / "two")
     assert tuple(path.name for path in one) == NAMES
     for first, second in zip(one, two, strict=True):
         assert first.read_bytes() == second.read_bytes(), first.name
@@ -46,7 +48,7 @@ def test_marks_name_the_runs_that_a_run_is_separated_from() -> None:
     assert r"\toprule" in text
     table = markdown(RESULTS, comparison(separated=True))
     assert "| a | a_1 | **0.9000**<sup>b</sup> |" in table
-    assert "| b | b\\|&lt;c> | 0.4000 |" in table
+    assert "| b | b\\|\\<c> | 0.4000 |" in table
     assert "Superscripts: better than those runs, by the randomization test" in table
 
 
@@ -66,11 +68,11 @@ def test_a_comparison_under_another_policy_gives_no_marks(tmp_path: Path) -> Non
     for name in ("results.json", "details.json", "comparison.json"):
         (tmp_path / name).write_bytes((FOLDER / name).read_bytes())
     data = json.loads((tmp_path / "comparison.json").read_text(encoding="utf-8"))
-    write_paper(read_directory(tmp_path), tmp_path / "one")
+    write_figures(read_directory(tmp_path), tmp_path / "one")
     assert "Superscripts" in (tmp_path / "one" / "table.md").read_text(encoding="utf-8")
     data["choices"]["policy"]["rel"] = 2
     (tmp_path / "comparison.json").write_text(json.dumps(data), encoding="utf-8")
-    write_paper(read_directory(tmp_path), tmp_path / "two")
+    write_figures(read_directory(tmp_path), tmp_path / "two")
     assert "Superscripts" not in (tmp_path / "two" / "table.md").read_text(encoding="utf-8")
 
 
@@ -83,7 +85,7 @@ def test_every_run_is_drawn(tmp_path: Path) -> None:
     drawn: list[Axes] = []
     runs = {f"run {index}": {"RR": value(0.1, 0.2 + index / 10, 0.9, None)} for index in range(5)}
     ranked = results(runs)["runs"]
-    with figures._canvas((4, 3)) as figure:
+    with canvas((4, 3)) as figure:
         drawn.append(figure.subplots())
         figures._tie_range(drawn[0], ranked, "RR")
         assert [label.get_text() for label in drawn[0].get_yticklabels()] == list(runs)
@@ -96,7 +98,7 @@ def test_every_run_is_drawn(tmp_path: Path) -> None:
 def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match='need the extra "report"'):
-        write_paper(read_directory(FOLDER), tmp_path)
+        write_figures(read_directory(FOLDER), tmp_path)
 
 
 def test_the_extra_is_declared() -> None:

@@ -5,11 +5,12 @@ from rich.console import Console
 from tests.report.results import results, value
 
 from trueval.evaluation.views.table import table
+from trueval.report.text import FRACTIONS, POINTS, Scale
 
 
-def draw(content: dict, width: int = 80, *, per_query: bool = False) -> list[str]:
+def draw(content: dict, width: int = 80, scale: Scale = FRACTIONS) -> list[str]:
     console = Console(width=width, file=io.StringIO(), color_system=None, highlight=False)
-    console.print(table(content, per_query=per_query))
+    console.print(table(content, scale=scale))
     return console.file.getvalue().splitlines()  # type: ignore[attr-defined]
 
 
@@ -40,17 +41,26 @@ def test_cut_queries_are_counted_and_explained() -> None:
     content = results({"a": {"RR": value(0.2, 0.25, 0.4, 0.3)}})
     content["runs"][0]["ties"] = {"tied_fraction": 0.5, "largest_group": 3, "cut_queries": ["4", "7"]}
     lines = draw(content)
-    assert ["a", "50", "50.00%", "3", "2", "0", "0"] in [line.split() for line in lines]
+    assert ["a", "50", "0.5000", "3", "2", "0", "0"] in [line.split() for line in lines]
     assert any("a (2)" in line for line in lines)
 
 
-def test_queries_are_listed_when_asked_for() -> None:
+def test_queries_are_listed_where_the_results_hold_them() -> None:
     content = results({"a": {"RR": value(0.2, 0.25, 0.4, 0.3)}})
+    assert not any("q7" in line for line in draw(content))
     row = {"query": "q7", "measure": "RR", "expected": 0.25, "lowest": 0.2, "highest": 0.4, "oblivious": 0.3, "sd": 0.1}
     content["runs"][0]["per_query"] = [row]
     wanted = ["q7", "RR", "0.2500", "[0.2000,", "0.4000]", "0.3000", "0.1000"]
-    assert wanted in [line.split() for line in draw(content, per_query=True)]
-    assert wanted not in [line.split() for line in draw(content)]
+    assert wanted in [line.split() for line in draw(content)]
+
+
+def test_points_are_a_hundred_times_the_values_and_named() -> None:
+    content = results({"a": {"RR": value(0.2, 0.25, 0.4, 0.3)}})
+    lines = draw(content, scale=POINTS)
+    assert lines[1].split() == ["RR", "25.00", "[20.00,", "40.00]", "20.00", "30.00", "+5.00", "1.00"]
+    assert ["a", "50", "25.00", "7", "0", "0", "0"] in [line.split() for line in lines]
+    assert "Values in points: 100 times those of the JSON." in lines
+    assert not any("points" in line for line in draw(content))
 
 
 def test_markup_in_names_is_text() -> None:

@@ -6,13 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trueval.comparison.comparison import FORMAT_VERSION
 from trueval.comparison.views.formats import BOUNDED, BOUNDED_LEGEND
 from trueval.report.content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words
-from trueval.report.directory import Directory, ResultFile, Section, pointer, register
+from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.text import fixed, signed
 
-KEYS = frozenset({"format", "differences", "leaderboards"})
 MOST_PAIRS = 40  # differences drawn in one plot; more cannot be read
 MOST = 8  # measures that the summary speaks of one by one
 LEAST_HEIGHT = 140  # CSS pixels under which Plotly finds no room for its axes
@@ -25,7 +23,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
     Args:
         file: the comparison.
-        directory: not needed; a comparison stands on its own.
+        directory: not needed; a comparison needs no other file.
 
     Returns:
         Summary, advice, leaderboards, differences and the choices behind them.
@@ -48,21 +46,23 @@ def _summary(file: ResultFile) -> Iterator[Words]:
     words += ("; reversed by the expectation: ", shown["reversed"]) if counts["reversed"] else ()
     yield (*words, ".")
     for index, board in list(enumerate(file.data["leaderboards"]))[:MOST]:
-        if file.data["baseline"] is None and board["standings"]:
+        if file.data["baseline"] is None and board["ranking"]:
             yield _first_group(file, index, board)
 
 
 def _first_group(file: ResultFile, index: int, board: Mapping[str, Any]) -> Words:
-    best = board["standings"][0]
-    firsts = [row["run"] for row in board["standings"] if row["place"] == 1]
+    best = board["ranking"][0]
+    firsts = [row["run"] for row in board["ranking"] if row["place"] == 1]
     if len(firsts) > 1:
         return (f"{board['measure']}: {', '.join(firsts)} share the first place.",)
-    source = file.source("leaderboards", index, "standings", 0, "expected")
-    lead: Words = (f"{board['measure']}: {best['run']} is first with ", Number(*_value(best["expected"]), source))
-    others = [row["run"] for row in board["standings"][1:] if _letters(row["groups"]) & _letters(best["groups"])]
+    source = file.source("leaderboards", index, "ranking", 0, "expected")
+    value = best["expected"]
+    expected = Number(fixed(value), float("nan") if value is None else value, source)
+    lead: Words = (f"{board['measure']}: {best['run']} is first with ", expected)
+    others = [row["run"] for row in board["ranking"][1:] if _letters(row["groups"]) & _letters(best["groups"])]
     if not others:
-        return (*lead, ", and these queries tell it from every other run.")
-    return (*lead, f"; these queries do not tell it from {', '.join(others)}.")
+        return (*lead, ", and these queries separate it from every other run.")
+    return (*lead, f"; these queries do not separate it from {', '.join(others)}.")
 
 
 def _letters(groups: str) -> frozenset[str]:
@@ -97,16 +97,16 @@ def _leaderboard_block(file: ResultFile) -> Block:
         Column("groups", "/groups"),
     )
     rows = tuple(
-        Row(pointer("leaderboards", index, "standings", place), _standing_cells(board["measure"], row))
+        Row(pointer("leaderboards", index, "ranking", place), _ranked_cells(board["measure"], row))
         for index, board in enumerate(file.data["leaderboards"])
-        for place, row in enumerate(board["standings"])
+        for place, row in enumerate(board["ranking"])
     )
-    words = ("Runs that share a letter cannot be told apart by these queries and their ties.",)
+    words = ("Runs that share a letter are not separated by these queries and their ties.",)
     table = Table("leaderboards", ("Runs from best to worst by each measure.",), file.name, columns, rows)
     return Block("leaderboards-block", "Leaderboards", words=(words,), tables=(table,))
 
 
-def _standing_cells(measure: str, row: Mapping[str, Any]) -> tuple[Cell, ...]:
+def _ranked_cells(measure: str, row: Mapping[str, Any]) -> tuple[Cell, ...]:
     return (
         Cell(measure, measure),
         Cell(str(row["place"]), row["place"]),
@@ -205,41 +205,15 @@ def _difference_cells(each: Mapping[str, Any], *, marked: bool) -> Iterator[Cell
 
 
 def _choice_block(file: ResultFile) -> Block:
-    choices = {name: value for name, value in file.data["choices"].items() if name != "policy"}
+    choices = {
+        name: f"{value:g}" if isinstance(value, float) else str(value)
+        for name, value in file.data["choices"].items()
+        if name != "policy"
+    }
     rows = tuple(
-        Row(pointer("choices", name), (Cell(name.replace("_", " "), name), Cell(_text(value), _text(value))))
-        for name, value in choices.items()
+        Row(pointer("choices", name), (Cell(name.replace("_", " "), name), Cell(text, text)))
+        for name, text in choices.items()
     )
     columns = (Column("choice"), Column("value"))
     table = Table("comparison-choices", ("The choices behind the comparison.",), file.name, columns, rows)
     return Block("comparison-conventions", "Conventions of the comparison", tables=(table,))
-
-
-def _text(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _value(value: float | None) -> tuple[str, float]:
-    return fixed(value), value if value is not None else float("nan")
-
-
-def significance(comparison: Mapping[str, Any]) -> dict[tuple[str, str], list[str]]:
-    """Which runs each run is better than, where the queries separate the two.
-
-    Args:
-        comparison: the JSON of a comparison.
-
-    Returns:
-        (measure, run) → names of the runs below it.
-    """
-    found: dict[tuple[str, str], list[str]] = {}
-    for each in comparison["differences"]:
-        if not each["separated"]:
-            continue
-        gain = each["expected"] if each["better"] == "higher" else -each["expected"]
-        pair = (each["first"], each["second"]) if gain > 0 else (each["second"], each["first"])
-        found.setdefault((each["measure"], pair[0]), []).append(pair[1])
-    return found
-
-
-COMPARE = register(Section("compare", FORMAT_VERSION, order=20, build=build, keys=KEYS))

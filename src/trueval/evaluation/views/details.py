@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from trueval.evaluation.views.texts import read_texts
 from trueval.numerics import round_to
+from trueval.report.formats import to_json
+from trueval.report.kinds import Kind
+from trueval.report.provenance import provenance
+from trueval.report.tie_sizes import tie_histogram
 from trueval.standings.groups import find_groups, tie_groups
 from trueval.standings.input_rules import without_first
 
@@ -21,9 +26,12 @@ if TYPE_CHECKING:
     from trueval.run import Run
     from trueval.standings.standings import Floats, Ints
 
-# 1: the first.
-FORMAT_VERSION = 1
 KIND = "evaluate-details"
+# 1: the first. 2: with the results of format 2, whose policy it repeats.
+FORMAT_VERSION = 2
+
+# Without a part of its own: the page of an evaluation reads it.
+DETAILS = Kind(KIND, FORMAT_VERSION, order=11, text={"json": to_json}, files={"details.json": "json"})
 
 WORST = 5  # queries named for each measure, by range and again by |bias|
 GROUPS = 3  # tie groups shown of such a query
@@ -32,7 +40,7 @@ SNIPPET = 300  # characters of a document's text
 
 
 class Listed(NamedTuple):
-    """The documents that count, with the group that each stands in.
+    """The documents that count, with the group that each belongs to.
 
     Attributes:
         frame: query_id, doc_id, score as read, tied_score as rounded, above and tied, rows of a query adjacent.
@@ -63,33 +71,27 @@ def run_evidence(run: Run, judgments: Judgments, scores: Scores) -> dict[str, An
     }
 
 
-def tie_histogram(sizes: Ints) -> list[dict[str, Any]]:
-    """Counts tie groups by size, in bins that double: 1, 2, 3-4, 5-8, ...
+def to_details(
+    runs: Sequence[Mapping[str, Any]],
+    policy: Mapping[str, Any],
+    files: Sequence[tuple[str, str]],
+    collection: Path | None = None,
+) -> dict[str, Any]:
+    """The content of details.json.
 
     Args:
-        sizes: [group] documents of each group.
+        runs: what `run_evidence` returned for each run.
+        policy: of the evaluation.
+        files: role and path of what was read, as `provenance` takes them.
+        collection: folder with the texts of queries and documents; None for ids alone.
 
-    Returns:
-        One row for each bin up to the largest group: from, to, groups, documents, share of all documents.
-
-    Example:
-        >>> [(row["to"], row["groups"], row["documents"]) for row in tie_histogram(np.array([1, 1, 4, 2]))]
-        [(1, 2, 2), (2, 1, 2), (4, 1, 4)]
+    Raises:
+        InputError: the collection cannot be read.
     """
-    if not len(sizes):
-        return []
-    bins = np.ceil(np.log2(sizes)).astype(np.int64)
-    groups, documents = np.bincount(bins), np.bincount(bins, weights=sizes)
-    return [
-        {
-            "from": 2 ** (power - 1) + 1 if power else 1,
-            "to": 2**power,
-            "groups": int(groups[power]),
-            "documents": int(documents[power]),
-            "share": float(documents[power] / documents.sum()),
-        }
-        for power in range(len(groups))
-    ]
+    details = {"kind": KIND, "format": FORMAT_VERSION, **provenance(files), "policy": policy, "runs": list(runs)}
+    if collection is not None:
+        add_texts(details, collection)
+    return details
 
 
 def add_texts(details: Mapping[str, Any], collection: Path) -> None:
@@ -102,8 +104,6 @@ def add_texts(details: Mapping[str, Any], collection: Path) -> None:
     Raises:
         InputError: the folder holds no corpus.jsonl, or a file cannot be read.
     """
-    from trueval.evaluation.views.texts import read_texts
-
     cases = [case for run in details["runs"] for case in run["worst"]]
     shown = [document for case in cases for group in case["groups"] for document in group["documents"]]
     queries = read_texts(collection / "queries.jsonl", {case["query"] for case in cases}, needed=False)
@@ -152,7 +152,7 @@ def _worst(scores: Scores, frame: pl.DataFrame, judgments: Judgments) -> Iterato
     listed = frame.filter(of_these & (pl.col("tied") > 1))
     graded = judgments.frame.filter(of_these & (pl.col("grade") >= 0))
     for measure, row in rows:
-        reach = _reach(measure, scores.policy.depth)
+        reach = min(measure.cutoff or math.inf, scores.policy.depth or math.inf)
         yield row | {"groups": list(_groups(row["query"], reach, listed, graded))}
 
 
@@ -168,10 +168,6 @@ def _moved(scores: Scores) -> Iterator[tuple[Measure, dict[str, Any]]]:
         chosen = pl.concat([widest, biased]).unique(maintain_order=True)
         for row in chosen.sort("range", descending=True, maintain_order=True).to_dicts():
             yield measure, row
-
-
-def _reach(measure: Measure, depth: int | None) -> float:
-    return min(measure.cutoff or math.inf, depth or math.inf)
 
 
 def _groups(query: str, reach: float, listed: pl.DataFrame, graded: pl.DataFrame) -> Iterator[dict[str, Any]]:

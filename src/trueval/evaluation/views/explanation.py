@@ -1,50 +1,102 @@
 """What `trueval explain` prints: a measure under every convention, and why the numbers differ."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from trueval.report.text import fixed, interval, signed
+from trueval.evaluation.explanation import FORMAT_VERSION, KIND
+from trueval.report.content import Block, Cell, Column, Part, Row, Table
+from trueval.report.directory import Directory, ResultFile, pointer
+from trueval.report.formats import markdown, pipes, to_json
+from trueval.report.kinds import Kind
+from trueval.report.terminal import grid
+from trueval.report.text import FRACTIONS, Scale, fixed, interval, signed, unit
 
 HEADINGS = ("convention", "value", "change", "lowest, highest", "because of")
 QUERY_HEADINGS = ("query", "convention", "ours", "theirs", "because of")
 
 
-def explanation_table(entry: Mapping[str, Any]) -> Group:
+def explanation_table(entry: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> Group:
     """Everything a person reads of one explanation, top to bottom: conventions, queries, reasons.
 
     Args:
         entry: what `Explanation.to_dict` returns, the JSON of `trueval explain`.
+        scale: of the values.
 
     Returns:
         A renderable for a rich console of 80 columns or more.
     """
-    parts: list[RenderableType] = [
-        Text(f"{entry['measure']} of {entry['run']} under each convention", style="bold"),
-        _grid(HEADINGS, _convention_cells(entry), numbers=(1, 2, 3)),
-    ]
+    conventions, queries = grid(HEADINGS, "LrrrL"), grid(QUERY_HEADINGS, "LLrrL")
+    for cells in _convention_cells(entry, scale):
+        conventions.add_row(*map(Text, cells))
+    for cells in _query_cells(entry, scale):
+        queries.add_row(*map(Text, cells))
+    parts: list[RenderableType] = [Text(_title(entry), style="bold"), conventions]
     if entry["queries"]:
-        parts += [Text(), Text("The queries that move most", style="bold")]
-        parts.append(_grid(QUERY_HEADINGS, _query_cells(entry), numbers=(2, 3)))
-    parts.append(Text())
-    parts += [Text(line) for line in remarks(entry)]
-    return Group(*parts)
+        parts += [Text(), Text("The queries that move most", style="bold"), queries]
+    return Group(*parts, Text(), *map(Text, [*remarks(entry), *unit(scale)]))
 
 
-def explanation_markdown(entry: Mapping[str, Any]) -> str:
+def explanation_markdown(entry: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
     """The same as pipe tables and a list.
 
     Args:
         entry: what `Explanation.to_dict` returns.
+        scale: of the values.
     """
-    blocks = [_pipes(HEADINGS, _convention_cells(entry))]
+    blocks = [pipes(HEADINGS, _convention_cells(entry, scale), words=len(HEADINGS))]
     if entry["queries"]:
-        blocks.append(_pipes(QUERY_HEADINGS, _query_cells(entry)))
-    blocks.append("".join(f"- {line}\n" for line in remarks(entry)))
-    return "\n".join(block for block in blocks if block)
+        blocks.append(pipes(QUERY_HEADINGS, _query_cells(entry, scale), words=len(QUERY_HEADINGS)))
+    blocks.append("".join(f"- {markdown(line)}\n" for line in [*remarks(entry), *unit(scale)]))
+    return "\n".join(blocks)
+
+
+def build(file: ResultFile, directory: Directory) -> Part:
+    """The part of the page for one explanation.
+
+    Args:
+        file: the explanation.
+        directory: not needed; an explanation needs no other file.
+
+    Returns:
+        A table of the conventions, and what they say.
+    """
+    numbers = ("value", "difference", "lowest", "highest")
+    columns = (
+        Column("convention", "/convention"),
+        *(Column(name, f"/{name}" if name in numbers[:2] else "", numeric=True) for name in numbers),
+        Column("because of"),
+    )
+    rows = tuple(
+        Row(
+            pointer("conventions", place),
+            (
+                Cell(row["convention"], row["convention"]),
+                *(Cell((signed if name == "difference" else fixed)(row.get(name)), row.get(name)) for name in numbers),
+                Cell(_reason(row, FRACTIONS), _reason(row, FRACTIONS)),
+            ),
+        )
+        for place, row in enumerate(file.data["conventions"])
+    )
+    ours = f"Ours is {fixed(file.data['ours']['expected'])}, the mean over all orders of tied documents."
+    table = Table("explanation", (f"{_title(file.data)}. {ours}",), file.name, columns, rows, tuple(remarks(file.data)))
+    return Part(blocks=(Block("conventions-compared", "What other tools would say", tables=(table,)),))
+
+
+EXPLAIN = Kind(
+    KIND,
+    format=FORMAT_VERSION,
+    order=30,
+    text={"table": explanation_table, "json": to_json, "markdown": explanation_markdown},
+    files={"explanation.json": "json", "explanation.md": "markdown"},
+    page=build,
+)
+
+
+def _title(entry: Mapping[str, Any]) -> str:
+    return f"{entry['measure']} of {entry['run']} under each convention"
 
 
 def remarks(entry: Mapping[str, Any]) -> list[str]:
@@ -58,47 +110,33 @@ def remarks(entry: Mapping[str, Any]) -> list[str]:
     if any(row["value"] is None and row["difference"] is not None for row in entry["conventions"]):
         lines.append("Where a value is not known, the change is that of the mean over all orders.")
     if any(len(row["causes"]) > 1 for row in entry["conventions"]):
-        lines.append("Of several causes, each stands with what it changes alone.")
+        lines.append("Beside each of several causes is what it changes alone.")
     return lines
 
 
-def _convention_cells(entry: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+def _convention_cells(entry: Mapping[str, Any], scale: Scale) -> Iterator[tuple[str, ...]]:
     ours = entry["ours"]
-    yield "ours", fixed(ours["expected"]), "", interval(ours["lowest"], ours["highest"]), ""
+    yield "ours", fixed(ours["expected"], scale), "", interval(ours["lowest"], ours["highest"], scale), ""
     for row in entry["conventions"]:
-        spread = interval(row.get("lowest"), row.get("highest"))
-        yield row["convention"], fixed(row["value"]), signed(row["difference"]), spread, _reason(row)
+        spread = interval(row.get("lowest"), row.get("highest"), scale)
+        change = signed(row["difference"], scale)
+        yield row["convention"], fixed(row["value"], scale), change, spread, _reason(row, scale)
 
 
-def _query_cells(entry: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+def _query_cells(entry: Mapping[str, Any], scale: Scale) -> Iterator[tuple[str, ...]]:
     for move in entry["queries"]:
-        ours, theirs = (fixed(move[side]) if move[side] is not None else "left out" for side in ("ours", "theirs"))
-        yield move["query"], move["convention"], ours, theirs, _because(move["causes"])
+        sides = (move["ours"], move["theirs"])
+        values = ("left out" if value is None else fixed(value, scale) for value in sides)
+        yield move["query"], move["convention"], *values, _because(move["causes"], scale)
 
 
-def _reason(row: Mapping[str, Any]) -> str:
+def _reason(row: Mapping[str, Any], scale: Scale) -> str:
     if row["causes"] or not row["why"]:
-        return _because(row["causes"])
+        return _because(row["causes"], scale)
     return "no such measure" if row["difference"] is None else "order of ties not known"
 
 
-def _because(causes: Iterable[Mapping[str, Any]]) -> str:
-    found = list(causes)
-    if len(found) == 1:
-        return str(found[0]["words"])
-    return "; ".join(f"{each['words']} ({signed(each['alone'])})" for each in found)
-
-
-def _grid(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]], *, numbers: tuple[int, ...]) -> Table:
-    grid = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
-    for place, heading in enumerate(headings):
-        right = place in numbers
-        grid.add_column(Text(heading), justify="right" if right else "left", no_wrap=right, overflow="fold")
-    for row in rows:
-        grid.add_row(*map(Text, row))
-    return grid
-
-
-def _pipes(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    lines = [headings, ("---",) * len(headings), *rows]
-    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+def _because(causes: Sequence[Mapping[str, Any]], scale: Scale) -> str:
+    if len(causes) == 1:
+        return str(causes[0]["words"])
+    return "; ".join(f"{each['words']} ({signed(each['alone'], scale)})" for each in causes)

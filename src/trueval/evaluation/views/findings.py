@@ -9,8 +9,8 @@ Kind = Literal["overlap", "inside", "reversed"]
 MARKS: Mapping[Kind, str] = {"overlap": "*", "inside": "+", "reversed": "!"}
 
 WORDS: Mapping[Kind, str] = {
-    "overlap": "cannot be told apart, because the order of ties decides which is higher",
-    "inside": "differ by less than ties move one of them, though no order of ties reverses them",
+    "overlap": "not separated, because the order of ties decides which is higher",
+    "inside": "differ by less than ties move one of them; yet no order of ties reverses them",
     "reversed": "change places: higher by the oblivious value, lower by the expected value",
 }
 
@@ -73,12 +73,12 @@ def sentences(findings: tuple[Finding, ...]) -> list[str]:
         findings: what `find` returns.
 
     Returns:
-        Lines; those of a kind begin with its mark, those of a measure with two blanks.
+        Lines; those of a kind begin with its mark, those of a measure with two spaces.
 
     Example:
         >>> found = Finding("overlap", "RR", "a", "b", "a"), Finding("overlap", "RR", "a", "c", "a")
         >>> print(*sentences(found), sep="\n")
-        * cannot be told apart, because the order of ties decides which is higher:
+        * not separated, because the order of ties decides which is higher:
           RR: a and b, c
     """
     lines = []
@@ -93,7 +93,7 @@ def sentences(findings: tuple[Finding, ...]) -> list[str]:
 
 
 def marks(findings: tuple[Finding, ...], run: str, measure: str) -> str:
-    """The marks that stand beside one run's value of one measure, "" if none.
+    """The marks beside one run's value of one measure, "" if none.
 
     Args:
         findings: what `find` returns.

@@ -1,33 +1,16 @@
-"""The results of an evaluation as text for other programs: JSON, CSV, Markdown, LaTeX, trec_eval lines."""
+"""The results of an evaluation as text for other programs: CSV, Markdown, LaTeX, trec_eval lines."""
 
-import csv
-import io
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trueval.evaluation.views.findings import find, sentences
-from trueval.report.text import fixed, interval, signed
+from trueval.report import formats
+from trueval.report.formats import latex, markdown, pipes, tabular
+from trueval.report.text import FRACTIONS, Scale, fixed, interval, signed, unit
 
 STATISTICS = ("expected", "lowest", "highest", "range", "oblivious", "bias", "sd")
 COLUMNS = ("run", "query", "measure", *STATISTICS, "queries", "exact")
 HEADINGS = ("run", "measure", "expected", "lowest, highest", "range", "oblivious", "bias", "sd")
-LATEX_SPECIALS = str.maketrans(
-    {char: f"\\{char}" for char in "&%$#_{}"}
-    | {"~": r"\~{}", "^": r"\^{}", "\\": r"\textbackslash{}", "<": "$<$", ">": "$>$", "–": "--"}
-)
-
-
-def to_json(results: Mapping[str, Any]) -> str:
-    """The results as they are, in full precision.
-
-    Args:
-        results: what `trueval.evaluation.scores.results` returns.
-
-    Returns:
-        JSON with a line feed at its end; a number that is not available is null.
-    """
-    return json.dumps(results, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def to_csv(results: Mapping[str, Any]) -> str:
@@ -39,46 +22,42 @@ def to_csv(results: Mapping[str, Any]) -> str:
     Returns:
         Comma-separated values in full precision under a line of names; a number that is not available is empty.
     """
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n", extrasaction="ignore")  # details stay in the JSON
-    writer.writeheader()
-    writer.writerows(_rows(results))
-    return text.getvalue()
+    return formats.to_csv(COLUMNS, _rows(results))  # details of a mean are in the JSON alone
 
 
-def to_markdown(results: Mapping[str, Any]) -> str:
+def to_markdown(results: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
     """A table of means and what the ties say about them.
 
     Args:
         results: what `trueval.evaluation.scores.results` returns.
+        scale: of the values.
 
     Returns:
-        A pipe table with four decimals, then the findings as a list.
+        A pipe table, then the findings as a list.
     """
-    lines = [f"| {' | '.join(HEADINGS)} |", "|---|---|" + "---:|" * (len(HEADINGS) - 2)]
-    lines += [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in _cells(results)]
-    words = [f"    - {line.strip()}" if line.startswith(" ") else f"- {line[2:]}" for line in sentences(find(results))]
-    return "\n".join([*lines, *([""] if words else []), *words]) + "\n"
+    words = [
+        f"    - {markdown(line.strip())}\n" if line.startswith(" ") else f"- {markdown(line[2:])}\n"
+        for line in sentences(find(results))
+    ] + [f"- {line}\n" for line in unit(scale)]
+    return "".join([pipes(HEADINGS, _cells(results, scale), words=2), *(["\n"] if words else []), *words])
 
 
-def to_latex(results: Mapping[str, Any]) -> str:
+def to_latex(results: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
     """A tabular of means for a paper; it needs the package booktabs.
 
     Args:
         results: what `trueval.evaluation.scores.results` returns.
+        scale: of the values.
 
     Returns:
-        The environment with four decimals, names escaped.
+        The environment, names escaped.
     """
-    rows = [" & ".join(cell.translate(LATEX_SPECIALS) for cell in row) for row in _cells(results)]
-    body = "".join(f"{row} \\\\\n" for row in rows)
-    columns = "ll" + "r" * (len(HEADINGS) - 2)
-    head = " & ".join(HEADINGS)
-    return f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{head} \\\\\n\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
+    rows = ([latex(cell) for cell in row] for row in _cells(results, scale))
+    return tabular(HEADINGS, rows, "ll" + "r" * (len(HEADINGS) - 2), notes=unit(scale))
 
 
 def to_trec(results: Mapping[str, Any]) -> str:
-    """Lines as trec_eval prints them: measure, query or "all", value with four decimals, parted by tabs.
+    """Lines as trec_eval prints them: measure, query or "all", value with four decimals, separated by tabs.
 
     A measure's own name carries the expected value; `nDCG@10.oblivious` and so on carry the other statistics, and the
     oblivious one is what trec_eval prints under the same policy.
@@ -101,15 +80,6 @@ def to_trec(results: Mapping[str, Any]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-WRITERS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
-    "json": to_json,
-    "csv": to_csv,
-    "markdown": to_markdown,
-    "latex": to_latex,
-    "trec": to_trec,
-}
-
-
 def _rows(results: Mapping[str, Any], *, means_first: bool = True) -> Iterator[dict[str, Any]]:
     for run in results["runs"]:
         means = [{"run": run["name"], "query": "all", "measure": name, **row} for name, row in run["measures"].items()]
@@ -118,17 +88,10 @@ def _rows(results: Mapping[str, Any], *, means_first: bool = True) -> Iterator[d
         yield from means + queries if means_first else queries + means
 
 
-def _cells(results: Mapping[str, Any]) -> Iterator[list[str]]:
-    for row in _rows(results):
-        if row["query"] != "all" or "range" not in row:
-            continue
-        spread = interval(row["lowest"], row["highest"])
-        yield [
-            row["run"],
-            row["measure"],
-            fixed(row["expected"]),
-            spread,
-            *(fixed(row[name]) for name in ("range", "oblivious")),
-            signed(row["bias"]),
-            fixed(row["sd"]),
-        ]
+def _cells(results: Mapping[str, Any], scale: Scale) -> Iterator[list[str]]:
+    for run in results["runs"]:
+        for name, value in run["measures"].items():
+            spread = interval(value["lowest"], value["highest"], scale)
+            rest = (fixed(value[part], scale) for part in ("range", "oblivious"))
+            last = signed(value["bias"], scale), fixed(value["sd"], scale)
+            yield [run["name"], name, fixed(value["expected"], scale), spread, *rest, *last]

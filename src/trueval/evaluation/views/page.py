@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trueval.evaluation.scores import FORMAT_VERSION
-from trueval.evaluation.views.closing import policy_block, provenance_block
-from trueval.evaluation.views.details import FORMAT_VERSION as DETAILS_FORMAT
 from trueval.evaluation.views.details import KIND as DETAILS_KIND
 from trueval.evaluation.views.findings import NOT_EXACT, find, marks, sentences
 from trueval.evaluation.views.queries import PLOTTED, query_block, worst_block
 from trueval.evaluation.views.verdicts import advice, by_merit, summary
+from trueval.report.closing import policy_block, provenance_block
 from trueval.report.content import Block, Cell, Column, Figure, Part, Row, Table
-from trueval.report.directory import Directory, ResultFile, Section, pointer, register
-from trueval.report.text import fixed, percent, signed
+from trueval.report.directory import Directory, ResultFile, pointer
+from trueval.report.text import fixed, signed
+from trueval.report.tie_sizes import size_name, tie_figure
 
-KEYS = frozenset({"format", "policy", "runs"})
 STATISTICS = ("expected", "lowest", "highest", "range", "oblivious", "bias", "sd")
 MEANINGS = (
     "Expected is the mean over all orders of documents with equal scores; lowest and highest are the values of the "
@@ -78,7 +76,7 @@ def tie_block(file: ResultFile, details: ResultFile | None) -> Block:
 def _told(directory: Directory) -> frozenset[str]:
     """Measures whose leader a comparison names."""
     boards = (board for each in directory.of("compare") for board in each.data["leaderboards"])
-    return frozenset(board["measure"] for board in boards if board["standings"] and board["standings"][0]["groups"])
+    return frozenset(board["measure"] for board in boards if board["ranking"] and board["ranking"][0]["groups"])
 
 
 def _details(file: ResultFile, directory: Directory) -> ResultFile | None:
@@ -190,21 +188,16 @@ def _tie_cells(run: Mapping[str, Any]) -> tuple[Cell, ...]:
     return (
         Cell(run["name"], run["name"]),
         Cell(str(run["queries"]), run["queries"]),
-        Cell(percent(ties["tied_fraction"]), ties["tied_fraction"]),
+        Cell(fixed(ties["tied_fraction"]), ties["tied_fraction"]),
         Cell(str(ties["largest_group"]), ties["largest_group"]),
         *(Cell(str(count), count, strong=count > 0) for count in counts),
     )
 
 
 def _group_figure(details: ResultFile) -> Figure:
-    runs = details.data["runs"]
-    longest: list[dict[str, Any]] = max((run["tie_groups"] for run in runs), key=len, default=[])
-    data = {
-        "sizes": [size_name(row) for row in longest[1:]],
-        "runs": [{"name": run["name"], "share": [row["share"] for row in run["tie_groups"][1:]]} for run in runs],
-    }
-    description = "Share of the listed documents that stand in tie groups of each size, for each run."
-    return Figure("tie-groups", "Sizes of tie groups", description, "tieGroups", data, 380, wide=True)
+    histograms = {run["name"]: run["tie_groups"] for run in details.data["runs"]}
+    description = "Share of the listed documents that are in tie groups of each size, for each run."
+    return tie_figure("tie-groups", description, histograms)
 
 
 def _group_table(details: ResultFile) -> Table:
@@ -222,7 +215,7 @@ def _group_table(details: ResultFile) -> Table:
                 Cell(size_name(row), row["from"]),
                 Cell(str(row["groups"]), row["groups"]),
                 Cell(str(row["documents"]), row["documents"]),
-                Cell(percent(row["share"]), row["share"]),
+                Cell(fixed(row["share"]), row["share"]),
             ),
         )
         for index, run in enumerate(details.data["runs"])
@@ -230,16 +223,3 @@ def _group_table(details: ResultFile) -> Table:
     )
     caption = ("Tie groups by size; a group of 1 is a document without a tie.",)
     return Table("group-sizes", caption, details.name, columns, rows, folded=True)
-
-
-def size_name(row: Mapping[str, Any]) -> str:
-    """The sizes of a bin of tie groups.
-
-    >>> size_name({"from": 3, "to": 4}), size_name({"from": 2, "to": 2})
-    ('3–4', '2')
-    """
-    return str(row["to"]) if row["from"] == row["to"] else f"{row['from']}–{row['to']}"
-
-
-EVALUATE = register(Section("evaluate", FORMAT_VERSION, order=10, build=build, keys=KEYS))
-EVALUATE_DETAILS = register(Section(DETAILS_KIND, DETAILS_FORMAT, order=11))

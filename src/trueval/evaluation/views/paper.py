@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trueval.comparison.views.page import significance
 from trueval.evaluation.views.details import KIND as DETAILS_KIND
 from trueval.evaluation.views.figures import draw_tie_groups, draw_tie_ranges
-from trueval.evaluation.views.formats import LATEX_SPECIALS
 from trueval.evaluation.views.page import belongs
 from trueval.evaluation.views.verdicts import by_merit
+from trueval.report import formats
 from trueval.report.directory import Directory, ResultFile
+from trueval.report.formats import pipes, tabular
 from trueval.report.text import fixed
 
 
@@ -30,32 +30,30 @@ class Entry(NamedTuple):
     best: bool
 
 
-def write_paper(directory: Directory, folder: Path) -> tuple[Path, ...]:
+def write_paper(file: ResultFile, directory: Directory, folder: Path) -> tuple[Path, ...]:
     """Writes tie-range and tie-group figures, and the table as LaTeX and Markdown.
 
     Args:
-        directory: the results.
-        folder: made if absent.
+        file: the results of an evaluation.
+        directory: may hold its details, and a comparison of its runs.
+        folder: exists.
 
     Returns:
-        What was written; nothing where the directory holds no evaluation.
+        What was written; nothing where the evaluation holds no run.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    written: list[Path] = []
-    for file in directory.of("evaluate"):
-        if not file.data["runs"]:
-            continue
-        folder.mkdir(parents=True, exist_ok=True)
-        prefix = "" if file.name == "results.json" else f"{Path(file.name).stem}-"
-        written += draw_tie_ranges(file.data, folder / f"{prefix}tie-ranges")
-        written += _groups(directory, file, folder / f"{prefix}tie-groups")
-        comparison = _comparison(directory, file)
-        for suffix, form in (("tex", latex), ("md", markdown)):
-            path = folder / f"{prefix}table.{suffix}"
-            path.write_text(form(file.data, comparison), encoding="utf-8", newline="\n")
-            written.append(path)
+    if not file.data["runs"]:
+        return ()
+    prefix = "" if file.name == "results.json" else f"{Path(file.name).stem}-"
+    written = [*draw_tie_ranges(file.data, folder / f"{prefix}tie-ranges")]
+    written += _groups(directory, file, folder / f"{prefix}tie-groups")
+    comparison = _comparison(directory, file)
+    for suffix, form in (("tex", latex), ("md", markdown)):
+        path = folder / f"{prefix}table.{suffix}"
+        path.write_text(form(file.data, comparison), encoding="utf-8", newline="\n")
+        written.append(path)
     return tuple(written)
 
 
@@ -71,19 +69,14 @@ def latex(results: Mapping[str, Any], comparison: Mapping[str, Any] | None = Non
     """
 
     def cell(entry: Entry) -> str:
-        value = rf"\textbf{{{entry.text}}}" if entry.best else entry.text.replace("<", "$<$").replace("–", "--")
+        text = formats.latex(entry.text)
+        value = rf"\textbf{{{text}}}" if entry.best else text
         return value + (rf"$^{{\mathrm{{{entry.better_than}}}}}$" if entry.better_than else "")
 
-    def name(text: str) -> str:
-        return text.translate(LATEX_SPECIALS)
-
     measures = list(results["runs"][0]["measures"])
-    head = " & ".join(["", "run", *map(name, measures)])
-    lines = [" & ".join([letter, name(run), *map(cell, row)]) for letter, run, row in _rows(results, comparison)]
-    note = "".join(f"% {line}\n" for line in _notes(results, comparison))
-    body = "".join(f"{line} \\\\\n" for line in lines)
-    begin = f"\\begin{{tabular}}{{ll{'l' * len(measures)}}}"
-    return f"{note}{begin}\n\\toprule\n{head} \\\\\n\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
+    rows = ([letter, formats.latex(run), *map(cell, row)] for letter, run, row in _rows(results, comparison))
+    head = ["", "run", *map(formats.latex, measures)]
+    return tabular(head, rows, "l" * len(head), notes=_notes(results, comparison))
 
 
 def markdown(results: Mapping[str, Any], comparison: Mapping[str, Any] | None = None) -> str:
@@ -98,17 +91,32 @@ def markdown(results: Mapping[str, Any], comparison: Mapping[str, Any] | None = 
     """
 
     def cell(entry: Entry) -> str:
-        value = f"**{entry.text}**" if entry.best else name(entry.text)
+        value = f"**{entry.text}**" if entry.best else entry.text
         return value + (f"<sup>{entry.better_than}</sup>" if entry.better_than else "")
 
-    def name(text: str) -> str:
-        return text.replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
+    head = ["", "run", *map(formats.markdown, results["runs"][0]["measures"])]
+    rows = ([letter, formats.markdown(run), *map(cell, row)] for letter, run, row in _rows(results, comparison))
+    notes = "".join(f"{note}\n" for note in _notes(results, comparison))
+    return f"{pipes(head, rows, words=2, escape=str)}\n{notes}"
 
-    measures = list(results["runs"][0]["measures"])
-    lines = [f"|  | run | {' | '.join(map(name, measures))} |", "|---|---|" + "---|" * len(measures)]
-    for letter, run, row in _rows(results, comparison):
-        lines.append(f"| {letter} | {name(run)} | {' | '.join(map(cell, row))} |")
-    return "\n".join([*lines, "", *_notes(results, comparison)]) + "\n"
+
+def significance(comparison: Mapping[str, Any]) -> dict[tuple[str, str], list[str]]:
+    """Which runs each run is better than, where the queries separate the two.
+
+    Args:
+        comparison: the JSON of a comparison.
+
+    Returns:
+        (measure, run) → names of the runs below it.
+    """
+    found: dict[tuple[str, str], list[str]] = {}
+    for each in comparison["differences"]:
+        if not each["separated"]:
+            continue
+        gain = each["expected"] if each["better"] == "higher" else -each["expected"]
+        pair = (each["first"], each["second"]) if gain > 0 else (each["second"], each["first"])
+        found.setdefault((each["measure"], pair[0]), []).append(pair[1])
+    return found
 
 
 def _rows(

@@ -24,7 +24,7 @@ def query_block(details: ResultFile) -> Block | None:
         details: of the evaluation.
 
     Returns:
-        The block; None where there is no query.
+        The block; None where there are no queries.
     """
     if not any(run["per_query"] for run in details.data["runs"]):
         return None

@@ -10,109 +10,109 @@ from rich.text import Text
 
 from trueval.evaluation.views.findings import NOT_EXACT, find, marks, sentences
 from trueval.policy.policy import OURS
-from trueval.report.text import fixed, interval, percent, signed
+from trueval.report.terminal import grid
+from trueval.report.text import FRACTIONS, Scale, fixed, interval, signed, unit
 
 # Choices that go without saying where they are ours: few measures and fewer tools ask for them.
 RARELY_CHOSEN = ("gain", "norm", "short", "rounding", "labels", "float_grades", "nonpositive")
 NUMBERS = ("expected", "lowest, highest", "range", "oblivious", "bias", "sd")
 
 
-def table(results: Mapping[str, Any], *, per_query: bool = False) -> Group:
-    """Everything a person reads of one evaluation, top to bottom: values, ties, findings, policy.
+def table(results: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> Group:
+    """Everything a person reads of one evaluation, top to bottom: values, ties, queries, findings, policy.
 
     Args:
-        results: what `trueval.evaluation.scores.results` returns, the JSON of `trueval evaluate`.
-        per_query: adds a table of every query of every run.
+        results: what `trueval.evaluation.scores.results` returns, the JSON of `trueval evaluate`. A table of every
+            query of every run is there where these are.
+        scale: of the values.
 
     Returns:
         A renderable for a rich console of 80 columns or more.
     """
-    parts: list[RenderableType] = [value_table(results), Text(), tie_table(results)]
-    if per_query:
-        parts += [Text(), query_table(results)]
-    words = [*sentences(find(results)), *_remarks(results)]
+    parts: list[RenderableType] = [value_table(results, scale), Text(), tie_table(results, scale)]
+    if any("per_query" in run for run in results["runs"]):
+        parts += [Text(), query_table(results, scale)]
+    words = [*sentences(find(results)), *_remarks(results), *unit(scale)]
     parts += [Text(), *map(_line, words), Text(_policy(results["policy"]), style="dim")]
     return Group(*parts)
 
 
-def value_table(results: Mapping[str, Any]) -> Table:
-    """One row for each run and measure; several runs stand together under their measure.
+def value_table(results: Mapping[str, Any], scale: Scale = FRACTIONS) -> Table:
+    """One row for each run and measure; the rows of several runs are together under their measure.
 
     Args:
         results: the JSON of `trueval evaluate`.
+        scale: of the values.
 
     Returns:
         A table that needs 62 characters beside the names.
     """
     runs, findings = results["runs"], find(results)
-    grid = _grid("measure" if len(runs) == 1 else "", *NUMBERS, "")
+    rows = grid(["measure" if len(runs) == 1 else "", *NUMBERS, ""], "Lrrrrrrl")
     for measure in runs[0]["measures"] if runs else ():
         if len(runs) > 1:
-            grid.add_row(Text(measure, style="bold"))
+            rows.add_row(Text(measure, style="bold"))
         for run in runs:
             value = run["measures"][measure]
             name = Text(measure, style="bold") if len(runs) == 1 else Text(f" {run['name']}")
-            grid.add_row(name, *_cells(value), Text(marks(findings, run["name"], measure) + _bound(value)))
+            rows.add_row(name, *_cells(value, scale), Text(marks(findings, run["name"], measure) + _bound(value)))
         if len(runs) > 1:
-            grid.add_section()
-    return grid
+            rows.add_section()
+    return rows
 
 
-def tie_table(results: Mapping[str, Any]) -> Table:
+def tie_table(results: Mapping[str, Any], scale: Scale = FRACTIONS) -> Table:
     """One row for each run: how much of it is tied, and which queries do not fit the judgments.
 
     Args:
         results: the JSON of `trueval evaluate`.
+        scale: of the values.
 
     Returns:
         A table with counts of queries and shares of documents.
     """
-    grid = _grid("run", "queries", "tied", "largest group", "possible cuts", "missing", "unjudged")
+    rows = grid(("run", "queries", "tied", "largest group", "possible cuts", "missing", "unjudged"), "Lrrrrrr")
     for run in results["runs"]:
         ties = run["ties"]
-        counts = (run["queries"], percent(ties["tied_fraction"]), ties["largest_group"], len(ties["cut_queries"]))
-        grid.add_row(
-            Text(run["name"]), *map(str, counts), *(str(len(run[f"{why}_queries"])) for why in ("missing", "unjudged"))
-        )
-    return grid
+        others = (ties["cut_queries"], run["missing_queries"], run["unjudged_queries"])
+        tied = fixed(ties["tied_fraction"], scale), str(ties["largest_group"])
+        rows.add_row(Text(run["name"]), str(run["queries"]), *tied, *(str(len(ids)) for ids in others))
+    return rows
 
 
-def query_table(results: Mapping[str, Any]) -> Table:
+def query_table(results: Mapping[str, Any], scale: Scale = FRACTIONS) -> Table:
     """One row for each run, query and measure.
 
     Args:
         results: the JSON of `trueval evaluate --per-query`.
+        scale: of the values.
 
     Returns:
         A table without the marks, which are about means.
     """
-    grid = _grid("query", "measure", "expected", "lowest, highest", "oblivious", "sd")
+    rows = grid(("query", "measure", "expected", "lowest, highest", "oblivious", "sd"), "Llrrrr")
     for run in results["runs"]:
-        grid.add_row(Text(run["name"], style="bold"))
+        rows.add_row(Text(run["name"], style="bold"))
         for row in run["per_query"]:
-            spread = interval(row["lowest"], row["highest"])
-            numbers = (fixed(row["expected"]), spread, fixed(row["oblivious"]), fixed(row["sd"]))
-            grid.add_row(Text(f"  {row['query']}"), row["measure"], *map(Text, numbers))
-        grid.add_section()
-    return grid
+            spread = interval(row["lowest"], row["highest"], scale)
+            numbers = (
+                fixed(row["expected"], scale),
+                spread,
+                *(fixed(row[name], scale) for name in ("oblivious", "sd")),
+            )
+            rows.add_row(Text(f"  {row['query']}"), Text(row["measure"]), *map(Text, numbers))
+        rows.add_section()
+    return rows
 
 
-def _grid(first: str, *columns: str) -> Table:
-    grid = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
-    grid.add_column(first, overflow="fold")
-    for column in columns:
-        grid.add_column(Text(column), justify="left" if column in ("", "measure") else "right", no_wrap=True)
-    return grid
-
-
-def _cells(value: Mapping[str, Any]) -> Iterator[Text]:
+def _cells(value: Mapping[str, Any], scale: Scale) -> Iterator[Text]:
     moved = "yellow" if value["range"] else "dim"
-    yield Text(fixed(value["expected"]), style="bold")
-    yield Text(interval(value["lowest"], value["highest"]), style=moved)
-    yield Text(fixed(value["range"]), style=moved)
-    yield Text(fixed(value["oblivious"]))
-    yield Text(signed(value["bias"]), style="red" if value["bias"] else "dim")
-    yield Text(fixed(value["sd"]), style=moved)
+    yield Text(fixed(value["expected"], scale), style="bold")
+    yield Text(interval(value["lowest"], value["highest"], scale), style=moved)
+    yield Text(fixed(value["range"], scale), style=moved)
+    yield Text(fixed(value["oblivious"], scale))
+    yield Text(signed(value["bias"], scale), style="red" if value["bias"] else "dim")
+    yield Text(fixed(value["sd"], scale), style=moved)
 
 
 def _bound(value: Mapping[str, Any]) -> str:

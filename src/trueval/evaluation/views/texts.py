@@ -29,7 +29,7 @@ def read_texts(path: Path, ids: Set[str], *, needed: bool = True) -> dict[str, T
         The texts found, by id; ids that the file lacks are left out.
 
     Raises:
-        InputError: the file is missing and needed, or a line is no such object.
+        InputError: the file is missing and needed, or a line is not such an object.
     """
     if not path.is_file():
         if needed:

@@ -36,7 +36,7 @@ def summary(file: ResultFile, *, told: Set[str] = frozenset()) -> Iterator[Words
     for measure in rest[:MOST]:
         yield (_lead if len(runs) > 1 else _alone)(file, measure)
     if len(rest) > MOST:
-        yield (f"{len(rest) - MOST} more measures stand in the table.",)
+        yield (f"{len(rest) - MOST} more measures are in the table.",)
     yield from _extremes(file, measures)
     yield _tied(file)
 

@@ -6,21 +6,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueval.evaluation.views.figures import PALETTE, WIDTH, _canvas, _write
 from trueval.precision.views.formats import formats
+from trueval.report.figures import PALETTE, WIDTH, canvas, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from trueval.report.directory import Directory, ResultFile
+
+DRAWN = ("lowest", "expected", "highest", "oblivious")
 ROW = 2.3  # inches of a row of panels
 
 
-def draw_precision(audit: Mapping[str, Any], folder: Path) -> tuple[Path, ...]:
+def draw_precision(file: ResultFile, directory: Directory, folder: Path) -> tuple[Path, ...]:
     """Draws the curves of every model, and the tie groups of all.
 
     Args:
-        audit: the JSON of `trueval precision`.
-        folder: made if absent.
+        file: the audit.
+        directory: not needed; an audit needs no other file.
+        folder: exists.
 
     Returns:
         SVG and PNG files.
@@ -28,15 +32,15 @@ def draw_precision(audit: Mapping[str, Any], folder: Path) -> tuple[Path, ...]:
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    audit, prefix = file.data, Path(file.name).stem  # "precision", unless someone renamed the file
     written: list[Path] = []
     models = list(dict.fromkeys(regime["model"] for regime in audit["regimes"]))
     for number, model in enumerate(models, start=1):
         regimes = [regime for regime in audit["regimes"] if regime["model"] == model]
         suffix = f"-{number}" if len(models) > 1 else ""
         if any(len(curve["k"]) > 1 for curve in regimes[0]["curves"].values()):
-            written += draw_curves(regimes, model, folder / f"precision-curves{suffix}")
-        written += draw_group_sizes(regimes, model, folder / f"precision-ties{suffix}")
+            written += draw_curves(regimes, model, folder / f"{prefix}-curves{suffix}")
+        written += draw_group_sizes(regimes, model, folder / f"{prefix}-ties{suffix}")
     return tuple(written)
 
 
@@ -53,7 +57,7 @@ def draw_curves(regimes: Sequence[Mapping[str, Any]], title: str, stem: Path) ->
     """
     measures = list(regimes[0]["curves"])
     rows = (len(measures) + 1) // 2
-    with _canvas((WIDTH, rows * ROW + 0.6)) as figure:
+    with canvas((WIDTH, rows * ROW + 0.6)) as figure:
         grid = figure.subplots(rows, min(2, len(measures)), squeeze=False).ravel()
         for axes, measure in zip(grid, measures, strict=False):
             _curves(axes, regimes, measure)
@@ -61,30 +65,30 @@ def draw_curves(regimes: Sequence[Mapping[str, Any]], title: str, stem: Path) ->
             axes.set_visible(False)
         handles, labels = grid[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False, title=title)
-        return _write(figure, stem)
+        return write_figure(figure, stem)
 
 
 def _curves(axes: Axes, regimes: Sequence[Mapping[str, Any]], measure: str) -> None:
     for index, regime in enumerate(regimes):
         curve, color = regime["curves"][measure], PALETTE[index % len(PALETTE)]
         places = range(len(curve["k"]))
-        low, middle, high = ([_points(value) for value in curve[name]] for name in ("lowest", "expected", "highest"))
+        low, middle, high, plain = ([_known(value) for value in curve[name]] for name in DRAWN)
         axes.fill_between(places, low, high, color=color, alpha=0.18, linewidth=0)
         axes.plot(places, middle, "o-", color=color, markersize=3.5, linewidth=1, label=formats(regime))
-        axes.plot(places, [_points(value) for value in curve["oblivious"]], "x", color=color, markersize=4.5)
+        axes.plot(places, plain, "x", color=color, markersize=4.5)
     axes.set_xticks(list(places), [str(k) for k in curve["k"]])
     axes.set_xlabel("k")
-    axes.set_title(f"{measure.rpartition('@')[0]}@k, percent", loc="left", fontweight="bold", parse_math=False)
+    axes.set_title(f"{measure.rpartition('@')[0]}@k", loc="left", fontweight="bold", parse_math=False)
     axes.grid(color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
 
 
-def _points(value: float | None) -> float:
-    return float("nan") if value is None else 100 * value
+def _known(value: float | None) -> float:
+    return float("nan") if value is None else value
 
 
 def draw_group_sizes(regimes: Sequence[Mapping[str, Any]], title: str, stem: Path) -> tuple[Path, Path]:
-    """Draws, for each size of tie group, the share of documents that stand in groups of that size or larger.
+    """Draws, for each size of tie group, the share of documents in groups of that size or larger.
 
     Args:
         regimes: of one model.
@@ -94,7 +98,7 @@ def draw_group_sizes(regimes: Sequence[Mapping[str, Any]], title: str, stem: Pat
     Returns:
         The SVG and the PNG.
     """
-    with _canvas((WIDTH, 2.8)) as figure:
+    with canvas((WIDTH, 2.8)) as figure:
         axes = figure.subplots()
         for index, regime in enumerate(regimes):
             sizes, shares = reach(regime["ties"]["group_sizes"])
@@ -103,21 +107,21 @@ def draw_group_sizes(regimes: Sequence[Mapping[str, Any]], title: str, stem: Pat
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.set_xlabel("documents in the tie group, at least")
-        axes.set_ylabel("share of documents, %")
+        axes.set_ylabel("share of documents")
         axes.grid(color="#dddddd", linewidth=0.6)
         figure.legend(loc="outside upper center", ncols=3, frameon=False, title=title)
-        return _write(figure, stem)
+        return write_figure(figure, stem)
 
 
 def reach(rows: Sequence[Mapping[str, int]]) -> tuple[list[int], list[float]]:
-    """The share of documents in groups of at least each size, in percent.
+    """The share of documents in groups of at least each size.
 
     >>> reach([{"size": 1, "groups": 6}, {"size": 2, "groups": 2}])
-    ([1, 2], [100.0, 40.0])
+    ([1, 2], [1.0, 0.4])
     """
     documents = [row["size"] * row["groups"] for row in rows]
     total, shares, left = sum(documents), [], sum(documents)
     for count in documents:
-        shares.append(100 * left / total)
+        shares.append(left / total)
         left -= count
     return [row["size"] for row in rows], shares

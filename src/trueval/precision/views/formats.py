@@ -1,37 +1,24 @@
-"""Precision audits as people and papers read them: a terminal table, Markdown, LaTeX, CSV, JSON. Values in percent."""
+"""Precision audits as people and papers read them: a terminal table, Markdown, LaTeX, CSV."""
 
-import csv
-import io
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from trueval.evaluation.views.formats import LATEX_SPECIALS
-from trueval.report.text import NOT_AVAILABLE, percent
+from trueval.report import formats as text_formats
+from trueval.report.formats import latex, markdown, pipes, tabular
+from trueval.report.terminal import grid
+from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, fixed, percent, signed, unit
 
 AGREEMENT = ("tau_b", "overlap", "rbo")
 STATISTICS = ("oblivious", "expected", "range", "bias", "sd")
 HEADINGS = {"oblivious": "M_obl", "expected": "E[M]", "range": "range", "bias": "bias", "sd": "sd"}
 IDENTITY = ("model", "scoring", "model_dtype", "scoring_format", "index_dtype")
+POINTS = ("oblivious", "expected", "lowest", "highest")  # of a curve
 SHORT = {"bfloat16": "BF16", "float16": "FP16", "float32": "FP32", "float64": "FP64"}
 SHORT |= {"float8_e4m3fn": "E4M3", "float8_e5m2": "E5M2"}
-
-
-def points(value: float | None) -> str:
-    """A value of 0 to 1 in percent, with two decimals, as P-A's Table 1.
-
-    >>> points(0.80523), points(0.0), points(0.00001), points(-0.00001), points(None)
-    ('80.52', '0.00', '<.01', '>-.01', '–')
-    """
-    if value is None:
-        return NOT_AVAILABLE
-    if 0 < abs(value) < 0.00005:
-        return "<.01" if value > 0 else ">-.01"
-    return f"{100 * value + 0:.2f}"  # + 0 turns -0.0 into 0.0
 
 
 def formats(regime: Mapping[str, Any]) -> str:
@@ -55,50 +42,45 @@ def named_formats(audit: Mapping[str, Any]) -> dict[str, str]:
     return {regime["label"]: formats(regime) for regime in audit["regimes"]}
 
 
-def table(audit: Mapping[str, Any]) -> Group:
-    """What a person reads of an audit: Table 1 for each measure, ties, agreement, then what stands out.
+def table(audit: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> Group:
+    """What a person reads of an audit: Table 1 for each measure, ties, agreement, then the findings.
 
     Args:
         audit: what `Audit.to_dict` returns, the JSON of `trueval precision`.
+        scale: of the values.
 
     Returns:
         A renderable for a rich console of 80 columns or more.
     """
     parts: list[RenderableType] = []
     for measure in audit["measures"]:
-        parts += [Text(f"{measure}, percent", style="bold"), _values(audit, measure), Text()]
-    parts += [_ties(audit), Text()]
-    return Group(*parts, *map(Text, sentences(audit)))
+        rows = grid(("model", "model → scores", *HEADINGS.values()), "LLrrrrr")
+        for regime in audit["regimes"]:
+            rows.add_row(Text(regime["model"]), formats(regime), *statistics(regime["measures"][measure], scale))
+        parts += [Text(measure, style="bold"), rows, Text()]
+    return Group(*parts, _ties(audit, scale), Text(), *map(Text, [*sentences(audit), *unit(scale)]))
 
 
-def _values(audit: Mapping[str, Any], measure: str) -> Table:
-    rows = [
-        [regime["model"], formats(regime), *(points(regime["measures"][measure][name]) for name in STATISTICS)]
-        for regime in audit["regimes"]
-    ]
-    return _grid(("model", "model → scores"), tuple(HEADINGS.values()), rows)
+def statistics(value: Mapping[str, Any], scale: Scale = FRACTIONS) -> tuple[str, ...]:
+    """The columns of Table 1, in the order of `STATISTICS`.
+
+    Args:
+        value: of a measure in a regime.
+        scale: of the values.
+    """
+    return tuple((signed if name == "bias" else fixed)(value[name], scale) for name in STATISTICS)
 
 
-def _ties(audit: Mapping[str, Any]) -> Table:
+def _ties(audit: Mapping[str, Any], scale: Scale) -> Table:
     compared = any(regime["agreement"] for regime in audit["regimes"])
-    rows = []
+    agreement = ("tau-b", overlap_name(audit), "RBO") if compared else ()
+    rows = grid(("model", "model → scores", "tied", "largest", *agreement), "LLrr" + "r" * len(agreement))
     for regime in audit["regimes"]:
         ties, found = regime["ties"], regime["agreement"] or {}
-        row = [regime["model"], formats(regime), percent(ties["tied_fraction"]), str(ties["largest_group"])]
-        rows.append(row + [_decimal(found.get(name)) for name in AGREEMENT] * compared)
-    columns = ["tied", "largest", *(["tau-b", overlap_name(audit), "RBO"] * compared)]
-    return _grid(("model", "model → scores"), columns, rows)
-
-
-def _grid(names: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    grid = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
-    for name in names:
-        grid.add_column(Text(name), overflow="fold")
-    for name in numbers:
-        grid.add_column(Text(name), justify="right", no_wrap=True)
-    for row in rows:
-        grid.add_row(*map(Text, row))
-    return grid
+        tied = fixed(ties["tied_fraction"], scale), str(ties["largest_group"])
+        numbers = [fixed(found.get(name)) for name in AGREEMENT] * compared  # correlations, which have no points
+        rows.add_row(Text(regime["model"]), formats(regime), *tied, *numbers)
+    return rows
 
 
 def overlap_name(audit: Mapping[str, Any]) -> str:
@@ -111,12 +93,8 @@ def overlap_name(audit: Mapping[str, Any]) -> str:
     return f"top {depths[0]}" if depths else "top k"
 
 
-def _decimal(value: float | None) -> str:
-    return NOT_AVAILABLE if value is None else f"{value:.4f}"
-
-
 def sentences(audit: Mapping[str, Any]) -> Iterator[str]:
-    """What stands out, and what the numbers mean.
+    """The findings, and what the numbers mean.
 
     Args:
         audit: the JSON of `trueval precision`.
@@ -168,107 +146,73 @@ def resolutions(audit: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def to_json(audit: Mapping[str, Any]) -> str:
-    """The audit as it is: full precision, on the scale of the measures; null where a number is not available.
-
-    Args:
-        audit: what `Audit.to_dict` returns.
-    """
-    return json.dumps(audit, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
 def to_csv(audit: Mapping[str, Any]) -> str:
-    """One line for each regime, measure and cutoff of a curve, full precision, on the scale of the measures.
+    """One line for each regime, measure and cutoff of a curve, full precision.
 
     Args:
         audit: the JSON of `trueval precision`.
     """
-    text = io.StringIO()
-    columns = (
-        *IDENTITY,
-        "measure",
-        "k",
-        "oblivious",
-        "expected",
-        "lowest",
-        "highest",
-        "range",
-        "bias",
-        "sd",
-        "queries",
-    )
-    writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
-    writer.writeheader()
+    return text_formats.to_csv((*IDENTITY, "measure", "k", *POINTS, "range", "bias", "sd", "queries"), _lines(audit))
+
+
+def _lines(audit: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for regime in audit["regimes"]:
         identity = {name: regime[name] for name in IDENTITY}
         for measure, value in regime["measures"].items():
-            writer.writerow({**identity, "measure": measure, **value})
+            yield {**identity, "measure": measure, **value}
         for measure, curve in regime["curves"].items():
             for index, k in enumerate(curve["k"]):
-                values = {name: curve[name][index] for name in ("oblivious", "expected", "lowest", "highest")}
-                writer.writerow({**identity, "measure": measure.rpartition("@")[0], "k": k, **values})
-    return text.getvalue()
+                values = {name: curve[name][index] for name in POINTS}
+                yield {**identity, "measure": measure.rpartition("@")[0], "k": k, **values}
 
 
-def to_markdown(audit: Mapping[str, Any]) -> str:
+def to_markdown(audit: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
     """A table for each measure, one of ties and agreement, and the sentences.
 
     Args:
         audit: the JSON of `trueval precision`.
+        scale: of the values.
 
     Returns:
-        Pipe tables, values in percent.
+        Pipe tables and a list.
     """
-    lines = []
+    parts = []
     for measure in audit["measures"]:
         head = ("model", "φ", "model dtype", "scoring", "index", *HEADINGS.values())
-        lines += [f"### {measure}, percent", "", *_pipes(head, 5, _rows(audit, measure)), ""]
+        parts.append(f"### {measure}\n\n{pipes(head, _rows(audit, measure, scale), words=5)}\n")
     head = ("model", "model dtype", "scoring", "index", "tied", "largest group", "tau-b", overlap_name(audit), "RBO")
-    lines += ["### Ties, and agreement with the float32 run", "", *_pipes(head, 4, _tie_rows(audit)), ""]
-    return "\n".join([*lines, *(f"- {line}" for line in sentences(audit))]) + "\n"
+    ties = pipes(head, _tie_rows(audit, scale), words=4)
+    parts.append(f"### Ties, and agreement with the float32 run\n\n{ties}\n")
+    return "".join([*parts, *(f"- {markdown(line)}\n" for line in [*sentences(audit), *unit(scale)])])
 
 
-def _rows(audit: Mapping[str, Any], measure: str) -> Iterator[list[str]]:
+def _rows(audit: Mapping[str, Any], measure: str, scale: Scale) -> Iterator[list[str]]:
     for regime in audit["regimes"]:
         names = [regime[name] or NOT_AVAILABLE for name in IDENTITY]
-        yield [*names, *(points(regime["measures"][measure][name]) for name in STATISTICS)]
+        yield [*names, *statistics(regime["measures"][measure], scale)]
 
 
-def _tie_rows(audit: Mapping[str, Any]) -> Iterator[list[str]]:
+def _tie_rows(audit: Mapping[str, Any], scale: Scale) -> Iterator[list[str]]:
     for regime in audit["regimes"]:
         found = regime["agreement"] or {}
         names = [regime[name] or NOT_AVAILABLE for name in IDENTITY if name != "scoring"]
-        ties = [percent(regime["ties"]["tied_fraction"]), str(regime["ties"]["largest_group"])]
-        yield [*names, *ties, *(_decimal(found.get(name)) for name in AGREEMENT)]
+        ties = [fixed(regime["ties"]["tied_fraction"], scale), str(regime["ties"]["largest_group"])]
+        yield [*names, *ties, *(fixed(found.get(name)) for name in AGREEMENT)]
 
 
-def _pipes(head: Sequence[str], words: int, rows: Iterator[list[str]]) -> list[str]:
-    rule = "|---" * words + "|---:" * (len(head) - words) + "|"
-    body = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
-    return [f"| {' | '.join(head)} |", rule, *body]
-
-
-def to_latex(audit: Mapping[str, Any]) -> str:
+def to_latex(audit: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
     """A tabular in the shape of P-A's Table 1; it needs the package booktabs.
 
     Args:
         audit: the JSON of `trueval precision`.
+        scale: of the values; `POINTS` for the unit of the paper.
 
     Returns:
-        The environment; values in percent, names escaped.
+        The environment, names escaped.
     """
     head = ["Model", r"$\phi$", "Model dtype", "Scoring", "Index"]
     head += [r"$M_{\mathrm{obl}}$", r"$\mathbb{E}[M]$", "Range", "Bias", "sd"]
-    lines = [f"\\begin{{tabular}}{{lllllrrrrr}}\n\\toprule\n{' & '.join(head)} \\\\"]
+    rows = []
     for measure in audit["measures"]:
-        lines.append(f"\\midrule\n\\multicolumn{{10}}{{c}}{{{measure.translate(LATEX_SPECIALS)}}} \\\\\n\\midrule")
-        lines += [f"{' & '.join(cell.translate(LATEX_SPECIALS) for cell in row)} \\\\" for row in _rows(audit, measure)]
-    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}"]) + "\n"
-
-
-WRITERS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
-    "json": to_json,
-    "csv": to_csv,
-    "markdown": to_markdown,
-    "latex": to_latex,
-}
+        rows += [[latex(measure)], *(list(map(latex, row)) for row in _rows(audit, measure, scale))]
+    return tabular(head, rows, "lllllrrrrr", notes=unit(scale))

@@ -7,19 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from trueval.evaluation.views.details import tie_histogram
-from trueval.evaluation.views.page import size_name
-from trueval.precision.audit import FORMAT_VERSION, KIND
-from trueval.precision.views.formats import IDENTITY, STATISTICS, formats, overlap_name, points, resolutions
+from trueval.precision.views.formats import IDENTITY, STATISTICS, formats, overlap_name, resolutions, statistics
 from trueval.report.content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words
-from trueval.report.directory import Directory, ResultFile, Section, pointer, register
-from trueval.report.text import percent
+from trueval.report.directory import Directory, ResultFile, pointer
+from trueval.report.text import fixed, percent
+from trueval.report.tie_sizes import tie_figure, tie_histogram
 
 MEANINGS = (
     "A regime is a model, the format it ran in, the format its scores were computed in and, for embedders, the format "
     "of the stored document embeddings. Scores of every format come from the same outputs of one forward pass. "
     "Oblivious is the value under one tie order, expected the mean over all of them, range what the best and the worst "
-    "order leave between them. Values are in percent."
+    "order leave between them."
 )
 ROW_HEIGHT, FRAME_HEIGHT, CURVE_HEIGHT = 30, 78, 320  # CSS pixels
 
@@ -29,7 +27,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
     Args:
         file: the audit.
-        directory: not needed; an audit stands on its own.
+        directory: not needed; an audit needs no other file.
 
     Returns:
         Summary, advice, values, curves, ties and the choices behind them.
@@ -60,13 +58,11 @@ def _summary(file: ResultFile) -> Iterator[Words]:
         if widest is None or regime["model_dtype"] == "float32":
             continue
         value = regime["measures"][widest]
-        span = Number(
-            points(value["range"]), value["range"], file.source("regimes", index, "measures", widest, "range")
-        )
+        span = Number(fixed(value["range"]), value["range"], file.source("regimes", index, "measures", widest, "range"))
         yield (
-            f"{regime['model']}, {formats(regime)}: the order of ties moves {widest} by up to ",
+            f"{regime['model']}, {formats(regime)}: the order of ties moves {widest} by ",
             span,
-            f" points; {percent(regime['ties']['tied_fraction'])} of the documents are tied.",
+            f" at most; {percent(regime['ties']['tied_fraction'])} of the documents are tied.",
         )
     for sentence in resolutions(file.data):
         yield (sentence,)
@@ -78,7 +74,7 @@ def _advice(audit: Mapping[str, Any]) -> Iterator[Words]:
         if before > 2 * after:
             yield (
                 f"Score {low['model']} in float32: its {low['model_dtype']} outputs stay as they are, and the widest "
-                f"range falls from {points(before)} to {points(after)} points.",
+                f"range falls from {fixed(before)} to {fixed(after)}.",
             )
     words = {"flips": "Do not rank these by the oblivious value", "undecidable": "Remove ties before ranking these"}
     for kind, text in words.items():
@@ -133,7 +129,7 @@ def _value_table(file: ResultFile) -> Table:
         for measure in file.data["measures"]
         for index, regime in enumerate(file.data["regimes"])
     )
-    return Table("precision-table", ("Each measure in each regime, in percent.",), file.name, columns, rows)
+    return Table("precision-table", ("Each measure in each regime.",), file.name, columns, rows)
 
 
 def _value_cells(measure: str, regime: Mapping[str, Any]) -> tuple[Cell, ...]:
@@ -141,7 +137,10 @@ def _value_cells(measure: str, regime: Mapping[str, Any]) -> tuple[Cell, ...]:
     return (
         Cell(measure, measure),
         *(Cell(regime[name] or "–", regime[name]) for name in IDENTITY),
-        *(Cell(points(value[name]), value[name], strong=name == "expected") for name in STATISTICS),
+        *(
+            Cell(text, value[name], strong=name == "expected")
+            for name, text in zip(STATISTICS, statistics(value), strict=True)
+        ),
         Cell(str(value["queries"]), value["queries"]),
     )
 
@@ -167,17 +166,11 @@ def _curve_block(file: ResultFile) -> Block | None:
 
 def _tie_block(file: ResultFile, several: bool) -> Block:
     regimes = file.data["regimes"]
-    histograms = [tie_histogram(_sizes(regime)) for regime in regimes]
-    longest = max(histograms, key=len)
+    histograms = {_name(regime, several): tie_histogram(_sizes(regime)) for regime in regimes}
     figures: tuple[Figure, ...] = ()
-    if len(longest) > 1:
-        shares = [
-            {"name": _name(regime, several), "share": [row["share"] for row in rows[1:]]}
-            for regime, rows in zip(regimes, histograms, strict=True)
-        ]
-        data = {"sizes": [size_name(row) for row in longest[1:]], "runs": shares}
-        text = "Share of the candidates that stand in tie groups of each size, in each regime."
-        figures = (Figure("precision-groups", "Sizes of tie groups", text, "tieGroups", data, 380, wide=True),)
+    if any(len(rows) > 1 for rows in histograms.values()):
+        text = "Share of the candidates that are in tie groups of each size, in each regime."
+        figures = (tie_figure("precision-groups", text, histograms),)
     words = (
         "τ-b, the expected overlap of the top documents, and RBO (p = .9) compare the order of each regime with that "
         "of the float32 run of the same model. Tied documents take every order with the same chance, in both rankings "
@@ -218,7 +211,7 @@ def _agreement_cells(regime: Mapping[str, Any], several: bool) -> tuple[Cell, ..
     resolved = found.get("ties") or {}
     return (
         Cell(_name(regime, several), _name(regime, several)),
-        Cell(percent(ties["tied_fraction"]), ties["tied_fraction"]),
+        Cell(fixed(ties["tied_fraction"]), ties["tied_fraction"]),
         Cell(str(ties["largest_group"]), ties["largest_group"]),
         *(_optional(found.get(name), "{:.4f}") for name in AGREEMENT),
         *(_optional(resolved.get(name), "{:,}") for name in RESOLVED),
@@ -259,6 +252,3 @@ def _order(check: Mapping[str, Any]) -> str:
     says = "follows the grades" if check["follows"] else "does not follow the grades"
     pairs = f"{check['pairs']:,} pairs {where}(p = {check['p']:.2g})"
     return f"{says}: the higher grade first in {check['share']:.1%} of {pairs}"
-
-
-PRECISION = register(Section(KIND, FORMAT_VERSION, order=5, build=build))

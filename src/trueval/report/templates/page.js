@@ -95,7 +95,7 @@
     const room = (high - low || Math.abs(high) || 1) * .05;
     return [low - room, high + room];
   };
-  // Names stand on a numbered axis: equal names stay apart, and none is taken for a number or a date.
+  // Names are on a numbered axis: equal names stay apart, and none is taken for a number or a date.
   const named = (names, width) => {
     const most = Math.max(8, Math.floor(width / 22));
     const pair = ([first, second]) => width < NARROW
@@ -119,12 +119,12 @@
     tieGroups(data) {
       const traces = data.runs.map((run, index) => ({
         type: "bar", name: plain(run.name), x: data.sizes, y: run.share, marker: { color: color(`run-${index % 8}`), pattern: { shape: index >= 8 ? "/" : "" } },
-        hovertemplate: `<b>${plain(run.name)}</b><br>groups of %{x}: %{y:.2%} of documents<extra></extra>`,
+        hovertemplate: `<b>${plain(run.name)}</b><br>groups of %{x}: %{y:.4f} of documents<extra></extra>`,
       }));
       return [traces, layout({
         barmode: "group", bargap: .25,
         xaxis: axis({ type: "category", title: "documents in the group" }),
-        yaxis: axis({ tickformat: ".0%", rangemode: "tozero", title: "share of documents" }),
+        yaxis: axis({ rangemode: "tozero", title: "share of documents" }),
       }), data.runs.map((run, index) => ["square", `run-${index % 8}`, run.name])];
     },
     queries(data, width, chosen) {
@@ -178,7 +178,7 @@
       });
       return [traces, layout({
         xaxis: axis({ title: "k", tickmode: "array", tickvals: at, ticktext: data.curves[0].k.map(String) }),
-        yaxis: axis({ tickformat: ".0%" }),
+        yaxis: axis({}),
       }), data.curves.map((curve, index) => ["square", `run-${index % 8}`, curve.name])];
     },
   };

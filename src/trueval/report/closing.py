@@ -1,4 +1,4 @@
-"""The end of the page: the choices behind the numbers, and where they come from."""
+"""What every page ends with: the choices behind the numbers, and where they come from."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def provenance_block(file: ResultFile, details: ResultFile | None) -> Block:
         A table of files, and facts.
     """
     if details is None:
-        words = f"{file.name} was written by trueval {file.data['trueval']}; no details stand beside it."
+        words = f"{file.name} was written by trueval {file.data['trueval']}; there are no details beside it."
         return Block("provenance", "Provenance", words=((words,),))
     data = details.data
     columns = (
@@ -52,7 +52,12 @@ def provenance_block(file: ResultFile, details: ResultFile | None) -> Block:
     )
     rows = tuple(Row(pointer("files", place), tuple(_file_cells(each))) for place, each in enumerate(data["files"]))
     table = Table("files", ("The files that were read.",), details.name, columns, rows)
-    return Block("provenance", "Provenance", tables=(table,), facts=tuple(_facts(data)))
+    facts: tuple[tuple[str, Words], ...] = (
+        ("Written", (data["written"],)),
+        ("Command", (data["command"],)),
+        ("Versions", (", ".join(f"{name} {number}" for name, number in data["versions"].items()),)),
+    )
+    return Block("provenance", "Provenance", tables=(table,), facts=facts)
 
 
 def _policy_cells(name: str, value: Any) -> tuple[Cell, ...]:
@@ -79,9 +84,3 @@ def _file_cells(file: Mapping[str, Any]) -> Iterator[Cell]:
     yield Cell("standard input" if file["path"] == "-" else file["path"], file["path"])
     yield Cell(NOT_AVAILABLE if size is None else f"{size:,}", size)
     yield Cell(digest or NOT_AVAILABLE, digest)
-
-
-def _facts(data: Mapping[str, Any]) -> Iterator[tuple[str, Words]]:
-    yield "Written", (data["written"],)
-    yield "Command", (data["command"],)
-    yield "Versions", (", ".join(f"{name} {number}" for name, number in data["versions"].items()),)

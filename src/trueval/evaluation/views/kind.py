@@ -1,0 +1,22 @@
+"""The kind of result that `trueval evaluate` gives."""
+
+from trueval.evaluation.scores import FORMAT_VERSION, KIND
+from trueval.report.formats import to_json
+from trueval.report.kinds import Kind, late
+
+EVALUATE = Kind(
+    KIND,
+    format=FORMAT_VERSION,
+    order=10,
+    text={
+        "table": late("trueval.evaluation.views.table:table"),
+        "json": to_json,
+        "csv": late("trueval.evaluation.views.formats:to_csv"),
+        "markdown": late("trueval.evaluation.views.formats:to_markdown"),
+        "latex": late("trueval.evaluation.views.formats:to_latex"),
+        "trec": late("trueval.evaluation.views.formats:to_trec"),
+    },
+    files={"results.json": "json", "results.csv": "csv", "results.md": "markdown"},
+    page=late("trueval.evaluation.views.page:build"),
+    figures=late("trueval.evaluation.views.paper:write_paper"),
+)

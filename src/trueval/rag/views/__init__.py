@@ -1,0 +1,1 @@
+"""How answers, sensitivity and the numbers beside a mean look."""

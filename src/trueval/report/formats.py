@@ -1,0 +1,123 @@
+"""Text that results of every kind are written as: JSON, CSV, tables of Markdown and LaTeX."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+LATEX_SPECIALS = str.maketrans(
+    {char: f"\\{char}" for char in "&%$#_{}"}
+    | {"~": r"\~{}", "^": r"\^{}", "\\": r"\textbackslash{}", "<": "$<$", ">": "$>$", "–": "--"}
+)
+# What would make a column, be emphasized, or begin an HTML tag.
+MARKDOWN_SPECIALS = re.compile(r"[|*]|<(?=[a-zA-Z/!?])")
+
+
+def to_json(result: Mapping[str, Any]) -> str:
+    """A result as it is, in full precision.
+
+    Args:
+        result: what `to_dict` of a noun returns.
+
+    Returns:
+        JSON with a line feed at its end; a number that is not available is null.
+
+    Raises:
+        ValueError: it holds NaN or an infinity, which JSON does not have.
+    """
+    return json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def to_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """Rows as comma-separated values in full precision.
+
+    Args:
+        columns: names, the first line.
+        rows: values by name; what no column names is left out, and what is None or absent is empty.
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def markdown(text: str) -> str:
+    r"""A text as Markdown shows it, in a cell or a sentence.
+
+    >>> print(markdown("a|b, <c> and 0.5 <.0001 **"))
+    a\|b, \<c> and 0.5 <.0001 \*\*
+    """
+    return MARKDOWN_SPECIALS.sub(r"\\\g<0>", text)
+
+
+def pipes(
+    head: Sequence[str], rows: Iterable[Iterable[str]], *, words: int, escape: Callable[[str], str] = markdown
+) -> str:
+    r"""A table of Markdown, as GitHub and Pandoc read it.
+
+    Args:
+        head: headings.
+        rows: cells.
+        words: how many columns hold words; those after them hold numbers, set to the right.
+        escape: of headings and cells; str where they are Markdown already.
+
+    Returns:
+        Lines, each with a line feed.
+
+    Example:
+        >>> print(pipes(["run", "RR"], [["a|b", "0.5"]], words=1), end="")
+        | run | RR |
+        |---|---:|
+        | a\|b | 0.5 |
+    """
+    rule = "|---" * words + "|---:" * (len(head) - words) + "|\n"
+    first, *body = (f"| {' | '.join(map(escape, row))} |\n" for row in (head, *rows))
+    return "".join([first, rule, *body])
+
+
+def tabular(head: Sequence[str], rows: Iterable[Sequence[str]], columns: str, *, notes: Iterable[str] = ()) -> str:
+    r"""A table of LaTeX; it needs the package booktabs.
+
+    Args:
+        head: headings, in LaTeX.
+        rows: cells, in LaTeX; a row of one cell is set across all columns, between rules.
+        columns: how each one is set, such as "lr".
+        notes: comments above the table.
+
+    Example:
+        >>> print(tabular(["run", "RR"], [["a", "0.5"]], "lr"), end="")
+        \begin{tabular}{lr}
+        \toprule
+        run & RR \\
+        \midrule
+        a & 0.5 \\
+        \bottomrule
+        \end{tabular}
+    """
+    lines = [*(f"% {note}" for note in notes), f"\\begin{{tabular}}{{{columns}}}", "\\toprule", _latex_row(head)]
+    for place, row in enumerate(rows):
+        title = len(row) == 1 < len(head)
+        if title or not place:
+            lines.append("\\midrule")
+        lines.append(_latex_row([f"\\multicolumn{{{len(head)}}}{{c}}{{{row[0]}}}"] if title else row))
+        if title:
+            lines.append("\\midrule")
+    return "".join(f"{line}\n" for line in [*lines, "\\bottomrule", "\\end{tabular}"])
+
+
+def latex(text: str) -> str:
+    r"""A text as LaTeX shows it.
+
+    >>> print(latex("a_1 & 5%"))
+    a\_1 \& 5\%
+    """
+    return text.translate(LATEX_SPECIALS)
+
+
+def _latex_row(cells: Iterable[str]) -> str:
+    return f"{' & '.join(cells)} \\\\"

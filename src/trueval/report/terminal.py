@@ -1,0 +1,23 @@
+"""Tables of a terminal. They need rich, which is imported here and by the views that draw tables, and nowhere else."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from rich.table import Table
+from rich.text import Text
+
+
+def grid(head: Sequence[str], columns: str) -> Table:
+    """A table without lines, whose rows are still to be added.
+
+    Args:
+        head: headings.
+        columns: a letter for each: l for words set to the left, r for numbers set to the right, which are shortened
+            with a visible sign where the terminal is too narrow; L and R where a long text goes on in the next line.
+    """
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
+    for name, kind in zip(head, columns, strict=True):
+        goes_on = kind.isupper()
+        justify: Literal["left", "right"] = "right" if kind in "rR" else "left"
+        table.add_column(Text(name), justify=justify, no_wrap=not goes_on, overflow="fold" if goes_on else "ellipsis")
+    return table

@@ -1,0 +1,25 @@
+"""A kind of another package, as docs/report.md shows it: what each run used, beside what it found."""
+
+from __future__ import annotations
+
+from trueval.report.content import Block, Cell, Column, Number, Part, Row, Table
+from trueval.report.directory import Directory, ResultFile, pointer
+from trueval.report.formats import to_json
+from trueval.report.kinds import Kind
+
+
+def build(file: ResultFile, directory: Directory) -> Part:
+    runs = file.data["runs"]
+    rows = tuple(
+        Row(pointer("runs", index), (Cell(run["name"], run["name"]), Cell(f"{run['joules']:g}", run["joules"])))
+        for index, run in enumerate(runs)
+    )
+    columns = (Column("run", "/name"), Column("joules", "/joules", numeric=True))
+    table = Table("energy-table", ("What each run used.",), file.name, columns, rows)
+    first = Number(f"{runs[0]['joules']:g}", runs[0]["joules"], file.source("runs", 0, "joules"))
+    return Part(
+        summary=(("The first run used ", first, " joules."),), blocks=(Block("energy", "Energy", tables=(table,)),)
+    )
+
+
+ENERGY = Kind("energy", format=1, order=50, text={"json": to_json}, files={"energy.json": "json"}, page=build)

@@ -1,0 +1,74 @@
+"""A reranker whose scores of the first query tie in bfloat16: RR@10 is 1 or 1/2 there, and 1 in the second query."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from trueval import Judgments, Run
+from trueval.precision.audit import audit
+from trueval.precision.regimes import Regime
+from trueval.precision.views.kind import PRECISION
+from trueval.report.directory import Directory, ResultFile
+from trueval.report.text import FRACTIONS, POINTS, Scale
+
+FORMS = ("table", "markdown", "latex")
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    scores = {"bfloat16": [[0.5, 0.5], [2.0, 1.0]], "float32": [[0.499, 0.5], [2.0, 1.0]]}
+    runs = {Regime("m_1", "softmax", "bfloat16", form): Run.from_arrays(lists) for form, lists in scores.items()}
+    return audit(runs, Judgments.from_arrays([[0, 1], [1, 0]]), ["RR@10", "P@1"]).to_dict()
+
+
+def text_of(found: dict[str, Any], form: str, scale: Scale) -> str:
+    written = PRECISION.write(found, form, scale=scale)
+    if form != "table":
+        return str(written)
+    console = Console(width=80, file=io.StringIO(), color_system=None, highlight=False)
+    console.print(written)
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("scale", "values"),
+    [
+        # oblivious (order of the input: the wrong one first), expected, range, bias, sd over tie orders
+        (FRACTIONS, ["0.7500", "0.8750", "0.2500", "-0.1250", "0.1250"]),
+        (POINTS, ["75.00", "87.50", "25.00", "-12.50", "12.50"]),
+    ],
+)
+def test_table_1_has_the_scale_that_was_asked_for(
+    found: dict[str, Any], form: str, scale: Scale, values: list[str]
+) -> None:
+    rows = [
+        row.replace("|", " ").replace("&", " ").replace("\\\\", " ").split()
+        for row in text_of(found, form, scale).splitlines()
+    ]
+    assert any(row[-5:] == values for row in rows)
+    assert ("Values in points" in text_of(found, form, scale)) == (scale == POINTS)
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_json_and_csv_keep_every_digit_of_a_fraction(found: dict[str, Any], form: str) -> None:
+    assert text_of(found, form, POINTS) == text_of(found, form, FRACTIONS)
+    assert "0.875" in text_of(found, form, POINTS)
+
+
+def test_latex_sets_each_measure_above_its_regimes(found: dict[str, Any]) -> None:
+    text = text_of(found, "latex", FRACTIONS)
+    assert text.count("\\multicolumn{10}{c}") == 2
+    assert "\\midrule\n\\multicolumn{10}{c}{P@1} \\\\\n\\midrule\nm\\_1 & softmax & bfloat16 &" in text
+
+
+def test_the_page_shows_fractions(found: dict[str, Any]) -> None:
+    assert PRECISION.page
+    part = PRECISION.page(ResultFile("precision.json", "precision", found), Directory(Path(), ()))
+    (table,) = part.blocks[0].tables
+    cells = [cell.text for cell in table.rows[0].cells]
+    assert cells[6:11] == ["0.7500", "0.8750", "0.2500", "-0.1250", "0.1250"]
+    assert not any("percent" in str(words) for words in part.blocks[0].words)
