@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from trueval.errors import InputError, MeasureError
+from trueval.errors import MeasureError, Place
 from trueval.files.json.pairs import QUERY_KEYS, Columns, read_pairs
 from trueval.measures import parse
 
@@ -132,12 +132,12 @@ def read_correctness(source: Source) -> dict[str, float]:
     found: dict[str, float] = {}
     for place, query, value in read_pairs(source, ANSWERS):
         if query in found:
-            raise InputError(f"{place}: query {query!r} is there twice. Give one answer for each.")
+            raise place.error(f"query {query!r} is there twice. Give one answer for each.")
         found[query] = correctness(value, place)
     return found
 
 
-def correctness(value: Any, place: str) -> float:
+def correctness(value: Any, place: Place) -> float:
     """Read one correctness.
 
     Args:
@@ -147,7 +147,7 @@ def correctness(value: Any, place: str) -> float:
     Raises:
         InputError: it is something else.
 
-    >>> correctness("true", "answers.csv:1"), correctness("0.25", "answers.csv:2")
+    >>> correctness("true", Place("answers.csv", 1)), correctness("0.25", Place("answers.csv", 2))
     (1.0, 0.25)
     """
     known = {"true": 1.0, "false": 0.0}.get(value.lower(), value) if isinstance(value, str) else value
@@ -155,4 +155,4 @@ def correctness(value: Any, place: str) -> float:
         known = float(known)
     if isinstance(known, (bool, int, float)) and 0 <= known <= 1:
         return float(known)
-    raise InputError(f"{place}: correct must be true, false, or a number from 0 to 1. Got {reprlib.repr(value)}.")
+    raise place.error(f"correct must be true, false, or a number from 0 to 1. Got {reprlib.repr(value)}.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import reprlib
 from typing import TYPE_CHECKING
 
-from trueval.errors import InputError
 from trueval.files.json.pairs import DOC_KEYS, Columns, as_id, read_pairs
 
 if TYPE_CHECKING:
@@ -30,9 +29,7 @@ def read_sources(source: Source) -> dict[str, str]:
     for place, doc, value in read_pairs(source, COLUMNS):
         named = as_id(value)
         if named is None:
-            raise InputError(
-                f"{place}: the source must be a string or an integer. Got {reprlib.repr(value)}. Correct it."
-            )
+            raise place.error(f"the source must be a string or an integer. Got {reprlib.repr(value)}. Correct it.")
         if found.setdefault(doc, named) != named:
-            raise InputError(f"{place}: document {doc!r} has two sources, {found[doc]!r} and {named!r}. Give one.")
+            raise place.error(f"document {doc!r} has two sources, {found[doc]!r} and {named!r}. Give one.")
     return found
