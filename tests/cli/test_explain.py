@@ -113,6 +113,9 @@ def test_several_measures_are_explained_one_after_another(trueval: Command, same
     both = trueval("explain", *same_list, "-m", "AP@5,RR", "--examples", "0")
     alone = [trueval("explain", *same_list, "-m", measure, "--examples", "0").out for measure in ("AP@5", "RR")]
     assert (both.status, both.out) == (0, "".join(alone)), both.err
+    text = trueval("explain", *same_list, "-m", "AP@5,RR", "--format", "json").out
+    first, end = json.JSONDecoder().raw_decode(text)
+    assert [first["measure"], json.loads(text[end:])["measure"]] == ["AP@5", "RR"]
 
 
 def test_choices_hold_for_every_tool(trueval: Command, files: Path) -> None:

@@ -24,7 +24,10 @@ def explain(
         int, typer.Option(metavar="N", min=0, help="How many of the queries that move most to list.")
     ] = 5,
     percent: Percent = False,
-    form: Annotated[Literal["table", "json", "markdown"], typer.Option("--format", help="What to print.")] = "table",
+    form: Annotated[
+        Literal["table", "json", "markdown"],
+        typer.Option("--format", help="What to print; json is an object for each measure, one after another."),
+    ] = "table",
 ) -> None:
     """Shows each measure as every other tool computes it, and finds the convention behind every difference.
 
