@@ -5,7 +5,8 @@ import pytest
 from tests.cli.conftest import Outcome
 from tests.report.results import results, value
 
-from trueval.cli.output import save, show, write_atomically
+from trueval.cli.output import save, save_page, show, write_atomically
+from trueval.evaluation.views import paper
 from trueval.evaluation.views.kind import EVALUATE
 
 
@@ -64,3 +65,24 @@ def test_save_writes_every_file_of_the_kind_and_says_so(tmp_path: Path, capsys: 
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err == f"wrote results.json, results.csv, results.md to {tmp_path / 'new' / 'out'}\n"
+
+
+def test_a_failed_drawing_leaves_the_old_figures_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(EVALUATE, results({"a": {"RR": value(0.2, 0.25, 0.4, 0.3)}}), tmp_path)
+    save_page(tmp_path)
+    before = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(paper, "latex", fail)  # after the figures are drawn
+    save(EVALUATE, results({"a": {"RR": value(0.1, 0.15, 0.3, 0.2)}}), tmp_path)
+    with pytest.raises(OSError, match="disk full"):
+        save_page(tmp_path)
+    after = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert after.keys() == before.keys()
+    figures = [path for path in before if path.parts[0] == "figures"]
+    assert len(figures) == 4
+    assert all(after[path] == before[path] for path in figures)

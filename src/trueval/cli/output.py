@@ -60,7 +60,7 @@ def save_page(folder: Path, file: Path | None = None, *, figures: bool = True) -
     Args:
         folder: what `--out` named.
         file: of the page; report.html in the folder if None.
-        figures: whether to write the figures too.
+        figures: whether to write the figures too; all of them or none.
 
     Raises:
         MissingExtraError: what the page or the figures are made with is not installed.
@@ -71,9 +71,15 @@ def save_page(folder: Path, file: Path | None = None, *, figures: bool = True) -
     directory, file = read_directory(folder), file or folder / "report.html"
     write_atomically(file, page(directory))
     typer.echo(f"wrote {file}", err=True)
-    written = write_figures(directory, folder / "figures") if figures else ()
-    if written:
-        typer.echo(f"wrote {', '.join(map(str, written))}", err=True)
+    if not figures:
+        return
+    with tempfile.TemporaryDirectory(dir=folder) as place:  # drawn there, so that a failure leaves the old ones
+        drawn = write_figures(directory, Path(place))
+        for path in drawn:
+            (folder / "figures").mkdir(exist_ok=True)
+            path.replace(folder / "figures" / path.name)
+    if drawn:
+        typer.echo(f"wrote {', '.join(path.name for path in drawn)} to {folder / 'figures'}", err=True)
 
 
 def check_folder(folder: Path) -> None:

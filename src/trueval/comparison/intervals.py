@@ -64,8 +64,8 @@ class Intervals(NamedTuple):
 
     Attributes:
         expected: [comparison, 2] of the expected difference; NaN below two queries.
-        realized: [comparison, 2] of a realized difference; NaN also where neither a tie variance nor its replacement,
-            the extremes, is known.
+        realized: [comparison, 2] of a realized difference; NaN also where neither a tie variance nor, in its place, the
+            extremes, is known.
         bounded: [comparison] whether the ends of realized are bounds made from extremes.
     """
 

@@ -104,6 +104,7 @@ def find(name: str) -> Kind | None:
     Raises:
         InputError: two packages declare it, or what is declared cannot be imported or is not a `Kind` of this name.
     """
+    # By value: a package that is installed twice, once as a checkout, declares the same thing twice.
     declared = list({each.value: each for each in _declared().select(name=name)}.values())
     if not declared:
         return None

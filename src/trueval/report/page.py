@@ -78,7 +78,7 @@ def write_figures(directory: Directory, folder: Path) -> tuple[Path, ...]:
 
     Args:
         directory: the results.
-        folder: made if there is something to write.
+        folder: exists.
 
     Returns:
         What was written.
@@ -86,12 +86,9 @@ def write_figures(directory: Directory, folder: Path) -> tuple[Path, ...]:
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    drawing = [kind for kind in kinds_of(directory) if kind.figures]
-    if drawing:
-        folder.mkdir(parents=True, exist_ok=True)
     return tuple(
         path
-        for kind in drawing
+        for kind in kinds_of(directory)
         if kind.figures
         for file in directory.of(kind.name)
         for path in kind.figures(file, directory, folder)

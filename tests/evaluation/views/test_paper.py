@@ -27,10 +27,15 @@ def comparison(*, separated: bool, better: str = "higher") -> dict:
 RESULTS = results({"a_1": {"RR": value(0.8, 0.9, 1.0, 0.9)}, "b|<c>": {"RR": value(0.4, 0.4, 0.4, 0.4)}})
 
 
+def made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
 def test_figures_and_tables_are_written_and_do_not_change(tmp_path: Path) -> None:
     directory = read_directory(FOLDER)
-    one = write_figures(directory, tmp_path / "one")
-    two = write_figures(directory, tmp_path / "two")
+    one = write_figures(directory, made(tmp_path / "one"))
+    two = write_figures(directory, made(tmp_path / "two"))
     assert tuple(path.name for path in one) == NAMES
     for first, second in zip(one, two, strict=True):
         assert first.read_bytes() == second.read_bytes(), first.name
@@ -68,11 +73,11 @@ def test_a_comparison_under_another_policy_gives_no_marks(tmp_path: Path) -> Non
     for name in ("results.json", "details.json", "comparison.json"):
         (tmp_path / name).write_bytes((FOLDER / name).read_bytes())
     data = json.loads((tmp_path / "comparison.json").read_text(encoding="utf-8"))
-    write_figures(read_directory(tmp_path), tmp_path / "one")
+    write_figures(read_directory(tmp_path), made(tmp_path / "one"))
     assert "Superscripts" in (tmp_path / "one" / "table.md").read_text(encoding="utf-8")
     data["choices"]["policy"]["rel"] = 2
     (tmp_path / "comparison.json").write_text(json.dumps(data), encoding="utf-8")
-    write_figures(read_directory(tmp_path), tmp_path / "two")
+    write_figures(read_directory(tmp_path), made(tmp_path / "two"))
     assert "Superscripts" not in (tmp_path / "two" / "table.md").read_text(encoding="utf-8")
 
 
