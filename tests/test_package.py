@@ -25,6 +25,7 @@ FACE = [
     "evaluate",
     "evaluate_arrays",
     "explain",
+    "gate",
     "parse",
     "registry",
 ]

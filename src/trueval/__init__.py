@@ -19,6 +19,7 @@ __all__ = [
     "evaluate",
     "evaluate_arrays",
     "explain",
+    "gate",
     "parse",
     "registry",
 ]
@@ -26,6 +27,7 @@ __all__ = [
 if TYPE_CHECKING:
     from trueval import errors
     from trueval.comparison.compare import compare
+    from trueval.comparison.gate import gate
     from trueval.evaluation.arrays import evaluate_arrays
     from trueval.evaluation.evaluate import evaluate
     from trueval.evaluation.explanation import explain
@@ -50,6 +52,7 @@ _HOMES = {
     "evaluate": "trueval.evaluation.evaluate",
     "evaluate_arrays": "trueval.evaluation.arrays",
     "explain": "trueval.evaluation.explanation",
+    "gate": "trueval.comparison.gate",
     "parse": "trueval.measures",
     "registry": "trueval.measures",
 }

@@ -58,7 +58,7 @@ def test_notes_go_to_stderr_and_refusals_into_the_table(trueval: Command, files:
     assert "left out" in out
 
 
-@pytest.mark.parametrize("measure", ["AP@0", "NDGC@10", "AP@5 RR"])
+@pytest.mark.parametrize("measure", ["AP@0", "NDGC@10", "AP@5 gm(RR)"])
 def test_a_bad_measure_is_misuse(trueval: Command, files: Path, measure: str) -> None:
     assert trueval("explain", files / "qrels.trec", files / "tied.trec", "-m", measure).status == 2
 
@@ -107,6 +107,25 @@ def test_a_measure_that_needs_facets_brings_them(trueval: Command, graded: Path,
     best = found["ours"] if command == "explain" else found["leaderboards"][0]["ranking"][0]
     assert best["expected"] == pytest.approx(1)
     assert trueval(command, *paths, "-m", "alpha_nDCG@3", "--facets").status == 0
+
+
+def test_several_measures_are_explained_one_after_another(trueval: Command, same_list: tuple[Path, Path]) -> None:
+    both = trueval("explain", *same_list, "-m", "AP@5,RR", "--examples", "0")
+    alone = [trueval("explain", *same_list, "-m", measure, "--examples", "0").out for measure in ("AP@5", "RR")]
+    assert (both.status, both.out) == (0, "".join(alone)), both.err
+    text = trueval("explain", *same_list, "-m", "AP@5,RR", "--format", "json").out
+    first, end = json.JSONDecoder().raw_decode(text)
+    assert [first["measure"], json.loads(text[end:])["measure"]] == ["AP@5", "RR"]
+
+
+def test_choices_hold_for_every_tool(trueval: Command, files: Path) -> None:
+    """CLEAR lists b, a, c; only the first is left at depth 1, and it is not relevant."""
+    options = ("--depth", "1", "--format", "json")
+    found = json.loads(trueval("explain", files / "qrels.trec", files / "clear.trec", "-m", "RR", *options).out)
+    values = {row["convention"]: row["value"] for row in found["conventions"] if row["value"] is not None}
+    assert found["ours"]["expected"] == 0
+    assert set(values.values()) == {0.0}
+    assert len(values) > 3
 
 
 def test_rel_and_unjudged_reach_every_tool(trueval: Command, files: Path) -> None:

@@ -102,7 +102,6 @@ def heavily_tied(folder: Path) -> None:
     order of down.trec at most 5/25, on every query alike.
     """
     documents = [f"r{at}" for at in range(5)] + [f"n{at}" for at in range(35)]
-    pairs = [(query, document) for query in range(3) for document in documents]
     (folder / "five.trec").write_text(
         "".join(f"q{q} 0 r{at} 1\n" for q in range(3) for at in range(5)), encoding="utf-8"
     )
@@ -110,7 +109,8 @@ def heavily_tied(folder: Path) -> None:
         score = {document: 2 if at < 20 else other for at, document in enumerate(documents)}
         lines = (
             f"q{query} Q0 {document} 0 {score[document] + int(document[1:]) * (at > 19) / 64} x\n"
-            for at, (query, document) in enumerate(pairs)
+            for query in range(3)
+            for at, document in enumerate(documents)
         )
         (folder / f"{name}.trec").write_text("".join(lines), encoding="utf-8")
 

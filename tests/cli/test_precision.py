@@ -51,7 +51,10 @@ def test_stored_logits_show_what_float32_scoring_repairs(
     pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib")
     out = tmp_path / "out"
-    status, text, err = trueval("precision", collection, "--logits", logits, "-m", "RR@10", "--out", out)
+    as_in_the_paper = ("--tie-order", "input", "--empty", "skip")
+    status, text, err = trueval(
+        "precision", collection, "--logits", logits, "-m", "RR@10", *as_in_the_paper, "--out", out
+    )
     assert status == 0, err
     result = json.loads((out / "precision.json").read_text(encoding="utf-8"))
     found = {each["label"]: each["measures"]["RR@10"] for each in result["regimes"]}

@@ -18,7 +18,7 @@ from trueval.precision.regimes import Regime, plan, scored
 from trueval.scoring import maxsim, product, sigmoid, softmax
 
 STORED = Path(__file__).resolve().parents[3] / "shared" / "data" / "logits" / "epqa-reranker.npz"
-OPTIONS = {"tie_order": "input", "empty": "skip", "rel": None, "seed": 0}
+PAPER = {"tie_order": "input", "empty": "skip"}  # as P-A has it
 
 
 def small(queries: int = 12, documents: int = 9, seed: int = 0) -> tuple[Candidates, tv.Judgments, Any]:
@@ -54,9 +54,9 @@ def test_a_regime_is_three_formats() -> None:
 def test_blocks_change_nothing(rows: int) -> None:
     candidates, judgments, arrays = small()
     outputs = [(regime, arrays) for regime in plan("m", "softmax", "bfloat16", ["bfloat16", "float32", "float8_e5m2"])]
-    found = audit_blocks(scored(candidates, outputs, rows), judgments, "nDCG@5 AP", OPTIONS, cutoffs=[1, 5])
+    found = audit_blocks(scored(candidates, outputs, rows), judgments, "nDCG@5 AP", cutoffs=[1, 5], **PAPER)
     (runs,) = scored(candidates, outputs)
-    whole = audit(runs, judgments, "nDCG@5 AP", cutoffs=[1, 5])
+    whole = audit(runs, judgments, "nDCG@5 AP", cutoffs=[1, 5], **PAPER)
     for part, all_at_once in zip(found.results, whole.results, strict=True):
         assert part.scores.query_ids == all_at_once.scores.query_ids
         for measure, mean in part.scores.means().items():
@@ -68,14 +68,14 @@ def test_values_are_those_of_evaluate() -> None:
     candidates, judgments, arrays = small()
     regimes = plan("m", "softmax", "bfloat16")
     (runs,) = scored(candidates, [(regime, arrays) for regime in regimes])
-    found = audit(runs, judgments, ["nDCG@5", "RR"], tie_order="docid-desc", cutoffs=[1, 3, 100]).to_dict()
+    found = audit(runs, judgments, ["nDCG@5", "RR"], cutoffs=[1, 3, 100]).to_dict()
     for entry, regime in zip(found["regimes"], regimes, strict=True):
         scores = softmax(arrays["pairs"], regime.scoring_format)
         names = [
             (q, candidates.doc_ids[d]) for q, ds in zip(candidates.query_ids, candidates.lists, strict=True) for d in ds
         ]
         frame = pl.DataFrame(names, schema=["query_id", "doc_id"], orient="row").with_columns(score=pl.Series(scores))
-        direct = tv.evaluate(tv.Run.from_frame(frame), judgments, ["nDCG@5", "RR", "nDCG@1", "nDCG@3"], empty="skip")
+        direct = tv.evaluate(tv.Run.from_frame(frame), judgments, ["nDCG@5", "RR", "nDCG@1", "nDCG@3"])
         for measure in ("nDCG@5", "RR"):
             value, mean = entry["measures"][measure], direct.mean(measure)
             for name in ("expected", "lowest", "highest", "oblivious", "range", "bias", "sd", "queries"):
@@ -135,13 +135,13 @@ def test_models_whose_order_ties_decide() -> None:
         low["a"]: tv.Run.from_arrays([[0.5, 0.5, 0.5], [0.5, 0.5, 0.5]]),
         low["b"]: tv.Run.from_arrays([[0.9, 0.5, 0.1], [0.5, 0.9, 0.1]]),
     }
-    found = audit(runs, grades, "RR")
+    found = audit(runs, grades, "RR", **PAPER)
     assert found.flips() == (
         Flip("flips", "RR", "bfloat16_bfloat16", "b", "a"),
         Flip("undecidable", "RR", "bfloat16_bfloat16", "b", "a"),
     )
     other = {low["a"]: runs[low["a"]], low["b"]._replace(scoring_format="float32"): runs[low["b"]]}
-    assert audit(other, grades, "RR").flips() == ()
+    assert audit(other, grades, "RR", **PAPER).flips() == ()
 
 
 def test_agreement_compares_with_float32() -> None:
@@ -180,7 +180,7 @@ def stored() -> Mapping[str, Any]:
     candidates = candidate_lists(Collection("epqa", "epqa", *texts, judgments))
     outputs = [(r, {"pairs": z}) for dtype, z in logits.logits.items() for r in plan("epqa", logits.scoring, dtype)]
     (runs,) = scored(candidates, outputs)
-    return {each["label"]: each for each in audit(runs, judgments, "RR(rel=2)@10").to_dict()["regimes"]}
+    return {each["label"]: each for each in audit(runs, judgments, "RR(rel=2)@10", **PAPER).to_dict()["regimes"]}
 
 
 @pytest.mark.parametrize(

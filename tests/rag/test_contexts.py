@@ -131,8 +131,11 @@ def test_a_query_that_retrieved_nothing_is_missing_from_the_run_and_counts_as_th
     ],
 )
 def test_bad_lines_are_named(line: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=message) as caught:
         contexts(line)
+    source, _, rest = str(caught.value).partition(":")
+    assert caught.value.source == source
+    assert (caught.value.line == 1) == rest.startswith("1:")
 
 
 def test_a_query_or_a_source_given_twice_is_an_error_with_its_line() -> None:
@@ -299,8 +302,9 @@ def test_correctness_is_read_from_lines_of_json_or_two_columns(text: str) -> Non
     ],
 )
 def test_bad_correctness_is_named_with_its_line(text: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=message) as caught:
         read_correctness(io.BytesIO(text.encode()))
+    assert f":{caught.value.line}: " in str(caught.value)
 
 
 def test_correctness_that_is_no_text_is_refused_with_its_line() -> None:

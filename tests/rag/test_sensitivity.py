@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from trueval import Judgments, Run, evaluate
+from trueval import Judgments, Run, convention, evaluate
 from trueval.errors import MeasureError
 from trueval.rag.sensitivity import Sensitivity, sensitivity
 
@@ -151,3 +151,18 @@ def test_it_can_be_written_as_json() -> None:
 def test_it_is_that_of_ra_nwg(text: str) -> None:
     with pytest.raises(MeasureError, match="Sensitivity is that of RA-nWG at a cutoff"):
         sensitivity([Run.from_dict({"q": {"a": 1.0}})], Judgments.from_dict({"q": {"a": 5}}), text)
+
+
+@pytest.mark.parametrize(
+    ("choices", "wanted"), [({}, 0.0), ({"skip_first": True}, 1.0), ({"nonpositive": "not-retrieved"}, 0.0)]
+)
+def test_sensitivity_reads_the_whole_policy(choices: dict[str, object], wanted: float) -> None:
+    """The relevant document is second; where the first result is dropped, it is first."""
+    run = Run.from_dict({"q": {"a": 2.0, "b": 0.0}}, name="run")
+    judgments = Judgments.from_dict({"q": {"a": 1, "b": 5}})
+    found = sensitivity([run], judgments, "RA-nWG@1", **choices)
+    assert {cell.means[0].expected for cell in found.grid} == {wanted}
+    assert evaluate(run, judgments, "RA-nWG@1", **choices).mean("RA-nWG@1").expected == wanted
+    assert sensitivity([run], judgments, "RA-nWG@1", policy=convention(**choices)) == found
+    reached = {flip.document for flip in (found.flips[0].largest_fall, found.flips[0].largest_rise) if flip}
+    assert reached <= ({"b"} if wanted else {"a"})

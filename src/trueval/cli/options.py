@@ -1,10 +1,78 @@
-"""Options that several commands share."""
+"""The options that several commands share: each is declared here once, its help made from the words of the policy."""
 
-from typing import Annotated
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-DEFAULT_MEASURES = "nDCG@10 RR@10 AP@100 R@100 P@10"
+from trueval.policy.conventions import CONVENTIONS
+from trueval.policy.policy import CHOICES, OPTIONS, OURS
+
+if TYPE_CHECKING:
+    from trueval.measures import Measure
+    from trueval.policy.policy import Policy
+    from trueval.rag.inputs import Inputs
+
+DEFAULT_MEASURES = "nDCG@10 RR@10 AP R@100 P@10"
+JUDGMENTS = "Judgments: TREC qrels, BEIR tsv, parquet, csv or jsonl, or a log of contexts; - is stdin."
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Lets a command take whole groups of options, which typer sees as single ones.
+
+    A group is a frozen dataclass whose fields are annotated as typer's options are. typer reads the signature and the
+    annotations of a function; here both name the fields in place of each group, in its place, so the help lists them
+    like options of the command's own. What typer then gives is packed back into the groups.
+
+    Args:
+        command: some of its parameters are annotated with such classes.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: kind for name, kind in hints.items() if isinstance(kind, type) and is_dataclass(kind)}
+    parameters: list[Parameter] = []
+    for parameter in signature(command).parameters.values():
+        if parameter.name not in groups:
+            # All by keyword: one with a default may come before a group.
+            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[parameter.name]))
+            continue
+        group = groups[parameter.name]
+        annotations = get_type_hints(group, include_extras=True)
+        parameters += [
+            Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=annotations[each.name])
+            for each in fields(group)
+        ]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        packed = {
+            name: group(**{each.name: given.pop(each.name) for each in fields(group)}) for name, group in groups.items()
+        }
+        command(**given, **packed)
+
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    vars(run)["__signature__"] = signature(command).replace(parameters=parameters)
+    return run
+
+
+def _about(name: str, accepted: Iterable[str] | None = None, default: str = "") -> str:
+    """The help of a choice of the policy: what it decides, what it accepts and what that means, and our default."""
+    option = OPTIONS[name]
+    about = option.about.partition(";")[0]  # the rest says what None means in Python
+    words = [f"{value} ({option.words[value]})" for value in accepted or option.words]
+    listed = f": {', '.join(words[:-1])} or {words[-1]}" if words else ""
+    return f"{about[0].upper()}{about[1:]}{listed}. Default: {default or getattr(OURS, name)}."
+
+
+def measures_of(texts: list[str] | None) -> "tuple[Measure, ...]":
+    """The measures that `--measures` names, the default ones if it is not given."""
+    from trueval.measures import parse_list
+
+    return parse_list(texts or DEFAULT_MEASURES)
+
 
 MeasureList = Annotated[
     list[str] | None,
@@ -12,17 +80,137 @@ MeasureList = Annotated[
         "--measures",
         "-m",
         metavar="LIST",
-        help=f"Measures, parted by blanks or repeated. Default: {DEFAULT_MEASURES}.",
+        help=f"Measures, separated by spaces or commas, or repeated. Default: {DEFAULT_MEASURES}.",
     ),
 ]
-Sources = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help="Document and its source on each line, parted by a tab, a comma or blanks, for novelty(...).",
-    ),
-]
-Facets = Annotated[
+
+
+Percent = Annotated[
     bool,
-    typer.Option("--facets", help="The second column of QRELS holds facets; alpha_nDCG and NRBP imply it."),
+    typer.Option(
+        "--percent",
+        help="Print points, 100 times the values, in tables, Markdown and LaTeX; never in JSON, CSV and trec.",
+    ),
 ]
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """Where results go beside stdout, and the unit in which people read them."""
+
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write the results there too, in files of several formats, for `trueval report`; models keep their "
+            "logits in DIR/logits, where an interrupted run goes on.",
+        ),
+    ] = None
+    percent: Percent = False
+
+
+@dataclass(frozen=True)
+class ChoiceOptions:
+    """Single choices of a policy, and the mapping of grades that comes before all of them."""
+
+    tie_order: Annotated[str | None, typer.Option(metavar="ORDER", help=_about("tie_order", CHOICES))] = None
+    tie_precision: Annotated[
+        str | None,
+        typer.Option(
+            metavar="P", help=_about("tie_precision", default="as read") + " For example bfloat16, float32 or 0.01."
+        ),
+    ] = None
+    rel: Annotated[float | None, typer.Option(metavar="N", help=_about("rel"))] = None
+    grades: Annotated[
+        str | None,
+        typer.Option(metavar="MAP", help="Replace grades before anything else, such as 0:1,1:3,2:4."),
+    ] = None
+    empty: Annotated[str | None, typer.Option(metavar="CHOICE", help=_about("empty"))] = None
+    missing: Annotated[str | None, typer.Option(metavar="CHOICE", help=_about("missing"))] = None
+    judged_only: Annotated[bool, typer.Option("--judged-only", help="Leave unjudged documents out of the lists.")] = (
+        False
+    )
+    depth: Annotated[int | None, typer.Option(metavar="N", min=1, help=_about("depth", default="no limit"))] = None
+    seed: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="Of everything random; the same seed gives the same result. Default: 0."),
+    ] = None
+
+    def choices(self) -> dict[str, Any]:
+        """What was chosen, as `trueval.evaluate` and its like take it; None where nothing was."""
+        return {
+            "tie_order": self.tie_order,
+            "tie_precision": _precision_or_width(self.tie_precision),
+            "rel": self.rel,
+            "empty": self.empty,
+            "missing": self.missing,
+            "judged_only": self.judged_only or None,
+            "depth": self.depth,
+            "seed": self.seed,
+        }
+
+    def grade_map(self) -> dict[float, float] | None:
+        """Grade in the file → grade to use; None where grades stay as they are."""
+        from trueval.judgments import grade_map
+
+        return None if self.grades is None else grade_map(self.grades)
+
+
+@dataclass(frozen=True)
+class PolicyOptions(ChoiceOptions):
+    """A policy: a convention, and the single choices that win over it."""
+
+    convention: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help=f"Do as another tool does: {', '.join(CONVENTIONS)}. Default: our own way."),
+    ] = None
+
+    def to_policy(self) -> "Policy":
+        """The policy as a whole."""
+        from trueval.policy.conventions import convention
+
+        return convention(self.convention, **self.choices())
+
+
+@dataclass(frozen=True)
+class InputOptions:
+    """What is done to judgments and runs when they are read."""
+
+    unjudged: Annotated[
+        float | None,
+        typer.Option(metavar="N", min=0, help="Grade every document that a run lists and nobody graded N, such as 1."),
+    ] = None
+    sources: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Document and its source on each line, separated by a tab, a comma or spaces, for novelty(...).",
+        ),
+    ] = None
+    facets: Annotated[
+        bool, typer.Option("--facets", help="The second column of QRELS holds facets; alpha_nDCG and NRBP imply it.")
+    ] = False
+
+    def to_inputs(
+        self, measures: "Iterable[Measure]", grades: dict[float, float] | None, correct: str | None = None
+    ) -> "Inputs":
+        """How files become judgments and runs; sources and answers are read now."""
+        from trueval.rag.answers import read_correctness
+        from trueval.rag.inputs import Inputs
+        from trueval.rag.sources import read_sources
+
+        return Inputs(
+            facets=self.facets or any(measure.needs_facets for measure in measures),
+            grades=grades,
+            unjudged=self.unjudged,
+            sources=None if self.sources is None else read_sources(self.sources),
+            correct=None if correct is None else read_correctness(correct),
+        )
+
+
+def _precision_or_width(text: str | None) -> str | float | None:
+    """The value of `--tie-precision`: a number where it reads as one, else the name of a format."""
+    try:
+        return text if text is None else float(text)
+    except ValueError:
+        return text

@@ -1,29 +1,114 @@
 """`trueval precision`: what a model's number formats do to a result."""
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from trueval.cli.options import MeasureList, OutputOptions, PolicyOptions, measures_of, with_groups
 from trueval.cli.output import check_folder, save, save_page, show, talk
-from trueval.cli.stored_logits import stored_outputs
 from trueval.errors import MissingExtraError, TruevalWarning
 
 if TYPE_CHECKING:
-    from trueval.collection import Candidates, Collection
-    from trueval.precision.audit import Audit
+    from trueval.collection import Collection
     from trueval.precision.logits import Step
-    from trueval.precision.regimes import Regime
+    from trueval.run import Run
 
 Format = Literal["table", "json", "csv", "markdown", "latex"]
-DEFAULT_MEASURES = "nDCG@10 RR@10 AP@10 R@10"
 DEFAULT_DTYPES = "bfloat16,float32"
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
+@dataclass(frozen=True)
+class CollectionOptions:
+    """What is read of a collection, and which of its documents are scored."""
+
+    fields: Annotated[
+        str, typer.Option(metavar="LIST", help="Fields that make a document's text, separated by commas.")
+    ] = "title,text"
+    exclude_queries: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Queries to leave out: a JSON list, or one id a line."),
+    ] = None
+    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Look at the first N judged queries only.")] = (
+        None
+    )
+    candidates: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHOICE",
+            help="judged: every judged document of a query; corpus: every document; or a run file. "
+            "Default: the collection's own lists, else judged.",
+        ),
+    ] = None
+
+    def read(self, place: str, grades: Mapping[float, float] | None, logits: Path | None) -> "Collection":
+        """Reads the collection, with the queries that are wanted and, of stored logits, there."""
+        from dataclasses import replace
+
+        from trueval.collection import Collection
+        from trueval.precision.logits import read_logits
+        from trueval.precision.passes import narrowed, read_ids
+
+        found = Collection.read(place, fields=_parts(self.fields))
+        if grades is not None:
+            found = replace(found, judgments=found.judgments.map_grades(grades))
+        exclude = frozenset[str]() if self.exclude_queries is None else read_ids(self.exclude_queries)
+        among = None if logits is None else frozenset(read_logits(logits).query_ids)
+        return narrowed(found, exclude=exclude, among=among, limit=self.limit)
+
+    def chosen(self) -> "str | Run | None":
+        """The candidates, as `candidate_lists` takes them."""
+        from trueval.run import Run
+
+        named = self.candidates in (None, "judged", "corpus")
+        return self.candidates if named else Run.read(str(self.candidates))
+
+
+@dataclass(frozen=True)
+class FormatOptions:
+    """The formats that models run in, that scores are in, and that embeddings are stored in."""
+
+    dtype: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Formats that the models run in, separated by commas; of --logits those to look at. "
+            f"Default: {DEFAULT_DTYPES}; of --logits all.",
+        ),
+    ] = None
+    scoring: Annotated[
+        str,
+        typer.Option(
+            metavar="LIST", help="Formats of the scores, separated by commas; model is the model's own dtype."
+        ),
+    ] = "model,float32"
+    index_dtype: Annotated[
+        str,
+        typer.Option(metavar="LIST", help="Formats that document embeddings are stored in; model is the model's own."),
+    ] = "model"
+
+
+@dataclass(frozen=True)
+class LoadingOptions:
+    """How models run."""
+
+    batch_size: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Texts in one forward pass; halved when memory runs out.")
+    ] = 32
+    max_length: Annotated[
+        int | None, typer.Option(metavar="N", min=8, help="Tokens kept, instead of the recipe's.")
+    ] = None
+    device: Annotated[
+        str | None, typer.Option(metavar="NAME", help="As torch calls it. Default: an accelerator, else cpu.")
+    ] = None
+
+
+@with_groups
 def precision(
     collection: Annotated[
         str,
@@ -32,43 +117,17 @@ def precision(
             help="Folder with corpus.jsonl, queries.jsonl and qrels.trec, or mteb:NAME, or ir_datasets:NAME.",
         ),
     ],
+    *,
+    measures: MeasureList = None,
+    formats: FormatOptions,
+    reading: CollectionOptions,
+    loading: LoadingOptions,
+    policy: PolicyOptions,
+    output: OutputOptions,
     models: Annotated[
         list[str] | None,
         typer.Option(
             "--model", metavar="NAME_OR_PATH", help="Recipe, folder, hub id, or RECIPE:FOLDER_OR_ID. May be repeated."
-        ),
-    ] = None,
-    dtype: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIST",
-            help="Formats that the models run in, parted by commas; of --logits those to look at. "
-            f"Default: {DEFAULT_DTYPES}; of --logits all.",
-        ),
-    ] = None,
-    scoring: Annotated[
-        str,
-        typer.Option(metavar="LIST", help="Formats of the scores, parted by commas; model is the model's own dtype."),
-    ] = "model,float32",
-    index_dtype: Annotated[
-        str,
-        typer.Option(metavar="LIST", help="Formats that document embeddings are stored in; model is the model's own."),
-    ] = "model",
-    measures: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--measures",
-            "-m",
-            metavar="LIST",
-            help=f"Measures, parted by blanks or repeated. Default: {DEFAULT_MEASURES}.",
-        ),
-    ] = None,
-    candidates: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CHOICE",
-            help="judged: every judged document of a query; corpus: every document; or a run file. "
-            "Default: the collection's own lists, else judged.",
         ),
     ] = None,
     logits: Annotated[
@@ -78,71 +137,41 @@ def precision(
             help="Stored logits instead of models: .npz with query, doc and an array for each model dtype.",
         ),
     ] = None,
-    fields: Annotated[
-        str, typer.Option(metavar="LIST", help="Fields that make a document's text, parted by commas.")
-    ] = "title,text",
-    exclude_queries: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Queries to leave out: a JSON list, or one id a line."),
-    ] = None,
-    limit: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Look at the first N judged queries only.")
-    ] = None,
-    batch_size: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Texts in one forward pass; halved when memory runs out.")
-    ] = 32,
-    max_length: Annotated[
-        int | None, typer.Option(metavar="N", min=8, help="Tokens kept, instead of the recipe's.")
-    ] = None,
-    device: Annotated[
-        str | None, typer.Option(metavar="NAME", help="As torch calls it. Default: an accelerator, else cpu.")
-    ] = None,
-    tie_order: Annotated[
-        str, typer.Option(metavar="ORDER", help="Order of equal scores for the oblivious value.")
-    ] = "input",
-    rel: Annotated[float | None, typer.Option(metavar="N", help="Grade from which a document is relevant.")] = None,
-    grades: Annotated[str | None, typer.Option(metavar="MAP", help="Replace grades first, such as 0:1,1:3.")] = None,
-    empty: Annotated[
-        str, typer.Option(metavar="POLICY", help="Queries without a relevant document: skip, zero or error.")
-    ] = "skip",
     form: Annotated[Format, typer.Option("--format", help="What to print.")] = "table",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Write precision.json, .csv, .md, .tex, figures and report.html there, and keep the logits in "
-            "DIR/logits, where an interrupted run goes on.",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of everything random.")] = 0,
 ) -> None:
     """Audits models in low precision: what ties in each format do to each measure, and what float32 scoring repairs.
 
     Example: trueval precision collection --model bge-reranker-v2-m3 --dtype bfloat16,float32 -m nDCG@10 --out audit
     """
+    from trueval.precision.audit import audit_models, audit_stored
     from trueval.precision.views.kind import PRECISION
 
+    out = output.out
     if bool(models) == (logits is not None):
         raise typer.BadParameter("give at least one, or --logits, and not both.", param_hint="--model")
-    options = {"tie_order": tie_order, "empty": empty, "rel": rel, "seed": seed}
-    setup = {"batch_size": batch_size, "max_length": max_length, "device": device}
-    formats = {"formats": _parts(scoring), "index_dtypes": _parts(index_dtype)}
+    chosen, scoring = measures_of(measures), _parts(formats.scoring)
+    dtypes = None if formats.dtype is None else _parts(formats.dtype)
     if out is not None:
         check_folder(out)  # before hours of forward passes
     with _remarks(), _interruptible(out if models else None):
-        read = _collection(collection, _parts(fields), exclude_queries, limit, grades, logits)
-        chosen, outputs, passes = (
-            run_models(
-                read, candidates, models or [], _parts(DEFAULT_DTYPES if dtype is None else dtype), formats, setup, out
-            )
-            if logits is None
-            else stored_outputs(read, logits, None if dtype is None else _parts(dtype), formats)
-        )
-        found = audited(read, chosen, outputs, " ".join(measures or [DEFAULT_MEASURES]), options)
-    about = describe(read, chosen, passes)
-    result = found.to_dict(about)
+        read = reading.read(collection, policy.grade_map(), logits)
+        if logits is not None:
+            found = audit_stored(read, logits, chosen, dtypes, scoring=scoring, policy=policy.to_policy())
+        else:
+            with bars() as bar:
+                passes = {
+                    "candidates": reading.chosen(),
+                    "scoring": scoring,
+                    "index_dtypes": _parts(formats.index_dtype),
+                    "folder": None if out is None else out / "logits",
+                    "begin": bar,
+                    **asdict(loading),
+                }
+                wanted = _parts(DEFAULT_DTYPES) if dtypes is None else dtypes
+                found = audit_models(read, models or [], chosen, wanted, policy=policy.to_policy(), passes=passes)
+    result = found.to_dict()
     talk(result["notes"])
-    show(PRECISION, result, form)
+    show(PRECISION, result, form, percent=output.percent)
     if out is not None:
         save(PRECISION, result, out)
         try:
@@ -153,139 +182,6 @@ def precision(
 
 def _parts(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def _collection(
-    place: str,
-    fields: Sequence[str],
-    exclude: Path | None,
-    limit: int | None,
-    grades: str | None,
-    logits: Path | None,
-) -> "Collection":
-    """Reads the collection and leaves out the queries that are not wanted."""
-    from dataclasses import replace
-
-    from trueval.collection import Collection
-    from trueval.judgments import grade_map
-    from trueval.precision.logits import read_logits
-
-    found = Collection.read(place, fields=fields)
-    if grades is not None:
-        found = replace(found, judgments=found.judgments.map_grades(grade_map(grades)))
-    queries = found.judgments.query_ids.to_list()
-    if exclude is not None:
-        left_out = _ids(exclude)
-        queries = [query for query in queries if query not in left_out]
-    if logits is not None:
-        stored = set(read_logits(logits).query_ids)
-        queries = [query for query in queries if query in stored]
-    chosen = frozenset(queries[:limit])
-    return found if len(chosen) == len(found.judgments.query_ids) else found.restricted(chosen)
-
-
-def _ids(path: Path) -> set[str]:
-    """Reads ids: a JSON list, or one a line."""
-    import json
-
-    text = path.read_text(encoding="utf-8")
-    try:
-        found = json.loads(text) if text.lstrip().startswith("[") else text.split()
-    except ValueError as error:
-        message = f"{path} must hold a JSON list of ids, or one id a line. It is no JSON: {error}."
-        raise typer.BadParameter(message, param_hint="--exclude-queries") from None
-    return {str(one) for one in found}
-
-
-def run_models(
-    collection: "Collection",
-    candidates: str | None,
-    models: Sequence[str],
-    dtypes: Sequence[str],
-    formats: Mapping[str, Sequence[str]],
-    setup: Mapping[str, Any],
-    out: Path | None,
-) -> "tuple[Candidates, list[tuple[Regime, Mapping[str, Any]]], list[dict[str, Any]]]":
-    """Runs every model once in every dtype.
-
-    Args:
-        collection: with the texts.
-        candidates: "judged", "corpus", the path of a run, or None.
-        models: names or folders.
-        dtypes: formats that the models run in.
-        formats: `formats` and `index_dtypes` of `trueval.precision.plan`.
-        setup: options of `trueval.models.load_model`; None leaves them to it.
-        out: folder whose folder logits keeps the outputs; None keeps none.
-
-    Returns:
-        The candidates, regimes with their outputs, and what to say of the passes.
-    """
-    from trueval.collection import candidate_lists
-    from trueval.models import load_model
-    from trueval.precision.logits import model_outputs
-    from trueval.precision.regimes import plan
-    from trueval.run import Run
-
-    named = candidates in (None, "judged", "corpus")
-    chosen = candidate_lists(collection, candidates if named else Run.read(str(candidates)))
-    folder = None if out is None else out / "logits"
-    options = {name: value for name, value in setup.items() if value is not None}
-    outputs: list[tuple[Regime, Mapping[str, Any]]] = []
-    passes = []
-    with bars() as bar:
-        for name in models:
-            for dtype in dtypes:
-                model = load_model(name, dtype=dtype, **options)
-                step = bar(f"{model.name} {dtype}")
-                found = model_outputs(model, collection, chosen, folder=folder, step=step)
-                passes.append(found.to_dict())
-                planned = plan(model.name, model.scoring, dtype, **formats)
-                outputs += [(regime, found.arrays) for regime in planned]
-    return chosen, outputs, passes
-
-
-def audited(
-    collection: "Collection",
-    candidates: "Candidates",
-    outputs: "Sequence[tuple[Regime, Mapping[str, Any]]]",
-    measures: str,
-    options: Mapping[str, Any],
-) -> "Audit":
-    """Scores the candidates in every regime and audits the result.
-
-    Args:
-        collection: with the judgments.
-        candidates: what was scored.
-        outputs: regimes with the outputs of their model.
-        measures: parted by blanks.
-        options: of `trueval.evaluate`.
-    """
-    from trueval.precision.audit import CUTOFFS, audit_blocks
-    from trueval.precision.regimes import scored
-
-    longest = max(len(each) for each in candidates.lists)
-    cutoffs = [k for k in CUTOFFS if k <= longest]
-    return audit_blocks(scored(candidates, outputs), collection.judgments, measures, options, cutoffs=cutoffs)
-
-
-def describe(collection: "Collection", candidates: "Candidates", passes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the results say of their origin.
-
-    Args:
-        collection: what was read.
-        candidates: what was scored.
-        passes: settings of the forward passes.
-    """
-    return {
-        "collection": {"name": collection.name, "source": collection.source, "documents": len(collection.documents)},
-        "candidates": {
-            "kind": candidates.kind,
-            "queries": len(candidates.query_ids),
-            "pairs": candidates.pairs,
-            "notes": [*collection.notes, *candidates.notes],
-        },
-        "passes": list(passes),
-    }
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """The text form of measures: `nDCG@10`, `R(rel=2)@100`, `PROC(RA-nWG, pool=50)@10`.
 
-list     = measure { blank measure }
+list     = measure { ( space | "," ) measure }
 measure  = name [ "(" argument { "," argument } ")" ] [ "@" cutoff ]
 argument = measure | parameter "=" value
 value    = number | 'text' | True | False | None | "{" number ":" number { "," number ":" number } "}"
@@ -31,7 +31,7 @@ def parse(text: str) -> Measure:
     """
     match = _MEASURE.fullmatch(text.strip())
     if match is None:
-        raise MeasureError(f"A measure looks like nDCG@10 or R(rel=2)@100. Got {text!r}.{_cure(text)}")
+        raise MeasureError(f"A measure looks like nDCG@10 or R(rel=2)@100. Got {text!r}.")
     inner, parameters = _arguments(match["arguments"] or "", text)
     measure = find(match["name"])
     if inner is not None or parameters:
@@ -40,18 +40,18 @@ def parse(text: str) -> Measure:
 
 
 def parse_list(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
-    """Read measures from a text, where blanks outside brackets separate them, or from texts and Measures.
+    """Read measures from a text, where spaces or commas outside brackets separate them, or from texts and Measures.
 
     Returns:
         The measures in order, each once.
 
-    >>> [str(m) for m in parse_list("nDCG@10 R(rel=2)@100")]
-    ['nDCG@10', 'R(rel=2)@100']
+    >>> [str(m) for m in parse_list("nDCG@10, AP R(rel=2)@100")]
+    ['nDCG@10', 'AP', 'R(rel=2)@100']
     """
     if isinstance(measures, Measure):
         return (measures,)
     if isinstance(measures, str):
-        found = [parse(part) for part in _split(measures, " \t\n")]
+        found = [parse(part) for part in _split(measures, " \t\n,")]
     else:
         found = [one for item in measures for one in parse_list(item)]
     if not found:
@@ -60,7 +60,7 @@ def parse_list(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measu
 
 
 def _split(text: str, separators: str) -> list[str]:
-    """Split at separators that stand outside brackets and quotes; empty parts are dropped."""
+    """Split at separators that are outside brackets and quotes; empty parts are dropped."""
     parts, depth, quote, begin = [], 0, "", 0
     for position, letter in enumerate(text):
         if quote:
@@ -89,7 +89,7 @@ def _arguments(text: str, whole: str) -> tuple[Measure | None, dict[str, Value]]
         if match is None:
             inner = parse(part)
         elif match["name"] in parameters:
-            raise MeasureError(f"Parameter {match['name']} stands twice in {whole!r}.")
+            raise MeasureError(f"Parameter {match['name']} appears twice in {whole!r}.")
         else:
             parameters[match["name"]] = _value(match["value"].strip(), whole)
     return inner, parameters
@@ -111,8 +111,4 @@ def _cutoff(text: str, name: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise MeasureError(f"k of {name} must be an integer >= 1. Got {text!r}.{_cure(text)}") from None
-
-
-def _cure(text: str) -> str:
-    return " Part measures with blanks." if "," in text else ""
+        raise MeasureError(f"k of {name} must be an integer >= 1. Got {text!r}.") from None

@@ -10,8 +10,6 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
 from trueval.errors import PolicyError, nearest
 
 TIE_ORDERS: Final = {
@@ -216,7 +214,8 @@ class Policy:
         unknown = next((name for name in choices if name not in Policy.__dataclass_fields__), None)
         if unknown is not None:
             raise PolicyError(f"Unknown choice {unknown!r}.{nearest(unknown, Policy.__dataclass_fields__)}")
-        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in choices.items()}
+        # A number of NumPy becomes one of Python. NumPy itself is not imported: help is made from the words above.
+        plain = {name: value.item() if hasattr(value, "item") else value for name, value in choices.items()}
         given = _seeded({name: value for name, value in plain.items() if value is not None})
         if "rel" in given:
             given = {"labels": "threshold", **given}

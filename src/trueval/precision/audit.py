@@ -6,7 +6,7 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,21 +19,41 @@ from trueval.evaluation.label_order import OrderCheck, check_orders, order_notes
 from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
 from trueval.measures import Measure, parse_list
+from trueval.numerics import round_to
+from trueval.policy.conventions import choose
 from trueval.precision.agreement import PERSISTENCE, Agreement, Resolution, agreement, resolution_of_ties
+from trueval.precision.passes import run_models
+from trueval.precision.regimes import scored
+from trueval.precision.stored import stored_passes
 from trueval.standings.groups import tie_groups
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
+    from trueval.collection import Collection
+    from trueval.policy.policy import Policy
+    from trueval.precision.passes import Passes
     from trueval.precision.regimes import Regime
     from trueval.run import Run
 
-__all__ = ["Audit", "Flip", "RegimeResult", "audit", "audit_blocks"]
+__all__ = [
+    "Audit",
+    "Flip",
+    "RegimeResult",
+    "audit",
+    "audit_blocks",
+    "audit_models",
+    "audit_passes",
+    "audit_stored",
+]
 
 KIND: Final = "precision"
 # 1: the first. 2: the same, with the other kinds.
 FORMAT_VERSION: Final = 2
 CUTOFFS: Final = (1, 2, 3, 5, 10, 20, 50, 100)  # of the curves; those of P-A's figures are among them
+DTYPES: Final = ("bfloat16", "float32")  # that models run in unless told otherwise
 OVERLAP: Final = (3, 10)  # depth of the overlap of rankings of up to twice ten documents, and of longer ones
 POINTS: Final = ("oblivious", "expected", "lowest", "highest")
 
@@ -91,12 +111,14 @@ class Audit:
         results: one for each regime.
         order: which orders follow the labels.
         notes: one-line remarks.
+        about: what results say of collection, candidates and passes.
     """
 
     measures: tuple[Measure, ...]
     results: tuple[RegimeResult, ...]
     order: tuple[OrderCheck, ...]
     notes: tuple[str, ...]
+    about: Mapping[str, Any] = field(default_factory=dict)
 
     def flips(self) -> tuple[Flip, ...]:
         """Return the pairs of models, in the same regime, whose order ties decide."""
@@ -110,7 +132,7 @@ class Audit:
         """Return the JSON of `trueval precision`; values on the scale of the measures, null where not available.
 
         Args:
-            about: what to say of collection, candidates and passes.
+            about: what to say of collection, candidates and passes instead of `self.about`.
         """
         from trueval.version import __version__
 
@@ -119,7 +141,7 @@ class Audit:
             "format": FORMAT_VERSION,
             "trueval": __version__,
             "policy": self.results[0].scores.policy.to_dict(),
-            **(about or {}),
+            **(self.about if about is None else about),
             "measures": [str(measure) for measure in self.measures],
             "regimes": [_entry(result, self.measures) for result in self.results],
             "flips": [asdict(flip) for flip in self.flips()],
@@ -133,11 +155,9 @@ def audit(
     judgments: Judgments,
     measures: str | Measure | Iterable[str | Measure],
     *,
-    tie_order: str = "input",
-    empty: str = "skip",
-    rel: float | None = None,
-    seed: int = 0,
     cutoffs: Sequence[int] = CUTOFFS,
+    policy: Policy | None = None,
+    **choices: Any,
 ) -> Audit:
     """Audit runs of one or more models, each in one or more regimes, over the same candidates.
 
@@ -145,14 +165,13 @@ def audit(
         runs: by regime.
         judgments: grades.
         measures: as in `evaluate`.
-        tie_order: behind the oblivious value; P-A's is the order of the input.
-        empty: what a query without a relevant document is worth; P-A leaves them out.
-        rel: threshold of relevance of measures that name none; 1.
-        seed: of the random tie order and of permutations.
         cutoffs: of the curves; those longer than the longest list are left out.
+        policy: as in `evaluate`; P-A's is tie_order="input", empty="skip".
+        choices: as in `evaluate`; `seed` is that of permutations too.
 
     Raises:
         InputError: there is no run.
+        PolicyError: a choice is unknown.
 
     >>> from trueval import Run
     >>> from trueval.precision.regimes import Regime
@@ -164,32 +183,121 @@ def audit(
     >>> [(result.scores.mean("RR@10").expected, result.scores.mean("RR@10").range) for result in found.results]
     [(0.75, 0.5), (1.0, 0.0)]
     """
-    options = {"tie_order": tie_order, "empty": empty, "rel": rel, "seed": seed}
     longest = max((int(np.diff(run.offsets).max(initial=1)) for run in runs.values()), default=1)
-    return audit_blocks([runs], judgments, measures, options, cutoffs=[k for k in cutoffs if k <= longest])
+    shown = [k for k in cutoffs if k <= longest]
+    return audit_blocks([runs], judgments, measures, cutoffs=shown, policy=policy, **choices)
+
+
+def audit_models(
+    collection: Collection,
+    models: Sequence[str],
+    measures: str | Measure | Iterable[str | Measure],
+    dtypes: Sequence[str] = DTYPES,
+    *,
+    policy: Policy | None = None,
+    passes: Mapping[str, Any] | None = None,
+    **choices: Any,
+) -> Audit:
+    """Run models in each dtype, score their outputs in each format, and audit the results: `trueval precision`.
+
+    Args:
+        collection: texts and judgments.
+        models: recipes, folders or ids.
+        measures: as in `evaluate`.
+        dtypes: formats that the models run in.
+        policy: as in `evaluate`.
+        passes: further options of `trueval.precision.passes.run_models`: candidates, scoring, index_dtypes, folder,
+            batch_size and so on.
+        choices: as in `evaluate`.
+
+    Raises:
+        InputError: a model, a text or an output is bad.
+        MissingExtraError: the extra models is not installed.
+        PolicyError: a format or choice is unknown.
+    """
+    wanted, chosen = parse_list(measures), choose(policy, choices)  # what is bad is refused before hours of passes
+    return audit_passes(run_models(collection, models, dtypes, **(passes or {})), wanted, policy=chosen)
+
+
+def audit_stored(
+    collection: Collection,
+    path: Path,
+    measures: str | Measure | Iterable[str | Measure],
+    dtypes: Sequence[str] | None = None,
+    *,
+    scoring: Sequence[str] = (),
+    policy: Policy | None = None,
+    **choices: Any,
+) -> Audit:
+    """Score stored logits in each format and audit the results: `trueval precision --logits`.
+
+    Args:
+        collection: texts and judgments.
+        path: an .npz file, see `trueval.precision.logits.read_logits`.
+        measures: as in `evaluate`.
+        dtypes: model dtypes to look at; None for all that the file holds.
+        scoring: formats of the scores; the model's and float32 if there are none.
+        policy: as in `evaluate`.
+        choices: as in `evaluate`.
+
+    Raises:
+        InputError: the file is bad, or its documents are not of the collection.
+        PolicyError: a format or choice is unknown, or the file holds no logits of a dtype.
+    """
+    passes = stored_passes(collection, path, dtypes, scoring=scoring)
+    return audit_passes(passes, measures, policy=policy, **choices)
+
+
+def audit_passes(
+    passes: Passes,
+    measures: str | Measure | Iterable[str | Measure],
+    *,
+    policy: Policy | None = None,
+    **choices: Any,
+) -> Audit:
+    """Score the outputs of models in every regime, some queries at a time, and audit the results.
+
+    Args:
+        passes: outputs of models, or stored ones.
+        measures: as in `evaluate`.
+        policy: as in `evaluate`.
+        choices: as in `evaluate`.
+
+    Raises:
+        InputError: a score overflows its format, or no query is judged.
+        PolicyError: a choice is unknown.
+    """
+    longest = max(len(each) for each in passes.candidates.lists)
+    cutoffs = [k for k in CUTOFFS if k <= longest]
+    blocks = scored(passes.candidates, passes.outputs)
+    found = audit_blocks(blocks, passes.collection.judgments, measures, cutoffs=cutoffs, policy=policy, **choices)
+    return replace(found, about=passes.about())
 
 
 def audit_blocks(
     blocks: Iterable[Mapping[Regime, Run]],
     judgments: Judgments,
     measures: str | Measure | Iterable[str | Measure],
-    options: Mapping[str, Any],
     *,
     cutoffs: Sequence[int] = CUTOFFS,
+    policy: Policy | None = None,
+    **choices: Any,
 ) -> Audit:
     """Audit runs that come some queries at a time; see `audit`.
 
     Args:
         blocks: runs by regime: the same regimes in every block, of the same queries within one.
-        judgments: grades; judged queries that stand in no block are left out.
+        judgments: grades; judged queries that are in no block are left out.
         measures: as in `evaluate`.
-        options: of `evaluate`.
         cutoffs: of the curves.
+        policy: as in `evaluate`.
+        choices: as in `evaluate`.
 
     Raises:
         InputError: there is no run, or no query of it is judged.
+        PolicyError: a choice is unknown.
     """
-    wanted = parse_list(measures)
+    wanted, chosen = parse_list(measures), choose(policy, choices)
     everything = _with_curves(wanted, cutoffs)
     gathered: dict[Regime, _Gathered] = {}
     order: tuple[OrderCheck, ...] = ()
@@ -198,10 +306,10 @@ def audit_blocks(
         first = next(iter(runs.values()))
         part = _judgments_of(first, judgments)
         if not gathered:
-            order = check_orders(first, part, seed=int(options.get("seed") or 0))
-            notes = order_notes(replace(first, name="candidates"), part, tie_order=str(options["tie_order"]))
+            order = check_orders(first, part, seed=chosen.seed)
+            notes = order_notes(replace(first, name="candidates"), part, tie_order=chosen.tie_order)
         for regime, run in runs.items():
-            gathered.setdefault(regime, _Gathered(regime, run)).add(run, part, everything, options)
+            gathered.setdefault(regime, _Gathered(regime, run)).add(run, part, everything, chosen)
         _compare(gathered, runs)
     if not gathered:
         raise InputError("There is no run to audit. It needs one regime at least.")
@@ -223,12 +331,12 @@ class _Gathered:
         self.reference: str | None = None
         self.ties_of: str | None = None
 
-    def add(self, run: Run, judgments: Judgments, measures: Sequence[Measure], options: Mapping[str, Any]) -> None:
+    def add(self, run: Run, judgments: Judgments, measures: Sequence[Measure], policy: Policy) -> None:
         """Evaluate one more run."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TruevalWarning)  # the same lines stand in the notes
-            self.scores.append(evaluate(run, judgments, measures, **options))
-        groups = tie_groups(run.documents["score"].to_numpy(), run.offsets)
+            warnings.simplefilter("ignore", TruevalWarning)  # the same lines are in the notes
+            self.scores.append(evaluate(run, judgments, measures, policy=policy))
+        groups = tie_groups(round_to(run.documents["score"].to_numpy(), policy.tie_precision), run.offsets)
         sizes, counts = np.unique(groups.size, return_counts=True)
         self.sizes.update(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
 

@@ -88,7 +88,7 @@ def model_outputs(
 
     Raises:
         InputError: outputs are not finite (the documents are named), or a kept shard belongs to other texts.
-        MissingExtraError: a pass shall be kept and safetensors is not installed.
+        MissingExtraError: a pass is to be kept and safetensors is not installed.
     """
     parts = _parts(model, collection, candidates)
     texts = {part.name: part.texts() for part in parts}

@@ -97,7 +97,7 @@ def scored(
 ) -> Iterator[dict[Regime, Run]]:
     """Score the candidates in every regime, some queries at a time.
 
-    Ties belong to one query, so a whole corpus is scored block by block and never stands in memory as one ranking.
+    Ties belong to one query, so a whole corpus is scored block by block and is never in memory as one ranking.
 
     Args:
         candidates: what was scored.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from trueval.errors import InputError, MeasureError
+from trueval.errors import MeasureError, Place
 from trueval.files.json.pairs import QUERY_KEYS, Columns, read_pairs
 from trueval.measures import parse
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from trueval.measures import Measure
     from trueval.standings.standings import Floats
 
-__all__ = ["AccuracyGivenHit", "accuracy_given_hit", "correctness", "read_correctness"]
+__all__ = ["AccuracyGivenHit", "accuracies", "accuracy_given_hit", "correctness", "read_correctness"]
 
 ANSWERS = Columns(QUERY_KEYS, ("correct", "correctness", "accuracy"), "a query and a number from 0 to 1")
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -52,9 +52,13 @@ class AccuracyGivenHit(NamedTuple):
     queries: int
     unanswered: int
 
+    def to_dict(self) -> dict[str, float | None]:
+        """As it appears in the JSON of results; null where not available."""
+        return {name: None if math.isnan(value) else value for name, value in self._asdict().items()}
+
 
 def accuracy_given_hit(scores: Scores, measure: str | Measure, correct: Mapping[str, float]) -> AccuracyGivenHit:
-    """Accuracy on the queries whose gold documents all stand among the first K.
+    """Accuracy on the queries whose gold documents are all among the first K.
 
     Args:
         scores: of a run, with AllGold at a cutoff among its measures.
@@ -86,6 +90,17 @@ def accuracy_given_hit(scores: Scores, measure: str | Measure, correct: Mapping[
     )
 
 
+def accuracies(scores: Scores, correct: Mapping[str, float]) -> dict[str, AccuracyGivenHit]:
+    """Accuracy given each AllGold at a cutoff among the measures, by its text form.
+
+    Args:
+        scores: of a run.
+        correct: 0, 1, or between, of each query id.
+    """
+    hits = [measure for measure in scores.measures if measure.name == "AllGold" and measure.cutoff is not None]
+    return {str(hit): accuracy_given_hit(scores, hit, correct) for hit in hits}
+
+
 def _ratio(hit: Floats, correct: Floats) -> float:
     total = float(hit.sum())
     return float((hit * correct).sum()) / total if total else math.nan
@@ -109,7 +124,7 @@ def read_correctness(source: Source) -> dict[str, float]:
 
     Args:
         source: a path, "-" for standard input, or an open file. JSON lines with query and correct, or two fields
-            parted by a tab, a comma or blanks; a line of column names is skipped.
+            separated by a tab, a comma or spaces; a line of column names is skipped.
 
     Raises:
         InputError: a line is bad, a query is there twice, or a value is not within 0 and 1; with file and line.
@@ -117,22 +132,22 @@ def read_correctness(source: Source) -> dict[str, float]:
     found: dict[str, float] = {}
     for place, query, value in read_pairs(source, ANSWERS):
         if query in found:
-            raise InputError(f"{place}: query {query!r} is there twice. Give one answer for each.")
+            raise place.error(f"query {query!r} is there twice. Give one answer for each.")
         found[query] = correctness(value, place)
     return found
 
 
-def correctness(value: Any, place: str) -> float:
+def correctness(value: Any, place: Place) -> float:
     """Read one correctness.
 
     Args:
         value: true, false, or a number from 0 to 1, also as text.
-        place: where it stands, for the error.
+        place: file and line, for the error.
 
     Raises:
         InputError: it is something else.
 
-    >>> correctness("true", "answers.csv:1"), correctness("0.25", "answers.csv:2")
+    >>> correctness("true", Place("answers.csv", 1)), correctness("0.25", Place("answers.csv", 2))
     (1.0, 0.25)
     """
     known = {"true": 1.0, "false": 0.0}.get(value.lower(), value) if isinstance(value, str) else value
@@ -140,4 +155,4 @@ def correctness(value: Any, place: str) -> float:
         known = float(known)
     if isinstance(known, (bool, int, float)) and 0 <= known <= 1:
         return float(known)
-    raise InputError(f"{place}: correct must be true, false, or a number from 0 to 1. Got {reprlib.repr(value)}.")
+    raise place.error(f"correct must be true, false, or a number from 0 to 1. Got {reprlib.repr(value)}.")

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from trueval.errors import InputError, PolicyError
+from trueval.errors import Place, PolicyError
 from trueval.files import Kind, Source, check_rows, id_notes
 from trueval.files.columns import find_columns
 from trueval.files.frame import value_column
@@ -147,8 +147,8 @@ def read_judgments_or_contexts(source: Source, *, facets: bool = False) -> Judgm
     if not isinstance(found, Contexts):
         return Judgments.read(found, facets=facets)
     if found.judgments is None:
-        raise InputError(
-            f"{found.run.source}: no line names gold documents. Give them under gold, or give a file of judgments."
+        raise Place(found.run.source).error(
+            "no line names gold documents. Give them under gold, or give a file of judgments."
         )
     return found.judgments
 
@@ -193,7 +193,7 @@ def _contexts(content: Content, duplicates: str, name: str | None) -> Contexts:
         for place, entry in enumerate(line.entries, 1)
     ]
     if not listed:
-        raise InputError(f"{content.source}: no query retrieved a document. Name them under {LIST_KEYS[0]!r}.")
+        raise Place(content.source).error(f"no query retrieved a document. Name them under {LIST_KEYS[0]!r}.")
     rows = _rows(listed, "run", content.source)
     notes = _notes(content.source, lines) + rows.table.notes + id_notes(rows.table, rows.query_ids)
     run = Run(rows.documents, rows.query_ids, rows.offsets, name or content.name, content.source, notes)
@@ -242,9 +242,8 @@ def _sources(lines: Sequence[Line], source: str) -> dict[str, str]:
     for line in lines:
         for entry in line.entries:
             if entry.source is not None and found.setdefault(entry.doc_id, entry.source) != entry.source:
-                raise InputError(
-                    f"{source}:{line.number}: document {entry.doc_id!r} must have one source. "
-                    f"Got {found[entry.doc_id]!r} and {entry.source!r}."
+                raise Place(source, line.number).error(
+                    f"document {entry.doc_id!r} must have one source. Got {found[entry.doc_id]!r} and {entry.source!r}."
                 )
     return found
 
@@ -252,52 +251,50 @@ def _sources(lines: Sequence[Line], source: str) -> dict[str, str]:
 def _lines(content: Content, duplicates: str) -> list[Line]:
     found: dict[str, Line] = {}
     for number, row in objects(content):
-        place = f"{content.source}:{number}"
+        place = Place(content.source, number)
         line = _line(row, number, place, duplicates)
         if line.query in found:
-            raise InputError(f"{place}: query {line.query!r} is there twice. Write one line for each query.")
+            raise place.error(f"query {line.query!r} is there twice. Write one line for each query.")
         found[line.query] = line
     return list(found.values())
 
 
-def _line(row: Mapping[str, Any], number: int, place: str, duplicates: str) -> Line:
+def _line(row: Mapping[str, Any], number: int, place: Place, duplicates: str) -> Line:
     query, listed = as_id(first_value(row, QUERY_KEYS)), first_value(row, LIST_KEYS)
     if query is None or not isinstance(listed, list):
-        raise InputError(
-            f"{place}: a line must be an object with query and a list of ids; the query is a string or an integer. "
+        raise place.error(
+            f"a line must be an object with query and a list of ids; the query is a string or an integer. "
             f"Got {reprlib.repr(dict(row))}. Name the query {' or '.join(QUERY_KEYS[:2])}, and the list one of "
             f"{', '.join(LIST_KEYS)}."
         )
     entries = list(_entries(listed, place))
     if len({entry.score is None for entry in entries}) > 1:
-        raise InputError(f"{place}: some documents have scores and some do not. Give all of them scores, or none.")
+        raise place.error("some documents have scores and some do not. Give all of them scores, or none.")
     first = _first_places(entries, place)
     repeated = len(entries) - len(first)
     if repeated and duplicates == "refuse":
         twice = Counter(entry.doc_id for entry in entries).most_common(1)[0][0]
-        raise InputError(
-            f"{place}: document {twice!r} is in query {query!r} twice. Drop it, or use duplicates='first'."
-        )
+        raise place.error(f"document {twice!r} is in query {query!r} twice. Drop it, or use duplicates='first'.")
     correct = row.get("correct")
     known = None if correct is None else correctness(correct, place)
     return Line(number, query, first, _gold(row.get("gold"), place), known, repeated)
 
 
-def _first_places(entries: Sequence[Entry], place: str) -> list[Entry]:
-    """Each document once, where it stands first, with its source wherever that is named."""
+def _first_places(entries: Sequence[Entry], place: Place) -> list[Entry]:
+    """Each document once, where it comes first, with its source wherever that is named."""
     found: dict[str, Entry] = {}
     for entry in entries:
         first = found.setdefault(entry.doc_id, entry)
         if first.source is None:
             found[entry.doc_id] = first._replace(source=entry.source)
         elif entry.source not in (None, first.source):
-            raise InputError(
-                f"{place}: document {entry.doc_id!r} must have one source. Got {first.source!r} and {entry.source!r}."
+            raise place.error(
+                f"document {entry.doc_id!r} must have one source. Got {first.source!r} and {entry.source!r}."
             )
     return list(found.values())
 
 
-def _entries(listed: Sequence[Any], place: str) -> Iterator[Entry]:
+def _entries(listed: Sequence[Any], place: Place) -> Iterator[Entry]:
     for item in listed:
         doc, score, source = item, None, None
         if isinstance(item, dict):
@@ -307,21 +304,21 @@ def _entries(listed: Sequence[Any], place: str) -> Iterator[Entry]:
         doc_id, named = as_id(doc), as_id(source)
         bad_score = score is not None and not isinstance(score, Literal)
         if doc_id is None or bad_score or (source is not None and named is None):
-            raise InputError(
-                f"{place}: a retrieved document must be an id, [id, score], or an object with id and perhaps score and "
+            raise place.error(
+                f"a retrieved document must be an id, [id, score], or an object with id and perhaps score and "
                 f"source; ids and sources are strings or integers, scores numbers. Got {reprlib.repr(item)}."
             )
         yield Entry(doc_id, None if score is None else str(score), named)
 
 
-def _gold(value: Any, place: str) -> dict[str, str]:
+def _gold(value: Any, place: Place) -> dict[str, str]:
     """Grades of the gold documents: 1 each for a list, their own for an object."""
     if value is None:
         return {}
     graded = dict.fromkeys(value, Literal("1")) if isinstance(value, list) and _are_ids(value) else value
     if not isinstance(graded, dict) or not _are_ids(graded) or not all(isinstance(g, Literal) for g in graded.values()):
-        raise InputError(
-            f"{place}: gold must be a list of ids, or an object of grades by id; ids are strings or integers. Got "
+        raise place.error(
+            f"gold must be a list of ids, or an object of grades by id; ids are strings or integers. Got "
             f"{reprlib.repr(value)}. Correct it."
         )
     return {str(doc): str(grade) for doc, grade in graded.items()}

@@ -3,7 +3,7 @@
 RA-nWG derives its weights from the labels, so it has traps: it can fall when the label of a retrieved passage rises
 (4 to 5 makes grade 5 less rare, so every 4 weighs more in the ideal), and it jumps when the first grade 5 is found (the
 fallback weights end). The grid is that of P-B (Dallaire 2025, arXiv 2511.09545) §2.4. A flip gives one judged document
-that can stand among the first K another grade of the rubric; values are expected ones over tie orders.
+that can be among the first K another grade of the rubric; values are expected ones over tie orders.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from trueval.evaluation.evaluate import evaluate
 from trueval.measures import Measure, parse
 from trueval.measures.orders.weights import Top
 from trueval.measures.rarity import COLUMNS, best_gain, grade_counts, rarity_weights
-from trueval.policy.conventions import convention
+from trueval.policy.conventions import choose
 from trueval.standings.counting import count
 from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
 
@@ -120,7 +120,7 @@ class Sensitivity:
     swaps: tuple[tuple[Flip, str, str], ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """As it stands in the JSON of results; null where not available."""
+        """As it appears in the JSON of results; null where not available."""
         return {
             "measure": str(self.measure),
             "grid": [
@@ -146,10 +146,8 @@ def sensitivity(
     judgments: Judgments,
     measure: str | Measure = "RA-nWG@10",
     *,
-    tie_precision: str | float | None = None,
-    depth: int | None = None,
-    judged_only: bool = False,
-    missing: str = "worst",
+    policy: Policy | None = None,
+    **choices: Any,
 ) -> Sensitivity:
     """Compute RA-nWG over the grid of its parameters and over all changes of one label.
 
@@ -157,28 +155,27 @@ def sensitivity(
         runs: to compare.
         judgments: grades on the rubric 1 to 5.
         measure: RA-nWG at a cutoff; other parameters than the default are where the flips happen.
-        tie_precision: as in evaluate.
-        depth: as in evaluate.
-        judged_only: as in evaluate.
-        missing: a judged query that a run lacks, as in evaluate: counts as 0 ("worst"), is left out, or an error.
+        policy: as in evaluate.
+        choices: as in evaluate.
 
     Raises:
         InputError: a grade is not on the rubric, or missing is "error" and a query is missing.
         MeasureError: the measure is not RA-nWG at a cutoff.
+        PolicyError: a choice is unknown.
     """
     wanted = parse(measure) if isinstance(measure, str) else measure
     if wanted.name != "RA-nWG" or wanted.cutoff is None or wanted["unjudged"] != "nothing":
         raise MeasureError(f"Sensitivity is that of RA-nWG at a cutoff, for example RA-nWG@10. Got {wanted}.")
     names = tuple(run.name for run in runs)
-    chosen = convention(tie_precision=tie_precision, tie_order="input", depth=depth, judged_only=judged_only)
-    grid = _grid(runs, judgments, wanted, policy=chosen.but(missing=missing))
+    chosen = choose(policy, choices).of(wanted.name)
+    grid = _grid(runs, judgments, wanted, chosen)
     counted = [count(run, judgments, chosen) for run in runs]
-    table = _flip_table(counted, wanted, skip=missing == "skip")
+    table = _flip_table(counted, wanted, skip=chosen.missing == "skip")
     flips = tuple(_flips_of(table, judgments, index, name) for index, name in enumerate(names))
     return Sensitivity(wanted, names, grid, flips, _swaps(table, judgments, names))
 
 
-def _grid(runs: Sequence[Run], judgments: Judgments, measure: Measure, *, policy: Policy) -> tuple[Cell, ...]:
+def _grid(runs: Sequence[Run], judgments: Judgments, measure: Measure, policy: Policy) -> tuple[Cell, ...]:
     choices = list(itertools.product(ALPHAS, CAPS4, CAPS3))
     plain = parse(f"RA-nWG@{measure.cutoff}")
     measures = [plain, *(plain(alpha=alpha, cap4=cap4, cap3=cap3) for alpha, cap4, cap3 in choices)]
@@ -218,7 +215,7 @@ class FlipTable(NamedTuple):
         item: [flip] row of the document in the judgments.
         old: [flip] its grade.
         new: [flip] the grade instead.
-        reaches: [run, flip] whether the document can stand among the first K.
+        reaches: [run, flip] whether the document can be among the first K.
         before: [run, flip] value of the query; NaN where it is not available.
         after: [run, flip] value with the new grade.
         means: [run] mean over queries.
@@ -276,7 +273,7 @@ def _moved(counts: Floats, old: Ints, new: Ints, amount: Floats) -> Floats:
 
 
 def _shares(counted: Standings, measure: Measure) -> Floats:
-    """[row] chance that the document stands among the first K."""
+    """[row] chance that the document is among the first K."""
     return Top(counted.limit(measure.cutoff)).spans(counted.above, counted.tied, counted.query).mean
 
 

@@ -1,0 +1,146 @@
+"""Passes: the outputs of models over the candidates of a collection, from which every regime is scored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from trueval.collection import candidate_lists
+from trueval.errors import InputError
+from trueval.precision.logits import Step, model_outputs
+from trueval.precision.regimes import plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trueval.collection import Candidates, Collection
+    from trueval.precision.regimes import Regime
+    from trueval.run import Run
+
+__all__ = ["Passes", "narrowed", "read_ids", "run_models"]
+
+Begin: TypeAlias = Callable[[str], Step]
+
+
+@dataclass(frozen=True, eq=False)
+class Passes:
+    """What models returned.
+
+    Attributes:
+        collection: what was read.
+        candidates: what was scored.
+        outputs: regimes with the arrays of their model; regimes of one pass share them.
+        settings: of each pass.
+    """
+
+    collection: Collection
+    candidates: Candidates
+    outputs: Sequence[tuple[Regime, Mapping[str, Any]]]
+    settings: Sequence[Mapping[str, Any]]
+
+    def about(self) -> dict[str, Any]:
+        """What results say of their origin."""
+        collection, candidates = self.collection, self.candidates
+        return {
+            "collection": {
+                "name": collection.name,
+                "source": collection.source,
+                "documents": len(collection.documents),
+            },
+            "candidates": {
+                "kind": candidates.kind,
+                "queries": len(candidates.query_ids),
+                "pairs": candidates.pairs,
+                "notes": [*collection.notes, *candidates.notes],
+            },
+            "passes": list(self.settings),
+        }
+
+
+def run_models(
+    collection: Collection,
+    models: Sequence[str],
+    dtypes: Sequence[str],
+    *,
+    candidates: str | Run | None = None,
+    scoring: Sequence[str] = (),
+    index_dtypes: Sequence[str] = (),
+    folder: Path | None = None,
+    begin: Begin | None = None,
+    **setup: Any,
+) -> Passes:
+    """Run every model once in every dtype.
+
+    Args:
+        collection: with the texts.
+        models: recipes, folders or ids, as `trueval.models.load_model` takes them.
+        dtypes: formats that the models run in.
+        candidates: what each model scores, as in `candidate_lists`.
+        scoring: formats of the scores, as in `plan`.
+        index_dtypes: formats of stored document embeddings, as in `plan`.
+        folder: keeps outputs, where an interrupted call goes on; None keeps none.
+        begin: called with each pass's name; what it returns is called after every shard.
+        setup: further options of `load_model`; None leaves one to it.
+
+    Raises:
+        InputError: a model, a text or an output is bad.
+        MissingExtraError: the extra models is not installed.
+        PolicyError: a format is unknown.
+    """
+    from trueval.models import load_model
+
+    chosen = candidate_lists(collection, candidates)
+    options = {name: value for name, value in setup.items() if value is not None}
+    outputs: list[tuple[Regime, Mapping[str, Any]]] = []
+    settings = []
+    for name in models:
+        for dtype in dtypes:
+            model = load_model(name, dtype=dtype, **options)
+            step = None if begin is None else begin(f"{model.name} {dtype}")
+            found = model_outputs(model, collection, chosen, folder=folder, step=step)
+            settings.append(found.to_dict())
+            outputs += [
+                (regime, found.arrays) for regime in plan(model.name, model.scoring, dtype, scoring, index_dtypes)
+            ]
+    return Passes(collection, chosen, outputs, settings)
+
+
+def narrowed(
+    collection: Collection,
+    *,
+    exclude: Container[str] = (),
+    among: Container[str] | None = None,
+    limit: int | None = None,
+) -> Collection:
+    """The collection with fewer judged queries.
+
+    Args:
+        collection: texts and judgments.
+        exclude: ids of queries to leave out, such as those that a model was trained on.
+        among: ids of queries that may stay; None for all.
+        limit: how many of the others to keep, the first ones; None for all.
+
+    Raises:
+        InputError: no query is left.
+    """
+    judged = collection.judgments.query_ids.to_list()
+    kept = [query for query in judged if query not in exclude and (among is None or query in among)][:limit]
+    return collection if len(kept) == len(judged) else collection.restricted(frozenset(kept))
+
+
+def read_ids(path: Path) -> frozenset[str]:
+    """Read ids of queries: a JSON list, or one a line.
+
+    Raises:
+        InputError: the file is neither.
+    """
+    text = path.read_text(encoding="utf-8")
+    try:
+        found = json.loads(text) if text.lstrip().startswith("[") else text.split()
+    except ValueError as error:
+        raise InputError(
+            f"{path}: a JSON list of ids is damaged ({error}). Correct it, or write one id a line."
+        ) from None
+    return frozenset(map(str, found))

@@ -1,0 +1,76 @@
+"""Stored logits: a file takes the place of models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from trueval.collection import candidate_lists
+from trueval.errors import InputError, PolicyError
+from trueval.precision.logits import read_logits
+from trueval.precision.passes import Passes
+from trueval.precision.regimes import plan
+from trueval.run import Run
+
+if TYPE_CHECKING:
+    from trueval.collection import Collection
+    from trueval.precision.regimes import Regime
+
+__all__ = ["stored_passes"]
+
+
+def stored_passes(
+    collection: Collection, path: Path, dtypes: Sequence[str] | None = None, *, scoring: Sequence[str] = ()
+) -> Passes:
+    """Read logits from a file, as if models had returned them.
+
+    Args:
+        collection: whose judgments count; judged queries that the file does not hold are left out.
+        path: an .npz file, see `read_logits`.
+        dtypes: model dtypes to look at; None for all that the file holds.
+        scoring: formats of the scores, as in `plan`.
+
+    Raises:
+        InputError: the file is bad, or its documents are not of the collection.
+        PolicyError: the file holds no logits of a dtype.
+    """
+    stored = read_logits(path)
+    lacking = [dtype for dtype in dtypes or () if dtype not in stored.logits]
+    if lacking or (dtypes is not None and not dtypes):
+        raise PolicyError(
+            f"--dtype of stored logits must be among {', '.join(stored.logits)}, which {path} holds. "
+            f"Got {', '.join(lacking) or 'none'}."
+        )
+    wanted = [dtype for dtype in stored.logits if dtypes is None or dtype in dtypes]
+    held = set(stored.query_ids)
+    judged = [query for query in collection.judgments.query_ids.to_list() if query in held]
+    if len(judged) < len(collection.judgments.query_ids):
+        collection = collection.restricted(frozenset(judged))
+    place = {query: at for at, query in enumerate(judged)}
+    # Candidates follow the order of the judgments, the rows of one query that of the file.
+    kept = sorted(
+        (at for at, query in enumerate(stored.query_ids) if query in place), key=lambda at: place[stored.query_ids[at]]
+    )
+    frame = pl.DataFrame(
+        {
+            "query_id": [stored.query_ids[at] for at in kept],
+            "doc_id": [stored.doc_ids[at] for at in kept],
+            "score": np.zeros(len(kept)),
+        }
+    )
+    candidates = candidate_lists(collection, Run.from_frame(frame, name=stored.name))
+    if candidates.pairs != len(kept):
+        raise InputError(
+            f"{path}: {len(kept) - candidates.pairs} pairs are of documents that {collection.source} does not have. "
+            "Logits must be of the collection's documents. Name the collection that they were made from."
+        )
+    outputs: list[tuple[Regime, Mapping[str, Any]]] = []
+    for dtype in wanted:
+        arrays = {"pairs": stored.logits[dtype][kept]}
+        outputs += [(regime, arrays) for regime in plan(stored.name, stored.scoring, dtype, scoring)]
+    settings = [{"model": stored.name, "path": str(path), "dtype": dtype} for dtype in wanted]
+    return Passes(collection, candidates, outputs, settings)

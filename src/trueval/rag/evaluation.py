@@ -1,0 +1,146 @@
+"""Files in, results out: scores of runs and of logs of contexts, and what belongs beside them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trueval.errors import MeasureError, TruevalWarning
+from trueval.evaluation.evaluate import Measures, evaluate
+from trueval.evaluation.scores import Scores, results
+from trueval.measures import parse_list
+from trueval.policy.conventions import choose
+from trueval.rag.answers import AccuracyGivenHit, accuracies
+from trueval.rag.inputs import Inputs
+from trueval.rag.sensitivity import Sensitivity, sensitivity
+from trueval.rag.unjudged import grade_unjudged
+
+if TYPE_CHECKING:
+    from trueval.judgments import Judgments
+    from trueval.measures import Measure
+    from trueval.policy.policy import Policy
+    from trueval.run import Run
+
+__all__ = ["Evaluated", "evaluate_files"]
+
+Observe = Callable[["Run", "Judgments", Scores], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluated:
+    """What the files say.
+
+    Attributes:
+        judgments: as read, grades mapped.
+        scores: [run] scores.
+        answers: [run] accuracy given a hit, by the text form of each AllGold@k; empty where no answer is known.
+        sensitivity: of each RA-nWG; empty unless asked for.
+        notes: one-line remarks, those of the scores among them.
+    """
+
+    judgments: Judgments
+    scores: tuple[Scores, ...]
+    answers: tuple[Mapping[str, AccuracyGivenHit], ...]
+    sensitivity: tuple[Sensitivity, ...]
+    notes: tuple[str, ...]
+
+    def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
+        """The JSON of `trueval evaluate`."""
+        found: dict[str, Any] = results(self.scores, per_query=per_query)
+        for run, answers in zip(found["runs"], self.answers, strict=True):
+            if answers:
+                run["answers"] = {name: one.to_dict() for name, one in answers.items()}
+        if self.sensitivity:
+            found["sensitivity"] = [one.to_dict() for one in self.sensitivity]
+        return found
+
+
+def evaluate_files(
+    qrels: str,
+    runs: Sequence[str],
+    measures: Measures,
+    *,
+    inputs: Inputs | None = None,
+    with_sensitivity: bool = False,
+    observe: Observe | None = None,
+    begin: Callable[[str], None] | None = None,
+    policy: Policy | None = None,
+    **choices: Any,
+) -> Evaluated:
+    """Evaluate files, one run at a time in memory.
+
+    Args:
+        qrels: path of the judgments, or of a log of contexts that names gold documents; "-" for standard input.
+        runs: paths of runs or logs.
+        measures: as in `evaluate`.
+        inputs: what is done to what is read.
+        with_sensitivity: whether to compute the sensitivity of each RA-nWG; then the runs stay in memory.
+        observe: called with each run, its judgments and its scores.
+        begin: called with each path before it is read.
+        policy: as in `evaluate`.
+        choices: as in `evaluate`.
+
+    Raises:
+        InputError: a file is bad.
+        MeasureError: answers or sensitivity are asked for without the measure that they are about.
+        PolicyError: a choice is unknown.
+    """
+    parsed, inputs, chosen = parse_list(measures), inputs or Inputs(), choose(policy, choices)
+    check_subjects(parsed, correct=inputs.correct is not None, with_sensitivity=with_sensitivity)
+    scores: list[Scores] = []
+    answers: list[Mapping[str, AccuracyGivenHit]] = []
+    kept: list[Run] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)  # the same lines are notes of the scores
+        if begin is not None:
+            begin(qrels)
+        judgments = inputs.read_judgments(qrels)
+        for pair in inputs.read_runs(runs, judgments, begin):
+            found = evaluate(pair.run, pair.judgments, parsed, policy=chosen)
+            scores.append(found)
+            answers.append(accuracies(found, pair.correct) if pair.correct else {})
+            if observe is not None:
+                observe(pair.run, pair.judgments, found)
+            if with_sensitivity:
+                kept.append(pair.run)
+    analyzed = _sensitivities(kept, judgments, parsed, inputs.unjudged, chosen) if with_sensitivity else ()
+    notes = [note for each in scores for note in each.notes] + _unused(inputs.correct or {}, judgments)
+    return Evaluated(judgments, tuple(scores), tuple(answers), analyzed, tuple(dict.fromkeys(notes)))
+
+
+def check_subjects(measures: Sequence[Measure], *, correct: bool, with_sensitivity: bool) -> None:
+    """Refuse answers without AllGold at a cutoff, and sensitivity without RA-nWG.
+
+    Raises:
+        MeasureError: the measure is missing.
+    """
+    if correct and not any(measure.name == "AllGold" and measure.cutoff is not None for measure in measures):
+        raise MeasureError(
+            "Correctness of answers (--correct) needs AllGold at a cutoff among the measures, such as AllGold@10."
+        )
+    if with_sensitivity and not _weighted(measures):
+        raise MeasureError("Sensitivity (--sensitivity) needs RA-nWG among the measures, such as RA-nWG@10.")
+
+
+def _unused(correct: Mapping[str, float], judgments: Judgments) -> list[str]:
+    """A note where answers are to queries that nobody judged."""
+    unknown = sorted(set(correct).difference(judgments.query_ids.to_list()))
+    if not unknown:
+        return []
+    return [f"answers: {len(unknown)} queries are not in the judgments and are ignored, the first {unknown[0]!r}."]
+
+
+def _weighted(measures: Sequence[Measure]) -> list[Measure]:
+    """RA-nWG without its bounds, which take unjudged documents for relevant ones."""
+    return [measure for measure in measures if measure.name == "RA-nWG" and measure["unjudged"] == "nothing"]
+
+
+def _sensitivities(
+    runs: Sequence[Run], judgments: Judgments, measures: Sequence[Measure], unjudged: float | None, policy: Policy
+) -> tuple[Sensitivity, ...]:
+    # All runs are compared under the same labels, so what any of them lists is graded for all.
+    for run in runs if unjudged is not None else ():
+        judgments = grade_unjudged(judgments, run, unjudged or 0.0)
+    return tuple(sensitivity(runs, judgments, measure, policy=policy) for measure in _weighted(measures))
