@@ -15,6 +15,7 @@ import numpy as np
 from trueval.errors import MeasureError
 from trueval.measures.linear import extreme_ranks
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
+from trueval.measures.orders.blocks import blocks
 from trueval.measures.orders.survival import Factors, Slots, expected_total, falls, joint_survival, sum_pairs, survival
 from trueval.measures.orders.weights import Table
 from trueval.measures.parameters import bounded
@@ -93,16 +94,10 @@ def _stops(standings: Standings, stop: Floats, rank: Ints, last: int) -> Stops:
 def _moments(standings: Standings, stop: Floats, groups: Ints, best: Stops, last: int) -> tuple[Floats, Floats]:
     """[group] E - highest, and the variance, of what each of some groups adds; in blocks of groups of like size."""
     change, variance = np.zeros(len(groups)), np.zeros(len(groups))
-    found = standings.groups
-    within = np.minimum(found.tied[groups], last - found.above[groups])
-    order = np.argsort(within, kind="stable")
-    end = len(order)
-    while end > 0:
-        width = int(within[order[end - 1]])
-        begin = max(0, end - max(1, BLOCK // (width + 1) ** 2))
-        block = order[begin:end]
+    within = np.minimum(standings.groups.tied[groups], last - standings.groups.above[groups])
+    for block in blocks((within + 1) ** 2, BLOCK):
+        width = int(within[block].max())
         change[block], variance[block] = _block_moments(standings, stop, groups[block], best, last, width)
-        end = begin
     return change, variance
 
 

@@ -175,8 +175,10 @@ class Measure:
         values = self.definition.compute(standings, self)
         # No standard deviation is larger; where ties hardly matter, rounding of it or of the extremes may make it so.
         half = (values.highest - values.lowest) / 2
-        most = np.where(half > 0, half + np.finfo(float).eps * np.abs(values.highest), 0 * half)
-        return values._replace(sd=np.minimum(values.sd, most))
+        if not (values.sd > half).any():
+            return values
+        rounding = (half > 0) * (np.finfo(float).eps * np.abs(values.highest))
+        return values._replace(sd=np.minimum(values.sd, half + rounding))
 
     def details(self, standings: Standings, counted: Bools) -> Mapping[str, float]:
         """Numbers that belong beside the mean, such as how many queries no run can satisfy.

@@ -22,10 +22,10 @@ from trueval.measures.orders.precision_sums import (
     moments,
     oblivious_hits,
     oblivious_sum,
-    sum_precisions,
+    sums_together,
 )
 from trueval.standings.groups import ranges
-from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
+from trueval.standings.standings import NO_LIMIT, Bools, Floats, Ints, Standings, sum_by
 
 
 class Splits(NamedTuple):
@@ -106,10 +106,9 @@ def _hypergeometric(group: RelevantGroups, j: Ints, owner: Ints) -> Floats:
 
 def _values(splits: Splits, whole: RelevantGroups, queries: int, before: Ints, before_cut: Ints) -> Floats:
     """[split] value when the relevant documents of each group stand together, right after the ranks given."""
-    last = np.iinfo(np.int64).max  # all of these ranks are before the cutoff
-    above = sum_precisions(whole, before, queries, last)[splits.query]
-    alone = splits.cut._replace(query=np.arange(len(splits.query)))
-    return (above + sum_precisions(alone, before_cut, len(splits.query), last)) * splits.share
+    # All of these ranks are before the cutoff.
+    above = sum_by(whole.query, sums_together(whole, before, NO_LIMIT), queries)[splits.query]
+    return (above + sums_together(splits.cut, before_cut, NO_LIMIT)) * splits.share
 
 
 def _moments_of_splits(splits: Splits, whole: RelevantGroups, queries: int) -> Moments:
@@ -122,9 +121,8 @@ def _moments_of_splits(splits: Splits, whole: RelevantGroups, queries: int) -> M
 
 def _moments(groups: RelevantGroups) -> Moments:
     """[group] mean and variance of its sum of precisions; a group that is all relevant has the sum itself."""
-    count = len(groups.query)
-    mean = sum_precisions(groups._replace(query=np.arange(count)), groups.above, count, np.iinfo(np.int64).max)
-    variance = np.zeros(count)
+    mean = sums_together(groups, groups.above, NO_LIMIT)
+    variance = np.zeros_like(mean)
     undecided = np.flatnonzero((groups.relevant > 0) & (groups.relevant < groups.tied))
     some = groups.take(undecided)
     mean[undecided], variance[undecided] = moments(some)
