@@ -58,8 +58,8 @@ def test_average_precision_of_several(above: int, last: int, relevant: int) -> N
         ]
         mean, sd = moments_of_one(sums)
     found = deep(above, 5, relevant, [f"AP@{above + last}"])
-    assert found.expected[0, 0] == pytest.approx(mean, rel=1e-13)
-    assert found.sd[0, 0] == pytest.approx(sd, rel=1e-12)
+    assert found.expected[0, 0] == pytest.approx(mean, rel=1e-13, abs=0)
+    assert found.sd[0, 0] == pytest.approx(sd, rel=1e-12, abs=0)
 
 
 def test_gain_that_stands_above_hides_no_deviation() -> None:
@@ -69,4 +69,4 @@ def test_gain_that_stands_above_hides_no_deviation() -> None:
     grades[[0, above]] = 1
     found = evaluate_arrays([scores], [grades], ["RR", "AP"])
     assert found.sd[0, 0] == 0
-    assert found.sd[0, 1] == pytest.approx(fsum((1 / (above + 1), -1 / (above + 2))) / 2, rel=1e-9)
+    assert found.sd[0, 1] == pytest.approx(fsum((1 / (above + 1), -1 / (above + 2))) / 2, rel=1e-9, abs=0)

@@ -86,8 +86,7 @@ def gains_of(grades: Floats, measure: Measure) -> Floats:
     """
     gain = measure["gain"]
     if gain == "exp":
-        with np.errstate(over="ignore"):
-            return np.where(grades < 0.5, np.expm1(grades * np.log(2)), np.exp2(grades) - 1)
+        return exponential_gain(grades)
     if gain == "binary":
         return (grades > 0).astype(float)
     if not isinstance(gain, tuple):
@@ -95,6 +94,12 @@ def gains_of(grades: Floats, measure: Measure) -> Floats:
     known, table = np.array(gain).T
     place = np.minimum(np.searchsorted(known, grades), len(known) - 1)
     return np.where(known[place] == grades, table[place], grades)
+
+
+def exponential_gain(grades: Floats) -> Floats:
+    """2^g - 1; where it is small without the difference, which would leave nothing of it."""
+    with np.errstate(over="ignore"):
+        return np.where(grades < 0.5, np.expm1(grades * np.log(2)), np.exp2(grades) - 1)
 
 
 def ranks_allowed(standings: Standings, measure: Measure) -> int:
