@@ -8,7 +8,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from trueval.errors import MeasureError
+from trueval.errors import InputError, MeasureError
 from trueval.evaluation.evaluate import evaluate_arrays
 
 GRADES = [0, 5e-324, 1e-300, 1e-200, 1e-160, 1e-10, 1, 1024, 1100, 1e100, 1e200, 1e308]
@@ -96,3 +96,40 @@ def test_err_of_one_group_is_the_mean_over_all_orders(
     assert found.lowest[0, 0] == pytest.approx(float(min(orders)), rel=1e-14, abs=0)
     assert found.highest[0, 0] == pytest.approx(float(max(orders)), rel=1e-14, abs=0)
     assert found.sd[0, 0] == pytest.approx(sd, rel=1e-10 if above else 1e-12, abs=0)
+
+
+BINARY = ["alpha_nDCG", "NRBP", "IPrec", "IPrec11", "bpref", "gm(AP)", "AP", "AP(norm='hits')@2", "RR", "Success@2"]
+BINARY += ["AllGold@2", "P@2", "R@2", "F1@2", "Rprec", "Hits@2", "Judged@2", "RBP", "RBP-residual"]
+
+
+@pytest.mark.parametrize("rel", [5e-324, 1e-200, 1, 1e200])
+@pytest.mark.parametrize("grades", LISTS, ids=str)
+def test_a_measure_of_relevant_documents_sees_no_more_than_a_threshold(grades: list[float], rel: float) -> None:
+    plain = evaluate_arrays([[1.0] * len(grades)], [[float(grade >= rel) for grade in grades]], BINARY)
+    found = evaluate_arrays([[1.0] * len(grades)], [grades], BINARY, rel=rel)
+    for statistic in ("expected", "lowest", "highest", "sd"):
+        np.testing.assert_array_equal(getattr(found, statistic), getattr(plain, statistic), err_msg=statistic)
+
+
+RUBRIC = ["RA-nWG@2", "nWG@2", "N-Recall4+@2", "N-Recall5@2", "P4+@2", "Harm@2", "UDCG-proxy@2"]
+RUBRIC += [
+    "PROC(RA-nWG, pool=3)@2",
+    "pPROC(nWG)@2",
+    "retrieval_headroom(P4+)@2",
+    "ordering_headroom(P4+)@2",
+    "novelty(nWG)@2",
+]
+
+
+@pytest.mark.parametrize("grade", [grade for grade in GRADES if grade != 1] + [1.5, 4.999999999999999])
+@pytest.mark.parametrize("measure", RUBRIC)
+def test_a_grade_that_is_not_on_the_rubric_is_refused(measure: str, grade: float) -> None:
+    with pytest.raises(InputError, match=f"rubric 1 to 5. Got grade {grade:g}".replace("+", r"\+")):
+        evaluate_arrays([[1.0, 1.0, 1.0]], [[5, grade, 4]], measure)
+
+
+def test_a_geometric_mean_has_the_values_of_what_it_is_of() -> None:
+    grades = [[1e308, 1e-300, 0.0], [5e-324, 0.0, 0.0], [1e200, 1e100, 1.0]]
+    found = evaluate_arrays([[1.0] * 3] * 3, grades, ["nDCG", "gm(nDCG)"])
+    np.testing.assert_array_equal(found.expected[:, 0], found.expected[:, 1])
+    assert found.mean("gm(nDCG)").expected == pytest.approx(np.exp(np.log(found.expected[:, 0]).mean()), rel=1e-14)

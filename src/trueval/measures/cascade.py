@@ -54,7 +54,9 @@ def _err(standings: Standings, measure: Measure) -> Values:
     change, deviation = _moments(standings, stop, undecided, best, last)
     query = standings.groups.query[undecided]
     expected = np.clip(highest + sum_by(query, change, queries), lowest, highest)
-    sd = np.where(highest > lowest, root_sum_squares(query, deviation, queries), 0.0)
+    unknown = np.isnan(deviation)
+    sd = np.where(highest > lowest, root_sum_squares(query, np.where(unknown, 0.0, deviation), queries), 0.0)
+    sd[query[unknown]] = np.nan
     return Values(expected, lowest, highest, oblivious, sd, undefined)
 
 
