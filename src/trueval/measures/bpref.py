@@ -71,14 +71,10 @@ def _value(standings: Standings, relevant: Bools, rank: Ints, most: Floats) -> F
     query, counted = standings.query[order], relevant[order] & (rank[order] <= standings.limit(None))
     others = np.concatenate(([0], np.cumsum(~relevant[order])))
     start = np.searchsorted(query, query)
-    above = (others[:-1] - others[start]).astype(float)
-    return sum_by(query, np.where(counted, _preferred(above, most[query]), 0.0), standings.queries)
-
-
-def _preferred(above: Floats, most: Floats) -> Floats:
-    """F = 1 - min(above, B) / B, and 1 where nothing but relevant documents is judged."""
-    share = np.divide(np.minimum(above, most), most, out=np.zeros_like(above), where=most > 0)
-    return np.asarray(1 - share)
+    above, most = (others[:-1] - others[start]).astype(float), most[query]
+    # Where nothing but relevant documents is judged, each is preferred to all that there are.
+    against = np.divide(np.minimum(above, most), most, out=np.zeros_like(above), where=most > 0)
+    return sum_by(query, np.where(counted, 1 - against, 0.0), standings.queries)
 
 
 def _moments(standings: Standings, relevant: Bools, most: Floats, last: int) -> tuple[Floats, Floats]:

@@ -11,6 +11,7 @@ where it is the same group. Source: P-B (Dallaire 2025, arXiv 2511.09545) §1, �
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -199,7 +200,9 @@ def _ways(standings: Standings, parts: Parts, query: int) -> Ways:
     ones, actual = np.ones(len(counts)), parts.actual
     mean, variance = actual.expected[query] * ones, actual.sd[query] ** 2 * ones
     least, most = actual.lowest[query] * ones, actual.highest[query] * ones
-    if _cut_once(standings, query, parts):
+    groups = standings.groups
+    cut_by_both = (groups.above < parts.cutoff) & (groups.above + groups.tied > parts.pool)
+    if (cut_by_both & (groups.query == query)).any():
         chosen, _, _, places = cut_counts(standings, query, parts.cutoff)
         sure, total = chosen @ weights / parts.worth.norm[query], counts @ weights / parts.worth.norm[query]
         squares = counts @ weights**2 / parts.worth.norm[query] ** 2
@@ -211,13 +214,6 @@ def _ways(standings: Standings, parts: Parts, query: int) -> Ways:
     return Ways(ceiling - mean, variance, ceiling - most, ceiling - least, ceiling, outcomes.chance)
 
 
-def _cut_once(standings: Standings, query: int, parts: Parts) -> bool:
-    """Whether one group with judged documents is cut by K and by P."""
-    groups = standings.groups
-    cut = (groups.above < parts.cutoff) & (groups.above + groups.tied > parts.pool)
-    return bool((cut & (groups.query == query)).any())
-
-
 def _shares(standings: Standings, measure: Measure, counted: Bools) -> dict[str, float]:
     """The ratio of the macro means, as P-B's tables have it, beside the mean of the ratios."""
     parts = _parts(standings, measure)
@@ -225,64 +221,51 @@ def _shares(standings: Standings, measure: Measure, counted: Bools) -> dict[str,
     return {"ratio_of_means": float(parts.actual.expected[counted].sum()) / ceiling} if ceiling else {}
 
 
+_ceiling_of = partial(
+    Definition,
+    cutoff_use="required",
+    parameters={"pool": POOL},
+    empty="na",
+    needs_zeros=True,
+    takes_measure=True,
+)
 PROC = register(
-    Definition(
+    _ceiling_of(
         "PROC",
         "Pool-restricted oracle ceiling: the value if the best K of the first P candidates came first.",
         "sum of the K largest w(d) with rank(d) <= P, over the norm of the inner measure",
         "P-B (Dallaire 2025) §1, §5.1",
         _proc,
-        cutoff_use="required",
-        parameters={"pool": POOL},
-        empty="na",
-        needs_zeros=True,
-        takes_measure=True,
     )
 )
 pPROC = register(
-    Definition(
+    _ceiling_of(
         "pPROC",
         "Share of the ceiling that the order of the run realizes, %PROC; its mean is the mean of ratios.",
         "M@K / PROC(M, pool=P)@K",
         "P-B (Dallaire 2025) §1, table 4",
         _share_of_ceiling,
-        cutoff_use="required",
-        parameters={"pool": POOL},
-        empty="na",
-        needs_zeros=True,
-        takes_measure=True,
         details=_shares,
     )
 )
 retrieval_headroom = register(
-    Definition(
+    _ceiling_of(
         "retrieval_headroom",
         "What only better candidates can win; lower is better.",
         "1 - PROC(M, pool=P)@K",
         "P-B (Dallaire 2025) §1; docs/formulas.md §5",
         _retrieval_headroom,
-        cutoff_use="required",
-        parameters={"pool": POOL},
         better="lower",
         worst=1.0,
-        empty="na",
-        needs_zeros=True,
-        takes_measure=True,
     )
 )
 ordering_headroom = register(
-    Definition(
+    _ceiling_of(
         "ordering_headroom",
         "What a better order of the same candidates can win; lower is better.",
         "PROC(M, pool=P)@K - M@K",
         "P-B (Dallaire 2025) §1; docs/formulas.md §5",
         _ordering_headroom,
-        cutoff_use="required",
-        parameters={"pool": POOL},
         better="lower",
-        worst=0.0,
-        empty="na",
-        needs_zeros=True,
-        takes_measure=True,
     )
 )

@@ -143,8 +143,10 @@ class Measure:
         values = dict(self.chosen)
         for name, value in parameters.items():
             values[name] = self._checked(name, value)
+        if inner is not None and not self.definition.takes_measure:
+            raise MeasureError(f"{self.name} takes no measure as argument. Got {inner}.")
         chosen = tuple((name, values[name]) for name in self.definition.parameters if name in values)
-        return Measure(self.definition, self.name, self.cutoff, chosen, self._checked_inner(inner) or self.inner)
+        return Measure(self.definition, self.name, self.cutoff, chosen, inner or self.inner)
 
     def __getitem__(self, name: str) -> Value:
         """The value of a parameter: chosen, or its default."""
@@ -259,11 +261,6 @@ class Measure:
         except (TypeError, ValueError):
             accepts = declared[name].accepts
             raise MeasureError(f"{name} of {self.name} must be {accepts}. Got {value!r}.") from None
-
-    def _checked_inner(self, inner: Measure | None) -> Measure | None:
-        if inner is not None and not self.definition.takes_measure:
-            raise MeasureError(f"{self.name} takes no measure as argument. Got {inner}.")
-        return inner
 
 
 _REGISTRY: dict[str, Measure] = {}

@@ -102,11 +102,6 @@ def exponential_gain(grades: Floats) -> Floats:
         return np.where(grades < 0.5, np.expm1(grades * np.log(2)), np.exp2(grades) - 1)
 
 
-def ranks_allowed(standings: Standings, measure: Measure) -> int:
-    """The last rank that counts: the smaller of the measure's cutoff and the standings' depth."""
-    return standings.limit(measure.cutoff)
-
-
 def cutoff_or_listed(standings: Standings, measure: Measure) -> Floats:
     """[query] k, or the number of listed documents for a measure without cutoff."""
     if measure.cutoff is not None:

@@ -141,15 +141,19 @@ def chances_at_most(group: Group, firsts: Ints, values: Floats) -> Floats:
 def _block(group: Group, firsts: list[int], values: Floats, last: int) -> Floats:
     """The chances for values that nothing past rank `last` of the group can pass."""
     relevant, rho = group.relevant, group.relevant / group.tied
-    after, starts = binomial(group.tied - last, rho, relevant), _starts(last, 1 - rho)
-    powers = _powers(starts, 1 - rho)
+    keep, after = 1 - rho, binomial(group.tied - last, rho, relevant)
+    # E(q) is B over a power of keep, which no float could hold on a long way: the powers start anew at some columns.
+    starts = [*range(0, last + 1, max(1, int(-SPAN / math.log(keep)))), last + 1]
+    powers = np.concatenate([keep ** np.arange(float(end - begin)) for begin, end in pairwise(starts)])
+    heads = np.repeat(keep ** np.array(starts[:-1], dtype=float), np.diff(starts))
     most = int(group.most_found(np.array([last]), values[-1:])[0])
-    left = np.tile(after[relevant - most] * _firsts(starts, 1 - rho), (len(values), 1))
+    left = np.tile(after[relevant - most] * heads, (len(values), 1))
     chances = np.zeros((len(firsts), len(values)))
     for j in range(most, firsts[0] - 1, -1):
         barred = group.places_above(j, last, values)
         reach = last - int(barred.min())
-        _bar(left, last - barred, reach)
+        first = last - int(barred.max())
+        left[:, first:reach] *= np.arange(first, reach) < last - barred[:, None]
         if j in firsts:
             standing = rho * binomial_by_size(j - 1, last - reach, last - 1, rho)[::-1]
             chances[firsts.index(j)] = left[:, :reach] @ (standing * powers[:reach])
@@ -157,27 +161,6 @@ def _block(group: Group, firsts: list[int], values: Floats, last: int) -> Floats
     beyond = np.cumsum(binomial(last, rho, relevant) * after[::-1])
     chances += beyond[np.array(firsts) - 1, None]
     return np.asarray(chances / beyond[-1])
-
-
-def _bar(left: Floats, allowed: Ints, reach: int) -> None:
-    """Set to 0, in place, what lies before the first `allowed` columns of a row, of the `reach` that any row has."""
-    first = int(allowed.min())
-    left[:, first:reach] *= np.arange(first, reach) < allowed[:, None]
-
-
-def _starts(last: int, keep: float) -> list[int]:
-    """Columns 0 .. last at which the powers of keep start anew, and the end."""
-    return [*range(0, last + 1, max(1, int(-SPAN / math.log(keep)))), last + 1]
-
-
-def _powers(starts: list[int], keep: float) -> Floats:
-    """[q] keep to the power of the columns since the last start."""
-    return np.concatenate([keep ** np.arange(float(end - begin)) for begin, end in pairwise(starts)])
-
-
-def _firsts(starts: list[int], keep: float) -> Floats:
-    """[q] keep to the power of the column of the last start."""
-    return np.repeat(keep ** np.array(starts[:-1], dtype=float), np.diff(starts))
 
 
 def _one_earlier(left: Floats, reach: int, alone: float, rho: float, starts: list[int]) -> Floats:
