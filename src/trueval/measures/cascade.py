@@ -82,6 +82,7 @@ def _stops(standings: Standings, stop: Floats, rank: Ints, last: int) -> Stops:
     count = np.bincount(standings.query[rows], minlength=standings.queries)
     start, arrived = np.cumsum(count) - count, np.ones(standings.queries)
     before, share = np.zeros(len(stop)), np.zeros(len(stop))
+    # The chance to arrive is a product, found place by place: a running sum of logarithms would lose R = 1.
     for place in range(int(count.max(initial=0))):
         query = np.flatnonzero(count > place)
         row = rows[start[query] + place]

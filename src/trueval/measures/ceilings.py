@@ -68,7 +68,9 @@ def _inner(measure: Measure) -> Measure:
     if inner is None:
         raise MeasureError(f"{measure.name} needs a measure inside, for example {measure.name}(RA-nWG, pool=50)@10.")
     if inner.cutoff is not None:
-        raise MeasureError(f"The cutoff stands outside the brackets: {measure.name}({inner.name}, ...)@{inner.cutoff}.")
+        raise MeasureError(
+            f"The cutoff is written outside the brackets: {measure.name}({inner.name}, ...)@{inner.cutoff}."
+        )
     if inner.better == "lower":
         raise MeasureError(f"{measure.name} needs a measure where higher is better. Got {inner}.")
     if "unjudged" in inner.definition.parameters and inner["unjudged"] != "nothing":
@@ -89,6 +91,7 @@ def _ceiling(standings: Standings, worth: Worth, size: int, pool: int) -> Values
     if standings.order_is_known:
         oblivious = _best_of(standings, worth, standings.oblivious_rank <= pool, size)
     expected, sd = highest.copy(), np.zeros(standings.queries)
+    # Only for these does it matter which documents of a tie group the pool takes in.
     for query in np.flatnonzero(highest > lowest).tolist():
         surely, tied, population, drawn = cut_counts(standings, query, pool)
         outcomes = draw(sizes_by_value(tied, worth.weights[query]), population, drawn)
@@ -171,6 +174,7 @@ def _joint(standings: Standings, parts: Parts, of: Callable[[Ways], Ways]) -> Va
     """The difference of the ceiling and the measure in the same order of the run, or what is made of it."""
     actual, ceiling = parts.actual, parts.ceiling
     nothing = np.zeros(standings.queries)
+    # One way only, where no tie moves the measure or the ceiling.
     settled = Ways(ceiling.expected - actual.expected, nothing, nothing, nothing, ceiling.expected, nothing)
     expected = of(settled).mean
     lowest, highest, sd = expected.copy(), expected.copy(), nothing.copy()
@@ -207,8 +211,10 @@ def _ways(standings: Standings, parts: Parts, query: int) -> Ways:
         sure, total = chosen @ weights / parts.worth.norm[query], counts @ weights / parts.worth.norm[query]
         squares = counts @ weights**2 / parts.worth.norm[query] ** 2
         mean = sure + total * places / drawn
+        # Of a sum of `places` out of `drawn` documents, without replacement.
         spread = places * (drawn - places) / max(drawn - 1, 1)
         variance = np.maximum(spread * (squares / drawn - (total / drawn) ** 2), 0)
+        # The best of the candidates come first; or last, so that the rest of them is chosen.
         most = sure + _best(parts.worth, query, counts, places)
         least = sure + total - _best(parts.worth, query, counts, drawn - places)
     return Ways(ceiling - mean, variance, ceiling - most, ceiling - least, ceiling, outcomes.chance)

@@ -246,7 +246,7 @@ def _open(standings: Standings, gains: Gains) -> Open:
 
 
 def _alike_values(found: Open, groups: Ints) -> GroupValues:
-    """[group] what some groups add whose documents are about the same facets: they stand first or last, or anywhere."""
+    """[group] what some groups add whose documents are about the same facets: they come first, last, or anywhere."""
     own, gains, novel = found.standings.groups, found.gains, found.novel[groups]
     query, above, tied, left = own.query[groups], own.above[groups], own.tied[groups], found.left[groups].sum(axis=1)
     k = np.arange(int(novel.max()))
@@ -332,7 +332,7 @@ def _group_extremes(found: Open, group: int) -> tuple[float, float, bool]:
 def _extremes(kinds: Kinds, left: Floats, keep: float, weights: Floats) -> tuple[float, float, bool]:
     """Least and greatest sum over orders of a group, and whether they are reached.
 
-    Documents about nothing stand last in the best order and first in the worst; of the others every set is reached in
+    Documents about nothing come last in the best order and first in the worst; of the others every set is reached in
     its best and its worst way from the sets with one document less.
 
     Args:

@@ -80,8 +80,8 @@ def cut_counts(standings: Standings, query: int, last: int) -> tuple[Floats, Flo
     """What the last rank that counts does to the lists of one query.
 
     Returns:
-        [grade] judged documents that surely stand within it; [grade] those in the group that it cuts; documents in
-        that group; and how many of them stand within it. No group cut: zeros.
+        [grade] judged documents that are surely within it; [grade] those in the group that it cuts; documents in
+        that group; and how many of them are within it. No group cut: zeros.
     """
     rows = slice(*np.searchsorted(standings.query, [query, query + 1]).tolist())
     above, tied = standings.above[rows], standings.tied[rows]
@@ -142,7 +142,7 @@ nWG = register(
 N_Recall4 = register(
     _of_a_set(
         "N-Recall4+",
-        "Share of the grade 4 and 5 documents that could stand among the first K which do.",
+        "Share of the grade 4 and 5 documents that could be among the first K which are.",
         "#{d : grade >= 4, rank(d) <= K} / min(K, R4+)",
         "P-B (Dallaire 2025) §2.4",
     )
@@ -150,7 +150,7 @@ N_Recall4 = register(
 N_Recall5 = register(
     _of_a_set(
         "N-Recall5",
-        "Share of the grade 5 documents that could stand among the first K which do.",
+        "Share of the grade 5 documents that could be among the first K which are.",
         "#{d : grade = 5, rank(d) <= K} / min(K, R5)",
         "P-B (Dallaire 2025) §2.4",
     )

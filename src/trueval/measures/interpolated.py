@@ -96,6 +96,7 @@ def _values(standings: Standings, relevant: Bools, rank: Ints, needed: list[Ints
 
 def _deviation(groups: RelevantGroups, last: int, cuts: list[int]) -> float:
     """Standard deviation of the mean over levels, from every placement of the relevant documents; NaN if too many."""
+    # The levels depend on each other, so that their deviations do not add up to that of their mean.
     if _placements(groups) > MOST_ORDERS:
         return math.nan
     places = [

@@ -7,7 +7,7 @@
                the documents of a group, or over its ranks
     highest    gains descending from rank above + 1;   lowest: gains descending from rank above + tied upward
 
-Sources: P-A eq. 10-17; McSherry & Najork 2008 for graded ties. The registered measures stand at the end.
+Sources: P-A eq. 10-17; McSherry & Najork 2008 for graded ties. The registered measures are at the end.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def extreme_ranks(standings: Standings, gains: Floats) -> ExtremeRanks:
 
 
 def _place_by_gain(standings: Standings, gains: Floats) -> Ints:
-    """[row] place in its group, largest gain first; rows stand by grade already, which is the same for most gains."""
+    """[row] place in its group, largest gain first; rows are sorted by grade, the same for most gains."""
     groups = standings.groups
     rises = gains[1:] > gains[:-1]
     if not bool((rises & (groups.place[1:] > 0)).any()):
@@ -324,7 +324,7 @@ P = register(
 R = register(
     Definition(
         "R",
-        "Recall: share of the relevant documents that stand among the first k.",
+        "Recall: share of the relevant documents that are among the first k.",
         "Hits@k / N+",
         "P-A eq. 11; trec_eval recall, set_recall",
         _binary(_top, count_relevant),

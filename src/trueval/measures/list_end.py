@@ -177,6 +177,7 @@ def _copies(standings: Standings, cut: _Cut, query: int) -> _Copies:
         # Documents of one kind are alike, so the first ones will do.
         kept[:-1, own] = np.arange(len(own)) < outcomes.counts[:, [column]]
     ahead, visible = standings.ahead[rows], inside & (kind != 0)
+    # Under the tie order, the place of each document that is seen among those of the group that are.
     place = np.argsort(np.argsort(np.where(visible, ahead, tied), kind="stable"), kind="stable")
     # Where the order is not known, all have nothing ahead, too many for the list; their value is not used.
     kept[-1] |= visible & (ahead < size) & (place < size)
@@ -203,6 +204,7 @@ def _standings_of(standings: Standings, cut: _Cut, copies: list[_Copies]) -> Sta
         row.append(each.rows[column])
         copy.append(first + at)
         tied.append(np.where(inside, each.size, standings.tied[each.rows])[column])
+        # Which documents of a kind a copy keeps does not matter, nor their order: they count up from 0.
         places = np.cumsum(retrieved & inside, axis=1) - 1
         places[-1] = standings.ahead[each.rows]
         ahead.append(

@@ -20,7 +20,7 @@ ENOUGH = 64
 def _reciprocal_rank(standings: Standings, measure: Measure) -> Values:
     """RR@k from the first group with r >= 1 relevant of m documents, c above it.
 
-    p_t = q_t r / (m - t), the chance that the first relevant one stands at offset t; q_0 = 1,
+    p_t = q_t r / (m - t), the chance that the first relevant one is at offset t; q_0 = 1,
     q_{t+1} = q_t (m - r - t) / (m - t). E[RR] = sum of p_t / (c + t + 1) over ranks <= k.
     """
     last = standings.limit(measure.cutoff)

@@ -98,6 +98,7 @@ def _hypergeometric(group: RelevantGroups, j: Ints, owner: Ints) -> Floats:
     r, m, T = group.relevant, group.tied, group.within
     first = np.append(True, owner[1:] != owner[:-1])
     ratio = np.where(first, 1.0, (r - j + 1) * (T - j + 1) / np.where(first, 1, j * (m - r - T + j)))
+    # All owners in one running sum of logarithms, each then relative to its largest chance.
     logs, starts = np.cumsum(np.log(ratio)), np.flatnonzero(first)
     weight = np.exp(logs - np.maximum.reduceat(logs, starts)[owner])
     chance: Floats = weight / np.add.reduceat(weight, starts)[owner]
@@ -105,7 +106,7 @@ def _hypergeometric(group: RelevantGroups, j: Ints, owner: Ints) -> Floats:
 
 
 def _values(splits: Splits, whole: RelevantGroups, queries: int, before: Ints, before_cut: Ints) -> Floats:
-    """[split] value when the relevant documents of each group stand together, right after the ranks given."""
+    """[split] value when the relevant documents of each group come together, right after the ranks given."""
     # All of these ranks are before the cutoff.
     above = sum_by(whole.query, sums_together(whole, before, NO_LIMIT), queries)[splits.query]
     return (above + sums_together(splits.cut, before_cut, NO_LIMIT)) * splits.share

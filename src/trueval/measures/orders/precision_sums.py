@@ -112,7 +112,7 @@ def _block_moments(groups: RelevantGroups, width: int) -> Moments:
     """[group] mean and variance, all ranks t = 1 .. width at once; letters as above.
 
     X and Y are kept in place of x = X / M and y = Y / M (M-1), and divided last: of D_t^2 as of p (1-p). Past its last
-    rank a group has X = Y = 0, so that what stands there beside them is of no account as long as it is finite.
+    rank a group has X = Y = 0, so that what they are multiplied by there does not matter as long as it is finite.
     """
     c, m, T = groups.above[:, None], groups.tied[:, None].astype(float), groups.within[:, None]
     r, alpha = groups.relevant[:, None].astype(float), groups.relevant_above[:, None] + 1.0

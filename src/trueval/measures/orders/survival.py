@@ -138,6 +138,7 @@ def sum_pairs(joint: Floats, first: Floats, second: Floats, *, equal: bool) -> F
     """[group] sum over s, u of first_s second_{s+u} E[C_s C'_{s+u}]; pairs with u = 0 only where `equal` says so."""
     width = first.shape[1] - 1
     padded = np.concatenate((second, np.zeros_like(second)), axis=1)
+    # s + u; past the width the second weight is 0, so that the cells there, which mean nothing, add nothing.
     offsets = np.add.outer(np.arange(width + 1), np.arange(width + 1))
     pairs = first[:, :, None] * padded[:, offsets]
     if not equal:
@@ -178,7 +179,7 @@ def repeated(tied: Ints, count: Ints, keep: float, weights: Floats) -> Repeats:
     mean, variance = np.zeros((len(tied), most + 2)), np.zeros((len(tied), most + 2))
     left = np.maximum(count[:, None] - np.arange(most + 1), 0)
     for p in range(weights.shape[1] - 1, -1, -1):
-        end = min(p, most) + 1
+        end = min(p, most) + 1  # after p ranks, no more than p documents have come
         chance = np.minimum(left[:, :end] / np.maximum(tied - p, 1)[:, None], 1.0)
         without = mean[:, :end]
         gap = weights[:, p, None] + keep * mean[:, 1 : end + 1] - without
