@@ -16,7 +16,7 @@ from trueval.errors import TruevalWarning
 from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
 from trueval.measures import Measure, parse, registry
-from trueval.policy.conventions import CONVENTIONS, OURS, policy
+from trueval.policy.conventions import CONVENTIONS, OURS, convention
 from trueval.policy.policy import Policy
 from trueval.run import Run
 
@@ -26,12 +26,12 @@ QUERIES = 4
 POLICIES: dict[str, Policy] = {
     "ours": OURS,
     **CONVENTIONS,
-    "first results dropped": policy(skip_first=True),
-    "depth": policy(depth=5),
-    "judged only": policy(judged_only=True),
-    "scores <= 0 are not retrieved": policy(nonpositive="not-retrieved"),
-    "grades cut": policy(float_grades="truncate"),
-    "all at once": policy(
+    "first results dropped": convention(skip_first=True),
+    "depth": convention(depth=5),
+    "judged only": convention(judged_only=True),
+    "scores <= 0 are not retrieved": convention(nonpositive="not-retrieved"),
+    "grades cut": convention(float_grades="truncate"),
+    "all at once": convention(
         skip_first=True, depth=6, judged_only=True, nonpositive="not-retrieved", tie_precision=0.5, tie_order="random"
     ),
 }

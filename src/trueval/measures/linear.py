@@ -246,9 +246,9 @@ def _shared_gains(standings: Standings, measure: Measure) -> tuple[Floats, Float
 
 
 def _seen(grade: Floats, measure: Measure) -> Floats:
-    """What nDCG sees of a document. Two gains may both be out of range, so grades tell them apart."""
+    """What nDCG sees of a document. Two gains may both be out of range, so the number of its grade tells them apart."""
     gains = gains_of(grade, measure)
-    return gains if measure["gain"] == "binary" else np.where(gains > 0, grade, 0.0)
+    return gains if measure["gain"] == "binary" else (gains > 0) * (1.0 + np.searchsorted(np.unique(grade), grade))
 
 
 @ends_at_depth(_seen)
