@@ -20,6 +20,9 @@ test compares it with the program; `trueval measures` prints the same.
 A measure is written as its name, parameters in brackets, and a cutoff: `nDCG@10`, `R(rel=2)@100`, `gm(AP)`. In the
 formulas rank(d) counts from 1, k is the cutoff, g a grade, N+ the relevant documents of the judgments. A document is
 relevant if its grade is at least `rel`. The name of the measure with `@k` stands where a cutoff can be given.
+
+Other packages add measures by entry points of the group `trueval.measures`: each is a `Definition`, or a module that
+registers some. Once such a package is installed, its measures are parsed, evaluated and listed like those below.
 """
 CUTOFF = {"required": "a cutoff is needed", "optional": "the cutoff is optional", "none": "takes no cutoff"}
 EMPTY = {

@@ -14,7 +14,7 @@ from trueval.errors import MeasureError
 from trueval.evaluation.arrays import evaluate_arrays
 from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
-from trueval.measures.orders.survival import Factors, joint_survival, survival
+from trueval.measures.orders.survival import Takers, gone, gone_together
 from trueval.run import Run
 
 CLOSE = 1e-12
@@ -64,21 +64,20 @@ def test_a_large_group_of_several_grades_agrees_with_samples() -> None:
         assert abs(seen.variance - found.sd[0, column] ** 2) < 5 * seen.variance_error
 
 
-def test_survival_is_the_mean_over_subsets() -> None:
-    """Of three documents with factors and two without, over all subsets and pairs of subsets."""
+def test_what_is_gone_is_the_mean_over_subsets() -> None:
+    """Of three documents that take something and two that do not, over all subsets and pairs of subsets."""
     inner, outer = np.array([[0.5, 0.2, 0.9]]), np.array([[0.7, 0.4, 0.1]])
-    alone = survival(np.array([5]), Factors(inner, np.array([3])), 5)[0]
-    both = joint_survival(np.array([5]), inner, outer, np.array([3]), 5)[0]
-    first, second = [*inner[0], 1, 1], [*outer[0], 1, 1]
+    first, second = (Takers(each, 1 - each, np.array([3])) for each in (inner, outer))
+    alone, both = gone(np.array([5]), first, 5)[0], gone_together(np.array([5]), first, second, 5)[0]
+    orders = list(itertools.permutations(range(5)))
+
+    def taken(takes: np.ndarray, documents: tuple[int, ...]) -> float:
+        return float(1 - np.prod([1 - [*takes[0], 0, 0][d] for d in documents]))
+
     for s in range(6):
-        orders = list(itertools.permutations(range(5)))
-        mean = np.mean([np.prod([first[d] for d in order[:s]]) for order in orders])
-        assert alone[s] == pytest.approx(mean, abs=CLOSE)
+        assert alone[s] == pytest.approx(np.mean([taken(inner, order[:s]) for order in orders]), abs=CLOSE)
         for u in range(6 - s):
-            products = [
-                np.prod([first[d] for d in order[:s]]) * np.prod([second[d] for d in order[s : s + u]])
-                for order in orders
-            ]
+            products = [taken(inner, order[:s]) * taken(outer, order[: s + u]) for order in orders]
             assert both[s, u] == pytest.approx(np.mean(products), abs=CLOSE)
 
 

@@ -371,7 +371,7 @@ def test_harm_is_better_when_lower_and_worst_where_the_run_has_nothing() -> None
         ("PROC@10", "needs a measure as first argument"),
         ("PROC(nDCG)@10", "must be one of RA-nWG"),
         ("PROC(Harm)@10", "higher is better"),
-        ("PROC(RA-nWG@5)@10", "cutoff stands outside"),
+        ("PROC(RA-nWG@5)@10", "cutoff is written outside"),
         ("PROC(RA-nWG, pool=5)@10", "at least the cutoff"),
         ("PROC(RA-nWG(unjudged='upper'))@10", "an upper bound has no ceiling"),
     ],

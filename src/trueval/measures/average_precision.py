@@ -15,7 +15,7 @@ from trueval.measures.orders.precision_sums import (
     moments,
     oblivious_sum,
     relevant_groups,
-    sum_precisions,
+    sums_together,
 )
 from trueval.measures.parameters import BASE, REL, choice, count_relevant, is_relevant
 from trueval.standings.standings import Floats, Standings, sum_by
@@ -31,17 +31,14 @@ def _average_precision(standings: Standings, measure: Measure) -> Values:
     wanted = count_relevant(standings, measure)
     norm = np.minimum(wanted, measure.cutoff) if measure["norm"] == "min" and measure.cutoff else wanted
     scale = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
-    highest = sum_precisions(groups, groups.above, standings.queries, last)
-    lowest = sum_precisions(groups, groups.above + groups.tied - groups.relevant, standings.queries, last)
-    expected = highest.copy()
-    is_open = (groups.relevant < groups.tied) & (groups.within > 0)
-    undecided, decided = groups.take(is_open), groups.take(~is_open)
-    affected = np.unique(undecided.query)
-    of_open = moments(undecided)
-    mean = sum_precisions(decided, decided.above, standings.queries, last)
-    mean += sum_by(undecided.query, of_open.mean, standings.queries)
-    expected[affected] = np.clip(mean[affected], lowest[affected], highest[affected])
-    variance = sum_by(undecided.query, of_open.variance, standings.queries)
+    best = sums_together(groups, groups.above, last)
+    worst = sums_together(groups, groups.above + groups.tied - groups.relevant, last)
+    some = np.flatnonzero((groups.relevant < groups.tied) & (groups.within > 0))
+    of_some, mean = moments(groups.take(some)), best.copy()
+    mean[some] = of_some.mean
+    highest, lowest, mean = (sum_by(groups.query, each, standings.queries) for each in (best, worst, mean))
+    expected = np.clip(mean, lowest, highest)
+    variance = sum_by(groups.query[some], of_some.variance, standings.queries)
     oblivious = no_values(standings.queries)
     if measure["norm"] == "threshold":
         oblivious = _threshold_sum(groups, standings.queries, last)

@@ -1,9 +1,9 @@
-"""bpref: how often judged documents that are not relevant stand above relevant ones; the others do not count.
+"""bpref: how often judged documents that are not relevant come above relevant ones; the others do not count.
 
     bpref = (1/R) sum over relevant d of [1 - min(n(d), B) / B],   n(d) judged non-relevant documents above d,
                                                                    B = min(R, N) of the judgments; 1 where N = 0
 
-Among the r relevant and n other judged documents of a tie group every order is equally likely, whatever stands between:
+Among the r relevant and n other judged documents of a tie group every order is equally likely, whatever is between:
 a relevant one has u = 0 .. n of the others before it with equal chance, and two of them have u <= v with equal chance
 for every such pair. With f(u) = 1 - min(a + u, B) / B, a others above the group, S1 and S2 the sums of f and f^2::
 
@@ -71,14 +71,10 @@ def _value(standings: Standings, relevant: Bools, rank: Ints, most: Floats) -> F
     query, counted = standings.query[order], relevant[order] & (rank[order] <= standings.limit(None))
     others = np.concatenate(([0], np.cumsum(~relevant[order])))
     start = np.searchsorted(query, query)
-    above = (others[:-1] - others[start]).astype(float)
-    return sum_by(query, np.where(counted, _preferred(above, most[query]), 0.0), standings.queries)
-
-
-def _preferred(above: Floats, most: Floats) -> Floats:
-    """F = 1 - min(above, B) / B, and 1 where nothing but relevant documents is judged."""
-    share = np.divide(np.minimum(above, most), most, out=np.zeros_like(above), where=most > 0)
-    return np.asarray(1 - share)
+    above, most = (others[:-1] - others[start]).astype(float), most[query]
+    # Where nothing but relevant documents is judged, each is preferred to all that there are.
+    against = np.divide(np.minimum(above, most), most, out=np.zeros_like(above), where=most > 0)
+    return sum_by(query, np.where(counted, 1 - against, 0.0), standings.queries)
 
 
 def _moments(standings: Standings, relevant: Bools, most: Floats, last: int) -> tuple[Floats, Floats]:
@@ -91,6 +87,7 @@ def _moments(standings: Standings, relevant: Bools, most: Floats, last: int) -> 
     kinds = Kinds(above.astype(float), r.astype(float), others.astype(float), most[groups.query])
     mean, second = _of_whole(kinds)
     inside = groups.above < last
+    # Across the depth, whoever is left behaves as a whole group does, given how many of each kind these are.
     for group in np.flatnonzero(inside & (groups.above + groups.tied > last) & (r > 0)).tolist():
         drawn = last - int(groups.above[group])
         mean[group], second[group] = _of_cut(kinds, group, int(groups.tied[group]), drawn)
@@ -134,7 +131,7 @@ def _of_cut(kinds: Kinds, group: int, tied: int, drawn: int) -> tuple[float, flo
 bpref = register(
     Definition(
         "bpref",
-        "Binary preference: how rarely judged documents that are not relevant stand above relevant ones.",
+        "Binary preference: how rarely judged documents that are not relevant come above relevant ones.",
         "(1/R) sum over relevant d of [1 - min(n(d), B) / B], n(d) judged other documents above d, B = min(R, N)",
         "Buckley & Voorhees 2004, as trec_eval bpref has it; under ties closed form, derived in bpref.py",
         _bpref,

@@ -15,10 +15,10 @@ import numpy as np
 from trueval.errors import MeasureError
 from trueval.measures.linear import extreme_ranks
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
-from trueval.measures.orders.survival import Factors, Slots, expected_total, falls, joint_survival, sum_pairs, survival
-from trueval.measures.orders.weights import Table
-from trueval.measures.parameters import bounded
-from trueval.standings.standings import Floats, Ints, Standings, sum_by
+from trueval.measures.orders.blocks import blocks
+from trueval.measures.orders.survival import Takers, gone, gone_together, sum_pairs
+from trueval.measures.parameters import bounded, exponential_gain
+from trueval.standings.standings import Floats, Ints, Standings, root_sum_squares, sum_by
 
 # Pairs of offsets held at once, groups times ranks squared: 8 MiB per array.
 BLOCK = 1 << 20
@@ -51,10 +51,12 @@ def _err(standings: Standings, measure: Measure) -> Values:
         shares = _stops(standings, stop, standings.oblivious_rank, last).share
         oblivious = np.clip(standings.sum_by_query(shares), lowest, highest)
     undecided = np.flatnonzero(~ranks.decided & (standings.groups.above < last))
-    change, variance = _moments(standings, stop, undecided, best, last)
+    change, deviation = _moments(standings, stop, undecided, best, last)
     query = standings.groups.query[undecided]
     expected = np.clip(highest + sum_by(query, change, queries), lowest, highest)
-    sd = np.where(highest > lowest, np.sqrt(sum_by(query, variance, queries)), 0.0)
+    unknown = np.isnan(deviation)
+    sd = np.where(highest > lowest, root_sum_squares(query, np.where(unknown, 0.0, deviation), queries), 0.0)
+    sd[query[unknown]] = np.nan
     return Values(expected, lowest, highest, oblivious, sd, undefined)
 
 
@@ -70,8 +72,7 @@ def _chances(grades: Floats, measure: Measure) -> Floats:
             f"ERR has grades up to gmax={largest:g}. Got {grades.max():g}. Name the largest grade of the judgments: "
             f"ERR(gmax={np.ceil(grades.max()):g})."
         )
-    chances: Floats = (np.exp2(grades) - 1) / 2**largest
-    return chances
+    return exponential_gain(grades) / 2**largest
 
 
 def _stops(standings: Standings, stop: Floats, rank: Ints, last: int) -> Stops:
@@ -81,6 +82,7 @@ def _stops(standings: Standings, stop: Floats, rank: Ints, last: int) -> Stops:
     count = np.bincount(standings.query[rows], minlength=standings.queries)
     start, arrived = np.cumsum(count) - count, np.ones(standings.queries)
     before, share = np.zeros(len(stop)), np.zeros(len(stop))
+    # The chance to arrive is a product, found place by place: a running sum of logarithms would lose R = 1.
     for place in range(int(count.max(initial=0))):
         query = np.flatnonzero(count > place)
         row = rows[start[query] + place]
@@ -91,51 +93,48 @@ def _stops(standings: Standings, stop: Floats, rank: Ints, last: int) -> Stops:
 
 
 def _moments(standings: Standings, stop: Floats, groups: Ints, best: Stops, last: int) -> tuple[Floats, Floats]:
-    """[group] E - highest, and the variance, of what each of some groups adds; in blocks of groups of like size."""
-    change, variance = np.zeros(len(groups)), np.zeros(len(groups))
+    """[group] E - highest, and the standard deviation, of what each of some groups adds."""
     found = standings.groups
-    within = np.minimum(found.tied[groups], last - found.above[groups])
-    order = np.argsort(within, kind="stable")
-    end = len(order)
-    while end > 0:
-        width = int(within[order[end - 1]])
-        begin = max(0, end - max(1, BLOCK // (width + 1) ** 2))
-        block = order[begin:end]
-        change[block], variance[block] = _block_moments(standings, stop, groups[block], best, last, width)
-        end = begin
-    return change, variance
+    start, within = found.start[groups], np.minimum(found.tied[groups], last - found.above[groups])
+    arrived, highest = best.before[start], np.add.reduceat(best.share, found.start)[groups]
+    mean, deviation = np.zeros(len(groups)), np.zeros(len(groups))
+    for block in blocks((within + 1) ** 2, BLOCK):
+        mean[block], deviation[block] = _block_moments(standings, stop, groups[block], within[block])
+    return arrived * mean - highest, arrived * deviation
 
 
-def _block_moments(
-    standings: Standings, stop: Floats, groups: Ints, best: Stops, last: int, width: int
-) -> tuple[Floats, Floats]:
-    found = standings.groups
-    factors = _factors(standings, stop, groups)
-    slots = Slots(found.query[groups], found.above[groups], found.tied[groups], width)
-    ranks = min(last, standings.last_rank)
-    weights = slots.weights(Table(1 / np.arange(1, ranks + 1, dtype=float)))
-    left = survival(slots.tied, factors, width)
-    total = expected_total(left, weights)
-    start = found.start[groups]
-    arrived = best.before[start]
-    highest = np.add.reduceat(best.share, found.start)[groups]
-    steps = falls(weights)
+def _block_moments(standings: Standings, stop: Floats, groups: Ints, within: Ints) -> tuple[Floats, Floats]:
+    """[group] mean and standard deviation of what a group adds for a reader who gets to it."""
+    found, width = standings.groups, int(within.max())
+    tied, takers, unit = found.tied[groups], *_takers(standings, stop, groups)
+    t = np.arange(width + 1)
+    rank = found.above[groups, None] + t + 0.0
+    # The falls of 1 / r, the last one down to 0.
+    steps = np.where((t > 0) & (t < within[:, None]), 1 / np.maximum(rank, 1) / (rank + 1), 0.0)
+    own = np.arange(len(groups)), within
+    steps[own] = 1 / rank[own]
+    c = gone(tied, takers, width)
+    mean = unit * (steps * c).sum(axis=1)
     if width > MOST_RANKS:
-        return arrived * total - highest, np.full(len(groups), np.nan)
-    joint = joint_survival(slots.tied, factors.values**2, factors.values, factors.given, width)
+        return mean, np.full(len(groups), np.nan)
+    # What all documents of a group take together is the same in every order. Deep down it would hide what differs.
+    steps[own] *= within < tied
+    joint = gone_together(tied, takers, takers, width)
     second = sum_pairs(joint, steps, steps, equal=True) + sum_pairs(joint, steps, steps, equal=False)
-    variance = np.maximum(second - (steps * left).sum(axis=1) ** 2, 0)
-    return arrived * total - highest, arrived**2 * variance
+    return mean, unit * np.sqrt(np.maximum(second - (steps * c).sum(axis=1) ** 2, 0))
 
 
-def _factors(standings: Standings, stop: Floats, groups: Ints) -> Factors:
-    """1 - R of the documents of some groups; rows stand by grade, so those that satisfy come first."""
+def _takers(standings: Standings, stop: Floats, groups: Ints) -> tuple[Takers, Floats]:
+    """R of the documents of some groups in units of the largest, so that no square is out of range, and these units.
+
+    Rows are sorted by grade, so those that satisfy come first.
+    """
     found = standings.groups
     count = np.add.reduceat(stop > 0, found.start, dtype=np.int64)[groups]
     place = np.arange(int(count.max(initial=0)))
-    inside = place < count[:, None]
-    row = np.where(inside, found.start[groups][:, None] + place, 0)
-    return Factors(np.where(inside, 1 - stop[row], 1.0), count)
+    inside, unit = place < count[:, None], stop[found.start[groups]]
+    chance = np.where(inside, stop[np.where(inside, found.start[groups, None] + place, 0)], 0.0)
+    return Takers(chance / unit[:, None], 1 - chance, count), unit
 
 
 ERR = register(

@@ -11,6 +11,7 @@ where it is the same group. Source: P-B (Dallaire 2025, arXiv 2511.09545) §1, �
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -67,7 +68,9 @@ def _inner(measure: Measure) -> Measure:
     if inner is None:
         raise MeasureError(f"{measure.name} needs a measure inside, for example {measure.name}(RA-nWG, pool=50)@10.")
     if inner.cutoff is not None:
-        raise MeasureError(f"The cutoff stands outside the brackets: {measure.name}({inner.name}, ...)@{inner.cutoff}.")
+        raise MeasureError(
+            f"The cutoff is written outside the brackets: {measure.name}({inner.name}, ...)@{inner.cutoff}."
+        )
     if inner.better == "lower":
         raise MeasureError(f"{measure.name} needs a measure where higher is better. Got {inner}.")
     if "unjudged" in inner.definition.parameters and inner["unjudged"] != "nothing":
@@ -88,6 +91,7 @@ def _ceiling(standings: Standings, worth: Worth, size: int, pool: int) -> Values
     if standings.order_is_known:
         oblivious = _best_of(standings, worth, standings.oblivious_rank <= pool, size)
     expected, sd = highest.copy(), np.zeros(standings.queries)
+    # Only for these does it matter which documents of a tie group the pool takes in.
     for query in np.flatnonzero(highest > lowest).tolist():
         surely, tied, population, drawn = cut_counts(standings, query, pool)
         outcomes = draw(sizes_by_value(tied, worth.weights[query]), population, drawn)
@@ -170,6 +174,7 @@ def _joint(standings: Standings, parts: Parts, of: Callable[[Ways], Ways]) -> Va
     """The difference of the ceiling and the measure in the same order of the run, or what is made of it."""
     actual, ceiling = parts.actual, parts.ceiling
     nothing = np.zeros(standings.queries)
+    # One way only, where no tie moves the measure or the ceiling.
     settled = Ways(ceiling.expected - actual.expected, nothing, nothing, nothing, ceiling.expected, nothing)
     expected = of(settled).mean
     lowest, highest, sd = expected.copy(), expected.copy(), nothing.copy()
@@ -199,23 +204,20 @@ def _ways(standings: Standings, parts: Parts, query: int) -> Ways:
     ones, actual = np.ones(len(counts)), parts.actual
     mean, variance = actual.expected[query] * ones, actual.sd[query] ** 2 * ones
     least, most = actual.lowest[query] * ones, actual.highest[query] * ones
-    if _cut_once(standings, query, parts):
+    groups = standings.groups
+    cut_by_both = (groups.above < parts.cutoff) & (groups.above + groups.tied > parts.pool)
+    if (cut_by_both & (groups.query == query)).any():
         chosen, _, _, places = cut_counts(standings, query, parts.cutoff)
         sure, total = chosen @ weights / parts.worth.norm[query], counts @ weights / parts.worth.norm[query]
         squares = counts @ weights**2 / parts.worth.norm[query] ** 2
         mean = sure + total * places / drawn
+        # Of a sum of `places` out of `drawn` documents, without replacement.
         spread = places * (drawn - places) / max(drawn - 1, 1)
         variance = np.maximum(spread * (squares / drawn - (total / drawn) ** 2), 0)
+        # The best of the candidates come first; or last, so that the rest of them is chosen.
         most = sure + _best(parts.worth, query, counts, places)
         least = sure + total - _best(parts.worth, query, counts, drawn - places)
     return Ways(ceiling - mean, variance, ceiling - most, ceiling - least, ceiling, outcomes.chance)
-
-
-def _cut_once(standings: Standings, query: int, parts: Parts) -> bool:
-    """Whether one group with judged documents is cut by K and by P."""
-    groups = standings.groups
-    cut = (groups.above < parts.cutoff) & (groups.above + groups.tied > parts.pool)
-    return bool((cut & (groups.query == query)).any())
 
 
 def _shares(standings: Standings, measure: Measure, counted: Bools) -> dict[str, float]:
@@ -225,64 +227,51 @@ def _shares(standings: Standings, measure: Measure, counted: Bools) -> dict[str,
     return {"ratio_of_means": float(parts.actual.expected[counted].sum()) / ceiling} if ceiling else {}
 
 
+_ceiling_of = partial(
+    Definition,
+    cutoff_use="required",
+    parameters={"pool": POOL},
+    empty="na",
+    needs_zeros=True,
+    takes_measure=True,
+)
 PROC = register(
-    Definition(
+    _ceiling_of(
         "PROC",
         "Pool-restricted oracle ceiling: the value if the best K of the first P candidates came first.",
         "sum of the K largest w(d) with rank(d) <= P, over the norm of the inner measure",
         "P-B (Dallaire 2025) §1, §5.1",
         _proc,
-        cutoff_use="required",
-        parameters={"pool": POOL},
-        empty="na",
-        needs_zeros=True,
-        takes_measure=True,
     )
 )
 pPROC = register(
-    Definition(
+    _ceiling_of(
         "pPROC",
         "Share of the ceiling that the order of the run realizes, %PROC; its mean is the mean of ratios.",
         "M@K / PROC(M, pool=P)@K",
         "P-B (Dallaire 2025) §1, table 4",
         _share_of_ceiling,
-        cutoff_use="required",
-        parameters={"pool": POOL},
-        empty="na",
-        needs_zeros=True,
-        takes_measure=True,
         details=_shares,
     )
 )
 retrieval_headroom = register(
-    Definition(
+    _ceiling_of(
         "retrieval_headroom",
         "What only better candidates can win; lower is better.",
         "1 - PROC(M, pool=P)@K",
         "P-B (Dallaire 2025) §1; docs/formulas.md §5",
         _retrieval_headroom,
-        cutoff_use="required",
-        parameters={"pool": POOL},
         better="lower",
         worst=1.0,
-        empty="na",
-        needs_zeros=True,
-        takes_measure=True,
     )
 )
 ordering_headroom = register(
-    Definition(
+    _ceiling_of(
         "ordering_headroom",
         "What a better order of the same candidates can win; lower is better.",
         "PROC(M, pool=P)@K - M@K",
         "P-B (Dallaire 2025) §1; docs/formulas.md §5",
         _ordering_headroom,
-        cutoff_use="required",
-        parameters={"pool": POOL},
         better="lower",
-        worst=0.0,
-        empty="na",
-        needs_zeros=True,
-        takes_measure=True,
     )
 )

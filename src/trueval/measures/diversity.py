@@ -23,15 +23,14 @@ from trueval.measures.measure import Definition, Measure, Parameter, Value, Valu
 from trueval.measures.orders.facet_pairs import blocks, covariances, facet_pairs
 from trueval.measures.orders.facets import About, Kinds, about, greedy_gains, kinds_of
 from trueval.measures.orders.survival import (
-    Factors,
     Repeats,
     Slots,
-    expected_total,
+    Takers,
     falls,
-    joint_survival,
+    gone,
+    gone_together,
     repeated,
     sum_pairs,
-    survival,
 )
 from trueval.measures.orders.weights import Table, discounts
 from trueval.measures.parameters import REL, bounded, choice
@@ -247,7 +246,7 @@ def _open(standings: Standings, gains: Gains) -> Open:
 
 
 def _alike_values(found: Open, groups: Ints) -> GroupValues:
-    """[group] what some groups add whose documents are about the same facets: they stand first or last, or anywhere."""
+    """[group] what some groups add whose documents are about the same facets: they come first, last, or anywhere."""
     own, gains, novel = found.standings.groups, found.gains, found.novel[groups]
     query, above, tied, left = own.query[groups], own.above[groups], own.tied[groups], found.left[groups].sum(axis=1)
     k = np.arange(int(novel.max()))
@@ -301,23 +300,25 @@ def _moments(found: Open, group: int) -> tuple[float, float]:
     documents, keep, tied = found.documents(group), found.gains.keep, int(found.standings.groups.tied[group])
     weights = _that_matter(found.weights(np.array([group])))[0]
     facets, width = documents.shape[1], len(weights)
-    factors = np.where(documents.T, keep, 1.0)
-    survived = survival(np.full(facets, tied), Factors(factors, np.full(facets, len(documents))), width)
-    scale = found.left[group, found.counts[group] > 0] / (1 - keep)
-    mean = float(scale @ expected_total(survived, np.broadcast_to(weights, (facets, width))))
+    takes, given = documents.T.astype(float), np.full(facets, len(documents))
+    # In units of 1 - keep, which every document takes of what its facets still have.
+    takers = Takers(takes, 1 - (1 - keep) * takes, given)
+    found_gone = gone(np.full(facets, tied), takers, width)
+    left, steps = found.left[group, found.counts[group] > 0], falls(weights[None, :])
+    mean = float(left @ (found_gone @ steps[0]))
     if width > MOST_RANKS:
         return mean, math.nan
-    steps = falls(weights[None, :])
+    steps[0, -1] *= width < tied  # what the whole group takes is the same in every order
     second = 0.0
     pairs = [(i, j) for i in range(facets) for j in range(facets)]
     at_once = max(1, BLOCK // (width + 1) ** 2)
     for begin in range(0, len(pairs), at_once):
         i, j = np.array(pairs[begin : begin + at_once]).T
-        many = np.full(len(i), tied)
-        joint = joint_survival(many, factors[i] * factors[j], factors[j], np.full(len(i), len(documents)), width)
+        one, other = (Takers(*(column[each] for column in takers)) for each in (i, j))
+        joint = gone_together(np.full(len(i), tied), one, other, width)
         both = 2 * sum_pairs(joint, steps, steps, equal=True) - (joint[:, :, 0] * steps**2).sum(axis=1)
-        second += float((scale[i] * scale[j]) @ both)
-    return mean, max(second - float(scale @ (survived @ steps[0])) ** 2, 0.0)
+        second += float((left[i] * left[j]) @ both)
+    return mean, max(second - float(left @ (found_gone @ steps[0])) ** 2, 0.0)
 
 
 def _group_extremes(found: Open, group: int) -> tuple[float, float, bool]:
@@ -331,7 +332,7 @@ def _group_extremes(found: Open, group: int) -> tuple[float, float, bool]:
 def _extremes(kinds: Kinds, left: Floats, keep: float, weights: Floats) -> tuple[float, float, bool]:
     """Least and greatest sum over orders of a group, and whether they are reached.
 
-    Documents about nothing stand last in the best order and first in the worst; of the others every set is reached in
+    Documents about nothing come last in the best order and first in the worst; of the others every set is reached in
     its best and its worst way from the sets with one document less.
 
     Args:

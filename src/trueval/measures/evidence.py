@@ -8,6 +8,8 @@ the rubric 1 to 5; documents without a grade gain nothing. Source: P-B (Dallaire
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from trueval.measures.linear import linear
@@ -78,8 +80,8 @@ def cut_counts(standings: Standings, query: int, last: int) -> tuple[Floats, Flo
     """What the last rank that counts does to the lists of one query.
 
     Returns:
-        [grade] judged documents that surely stand within it; [grade] those in the group that it cuts; documents in
-        that group; and how many of them stand within it. No group cut: zeros.
+        [grade] judged documents that are surely within it; [grade] those in the group that it cuts; documents in
+        that group; and how many of them are within it. No group cut: zeros.
     """
     rows = slice(*np.searchsorted(standings.query, [query, query + 1]).tolist())
     above, tied = standings.above[rows], standings.tied[rows]
@@ -109,90 +111,65 @@ def _details(standings: Standings, measure: Measure, counted: Bools) -> dict[str
     return found
 
 
+# Measures of a set differ in what a document is worth (worth.py) and in nothing else.
+_of_a_set = partial(
+    Definition,
+    compute=_evidence,
+    cutoff_use="required",
+    parameters=BOUND,
+    empty="na",
+    needs_zeros=True,
+    details=_details,
+)
 RA_nWG = register(
-    Definition(
+    _of_a_set(
         "RA-nWG",
         "Rarity-aware normalized weighted gain: share of the best set of K that the first K documents are worth.",
         "sum of w(g) 1[rank(d) <= K] / sum of the K largest w in the judgments; w5 = 1, "
         "w4 = min(.5 (n5/n4)^alpha, cap4), w3 = min(.1 (n5/n3)^alpha, cap3); without grade 5: 1, 1, .2",
         "P-B (Dallaire 2025) §2.4",
-        _evidence,
-        cutoff_use="required",
         parameters={"alpha": ALPHA, "cap4": CAP4, "cap3": CAP3, **BOUND},
-        empty="na",
-        needs_zeros=True,
-        details=_details,
     )
 )
 nWG = register(
-    Definition(
+    _of_a_set(
         "nWG",
         "Normalized weighted gain with fixed weights: the companion of RA-nWG whose weights no label can move.",
         "sum of b(g) 1[rank(d) <= K] / sum of the K largest b in the judgments; b5 = 1, b4 = .5, b3 = .1",
         "P-B (Dallaire 2025) §2.4, base utilities",
-        _evidence,
-        cutoff_use="required",
-        parameters=BOUND,
-        empty="na",
-        needs_zeros=True,
-        details=_details,
     )
 )
 N_Recall4 = register(
-    Definition(
+    _of_a_set(
         "N-Recall4+",
-        "Share of the grade 4 and 5 documents that could stand among the first K which do.",
+        "Share of the grade 4 and 5 documents that could be among the first K which are.",
         "#{d : grade >= 4, rank(d) <= K} / min(K, R4+)",
         "P-B (Dallaire 2025) §2.4",
-        _evidence,
-        cutoff_use="required",
-        parameters=BOUND,
-        empty="na",
-        needs_zeros=True,
-        details=_details,
     )
 )
 N_Recall5 = register(
-    Definition(
+    _of_a_set(
         "N-Recall5",
-        "Share of the grade 5 documents that could stand among the first K which do.",
+        "Share of the grade 5 documents that could be among the first K which are.",
         "#{d : grade = 5, rank(d) <= K} / min(K, R5)",
         "P-B (Dallaire 2025) §2.4",
-        _evidence,
-        cutoff_use="required",
-        parameters=BOUND,
-        empty="na",
-        needs_zeros=True,
-        details=_details,
     )
 )
 P4 = register(
-    Definition(
+    _of_a_set(
         "P4+",
         "Share of the first K places that documents of grade 4 and 5 take.",
         "#{d : grade >= 4, rank(d) <= K} / K",
         "P-B (Dallaire 2025) §2.4",
-        _evidence,
-        cutoff_use="required",
-        parameters=BOUND,
-        empty="na",
-        needs_zeros=True,
-        details=_details,
     )
 )
 Harm = register(
-    Definition(
+    _of_a_set(
         "Harm",
         "Share of the first K places that documents of grade 1 and 2 take; lower is better.",
         "#{d : grade <= 2, rank(d) <= K} / K",
         "P-B (Dallaire 2025) §2.2, §2.4",
-        _evidence,
-        cutoff_use="required",
-        parameters=BOUND,
         better="lower",
         worst=1.0,
-        empty="na",
-        needs_zeros=True,
-        details=_details,
     )
 )

@@ -39,7 +39,7 @@ def _inner(measure: Measure) -> Measure:
 gm = register(
     Definition(
         "gm",
-        "Geometric mean over queries of the measure in brackets: gm(AP) is GMAP; cutoffs stand inside, gm(nDCG@10).",
+        "Geometric mean over queries of the measure in brackets: gm(AP) is GMAP; cutoffs go inside, gm(nDCG@10).",
         "exp((1/n) sum over queries of ln max(M, 0.00001))",
         "Robertson 2006; trec_eval gm_map, gm_bpref",
         _gm,

@@ -42,16 +42,9 @@ SAME = 1e-12
 MOST_ORDERS = 5040
 
 
-def _iprec(standings: Standings, measure: Measure) -> Values:
-    return _interpolated(standings, measure, (measure.number("recall"),))
-
-
-def _iprec11(standings: Standings, measure: Measure) -> Values:
-    return _interpolated(standings, measure, LEVELS)
-
-
-def _interpolated(standings: Standings, measure: Measure, levels: tuple[float, ...]) -> Values:
-    """The mean of interpolated precision at some levels of recall."""
+def _interpolated(standings: Standings, measure: Measure) -> Values:
+    """Interpolated precision at the measure's level of recall; without one, its mean over the eleven levels."""
+    levels = (measure.number("recall"),) if "recall" in measure.definition.parameters else LEVELS
     last, relevant = standings.limit(None), is_relevant(standings.grade, measure)
     wanted = count_relevant(standings, measure)
     needed = [needed_for(level, wanted, str(measure["rounding"])) for level in levels]
@@ -103,6 +96,7 @@ def _values(standings: Standings, relevant: Bools, rank: Ints, needed: list[Ints
 
 def _deviation(groups: RelevantGroups, last: int, cuts: list[int]) -> float:
     """Standard deviation of the mean over levels, from every placement of the relevant documents; NaN if too many."""
+    # The levels depend on each other, so that their deviations do not add up to that of their mean.
     if _placements(groups) > MOST_ORDERS:
         return math.nan
     places = [
@@ -130,7 +124,7 @@ IPrec = register(
         "Interpolated precision: the best precision at any rank from a level of recall on.",
         "max over j >= c of j / rank of the j-th relevant d, c = recall R rounded, at least 1",
         "trec_eval iprec_at_recall; Manning et al. 2008 §8.4; under ties best_precision.py",
-        _iprec,
+        _interpolated,
         cutoff_use="none",
         parameters={"recall": bounded(0.5, 0, 1, "the level of recall"), "rel": REL, "rounding": ROUNDING},
     )
@@ -141,7 +135,7 @@ IPrec11 = register(
         "Eleven-point average: the mean of interpolated precision at recall 0, .1, .., 1.",
         "(1/11) sum over x = 0, .1, .., 1 of IPrec(recall=x)",
         "trec_eval 11pt_avg; Manning et al. 2008 §8.4",
-        _iprec11,
+        _interpolated,
         cutoff_use="none",
         parameters={"rel": REL, "rounding": ROUNDING},
     )

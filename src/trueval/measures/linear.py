@@ -7,7 +7,7 @@
                the documents of a group, or over its ranks
     highest    gains descending from rank above + 1;   lowest: gains descending from rank above + tied upward
 
-Sources: P-A eq. 10-17; McSherry & Najork 2008 for graded ties. The registered measures stand at the end.
+Sources: P-A eq. 10-17; McSherry & Najork 2008 for graded ties. The registered measures are at the end.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from trueval.measures.parameters import (
     gains_of,
     is_relevant,
 )
+from trueval.standings.groups import ranges
 from trueval.standings.standings import (
     NO_LIMIT,
     Bools,
@@ -57,8 +58,7 @@ def linear(standings: Standings, gains: Floats, weights: Weights, norm: Floats, 
     Returns:
         Values, exact; lowest <= expected <= highest always, and all equal where no order changes the value.
     """
-    ranks = extreme_ranks(standings, gains)
-    query, group = standings.query, standings.groups.of_row
+    ranks, query, groups = extreme_ranks(standings, gains), standings.query, standings.groups
     positive = norm > 0
     scale = positive / np.where(positive, norm, 1)
 
@@ -72,18 +72,17 @@ def linear(standings: Standings, gains: Floats, weights: Weights, norm: Floats, 
         # Sums in another order round otherwise; the extremes bound what that may do.
         return np.minimum(np.maximum(total(values), lowest), highest)
 
-    groups, mean, sd = standings.groups, best, np.zeros(standings.queries)
-    # Past the weights, the group gains nothing in any order.
-    matters = weights.at(groups.above + 1, groups.query) > 0
-    open_groups = (~ranks.decided & matters).nonzero()[0]
-    if len(open_groups):
-        of_open = groups.query[open_groups]
-        spans = weights.spans(groups.above[open_groups], groups.tied[open_groups], of_open)
-        of_group = np.zeros(len(groups.start))
-        of_group[open_groups] = spans.mean
-        mean = np.where(ranks.decided[group], best, of_group[group])
-        deviations = gain_deviations(standings, gains)[open_groups] * scale[of_open] * spans.deviation
-        sd = root_sum_squares(of_open, deviations / np.sqrt(groups.tied[open_groups] - 1), standings.queries)
+    mean, sd = best, np.zeros(standings.queries)
+    some = (~ranks.decided).nonzero()[0]
+    # Past the weights, a group gains nothing in any order.
+    some = some[weights.at(groups.above[some] + 1, groups.query[some]) > 0]
+    if len(some):
+        tied, judged, of_some = groups.tied[some], groups.judged[some], groups.query[some]
+        spans = weights.spans(groups.above[some], tied, of_some)
+        rows, mean = ranges(groups.start[some], judged), best.copy()
+        mean[rows] = np.repeat(spans.mean, judged)
+        deviations = gain_deviations(gains[rows], judged, tied) * scale[of_some] * spans.deviation
+        sd = root_sum_squares(of_some, deviations / np.sqrt(tied - 1), standings.queries)
     expected = within(mean)
     oblivious = no_values(standings.queries)
     if standings.order_is_known:
@@ -126,7 +125,7 @@ def extreme_ranks(standings: Standings, gains: Floats) -> ExtremeRanks:
 
 
 def _place_by_gain(standings: Standings, gains: Floats) -> Ints:
-    """[row] place in its group, largest gain first; rows stand by grade already, which is the same for most gains."""
+    """[row] place in its group, largest gain first; rows are sorted by grade, the same for most gains."""
     groups = standings.groups
     rises = gains[1:] > gains[:-1]
     if not bool((rises & (groups.place[1:] > 0)).any()):
@@ -137,19 +136,24 @@ def _place_by_gain(standings: Standings, gains: Floats) -> Ints:
     return place
 
 
-def gain_deviations(standings: Standings, gains: Floats) -> Floats:
-    """[group] root of the sum of (gain - mean)^2 over its documents; those that are not judged gain 0."""
-    groups = standings.groups
+def gain_deviations(gains: Floats, judged: Ints, tied: Ints) -> Floats:
+    """[group] root of the sum of (gain - mean)^2 over its documents.
+
+    Args:
+        gains: of the judged documents, group after group; the others gain 0.
+        judged: [group] how many these are.
+        tied: [group] documents.
+    """
+    start = np.cumsum(judged) - judged
     if ((gains == 0) | (gains == 1)).all():
-        ones = np.add.reduceat(gains, groups.start)
-        return np.asarray(np.sqrt(ones * ((groups.tied - ones) / groups.tied)))
-    most = np.maximum.reduceat(gains, groups.start)
+        ones = np.add.reduceat(gains, start)
+        return np.asarray(np.sqrt(ones * ((tied - ones) / tied)))
+    most = np.maximum.reduceat(gains, start)
     # As shares of the largest, which neither overflow when squared nor, unless they do not matter, underflow.
-    top = most[groups.of_row]
-    lost = np.divide(top - gains, top, out=np.zeros(len(gains)), where=top > 0)
-    mean_lost = np.add.reduceat(lost, groups.start) / groups.judged
-    squares = np.add.reduceat((lost - mean_lost[groups.of_row]) ** 2, groups.start)
-    outside = (1 - mean_lost) ** 2 * (groups.judged * ((groups.tied - groups.judged) / groups.tied))
+    lost = 1 - gains / np.repeat(most, judged)
+    mean_lost = np.add.reduceat(lost, start) / judged
+    squares = np.add.reduceat((lost - np.repeat(mean_lost, judged)) ** 2, start)
+    outside = (1 - mean_lost) ** 2 * (judged * ((tied - judged) / tied))
     return np.asarray(most * np.sqrt(squares + outside))
 
 
@@ -220,7 +224,7 @@ def _shared_gains(standings: Standings, measure: Measure) -> tuple[Floats, Float
     Gains of ordinary size are themselves; others are divided by a power of two near the largest of the query.
     """
     rows, pool = gains_of(standings.grade, measure), gains_of(standings.pool_grade, measure)
-    if not len(pool) or (pool.max() < MOST_GAIN and pool[pool > 0].min(initial=1) > LEAST_GAIN):
+    if not ((pool >= MOST_GAIN) | ((pool > 0) & (pool < LEAST_GAIN))).any():
         return rows, pool
     counted = standings.pool_listed if measure["base"] == "list" else np.ones(len(pool), dtype=bool)
 
@@ -242,9 +246,9 @@ def _shared_gains(standings: Standings, measure: Measure) -> tuple[Floats, Float
 
 
 def _seen(grade: Floats, measure: Measure) -> Floats:
-    """What nDCG sees of a document: its gain; of gains out of range the grade, below 0 so that it equals no gain."""
+    """What nDCG sees of a document. Two gains may both be out of range, so the number of its grade tells them apart."""
     gains = gains_of(grade, measure)
-    return np.where(np.isfinite(gains), gains, -grade)
+    return gains if measure["gain"] == "binary" else (gains > 0) * (1.0 + np.searchsorted(np.unique(grade), grade))
 
 
 @ends_at_depth(_seen)
@@ -320,7 +324,7 @@ P = register(
 R = register(
     Definition(
         "R",
-        "Recall: share of the relevant documents that stand among the first k.",
+        "Recall: share of the relevant documents that are among the first k.",
         "Hits@k / N+",
         "P-A eq. 11; trec_eval recall, set_recall",
         _binary(_top, count_relevant),

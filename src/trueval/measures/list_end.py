@@ -20,7 +20,7 @@ import numpy as np
 
 from trueval.errors import PolicyError
 from trueval.measures.measure import Measure, Values
-from trueval.measures.orders.draws import Draws, draw
+from trueval.measures.orders.draws import draw
 from trueval.standings.standings import Bools, Floats, Ints, Standings
 
 Compute: TypeAlias = Callable[[Standings, Measure], Values]
@@ -177,6 +177,7 @@ def _copies(standings: Standings, cut: _Cut, query: int) -> _Copies:
         # Documents of one kind are alike, so the first ones will do.
         kept[:-1, own] = np.arange(len(own)) < outcomes.counts[:, [column]]
     ahead, visible = standings.ahead[rows], inside & (kind != 0)
+    # Under the tie order, the place of each document that is seen among those of the group that are.
     place = np.argsort(np.argsort(np.where(visible, ahead, tied), kind="stable"), kind="stable")
     # Where the order is not known, all have nothing ahead, too many for the list; their value is not used.
     kept[-1] |= visible & (ahead < size) & (place < size)
@@ -187,9 +188,8 @@ def _copies(standings: Standings, cut: _Cut, query: int) -> _Copies:
     return _Copies(rows, pool, kept, row_of_pool, outcomes.chance, size)
 
 
-@lru_cache(maxsize=256)
-def _drawn(counts: tuple[int, ...], population: int, size: int) -> Draws:
-    return draw(counts, population, size)
+# Queries whose lists end alike are many: of 1,000 that end inside a pair of which one is relevant, all draw the same.
+_drawn = lru_cache(maxsize=256)(draw)
 
 
 def _standings_of(standings: Standings, cut: _Cut, copies: list[_Copies]) -> Standings:
@@ -204,6 +204,7 @@ def _standings_of(standings: Standings, cut: _Cut, copies: list[_Copies]) -> Sta
         row.append(each.rows[column])
         copy.append(first + at)
         tied.append(np.where(inside, each.size, standings.tied[each.rows])[column])
+        # Which documents of a kind a copy keeps does not matter, nor their order: they count up from 0.
         places = np.cumsum(retrieved & inside, axis=1) - 1
         places[-1] = standings.ahead[each.rows]
         ahead.append(

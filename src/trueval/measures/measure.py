@@ -9,7 +9,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType, ModuleType
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -142,8 +144,10 @@ class Measure:
         values = dict(self.chosen)
         for name, value in parameters.items():
             values[name] = self._checked(name, value)
+        if inner is not None and not self.definition.takes_measure:
+            raise MeasureError(f"{self.name} takes no measure as argument. Got {inner}.")
         chosen = tuple((name, values[name]) for name in self.definition.parameters if name in values)
-        return Measure(self.definition, self.name, self.cutoff, chosen, self._checked_inner(inner) or self.inner)
+        return Measure(self.definition, self.name, self.cutoff, chosen, inner or self.inner)
 
     def __getitem__(self, name: str) -> Value:
         """The value of a parameter: chosen, or its default."""
@@ -186,8 +190,10 @@ class Measure:
         values = self.definition.compute(standings, self)
         # No standard deviation is larger; where ties hardly matter, rounding of it or of the extremes may make it so.
         half = (values.highest - values.lowest) / 2
-        most = np.where(half > 0, half + np.finfo(float).eps * np.abs(values.highest), 0 * half)
-        return values._replace(sd=np.minimum(values.sd, most))
+        if not (values.sd > half).any():
+            return values
+        rounding = (half > 0) * (np.finfo(float).eps * np.abs(values.highest))
+        return values._replace(sd=np.minimum(values.sd, half + rounding))
 
     def details(self, standings: Standings, counted: Bools) -> Mapping[str, float]:
         """Numbers that belong beside the mean, such as how many queries no run can satisfy.
@@ -267,11 +273,6 @@ class Measure:
             accepts = declared[name].accepts
             raise MeasureError(f"{name} of {self.name} must be {accepts}. Got {value!r}.") from None
 
-    def _checked_inner(self, inner: Measure | None) -> Measure | None:
-        if inner is not None and not self.definition.takes_measure:
-            raise MeasureError(f"{self.name} takes no measure as argument. Got {inner}.")
-        return inner
-
 
 _REGISTRY: dict[str, Measure] = {}
 
@@ -313,17 +314,48 @@ def register(definition: Definition) -> Measure:
 
 
 def registry() -> Mapping[str, Measure]:
-    """Every registered measure by name, in the order of registration."""
+    """Every registered measure by name, in the order of registration; those of plugins come last.
+
+    Raises:
+        MeasureError: a plugin fails to load.
+    """
+    _load_plugins()
     return MappingProxyType(_REGISTRY)
 
 
 def find(name: str) -> Measure:
-    """The registered measure of a name; the error for an unknown one offers the nearest."""
-    if name in ALIASES:
-        return _REGISTRY[ALIASES[name]]
+    """The registered measure of a name, of a plugin too; the error for an unknown one offers the nearest."""
+    name = ALIASES.get(name, name)
+    if name not in _REGISTRY:
+        _load_plugins()
     if name not in _REGISTRY:
         raise MeasureError(f"Unknown measure {name!r}.{nearest(name, _REGISTRY)} `trueval measures` lists them all.")
     return _REGISTRY[name]
+
+
+@cache
+def _plugins() -> list[EntryPoint]:
+    """Entry points of installed packages that bring measures and are not loaded; looked for once."""
+    return list(entry_points(group="trueval.measures"))
+
+
+def _load_plugins() -> None:
+    """Register the measures that other packages bring: a Definition, a Measure, or a module that registers some."""
+    waiting = _plugins()
+    while waiting:
+        try:
+            found = waiting[0].load()
+            if isinstance(found, Definition):
+                register(found)
+            elif not isinstance(found, (Measure, ModuleType)):
+                raise TypeError(f"it must be a Definition, a Measure or a module. Got {type(found).__name__}")
+        except Exception as error:
+            raise MeasureError(
+                f"Cannot load the measures of plugin {waiting[0].name} = {waiting[0].value}: {error}. Mend or remove "
+                f"the package that brings it{'' if waiting[0].dist is None else f', {waiting[0].dist.name}'}."
+            ) from error
+        # One that fails waits on, so that every listing says so.
+        del waiting[0]
 
 
 # Other names of the same measure: P-B calls AllGold Hit; of UDCG there is only the proxy, and results say so.

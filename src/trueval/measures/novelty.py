@@ -29,12 +29,12 @@ BETA = bounded(0.5, 0, 1, "what a further document of a source counts for", belo
 
 
 class Cut(NamedTuple):
-    """A tie group that the last rank cuts, and what surely stands before it.
+    """A tie group that the last rank cuts, and what surely comes before it.
 
     Attributes:
         tied: documents in the group, m.
         drawn: documents of it within the last rank, T.
-        held: [source] the largest weight that surely stands before the group.
+        held: [source] the largest weight that surely comes before the group.
         weights: [source] the weights above 0 of the source in the group, ascending.
         beta: what a further document of a source counts for.
     """
@@ -171,6 +171,8 @@ def _variance(cut: Cut) -> float:
     weights = np.concatenate(cut.weights)
     total, squares = float(weights.sum()), float((weights**2).sum())
     variance = beta**2 * t * (m - t) / (m - 1) * (squares / m - (total / m) ** 2)
+    # Each level is reached or not: the covariance of two is that of "none of n" and "none of n'", one inside the other
+    # for the same source, disjoint for two; the last term is that of the levels with the sum of weights.
     steps = _steps(cut)
     if not steps:
         return variance

@@ -86,8 +86,7 @@ def gains_of(grades: Floats, measure: Measure) -> Floats:
     """
     gain = measure["gain"]
     if gain == "exp":
-        with np.errstate(over="ignore"):
-            return np.where(grades < 0.5, np.expm1(grades * np.log(2)), np.exp2(grades) - 1)
+        return exponential_gain(grades)
     if gain == "binary":
         return (grades > 0).astype(float)
     if not isinstance(gain, tuple):
@@ -97,9 +96,10 @@ def gains_of(grades: Floats, measure: Measure) -> Floats:
     return np.where(known[place] == grades, table[place], grades)
 
 
-def ranks_allowed(standings: Standings, measure: Measure) -> int:
-    """The last rank that counts: the smaller of the measure's cutoff and the standings' depth."""
-    return standings.limit(measure.cutoff)
+def exponential_gain(grades: Floats) -> Floats:
+    """2^g - 1; where it is small without the difference, which would leave nothing of it."""
+    with np.errstate(over="ignore"):
+        return np.where(grades < 0.5, np.expm1(grades * np.log(2)), np.exp2(grades) - 1)
 
 
 def cutoff_or_listed(standings: Standings, measure: Measure) -> Floats:

@@ -60,7 +60,6 @@ def rarity_weights(counts: Floats, alpha: float = 1.0, cap4: float = 1.0, cap3: 
     rarity = (counts[:, 5:] / np.maximum(counts, 1)) ** alpha
     scaled = np.minimum(BASE_GAINS * rarity, [0, 0, 0, cap3, cap4, 1])
     scaled[counts == 0] = 0
-    scaled[:, 5] = 1
     return np.where(counts[:, 5:] > 0, scaled, FALLBACK)
 
 

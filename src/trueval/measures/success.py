@@ -1,4 +1,4 @@
-"""Success: whether any relevant document stands among the first k."""
+"""Success: whether any relevant document is among the first k."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The chance that no precision at a relevant document of one tie group is above a value.
 
-The j-th relevant document of a group stands at offset p_j of its m ranks; its precision (R + j) / (c + p_j) is at most
+The j-th relevant document of a group is at offset p_j of its m ranks; its precision (R + j) / (c + p_j) is at most
 v from an offset b_j on. So p_j >= b_j is asked for every j that counts. Were each rank relevant by itself with chance
 rho = r / m, what the ranks after p hold would not depend on those before; to ask for r relevant ones in all then makes
 every choice of ranks equally likely again::
@@ -64,6 +64,7 @@ class Group(NamedTuple):
         hits = float(self.relevant_above + found)
         with np.errstate(divide="ignore"):
             count = np.clip(np.floor(hits / values) - self.above, 0, ranks)
+        # The floor of a rounded quotient can be one off; what counts is how the precision itself rounds.
         count += (count < ranks) & (hits / (self.above + count + 1) > values)
         count -= (count > 0) & (hits / np.maximum(self.above + count, 1) <= values)
         return np.asarray(count, dtype=np.int64)
@@ -77,6 +78,7 @@ class Group(NamedTuple):
         edges = np.unique(np.geomspace(1, ranks[0], STRETCHES).astype(np.int64))
         rare = np.cumsum(self._passing(edges, values[at])[:, ::-1], axis=1)[:, ::-1] <= NEGLIGIBLE
         last = np.where(rare.any(axis=1), edges[np.argmax(rare, axis=1)], ranks[0])
+        # From the next lower sample, whose precisions are passed on more ranks.
         return np.asarray(np.minimum(ranks, last[np.searchsorted(at, np.arange(len(values)), side="right") - 1]))
 
     def _passing(self, edges: Ints, values: Floats) -> Floats:
@@ -130,6 +132,7 @@ def chances_at_most(group: Group, firsts: Ints, values: Floats) -> Floats:
     chances = np.ones((len(firsts), len(values)))
     begin = 0
     while begin < len(values) and ranks[begin] > 0:
+        # Larger values are passed on fewer ranks: those with nearly as many share a matrix.
         alike = int(np.searchsorted(-ranks, -ALIKE * ranks[begin], side="right"))
         most = int(ranks[begin])
         end = min(max(alike, begin + FEW // most), begin + max(1, BLOCK // most), len(values))
@@ -141,43 +144,27 @@ def chances_at_most(group: Group, firsts: Ints, values: Floats) -> Floats:
 def _block(group: Group, firsts: list[int], values: Floats, last: int) -> Floats:
     """The chances for values that nothing past rank `last` of the group can pass."""
     relevant, rho = group.relevant, group.relevant / group.tied
-    after, starts = binomial(group.tied - last, rho, relevant), _starts(last, 1 - rho)
-    powers = _powers(starts, 1 - rho)
+    keep, after = 1 - rho, binomial(group.tied - last, rho, relevant)
+    # E(q) is B over a power of keep, which no float could hold on a long way: the powers start anew at some columns.
+    starts = [*range(0, last + 1, max(1, int(-SPAN / math.log(keep)))), last + 1]
+    powers = np.concatenate([keep ** np.arange(float(end - begin)) for begin, end in pairwise(starts)])
+    heads = np.repeat(keep ** np.array(starts[:-1], dtype=float), np.diff(starts))
     most = int(group.most_found(np.array([last]), values[-1:])[0])
-    left = np.tile(after[relevant - most] * _firsts(starts, 1 - rho), (len(values), 1))
+    left = np.tile(after[relevant - most] * heads, (len(values), 1))
     chances = np.zeros((len(firsts), len(values)))
     for j in range(most, firsts[0] - 1, -1):
         barred = group.places_above(j, last, values)
         reach = last - int(barred.min())
-        _bar(left, last - barred, reach)
+        first = last - int(barred.max())
+        # Column q is rank last - q: those on which the j-th would have a precision above the value are barred.
+        left[:, first:reach] *= np.arange(first, reach) < last - barred[:, None]
         if j in firsts:
-            standing = rho * binomial_by_size(j - 1, last - reach, last - 1, rho)[::-1]
-            chances[firsts.index(j)] = left[:, :reach] @ (standing * powers[:reach])
+            placed = rho * binomial_by_size(j - 1, last - reach, last - 1, rho)[::-1]
+            chances[firsts.index(j)] = left[:, :reach] @ (placed * powers[:reach])
         left = _one_earlier(left, reach, after[relevant - j + 1], rho, starts)
     beyond = np.cumsum(binomial(last, rho, relevant) * after[::-1])
     chances += beyond[np.array(firsts) - 1, None]
     return np.asarray(chances / beyond[-1])
-
-
-def _bar(left: Floats, allowed: Ints, reach: int) -> None:
-    """Set to 0, in place, what lies before the first `allowed` columns of a row, of the `reach` that any row has."""
-    first = int(allowed.min())
-    left[:, first:reach] *= np.arange(first, reach) < allowed[:, None]
-
-
-def _starts(last: int, keep: float) -> list[int]:
-    """Columns 0 .. last at which the powers of keep start anew, and the end."""
-    return [*range(0, last + 1, max(1, int(-SPAN / math.log(keep)))), last + 1]
-
-
-def _powers(starts: list[int], keep: float) -> Floats:
-    """[q] keep to the power of the columns since the last start."""
-    return np.concatenate([keep ** np.arange(float(end - begin)) for begin, end in pairwise(starts)])
-
-
-def _firsts(starts: list[int], keep: float) -> Floats:
-    """[q] keep to the power of the column of the last start."""
-    return np.repeat(keep ** np.array(starts[:-1], dtype=float), np.diff(starts))
 
 
 def _one_earlier(left: Floats, reach: int, alone: float, rho: float, starts: list[int]) -> Floats:
@@ -190,7 +177,7 @@ def _one_earlier(left: Floats, reach: int, alone: float, rho: float, starts: lis
         np.multiply(left[:, begin : stop - 1], rho / (1 - rho), out=part[:, 1:])
         np.cumsum(part, axis=1, out=part)
         earlier[:, stop:end] = part[:, -1:]
-        if end < left.shape[1]:
+        if end < left.shape[1]:  # into the next stretch, in units of its own first power
             step = part[:, -1] + (left[:, end - 1] * (rho / (1 - rho)) if end <= reach else 0.0)
             earlier[:, end] = step * (1 - rho) ** (end - begin)
     return earlier

@@ -114,6 +114,7 @@ def _parts(groups: RelevantGroups, levels: Levels) -> list[Part]:
     parts = []
     for above, tied, relevant, before, within in zip(*(column.tolist() for column in groups[1:]), strict=True):
         most = before + relevant
+        # No precision here is above most / above: what is not above a level's lowest value cannot raise it.
         depends = (levels.needed <= most) & (most > levels.lowest * above)
         if within > 0 and relevant < tied and depends.any():
             firsts = np.maximum(levels.needed - before, 1)
@@ -129,6 +130,7 @@ def _exact(parts: list[Part], own: list[Floats], levels: Levels) -> Moments:
     values = np.unique(np.concatenate((*own, levels.lowest)))
     at_most = (values >= levels.lowest[:, None]).astype(float)
     for part, steps in zip(parts, own, strict=True):
+        # Between two of its own values the chance of a group stays what it is at the lower one.
         at = np.maximum(np.searchsorted(steps, values, side="right") - 1, 0)
         at_most[part.of_level >= 0] *= part.at_most(steps)[:, at]
     chance = np.diff(at_most, axis=1, prepend=0.0)
@@ -147,6 +149,8 @@ def _bounds(parts: list[Part], levels: Levels, values: Floats, *, complete: bool
     """Bounds of the mean from some of the values, of which `complete` says that they are all there can be."""
     at, at_most = _chosen(parts, levels, values)
     chance = np.diff(at_most, axis=1, prepend=0.0)
+    # A best precision above one chosen value is at least the next value there can be; where not all of them are
+    # listed, no more is known than that it is above the chosen one.
     lower = np.append(0, at[:-1] + complete) if len(at) else at
     least, most = np.maximum(values[lower], levels.lowest[:, None]), np.minimum(values[at], levels.highest[:, None])
     rest = 1 - chance.sum(axis=1)
@@ -159,6 +163,7 @@ def _bounds(parts: list[Part], levels: Levels, values: Floats, *, complete: bool
 def _chosen(parts: list[Part], levels: Levels, values: Floats) -> tuple[Ints, Floats]:
     """Places of the values that are worth their steps, ascending, and [level, value] the chance of at most each."""
     steps = np.sum([part.steps(values) for part in parts], axis=0)
+    # The smaller a value, the more ranks can pass it and the more steps it takes: begin where one leaves enough.
     first = int(np.argmax(steps <= MOST_STEPS / LEAST))
     if steps[first] > MOST_STEPS / LEAST:
         return np.zeros(0, dtype=np.int64), np.zeros((len(levels.lowest), 0))

@@ -37,6 +37,7 @@ def hypergeometric(population: int, marked: int, drawn: int) -> Floats:
     least, most = max(0, drawn - (population - marked)), min(marked, drawn)
     x = np.arange(least, most)
     ratios = (marked - x) * (drawn - x) / ((x + 1) * (population - marked - drawn + x + 1.0))
+    # From the largest chance outward, so that products of ratios only shrink.
     mode = min(max((drawn + 1) * (marked + 1) // (population + 2), least), most) - least
     up, down = np.cumprod(ratios[mode:]), np.cumprod(1 / ratios[:mode][::-1])[::-1]
     inside = np.concatenate((down, [1.0], up))
@@ -63,6 +64,7 @@ def draw(sizes: Sequence[int], population: int, drawn: int) -> Draws:
         table = np.array([hypergeometric(population, size, t) for t in range(int(left.max()) + 1)])
         joint = chance[:, None] * table[left]
         number = np.arange(size + 1)
+        # What is left to draw must fit into the documents of the other kinds.
         possible = (number <= left[:, None]) & (left[:, None] - number <= population - size)
         row, number = np.nonzero(possible)
         counts, chance = np.column_stack((counts[row], number)), joint[row, number]

@@ -70,6 +70,7 @@ def blocks(sizes: Ints, width: Ints) -> Iterator[Ints]:
         sizes: [row, kind] documents of each kind.
         width: [row] ranks that count.
     """
+    # Sizes between two powers of two are padded to at most twice their number.
     powers = np.frexp(sizes)[1]
     order = np.lexsort((width, *powers.T))
     changes = np.flatnonzero((powers[order][1:] != powers[order][:-1]).any(axis=1)) + 1
@@ -120,6 +121,7 @@ def covariances(tied: Ints, sizes: Ints, keep: float, weights: Floats) -> Floats
     first, second = _Facet(sizes[:, 0] + sizes[:, 2]), _Facet(sizes[:, 1] + sizes[:, 2])
     found = np.zeros((len(tied), a + 2, b + 2, c + 2))
     for p in range(weights.shape[1] - 1, -1, -1):
+        # States that cannot be reached have more documents left than ranks; any chance up to 1 does for them.
         rest = tied - p
         each = 1 / np.maximum(np.maximum(rest[:, None, None, None], left), 1)
         one, other = first.step(rest, weights[:, p], keep), second.step(rest, weights[:, p], keep)

@@ -22,10 +22,10 @@ from trueval.measures.orders.precision_sums import (
     moments,
     oblivious_hits,
     oblivious_sum,
-    sum_precisions,
+    sums_together,
 )
 from trueval.standings.groups import ranges
-from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
+from trueval.standings.standings import NO_LIMIT, Bools, Floats, Ints, Standings, sum_by
 
 
 class Splits(NamedTuple):
@@ -98,6 +98,7 @@ def _hypergeometric(group: RelevantGroups, j: Ints, owner: Ints) -> Floats:
     r, m, T = group.relevant, group.tied, group.within
     first = np.append(True, owner[1:] != owner[:-1])
     ratio = np.where(first, 1.0, (r - j + 1) * (T - j + 1) / np.where(first, 1, j * (m - r - T + j)))
+    # All owners in one running sum of logarithms, each then relative to its largest chance.
     logs, starts = np.cumsum(np.log(ratio)), np.flatnonzero(first)
     weight = np.exp(logs - np.maximum.reduceat(logs, starts)[owner])
     chance: Floats = weight / np.add.reduceat(weight, starts)[owner]
@@ -105,11 +106,10 @@ def _hypergeometric(group: RelevantGroups, j: Ints, owner: Ints) -> Floats:
 
 
 def _values(splits: Splits, whole: RelevantGroups, queries: int, before: Ints, before_cut: Ints) -> Floats:
-    """[split] value when the relevant documents of each group stand together, right after the ranks given."""
-    last = np.iinfo(np.int64).max  # all of these ranks are before the cutoff
-    above = sum_precisions(whole, before, queries, last)[splits.query]
-    alone = splits.cut._replace(query=np.arange(len(splits.query)))
-    return (above + sum_precisions(alone, before_cut, len(splits.query), last)) * splits.share
+    """[split] value when the relevant documents of each group come together, right after the ranks given."""
+    # All of these ranks are before the cutoff.
+    above = sum_by(whole.query, sums_together(whole, before, NO_LIMIT), queries)[splits.query]
+    return (above + sums_together(splits.cut, before_cut, NO_LIMIT)) * splits.share
 
 
 def _moments_of_splits(splits: Splits, whole: RelevantGroups, queries: int) -> Moments:
@@ -122,9 +122,8 @@ def _moments_of_splits(splits: Splits, whole: RelevantGroups, queries: int) -> M
 
 def _moments(groups: RelevantGroups) -> Moments:
     """[group] mean and variance of its sum of precisions; a group that is all relevant has the sum itself."""
-    count = len(groups.query)
-    mean = sum_precisions(groups._replace(query=np.arange(count)), groups.above, count, np.iinfo(np.int64).max)
-    variance = np.zeros(count)
+    mean = sums_together(groups, groups.above, NO_LIMIT)
+    variance = np.zeros_like(mean)
     undecided = np.flatnonzero((groups.relevant > 0) & (groups.relevant < groups.tied))
     some = groups.take(undecided)
     mean[undecided], variance[undecided] = moments(some)

@@ -20,11 +20,11 @@ down the list, where all a_t are nearly the same, keep their digits. Derived her
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
+from trueval.measures.orders.blocks import blocks
 from trueval.measures.parameters import relevant_by_group
 from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
 
@@ -68,13 +68,13 @@ def relevant_groups(standings: Standings, relevant: Bools, last: int) -> Relevan
     return RelevantGroups(query, above, tied, counts, total - total[heads], within)
 
 
-def sum_precisions(groups: RelevantGroups, before: Ints, queries: int, last: int) -> Floats:
-    """[query] sum of precisions when each group's relevant documents stand together, right after rank `before`."""
+def sums_together(groups: RelevantGroups, before: Ints, last: int) -> Floats:
+    """[group] sum of precisions when its relevant documents come together, right after rank `before`."""
     group = np.repeat(np.arange(len(before)), groups.relevant)
-    index = np.arange(len(group)) - np.repeat(np.cumsum(groups.relevant) - groups.relevant, groups.relevant) + 1
+    index = np.arange(len(group)) - (np.cumsum(groups.relevant) - groups.relevant)[group] + 1
     rank = before[group] + index
     precision = np.where(rank <= last, (groups.relevant_above[group] + index) / rank, 0.0)
-    return sum_by(groups.query[group], precision, queries)
+    return sum_by(group, precision, len(before))
 
 
 class Moments(NamedTuple):
@@ -85,22 +85,14 @@ class Moments(NamedTuple):
 
 
 def moments(groups: RelevantGroups) -> Moments:
-    """[group] mean and variance of its sum of precisions, in blocks of groups of like size."""
+    """[group] mean and variance of its sum of precisions."""
     found = Moments(np.zeros(len(groups.within)), np.zeros(len(groups.within)))
     for chosen, of_block in ((groups.relevant == 1, _single_moments), (groups.relevant > 1, _block_moments)):
-        for block in _blocks(groups.within, np.flatnonzero(chosen)):
-            found.mean[block], found.variance[block] = of_block(groups.take(block), int(groups.within[block[-1]]))
+        some = np.flatnonzero(chosen)
+        for block in blocks(groups.within[some], BLOCK):
+            own = groups.take(some[block])
+            found.mean[some[block]], found.variance[some[block]] = of_block(own, int(own.within.max()))
     return found
-
-
-def _blocks(within: Ints, chosen: Ints) -> Iterator[Ints]:
-    """Cut some groups into blocks, each with its largest group last."""
-    order = chosen[np.argsort(within[chosen], kind="stable")]
-    end = len(order)
-    while end > 0:
-        begin = max(0, end - max(1, BLOCK // max(1, int(within[order[end - 1]]))))
-        yield order[begin:end]
-        end = begin
 
 
 def _single_moments(groups: RelevantGroups, width: int) -> Moments:
@@ -117,33 +109,44 @@ def _single_moments(groups: RelevantGroups, width: int) -> Moments:
 
 
 def _block_moments(groups: RelevantGroups, width: int) -> Moments:
-    """[group] mean and variance, all ranks t = 1 .. width at once; letters as above."""
+    """[group] mean and variance, all ranks t = 1 .. width at once; letters as above.
+
+    X and Y are kept in place of x = X / M and y = Y / M (M-1), and divided last: of D_t^2 as of p (1-p). Past its last
+    rank a group has X = Y = 0, so that what they are multiplied by there does not matter as long as it is finite.
+    """
     c, m, T = groups.above[:, None], groups.tied[:, None].astype(float), groups.within[:, None]
     r, alpha = groups.relevant[:, None].astype(float), groups.relevant_above[:, None] + 1.0
     t = np.arange(1, width + 1, dtype=float)
-    a = np.where(t <= T, 1 / (c + t), 0.0)
-    before = (r - 1) / np.maximum(m - 1, 1)
-    mean = groups.relevant / groups.tied * (a * (alpha + before * (t - 1))).sum(axis=1)
-    rest = np.maximum(m - t, 0)
-    x = np.where(t < T, a / (c + t + 1), a)
+    rank, rest = c + t, m - t
+    a = (t <= T) / rank
+    share, others = groups.relevant / groups.tied, np.maximum(m - 2, 1)
+    before = ((r - 1) / np.maximum(m - 1, 1))[:, 0] * np.einsum("ij,j->i", a, t - 1)
+    mean = share * (alpha[:, 0] * a.sum(axis=1) + before)
+    rank += 1
+    x = a / rank
+    ends = np.arange(len(x)), groups.within - 1
+    x[ends] = a[ends]  # the rank after the last that counts gives nothing
     x *= rest
-    x = np.cumsum(x[:, ::-1], axis=1)[:, ::-1]
-    y = np.zeros_like(x)
-    y[:, :-1] = np.cumsum(x[:, :0:-1], axis=1)[:, ::-1]
-    x /= np.maximum(rest, 1)
-    y /= np.maximum(rest * (rest - 1), 1)
-    others = np.maximum(m - 2, 1)
-    drawn = np.minimum(t - 1, others)
-    n = drawn * ((r - 1) / others)
-    spread = (r - 1) * np.maximum(m - r - 1, 0) / (others**2 * np.maximum(m - 3, 1)) * drawn * np.maximum(m - 1 - t, 0)
-    raised = (alpha + n) * x + (r - 1 - n) * y
-    raised *= raised
+    np.cumsum(x[:, ::-1], axis=1, out=x[:, ::-1])
+    y = a
+    np.cumsum(x[:, :0:-1], axis=1, out=y[:, -2::-1])
+    y[:, -1] = 0
+    below = rest - 1
+    y /= np.maximum(below, 1)
     x -= y
+    raised = (r - 1) / others * (t - 1)
+    raised += alpha
+    raised *= x
+    y *= alpha + (r - 1)
+    raised += y
+    raised *= raised
     x *= x
-    x *= spread
+    below *= t - 1
+    below *= (r - 1) * (m - r - 1) / (others**2 * np.maximum(m - 3, 1))
+    x *= below
     raised += x
-    raised *= rest / (rest + 1)
-    chance = groups.relevant / groups.tied * (groups.tied - groups.relevant) / np.maximum(groups.tied - 1, 1)
+    raised /= np.maximum(rest * (rest + 1), 1)
+    chance = share * (groups.tied - groups.relevant) / np.maximum(groups.tied - 1, 1)
     return Moments(mean, chance * raised.sum(axis=1))
 
 

@@ -3,19 +3,26 @@
     X = sum over offsets t of (S_t - S_{t+1}) w_t,   S_t = product of the factors of the first t documents of a group
 
 A document of factor 1 takes nothing. ERR is such a sum, with factors 1 - R; so is the part of one facet in alpha-nDCG,
-with factor 1 - alpha for the documents of the facet. Under a random order of m tied documents, E[S_t] is the elementary
-symmetric polynomial of the factors divided by C(m, t), found one document at a time by a convex combination; E[S_s S_t]
-is the same with two subsets. Nothing cancels in either. Source: docs/formulas.md §3.
+with factor 1 - alpha for the documents of the facet. What is taken may be so little that no product shows it, so that
+everything is said in what is gone, C_t = 1 - S_t, of which nothing is ever subtracted::
+
+    X = sum over t of delta_t C_t,   delta_t = w_{t-1} - w_t,  w = 0 past the last rank
+
+Under a random order of m tied documents, E[C_t] is found one document at a time: the n-th is among the first t with
+chance t / n, and then it takes what it takes and leaves a part of what the others took. E[C_s C'_{s+u}] is the same
+with two numbers of ranks. Source: docs/formulas.md §3.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from trueval.measures.orders.weights import Weights
-from trueval.standings.standings import Floats, Ints
+from trueval.standings.standings import Bools, Floats, Ints
 
 
 class Slots(NamedTuple):
@@ -41,69 +48,82 @@ class Slots(NamedTuple):
         return np.where(offset < self.tied[:, None], weights.at(rank, own), 0.0)
 
 
-class Factors(NamedTuple):
-    """What some documents of each group leave; the others of the group leave all.
+class Takers(NamedTuple):
+    """What some documents of each group take when they come first; the others of the group take nothing.
 
     Attributes:
-        values: [group, document] factors, padded with 1.
+        taken: [group, document] what it takes of 1, in any unit; 0 as padding.
+        left: [group, document] factor that is left to those after it.
         given: [group] documents that are given.
     """
 
-    values: Floats
+    taken: Floats
+    left: Floats
     given: Ints
 
 
-def survival(tied: Ints, factors: Factors, width: int) -> Floats:
-    """[group, t = 0 .. width] E[product of the factors of the first t of m documents].
+def gone(tied: Ints, takers: Takers, width: int) -> Floats:
+    """[group, t = 0 .. width] E[C_t], what the first t of m documents take together.
 
-    >>> survival(np.array([2]), Factors(np.array([[0.5]]), np.array([1])), 2).tolist()
-    [[1.0, 0.75, 0.5]]
+    >>> gone(np.array([2]), Takers(np.array([[0.5]]), np.array([[0.5]]), np.array([1])), 2).tolist()
+    [[0.0, 0.25, 0.5]]
     """
-    size, t = tied - factors.given, np.arange(width + 1)
-    left = np.ones((len(tied), width + 1))
-    for place in range(factors.values.shape[1]):
-        active = place < factors.given
+    found = np.zeros((len(tied), width + 1))
+    for place, chance, active in _arrivals(tied, takers.given, width):
+        found = np.where(active[:, None], _with_one_more(found, chance, takers, place), found)
+    return found
+
+
+def _arrivals(tied: Ints, given: Ints, width: int) -> Iterator[tuple[int, Floats, Bools]]:
+    """Each document after those that take nothing: its place, [group, t] the chance to be among the first t, [group]
+    whether the group has it.
+    """
+    size, t = tied - given, np.arange(width + 1)
+    for place in range(int(given.max(initial=0))):
+        active = place < given
         size = size + active
-        chance = np.minimum(t / np.maximum(size, 1)[:, None], 1)
-        with_it = np.zeros_like(left)
-        with_it[:, 1:] = left[:, :-1]
-        updated = (1 - chance) * left + chance * factors.values[:, place, None] * with_it
-        left = np.where(active[:, None], updated, left)
-    return left
+        yield place, np.minimum(t / np.maximum(size, 1)[:, None], 1), active
 
 
-def joint_survival(tied: Ints, inner: Floats, outer: Floats, count: Ints, width: int) -> Floats:
-    """[group, s, u] E[product of inner factors of the first s documents and outer ones of the next u], s + u <= width.
+def _with_one_more(found: Floats, chance: Floats, takers: Takers, place: int) -> Floats:
+    """[group, t] E[C_t] with one document more."""
+    more = (1 - chance) * found
+    more[:, 1:] += chance[:, 1:] * (takers.taken[:, place, None] + takers.left[:, place, None] * found[:, :-1])
+    return more
+
+
+def gone_together(tied: Ints, first: Takers, second: Takers, width: int) -> Floats:
+    """[group, s, u] E[C_s C'_{s+u}] of what two kinds of takers take, s + u <= width.
 
     Args:
         tied: [group] documents, m.
-        inner: [group, document] factor of a document among the first s.
-        outer: [group, document] factor of one among the next u.
-        count: [group] documents that are given; the others have factor 1.
-        width: largest s + u that is asked for.
+        first: what documents take of C.
+        second: what the same documents take of C'.
+        width: largest s + u that is asked for; cells past it hold nothing of use.
     """
-    size, t = tied - count, np.arange(width + 1)
-    left = np.ones((len(tied), width + 1, width + 1))
-    for place in range(inner.shape[1]):
-        active = place < count
-        size = size + active
-        chance = np.minimum(t / np.maximum(size, 1)[:, None], 1)
-        first, second = chance[:, :, None], chance[:, None, :]
-        updated = np.maximum(1 - first - second, 0) * left
-        updated[:, 1:, :] += (first * inner[:, place, None, None])[:, 1:] * left[:, :-1, :]
-        updated[:, :, 1:] += (second * outer[:, place, None, None])[:, :, 1:] * left[:, :, :-1]
-        left = np.where(active[:, None, None], updated, left)
-    return left
-
-
-def expected_total(left: Floats, weights: Floats) -> Floats:
-    """[group] E[X] from E[S_t] and the weights of the offsets."""
-    total: Floats = ((left[:, :-1] - left[:, 1:]) * weights).sum(axis=1)
-    return total
+    both = np.zeros((len(tied), width + 1, width + 1))
+    one, other = np.zeros((2, len(tied), width + 1))
+    for place, chance, active in _arrivals(tied, first.given, width):
+        taken, left, take, leave = (each[:, place, None] for each in (*first[:2], *second[:2]))
+        among = after = chance[:, 1:]
+        more = np.maximum(1 - chance[:, :, None] - chance[:, None, :], 0) * both
+        # Among the first s it takes of both, (taken + left C) (take + leave C'); among the u after them, of C' only.
+        more[:, 1:] += (among * (left * leave))[..., None] * both[:, :-1]
+        later = sliding_window_view(np.pad(other, ((0, 0), (0, width))), width + 1, axis=1)[:, :-1]
+        more[:, 1:] += (among * (taken * leave))[..., None] * later
+        more[:, 1:] += (among * take * (taken + left * one[:, :-1]))[..., None]
+        more[:, :, 1:] += (after * leave)[:, None] * both[:, :, :-1]
+        more[:, :, 1:] += (take * one)[..., None] * after[:, None]
+        both = more if active.all() else np.where(active[:, None, None], more, both)
+        one, other = (
+            np.where(active[:, None], _with_one_more(found, chance, takers, place), found)
+            for found, takers in ((one, first), (other, second))
+        )
+    return both
 
 
 def falls(weights: Floats) -> Floats:
-    """[group, t = 0 .. width] delta_t = w_{t-1} - w_t, so that X = w_0 - sum of delta_t S_t.
+    """[group, t = 0 .. width] delta_t = w_{t-1} - w_t, so that X is the sum of delta_t C_t.
 
     >>> falls(np.array([[1.0, 0.5]])).tolist()
     [[0.0, 0.5, 0.5]]
@@ -115,9 +135,10 @@ def falls(weights: Floats) -> Floats:
 
 
 def sum_pairs(joint: Floats, first: Floats, second: Floats, *, equal: bool) -> Floats:
-    """[group] sum over s, u of first_s second_{s+u} E[S_s S'_{s+u}]; pairs with u = 0 only where `equal` says so."""
+    """[group] sum over s, u of first_s second_{s+u} E[C_s C'_{s+u}]; pairs with u = 0 only where `equal` says so."""
     width = first.shape[1] - 1
     padded = np.concatenate((second, np.zeros_like(second)), axis=1)
+    # s + u; past the width the second weight is 0, so that the cells there, which mean nothing, add nothing.
     offsets = np.add.outer(np.arange(width + 1), np.arange(width + 1))
     pairs = first[:, :, None] * padded[:, offsets]
     if not equal:
@@ -158,7 +179,7 @@ def repeated(tied: Ints, count: Ints, keep: float, weights: Floats) -> Repeats:
     mean, variance = np.zeros((len(tied), most + 2)), np.zeros((len(tied), most + 2))
     left = np.maximum(count[:, None] - np.arange(most + 1), 0)
     for p in range(weights.shape[1] - 1, -1, -1):
-        end = min(p, most) + 1
+        end = min(p, most) + 1  # after p ranks, no more than p documents have come
         chance = np.minimum(left[:, :end] / np.maximum(tied - p, 1)[:, None], 1.0)
         without = mean[:, :end]
         gap = weights[:, p, None] + keep * mean[:, 1 : end + 1] - without

@@ -12,7 +12,6 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from trueval.standings.groups import ranges
 from trueval.standings.standings import Floats, Ints
 
 # Tables of up to this many ranks are kept for the next call, at most KEPT_TABLES of them: 4 MiB.
@@ -22,6 +21,8 @@ KEPT_TABLES = 128
 BLOCK = 1 << 17
 # Where two ranks differ by a smaller part than this, the difference of their discounts comes from a logarithm of it.
 NEAR = 2.0**-14
+# Weights below this are taken as shares of the first of their group, so that no square is out of range.
+TINY = 2.0**-400
 
 
 class Spans(NamedTuple):
@@ -87,50 +88,59 @@ class Table:
         """w(rank)."""
         return self._padded[np.minimum(rank, len(self.weights) + 1)]
 
-    def below(self, first: Ints, rank: Ints) -> Floats:
-        """w(first) - w(rank) for ranks first <= rank inside the table."""
-        return self._padded[first] - self._padded[rank]
-
     def spans(self, above: Ints, tied: Ints, query: Ints) -> Spans:
         """Mean and deviation over the ranks of each group; a group of many has a block of its own."""
-        within = np.clip(len(self.weights) - above, 0, tied)
+        within = np.minimum(len(self.weights) - above, tied)
+        ends = within.cumsum()
+        if ends[-1] <= BLOCK:
+            return self._block_spans(above, tied, within, ends - within)
         mean, deviation = np.zeros(len(above)), np.zeros(len(above))
-        ends = np.cumsum(within)
         begin = 0
         while begin < len(within):
             left = BLOCK + (int(ends[begin - 1]) if begin else 0)
             end = max(begin + 1, int(np.searchsorted(ends, left, side="right")))
-            block = slice(begin, end)
-            mean[block], deviation[block] = self._block_spans(above[block], tied[block], within[block])
+            own, starts = slice(begin, end), (ends - within)[begin:end]
+            of_block = self._block_spans(above[own], tied[own], within[own], starts - starts[0])
+            mean[own], deviation[own] = of_block
             begin = end
         return Spans(mean, deviation)
 
-    def _block_spans(self, above: Ints, tied: Ints, within: Ints) -> Spans:
+    def _block_spans(self, above: Ints, tied: Ints, within: Ints, starts: Ints) -> Spans:
         """Of groups whose first rank has a weight; `within` of their ranks are inside the table, the others weigh 0."""
-        head, starts = self._padded[above + 1], np.cumsum(within) - within
-        first = np.repeat(above + 1, within)
-        # As shares of the first weight, so that no square of a small weight is lost.
-        lost = self.below(first, ranges(above + 1, within)) / np.repeat(head, within)
+        first = above + 1
+        rank = np.arange(starts[-1] + within[-1]) + (first - starts).repeat(within)
+        head = unit = self._padded[first]
+        lost = self._lost(head.repeat(within), first, rank, within)
+        if self.weights[-1] < TINY:
+            lost, unit = lost / head.repeat(within), np.ones_like(head)
         mean_lost = np.add.reduceat(lost, starts) / within
-        lost -= np.repeat(mean_lost, within)
+        lost -= mean_lost.repeat(within)
         lost *= lost
-        mean, share = 1 - mean_lost, within / tied
-        outside = mean**2 * (within * (1 - share))
-        return Spans(head * mean * share, head * np.sqrt(np.add.reduceat(lost, starts) + outside))
+        mean, share = unit - mean_lost, within / tied
+        deviation = np.sqrt(np.add.reduceat(lost, starts) + mean * mean * (within * (1 - share)))
+        mean *= share
+        return Spans(mean, deviation) if unit is head else Spans(head * mean, head * deviation)
+
+    def _lost(self, head: Floats, first: Ints, rank: Ints, within: Ints) -> Floats:
+        """w(first) - w(rank) for the ranks of groups, group after group; `head` is w(first) of each rank."""
+        return head - self._padded[rank]
 
 
 @dataclass(frozen=True, eq=False)
 class Discounts(Table):
     """The discounts of DCG as a table."""
 
-    def below(self, first: Ints, rank: Ints) -> Floats:
-        """w(first) - w(rank), which is w(first) w(rank) log2((rank+1) / (first+1)), where both are nearly the same."""
-        found = super().below(first, rank)
+    def _lost(self, head: Floats, first: Ints, rank: Ints, within: Ints) -> Floats:
+        """As for any table; w(first) w(rank) log2((rank+1) / (first+1)) where the two weights are nearly the same."""
+        lost = super()._lost(head, first, rank, within)
+        # In shorter tables, two ranks differ by a larger part than NEAR.
         if len(self.weights) * NEAR > 1:
-            far = (rank - first) / (first + 1.0)
-            near = np.flatnonzero(far < NEAR)
-            found[near] = self._padded[first[near]] * self._padded[rank[near]] * np.log1p(far[near]) / np.log(2)
-        return found
+            near = np.flatnonzero(((first + 1) * NEAR > 1).repeat(within))
+            start = first.repeat(within)[near]
+            far = (rank[near] - start) / (start + 1.0)
+            near, far = near[far < NEAR], far[far < NEAR]
+            lost[near] = head[near] * self._padded[rank[near]] * np.log1p(far) / np.log(2)
+        return lost
 
 
 def _sealed(table: Floats) -> Floats:
