@@ -21,7 +21,7 @@ FORMS = ("table", "markdown", "latex")
 def found() -> dict[str, Any]:
     scores = {"bfloat16": [[0.5, 0.5], [2.0, 1.0]], "float32": [[0.499, 0.5], [2.0, 1.0]]}
     runs = {Regime("m_1", "softmax", "bfloat16", form): Run.from_arrays(lists) for form, lists in scores.items()}
-    return audit(runs, Judgments.from_arrays([[0, 1], [1, 0]]), ["RR@10", "P@1"]).to_dict()
+    return audit(runs, Judgments.from_arrays([[0, 1], [1, 0]]), ["RR@10", "P@1"], tie_order="input").to_dict()
 
 
 def text_of(found: dict[str, Any], form: str, scale: Scale) -> str:
