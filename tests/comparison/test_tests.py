@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from trueval.comparison.correct import benjamini_hochberg, holm
 from trueval.comparison.tests import (
-    benjamini_hochberg,
     effect_sizes,
-    holm,
     randomization_test,
     t_test,
     wilcoxon_test,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -12,17 +12,11 @@ import numpy as np
 
 from trueval.comparison.alignment import Aligned, align
 from trueval.comparison.comparison import Comparison, Difference, Interval, Leaderboard, Ranked, Significance
+from trueval.comparison.correct import Adjusted, adjust
 from trueval.comparison.intervals import Extremes, bootstrap_intervals
 from trueval.comparison.orders import TieOrders
 from trueval.comparison.resampling import lists_all_signs, thread_count
-from trueval.comparison.tests import (
-    benjamini_hochberg,
-    effect_sizes,
-    holm,
-    randomization_test,
-    t_test,
-    wilcoxon_test,
-)
+from trueval.comparison.tests import effect_sizes, randomization_test, t_test, wilcoxon_test
 from trueval.comparison.verdict import judge, letters
 from trueval.comparison.wins import Column, Winners
 from trueval.errors import InputError, PolicyError
@@ -32,9 +26,7 @@ from trueval.policy.conventions import choose
 from trueval.standings.standings import Bools, Floats, Ints
 
 if TYPE_CHECKING:
-    from trueval.comparison.win_probability import WinProbability
     from trueval.judgments import Judgments
-    from trueval.measures import Measure
     from trueval.policy.policy import Policy
     from trueval.run import Run
 
@@ -143,13 +135,20 @@ def compare_scores(
         MeasureError: the measures differ.
         PolicyError: a choice is unknown.
     """
-    chosen = _choices(choices)
-    aligned = align(scores)
+    unknown = next((name for name in choices if name not in Choices.__dataclass_fields__), None)
+    if unknown is not None:
+        known = ", ".join(Choices.__dataclass_fields__)
+        raise PolicyError(f"Unknown choice {unknown!r} of a comparison. Choices are {known}.")
+    chosen, aligned = Choices(**choices), align(scores)
     pairs = _pairs(aligned.names, baseline)
     found: dict[int, _Findings] = {}
-    for kept, columns in _same_queries(aligned.kept):
-        found.update(_compare_group(aligned, kept, columns, pairs, chosen, thread_count(threads)))
-    adjusted = _adjust([found[measure].p for measure in range(len(aligned.measures))], chosen.family)
+    # Measures that count the same queries share their resamples, so each pattern of queries is drawn once.
+    patterns, pattern_of = np.unique(aligned.kept, axis=1, return_inverse=True)
+    for at in range(patterns.shape[1]):
+        kept, measures = np.flatnonzero(patterns[:, at]), np.flatnonzero(pattern_of.ravel() == at)
+        found.update(_compare_group(aligned, kept, measures, pairs, chosen, thread_count(threads)))
+    in_order = [found[measure] for measure in range(len(aligned.measures))]
+    adjusted = adjust([each.p for each in in_order], together=chosen.family == "all")
     winners = Winners(aligned, orders, chosen.tie_samples, chosen.seed)
     differences = [
         difference
@@ -177,14 +176,6 @@ class _Findings(NamedTuple):
     exact: bool
 
 
-def _choices(given: dict[str, Any]) -> Choices:
-    unknown = sorted(set(given) - set(Choices.__dataclass_fields__))
-    if unknown:
-        known = ", ".join(Choices.__dataclass_fields__)
-        raise PolicyError(f"Unknown choice {unknown[0]!r} of a comparison. Choices are {known}.")
-    return Choices(**given)
-
-
 def _pairs(names: Sequence[str], baseline: str | None) -> Ints:
     """[pair, 2] runs to compare, the baseline second."""
     if baseline is None:
@@ -195,16 +186,11 @@ def _pairs(names: Sequence[str], baseline: str | None) -> Ints:
     return np.array([(first, second) for first in range(len(names)) if first != second], dtype=np.int64)
 
 
-def _same_queries(kept: Bools) -> list[tuple[Ints, Ints]]:
-    """Measures in groups that count the same queries: (queries, measures) of each group."""
-    patterns, group = np.unique(kept, axis=1, return_inverse=True)
-    return [(np.flatnonzero(patterns[:, at]), np.flatnonzero(group.ravel() == at)) for at in range(patterns.shape[1])]
-
-
 def _compare_group(
     aligned: Aligned, kept: Ints, measures: Ints, pairs: Ints, chosen: Choices, threads: int
 ) -> dict[int, _Findings]:
     """Resample and test every pair on measures that count the same queries, the same resamples for all."""
+    # Columns are run by run, measure by measure; a pair is two columns of the same measure.
     expected, sd, lowest, highest = (
         statistic[:, kept][:, :, measures].transpose(1, 0, 2).reshape(len(kept), len(aligned.names) * len(measures))
         for statistic in (aligned.expected, aligned.sd, aligned.lowest, aligned.highest)
@@ -214,31 +200,18 @@ def _compare_group(
     intervals = bootstrap_intervals(
         expected, sd**2, first, second, level=chosen.level, extremes=Extremes(lowest, highest), **options
     )
-    p = {"randomization": randomization_test(expected, first, second, **options)}
     differences = expected[:, first] - expected[:, second]
-    p |= {"t": t_test(differences), "wilcoxon": wilcoxon_test(differences)}
-    effects = effect_sizes(differences)
-    exact = lists_all_signs(len(kept))
-    parts = {**intervals._asdict(), **p, **effects._asdict(), "p": p[chosen.test]}
+    p = {
+        "randomization": randomization_test(expected, first, second, **options),
+        "t": t_test(differences),
+        "wilcoxon": wilcoxon_test(differences),
+    }
+    parts = {**intervals._asdict(), **p, **effect_sizes(differences)._asdict(), "p": p[chosen.test]}
     shaped = {name: part.reshape(len(pairs), len(measures), *part.shape[1:]) for name, part in parts.items()}
     return {
-        measure: _Findings(**{name: part[:, at] for name, part in shaped.items()}, exact=exact)
+        measure: _Findings(**{name: part[:, at] for name, part in shaped.items()}, exact=lists_all_signs(len(kept)))
         for at, measure in enumerate(measures.tolist())
     }
-
-
-class _Adjusted(NamedTuple):
-    """[measure][pair] adjusted p."""
-
-    holm: list[Floats]
-    benjamini_hochberg: list[Floats]
-
-
-def _adjust(p: list[Floats], family: str) -> _Adjusted:
-    if family == "measure":
-        return _Adjusted([holm(each) for each in p], [benjamini_hochberg(each) for each in p])
-    together = np.concatenate(p)
-    return _Adjusted(np.split(holm(together), len(p)), np.split(benjamini_hochberg(together), len(p)))
 
 
 def _differences(
@@ -246,66 +219,51 @@ def _differences(
     measure: int,
     pairs: Ints,
     found: _Findings,
-    adjusted: _Adjusted,
+    adjusted: Adjusted,
     winners: Winners,
     chosen: Choices,
-) -> list[Difference]:
+) -> Iterator[Difference]:
+    """The pairs on one measure."""
     columns = [Column.of(aligned, run, measure) for run in range(len(aligned.names))]
-    out = []
     for pair, (first, second) in enumerate(pairs.tolist()):
-        tests, win = _tests(found, adjusted, measure, pair), winners.probability(measure, first, second)
-        compared = _Pair(aligned.measures[measure], aligned.names[first], aligned.names[second], tests, win)
-        out.append(_difference(compared, columns[first], columns[second], found, pair, chosen))
-    return out
-
-
-class _Pair(NamedTuple):
-    """Two runs on one measure, and what is known of them."""
-
-    measure: Measure
-    first: str
-    second: str
-    tests: Significance
-    win: WinProbability
-
-
-def _difference(compared: _Pair, a: Column, b: Column, found: _Findings, pair: int, chosen: Choices) -> Difference:
-    tests, win = compared.tests, compared.win
-    gain = a.sign * (a.expected - b.expected)
-    means = {name: _mean(getattr(a, name) - getattr(b, name)) for name in ("expected", "oblivious")}
-    ends = {"lowest": _mean(a.lowest - b.highest), "highest": _mean(a.highest - b.lowest)}
-    tie_range = ends["highest"] - ends["lowest"]
-    verdict = judge(**means, tie_range=tie_range, win=win, adjusted_p=tests.holm, level=chosen.level)
-    return Difference(
-        measure=str(compared.measure),
-        better=compared.measure.better,
-        first=compared.first,
-        second=compared.second,
-        queries=len(gain),
-        **means,
-        **ends,
-        sd=_sd(a, b),
-        win=win,
-        expected_interval=Interval(*found.expected[pair].tolist()),
-        realized_interval=Interval(*found.realized[pair].tolist()),
-        realized_bounded=bool(found.bounded[pair]),
-        tests=tests,
-        cohen_d=float(found.cohen_d[pair]),
-        hedges_g=float(found.hedges_g[pair]),
-        wins=int((gain > chosen.tolerance).sum()),
-        ties=int((np.abs(gain) <= chosen.tolerance).sum()),
-        losses=int((gain < -chosen.tolerance).sum()),
-        reversed=verdict.reversed,
-        undecidable=verdict.undecidable,
-        separated=verdict.separated,
-        verdict=verdict.words,
-    )
-
-
-def _tests(found: _Findings, adjusted: _Adjusted, measure: int, pair: int) -> Significance:
-    p = [float(each[pair]) for each in (found.randomization, found.t, found.wilcoxon)]
-    corrected = (float(each[measure][pair]) for each in adjusted)
-    return Significance(p[0], found.exact, p[1], p[2], *corrected)
+        a, b = columns[first], columns[second]
+        tests = Significance(
+            float(found.randomization[pair]),
+            found.exact,
+            float(found.t[pair]),
+            float(found.wilcoxon[pair]),
+            *(float(each[measure][pair]) for each in adjusted),
+        )
+        win, gain = winners.probability(measure, first, second), a.sign * (a.expected - b.expected)
+        means = {name: _mean(getattr(a, name) - getattr(b, name)) for name in ("expected", "oblivious")}
+        ends = {"lowest": _mean(a.lowest - b.highest), "highest": _mean(a.highest - b.lowest)}
+        tie_range = ends["highest"] - ends["lowest"]
+        verdict = judge(**means, tie_range=tie_range, win=win, adjusted_p=tests.holm, level=chosen.level)
+        yield Difference(
+            measure=str(aligned.measures[measure]),
+            better=aligned.measures[measure].better,
+            first=aligned.names[first],
+            second=aligned.names[second],
+            queries=len(gain),
+            **means,
+            **ends,
+            # Orders of two runs are independent, so their variances add.
+            sd=math.sqrt(float((a.sd**2 + b.sd**2).sum())) / len(a.sd) if len(a.sd) else math.nan,
+            win=win,
+            expected_interval=Interval(*found.expected[pair].tolist()),
+            realized_interval=Interval(*found.realized[pair].tolist()),
+            realized_bounded=bool(found.bounded[pair]),
+            tests=tests,
+            cohen_d=float(found.cohen_d[pair]),
+            hedges_g=float(found.hedges_g[pair]),
+            wins=int((gain > chosen.tolerance).sum()),
+            ties=int((np.abs(gain) <= chosen.tolerance).sum()),
+            losses=int((gain < -chosen.tolerance).sum()),
+            reversed=verdict.reversed,
+            undecidable=verdict.undecidable,
+            separated=verdict.separated,
+            verdict=verdict.words,
+        )
 
 
 def _leaderboard(aligned: Aligned, measure: int, differences: Sequence[Difference], *, ranked: bool) -> Leaderboard:
@@ -313,7 +271,13 @@ def _leaderboard(aligned: Aligned, measure: int, differences: Sequence[Differenc
     name, better = str(aligned.measures[measure]), aligned.measures[measure].better
     means = [_mean(column.expected) for column in columns]
     order = sorted(range(len(columns)), key=lambda run: -columns[run].sign * means[run])
-    groups = letters(_separated(aligned.names, name, differences), order) if ranked else [""] * len(columns)
+    apart = np.zeros((len(columns), len(columns)), dtype=bool)
+    for each in differences:
+        if each.measure == name and each.separated:
+            one, other = aligned.names.index(each.first), aligned.names.index(each.second)
+            apart[one, other] = apart[other, one] = True
+    # Against a baseline most pairs were not compared, so nobody knows which systems would share a letter.
+    groups = letters(apart, order) if ranked else [""] * len(columns)
     ranking = [
         Ranked(
             1 + sum(columns[run].sign * (other - means[run]) > 1e-12 for other in means),
@@ -328,19 +292,5 @@ def _leaderboard(aligned: Aligned, measure: int, differences: Sequence[Differenc
     return Leaderboard(name, better, len(columns[0].expected), aligned.left_out(measure), tuple(ranking))
 
 
-def _separated(names: Sequence[str], measure: str, differences: Sequence[Difference]) -> Bools:
-    """[run, run] which pairs are separated on a measure."""
-    apart = np.zeros((len(names), len(names)), dtype=bool)
-    for each in differences:
-        if each.measure == measure and each.separated:
-            one, other = names.index(each.first), names.index(each.second)
-            apart[one, other] = apart[other, one] = True
-    return apart
-
-
 def _mean(values: Floats) -> float:
     return float(values.mean()) if len(values) else math.nan
-
-
-def _sd(a: Column, b: Column) -> float:
-    return math.sqrt(float((a.sd**2 + b.sd**2).sum())) / len(a.sd) if len(a.sd) else math.nan

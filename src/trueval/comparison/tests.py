@@ -1,4 +1,4 @@
-"""Paired tests over queries, corrections for many comparisons, effect sizes.
+"""Paired tests over queries, and effect sizes.
 
 The randomization test asks how often the mean difference would be as far from 0 if, query by query, the names of the
 two systems were exchanged by the toss of a coin (Fisher 1935; Smucker, Allan & Carterette 2007).
@@ -7,7 +7,6 @@ two systems were exchanged by the toss of a coin (Fisher 1935; Smucker, Allan & 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -107,35 +106,6 @@ def wilcoxon_test(differences: Floats) -> Floats:
     return out
 
 
-def holm(p: Floats) -> Floats:
-    """The p adjusted for a family of tests by Holm's step-down method (1979): the chance of any false claim.
-
-    Args:
-        p: [test]; NaN stays NaN and is not of the family.
-
-    >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
-    [0.03, 0.06, 0.06]
-    """
-    return _adjust(p, lambda ordered: np.maximum.accumulate(ordered * np.arange(len(ordered), 0, -1)))
-
-
-def benjamini_hochberg(p: Floats) -> Floats:
-    """The p adjusted for a family of tests by Benjamini & Hochberg's step-up method (1995): the share of false claims.
-
-    Args:
-        p: [test]; NaN stays NaN and is not of the family.
-
-    >>> benjamini_hochberg(np.array([0.01, 0.04, 0.03])).tolist()
-    [0.03, 0.04, 0.04]
-    """
-
-    def step_up(ordered: Floats) -> Floats:
-        scaled = ordered * len(ordered) / np.arange(1, len(ordered) + 1)
-        return np.minimum.accumulate(scaled[::-1])[::-1]
-
-    return _adjust(p, step_up)
-
-
 class Effects(NamedTuple):
     """Standardized mean differences.
 
@@ -165,20 +135,12 @@ def effect_sizes(differences: Floats) -> Effects:
     varied = np.ptp(np.round(differences, DECIMALS), axis=0) > 0
     rows = _rows(differences)
     d = np.divide(rows.mean(axis=1), rows.std(axis=1, ddof=1), out=missing.copy(), where=varied)
-    return Effects(d, d * _hedges_factor(queries - 1) if queries > 2 else missing)
+    if queries < 3:
+        return Effects(d, missing)
+    m = queries - 1
+    return Effects(d, d * math.exp(math.lgamma(m / 2) - math.lgamma((m - 1) / 2)) / math.sqrt(m / 2))
 
 
 def _rows(columns: Floats) -> Floats:
     """The columns as rows: NumPy adds up a row the same whatever is beside it, but many columns otherwise than one."""
     return np.ascontiguousarray(columns.T)
-
-
-def _hedges_factor(freedom: int) -> float:
-    return math.exp(math.lgamma(freedom / 2) - math.lgamma((freedom - 1) / 2)) / math.sqrt(freedom / 2)
-
-
-def _adjust(p: Floats, step: Callable[[Floats], Floats]) -> Floats:
-    out, known = np.full(len(p), np.nan), np.flatnonzero(~np.isnan(p))
-    order = known[np.argsort(p[known], kind="stable")]
-    out[order] = np.minimum(step(p[order]), 1.0)
-    return out

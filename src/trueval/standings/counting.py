@@ -16,7 +16,7 @@ from trueval.standings.groups import TieGroups, find_groups, tie_groups
 from trueval.standings.input_rules import judgments_under, retrieved_only, whole_grades, without_first
 from trueval.standings.matching import Found, Pool, align, list_of, match
 from trueval.standings.order import INPUT_ORDERS, TieOrder, count_ahead, hash_keys
-from trueval.standings.standings import Bools, Facets, Floats, Ints, Standings
+from trueval.standings.standings import NO_LIMIT, Bools, Facets, Floats, Ints, Standings
 from trueval.threads import side_by_side
 
 if TYPE_CHECKING:
@@ -93,7 +93,29 @@ def counter(source: Run | Arrays, judgments: Judgments | None) -> Callable[[Poli
     return lambda policy: counted(policy.counting)
 
 
-def _count_run(run: Run, judgments: Judgments, policy: Policy) -> Standings:
+class _Listed(NamedTuple):
+    """What a run lists under a policy, and which judged documents are among it.
+
+    Attributes:
+        run: without what the policy leaves out before anything is matched.
+        judgments: with grades as the policy reads them.
+        pool: every judged document.
+        lists: every listed document.
+        groups: the tie groups of the lists.
+        found: where the judged documents are.
+        row_of: [document] its row in the run; None where lists and rows are the same.
+    """
+
+    run: Run
+    judgments: Judgments
+    pool: Pool
+    lists: Lists
+    groups: TieGroups
+    found: Found
+    row_of: Ints | None
+
+
+def _listed(run: Run, judgments: Judgments, policy: Policy) -> _Listed:
     judgments = judgments_under(judgments, policy.float_grades)
     if policy.skip_first:
         run = without_first(run)
@@ -107,15 +129,51 @@ def _count_run(run: Run, judgments: Judgments, policy: Policy) -> Standings:
         return Lists(scores, run.offsets, query), tie_groups(scores, run.offsets)
 
     found, (lists, groups) = side_by_side(find, tie) if run.documents.height > PART else (find(), tie())
-    row_of = None
-    if policy.judged_only:
-        row_of = np.sort(found.position)
-        lists = lists._replace(scores=lists.scores[row_of], offsets=np.searchsorted(row_of, lists.offsets))
-        groups = tie_groups(lists.scores, lists.offsets)
-        found = found._replace(position=np.searchsorted(row_of, found.position))
+    if not policy.judged_only:
+        return _Listed(run, judgments, pool, lists, groups, found, None)
+    row_of = np.sort(found.position)
+    lists = lists._replace(scores=lists.scores[row_of], offsets=np.searchsorted(row_of, lists.offsets))
+    found = found._replace(position=np.searchsorted(row_of, found.position))
+    return _Listed(run, judgments, pool, lists, tie_groups(lists.scores, lists.offsets), found, row_of)
+
+
+def _count_run(run: Run, judgments: Judgments, policy: Policy) -> Standings:
+    run, judgments, pool, lists, groups, found, row_of = _listed(run, judgments, policy)
     order = _run_order(run, row_of, policy.tie_order, policy.seed)
     counted = build(pool, lists, groups, found, order, depth=policy.depth)
     return replace(counted, sources=judgments.source_codes)
+
+
+class Documents(NamedTuple):
+    """The documents that count, with the tie group that holds each.
+
+    Attributes:
+        frame: query_id, doc_id, score as read, tied_score as rounded, above and tied; rows of a query are adjacent.
+        sizes: [group] documents of every tie group.
+    """
+
+    frame: pl.DataFrame
+    sizes: Ints
+
+
+def listed_documents(run: Run, judgments: Judgments, policy: Policy) -> Documents:
+    """The documents of judged queries under a policy, with the groups that `count` finds.
+
+    A group across the depth is there whole: which of its documents the list holds depends on their order.
+    """
+    run, _, _, lists, groups, _, row_of = _listed(run, judgments, policy)
+    position = np.arange(len(lists.scores))
+    owner = list_of(position, lists.offsets)
+    group = find_groups(groups, owner, lists.scores, position)
+    above = groups.start[group] - lists.offsets[owner]
+    inside = (lists.query[owner] >= 0) & (above < (NO_LIMIT if policy.depth is None else policy.depth))
+    # Scores of a grid are steps; a person wants them on the scale of the run.
+    width = policy.tie_precision
+    step = width if isinstance(width, float | int) else 1.0
+    columns = {"tied_score": lists.scores * step, "above": above, "tied": groups.size[group]}
+    frame = run.frame if row_of is None else run.frame[row_of]
+    frame = frame.with_columns(pl.Series(name, values) for name, values in columns.items()).filter(pl.Series(inside))
+    return Documents(frame, groups.size[np.unique(group[inside])])
 
 
 def _count_arrays(arrays: Arrays, policy: Policy) -> Standings:
@@ -253,13 +311,14 @@ def _run_order(run: Run, row_of: Ints | None, name: str, seed: int) -> TieOrder:
             raise PolicyError(f"Tie order 'rank' needs ranks; {run.source} has none. Use 'input' or 'docid-desc'.")
         return TieOrder(lambda position: documents["rank"].gather(rows(position)))
     if name == "random":
-        return TieOrder(lambda position: _random_keys(run, rows(position), seed))
+
+        def hashes(position: Ints) -> pl.Series:
+            at = rows(position)
+            query_ids = run.query_ids.gather(list_of(at, run.offsets))
+            return hash_keys(seed, query_ids.to_list(), documents["doc_id"].gather(at).to_list())
+
+        return TieOrder(hashes)
     return TieOrder(lambda position: documents["doc_id"].gather(rows(position)), descending=name == "docid-desc")
-
-
-def _random_keys(run: Run, rows: Ints, seed: int) -> pl.Series:
-    query_ids = run.query_ids.gather(list_of(rows, run.offsets))
-    return hash_keys(seed, query_ids.to_list(), run.documents["doc_id"].gather(rows).to_list())
 
 
 def _count_by_list(flags: Bools, offsets: Ints) -> Ints:
