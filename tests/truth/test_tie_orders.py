@@ -93,7 +93,7 @@ def test_sampled_orders_have_the_mean_and_the_bounds_of_evaluate(name: str, rule
     measures = measure_of(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruevalWarning)
-        scores = evaluate(run, judgments, measures, convention=POLICIES[rules])
+        scores = evaluate(run, judgments, measures, policy=POLICIES[rules])
     orders = TieOrders(run, judgments, scores.policy, 0)
     for column, measure in enumerate(scores.measures):
         assert scores.exact[column], measure
@@ -118,7 +118,7 @@ def test_ties_change_something_under_some_rules(name: str) -> None:
         run, judgments = hostile(name, chosen)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TruevalWarning)
-            scores = evaluate(run, judgments, measure_of(name), convention=chosen)
+            scores = evaluate(run, judgments, measure_of(name), policy=chosen)
         moved += bool((scores.highest > scores.lowest).any())
     assert moved >= 3
 
@@ -148,10 +148,10 @@ def test_a_sampled_win_probability_is_that_of_the_policy() -> None:
     places = list(itertools.combinations(range(20), 4))
     values = [precision_over_hits([at in chosen for at in range(20)], 30) for chosen in places]
     truth = sum(value > other for value in values) / len(values)
-    choices: dict[str, Any] = {"policy": {"convention": "torchmetrics"}, "resamples": 100, "tie_samples": 20_000}
+    choices: dict[str, Any] = {"convention": "torchmetrics", "resamples": 100, "tie_samples": 20_000}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruevalWarning)
-        (pair,) = compare(tied, fixed, judgments, "AP@30", **choices).differences
+        (pair,) = compare([tied, fixed], judgments, "AP@30", **choices).differences
     assert pair.win.method == "sampled"
     assert 0.05 < truth < 0.97
     assert pair.win.low <= truth <= pair.win.high
