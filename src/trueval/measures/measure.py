@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType, ModuleType
 from typing import NamedTuple, TypeAlias
@@ -162,10 +162,7 @@ class Measure:
 
     def with_defaults(self, **parameters: Value) -> Measure:
         """The measure with other defaults: parameters that it has and that were not chosen."""
-        chosen = dict(self.chosen)
-        free = {n: v for n, v in parameters.items() if n in self.definition.parameters and n not in chosen}
-        inner = self.inner.with_defaults(**parameters) if self.inner else None
-        return self(inner, **free) if free or inner else self
+        return _with_defaults(self, **parameters)
 
     def under(self, policy: Policy) -> Measure:
         """The measure with the parameters that it leaves to a policy.
@@ -272,6 +269,14 @@ class Measure:
         except (TypeError, ValueError):
             accepts = declared[name].accepts
             raise MeasureError(f"{name} of {self.name} must be {accepts}. Got {value!r}.") from None
+
+
+@lru_cache(maxsize=256, typed=True)  # loops settle the same measures anew; typed: 1 and 1.0 are written as given
+def _with_defaults(measure: Measure, **parameters: Value) -> Measure:
+    chosen = dict(measure.chosen)
+    free = {n: v for n, v in parameters.items() if n in measure.definition.parameters and n not in chosen}
+    inner = measure.inner.with_defaults(**parameters) if measure.inner else None
+    return measure(inner, **free) if free or inner else measure
 
 
 _REGISTRY: dict[str, Measure] = {}
