@@ -12,7 +12,6 @@ Each outcome is one more copy of the query, evaluated as any other list.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import lru_cache, wraps
 from typing import NamedTuple, TypeAlias
 
@@ -29,10 +28,6 @@ Compute: TypeAlias = Callable[[Standings, Measure], Values]
 ROWS = 1 << 20
 # Copies of one query times its rows, past which an answer would take minutes.
 MOST_ROWS = 1 << 27
-
-PER_ROW = ("grade", "score", "item")
-PER_POOLED = ("pool_grade", "pool_item")
-PER_QUERY = ("judged", "listed", "tied_documents", "largest_group", "last_above", "last_tied")
 
 
 def ends_at_depth(kind: Callable[[Floats, Measure], Bools | Floats]) -> Callable[[Compute], Compute]:
@@ -90,20 +85,14 @@ class _Copies(NamedTuple):
     """One query, once for each outcome and once more under the tie order.
 
     Attributes:
-        rows: its rows.
-        pool: its documents in the pool.
-        kept: [copy, row] whether the list holds the document.
-        row_of_pool: [document in the pool] its place among the rows, -1 where it has none.
+        query: its index.
+        kept: [copy, row of the query] whether the list holds the document.
         chance: [outcome] of all copies but the last.
-        size: T, the documents of the cut group that the list holds.
     """
 
-    rows: Ints
-    pool: Ints
+    query: int
     kept: Bools
-    row_of_pool: Ints
     chance: Floats
-    size: int
 
 
 def _mixed(standings: Standings, cut: _Cut, values: Values, compute: Callable[[Standings], Values]) -> Values:
@@ -112,18 +101,19 @@ def _mixed(standings: Standings, cut: _Cut, values: Values, compute: Callable[[S
     out = {name: getattr(values, name).copy() for name in names}
     ones, undefined = {name: column.copy() for name, column in out.items()}, values.undefined.copy()
     in_part, exact = np.zeros(standings.queries, dtype=bool), values.exact
-    for queries, copies in _chunks(standings, cut):
-        found = compute(_standings_of(standings, cut, copies))
+    for copies in _chunks(standings, cut):
+        found = compute(_standings_of(standings, copies))
         exact &= found.exact
-        ends = np.cumsum([len(each.kept) for each in copies])
-        for query, each, end in zip(queries, copies, ends.tolist(), strict=True):
-            own = slice(end - len(each.kept), end)
+        end = 0
+        for query, kept, chance in copies:
+            own = slice(end, end + len(kept))
+            end = own.stop
             empty = found.undefined[own]
             undefined[query] = empty[:-1].all()
             in_part[query] = empty[:-1].any() and not undefined[query]
             for target, nothing in ((out, 0.0), (ones, 1.0)):
                 columns = [np.where(empty, nothing * (name != "sd"), getattr(found, name)[own]) for name in names]
-                for name, value in zip(names, _mixture(np.array(columns), each.chance), strict=True):
+                for name, value in zip(names, _mixture(np.array(columns), chance), strict=True):
                     target[name][query] = value
     result = values._replace(**out, undefined=undefined, exact=exact)
     if not in_part.any():
@@ -140,25 +130,22 @@ def _mixture(copies: Floats, chance: Floats) -> tuple[float, float, float, float
     return mean, low, high, float(oblivious[-1]), float(np.sqrt(variance)) if high > low else 0.0
 
 
-def _chunks(standings: Standings, cut: _Cut) -> Iterator[tuple[list[int], list[_Copies]]]:
-    """The queries whose lists end inside a group with their copies, as many at once as memory allows."""
-    queries: list[int] = []
+def _chunks(standings: Standings, cut: _Cut) -> Iterator[list[_Copies]]:
+    """The copies of the queries whose lists end inside a group, as many queries at once as memory allows."""
     copies: list[_Copies] = []
     total = 0
     for query in cut.queries.tolist():
         one = _copies(standings, cut, query)
-        if queries and total + one.kept.size > ROWS:
-            yield queries, copies
-            queries, copies, total = [], [], 0
-        queries.append(query)
+        if copies and total + one.kept.size > ROWS:
+            yield copies
+            copies, total = [], 0
         copies.append(one)
         total += one.kept.size
-    yield queries, copies
+    yield copies
 
 
 def _copies(standings: Standings, cut: _Cut, query: int) -> _Copies:
     rows = np.arange(*np.searchsorted(standings.query, [query, query + 1]))
-    pool = np.arange(*np.searchsorted(standings.pool_query, [query, query + 1]))
     inside, kind = cut.row[rows], cut.kind[rows]
     first = rows[inside][0]
     size, tied = standings.cut_size(int(first)), int(standings.tied[first])
@@ -181,53 +168,37 @@ def _copies(standings: Standings, cut: _Cut, query: int) -> _Copies:
     place = np.argsort(np.argsort(np.where(visible, ahead, tied), kind="stable"), kind="stable")
     # Where the order is not known, all have nothing ahead, too many for the list; their value is not used.
     kept[-1] |= visible & (ahead < size) & (place < size)
-    order = np.argsort(standings.item[rows])
-    found = np.searchsorted(standings.item[rows], standings.pool_item[pool], sorter=order)
-    row_of_pool = order[np.minimum(found, len(rows) - 1)]
-    row_of_pool[standings.item[rows][row_of_pool] != standings.pool_item[pool]] = -1
-    return _Copies(rows, pool, kept, row_of_pool, outcomes.chance, size)
+    return _Copies(query, kept, outcomes.chance)
 
 
 # Queries whose lists end alike are many: of 1,000 that end inside a pair of which one is relevant, all draw the same.
 _drawn = lru_cache(maxsize=256)(draw)
 
 
-def _standings_of(standings: Standings, cut: _Cut, copies: list[_Copies]) -> Standings:
+def _standings_of(standings: Standings, copies: list[_Copies]) -> Standings:
     """The copies of some queries as standings of their own."""
-    number = np.cumsum([0, *(len(each.kept) for each in copies)])
-    row, copy, tied, pool, pool_copy, listed = [], [], [], [], [], []
-    ahead = []
-    for first, each in zip(number.tolist(), copies, strict=False):
-        inside = cut.row[each.rows]
-        retrieved = each.kept & (standings.above[each.rows] < standings.limit(None))
-        at, column = np.nonzero(retrieved)
-        row.append(each.rows[column])
-        copy.append(first + at)
-        tied.append(np.where(inside, each.size, standings.tied[each.rows])[column])
-        # Which documents of a kind a copy keeps does not matter, nor their order: they count up from 0.
-        places = np.cumsum(retrieved & inside, axis=1) - 1
-        places[-1] = standings.ahead[each.rows]
-        ahead.append(
-            np.where(inside & (standings.ahead[each.rows] >= 0), places, standings.ahead[each.rows])[retrieved]
-        )
-        pool.append(np.tile(each.pool, len(each.kept)))
-        pool_copy.append(np.repeat(first + np.arange(len(each.kept)), len(each.pool)))
-        known = each.row_of_pool >= 0
-        held = np.where(
-            known & inside[each.row_of_pool], each.kept[:, each.row_of_pool], standings.pool_listed[each.pool]
-        )
-        listed.append(held.ravel())
-    rows, pooled = np.concatenate(row), np.concatenate(pool)
-    owner = standings.query[[int(each.rows[0]) for each in copies]].repeat(np.diff(number))
-    per = ((PER_ROW, rows), (PER_POOLED, pooled), (PER_QUERY, owner))
-    taken = {name: getattr(standings, name)[index] for names, index in per for name in names}
-    return replace(
-        standings,
-        query=np.concatenate(copy),
-        above=standings.above[rows],
-        tied=np.concatenate(tied),
-        ahead=np.concatenate(ahead),
-        pool_query=np.concatenate(pool_copy),
-        pool_listed=np.concatenate(listed),
-        **taken,
+    number = [len(each.kept) for each in copies]
+    whole, last = standings.take(np.repeat([each.query for each in copies], number)), standings.limit(None)
+    kept, inside = np.concatenate([each.kept.ravel() for each in copies]), whole.is_cut
+    retrieved = kept & (whole.above < last)
+    # Which documents of a kind a copy keeps does not matter, nor their order: they count up from 0, but in the last
+    # copy of a query, whose order is that of ties.
+    counted = np.cumsum(retrieved & inside)
+    before = np.append(0, counted)[whole.query.searchsorted(np.arange(whole.queries))]
+    by_ties = np.isin(whole.query, np.cumsum(number) - 1)
+    places = np.where(inside & (whole.ahead >= 0) & ~by_ties, counted - 1 - before[whole.query], whole.ahead)
+    # The list holds a judged document of the cut group in the copies that keep it.
+    most = int(max(whole.item.max(initial=0), whole.pool_item.max(initial=0))) + 1
+    key, wanted = whole.query * most + whole.item, whole.pool_query * most + whole.pool_item
+    order = np.argsort(key)
+    row = order[np.minimum(np.searchsorted(key, wanted, sorter=order), len(key) - 1)]
+    listed = np.where((key[row] == wanted) & inside[row], kept[row], whole.pool_listed)
+    return whole.select(
+        np.flatnonzero(retrieved),
+        np.arange(len(wanted)),
+        np.arange(whole.queries),
+        query=whole.query[retrieved],
+        tied=np.where(inside, last - whole.above % last, whole.tied)[retrieved],
+        ahead=places[retrieved],
+        pool_listed=listed,
     )
