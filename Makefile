@@ -1,17 +1,21 @@
-# make demo · make test · make check · make bench. Each makes the environment it needs in .venv.
+# make demo · make test · make evidence · make check · make bench. Each makes the environment it needs in .venv.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 PACKAGE := pyproject.toml setup.py constraints.txt $(shell find src -name '*.[ch]')
 
-.PHONY: demo test check lint types doctests bench fuzz pages clean
+.PHONY: demo test evidence check lint types doctests bench fuzz pages clean
 
 demo: $(VENV)/.demo
 	HF_HUB_OFFLINE=1 $(BIN)/trueval demo
 
 test: lint types
 	$(BIN)/python -m pytest -n 2
+
+# Long simulations and enumerations: run it before calling something done.
+evidence: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 -m evidence
 
 check: lint types doctests
 
