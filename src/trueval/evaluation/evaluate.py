@@ -14,8 +14,7 @@ from trueval.evaluation.notes import notes_of, open_orders
 from trueval.evaluation.scores import STATISTICS, Scores, Ties
 from trueval.judgments import Judgments
 from trueval.measures import Measure, Values, parse_list
-from trueval.measures.bpref import unopposed
-from trueval.policy.conventions import TOOLS, Policy, choose
+from trueval.policy.conventions import Policy, choose
 from trueval.run import Run
 from trueval.standings.counting import counter
 from trueval.standings.standings import Bools, Floats, Standings
@@ -140,8 +139,6 @@ def measured(counted: Standings, measure: Measure, chosen: Policy, absent: Bools
     if chosen.labels == "binary":
         _check_binary(counted, measure)
     values = _with_order(settled.evaluate(_some_order(counted)), counted, chosen.tie_order)
-    if settled.name == "bpref" and chosen.convention and TOOLS[chosen.convention].no_bpref:
-        values = values._replace(oblivious=np.where(unopposed(counted, settled), np.nan, values.oblivious))
     partly = values.partly_empty
     undefined = values.undefined if partly is None else values.undefined | partly.undefined
     some_absent, some_undefined = bool(absent.any()), bool(undefined.any())
@@ -201,7 +198,7 @@ def _with_order(values: Values, counted: Standings, tie_order: str) -> Values:
     if not values.ordered:  # tied documents enter together, if they are in the list
         open_end = counted.sum_by_query(counted.is_cut & (counted.ahead < 0)) > 0
         return values._replace(oblivious=np.where(open_end, np.nan, values.oblivious))
-    unknown = counted.order_unknown
+    unknown = counted.order_unknown & ~np.isnan(values.oblivious)  # what the measure leaves out in any order stays so
     if tie_order == "average":
         return values._replace(oblivious=np.where(unknown, values.expected, values.oblivious))
     decided = np.where(values.lowest == values.highest, values.lowest, np.nan)

@@ -80,13 +80,15 @@ def open_orders(
     lost = (np.isnan(oblivious) & ~np.isnan(expected)).sum(axis=0).tolist()
     if not any(lost):
         return ()
-    tool = TOOLS[chosen.convention] if chosen.convention else None
-    order = (tool and tool.order) or f"tie order {chosen.tie_order!r} leaves the order of equal scores open"
+    order = TOOLS[chosen.convention].order if chosen.convention else ""
+    order = order or f"tie order {chosen.tie_order!r} leaves the order of equal scores open"
+    unopposed = "bpref divides 0 by 0 where nothing judged is not relevant"
     named: dict[str, list[str]] = {}
     for measure, count in zip(measures, lost, strict=True):
         if count:
-            because = tool.no_bpref if tool and tool.no_bpref and measure.name == "bpref" else order
-            named.setdefault(because, []).append(f"{measure} ({count})")
+            divided = measure.name == "bpref" and measure.under(chosen)["unopposed"] == "undefined"
+            because = " and ".join([unopposed, *([TOOLS[chosen.convention].order] if chosen.convention else [])])
+            named.setdefault(because if divided else order, []).append(f"{measure} ({count})")
     return tuple(
         f"{name}: {because}; queries without an oblivious value: {', '.join(each)}." for because, each in named.items()
     )

@@ -21,7 +21,7 @@ import numpy as np
 from trueval.measures.linear import extreme_ranks
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
 from trueval.measures.orders.draws import draw
-from trueval.measures.parameters import REL, count_relevant, is_relevant, relevant_by_group
+from trueval.measures.parameters import REL, choice, count_relevant, is_relevant, relevant_by_group
 from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
 
 
@@ -52,17 +52,14 @@ def _bpref(standings: Standings, measure: Measure) -> Values:
     oblivious = no_values(standings.queries)
     if standings.order_is_known:
         oblivious = _value(standings, relevant, standings.oblivious_rank, most) * scale
+    if measure["unopposed"] == "undefined":
+        # B = 0 divides the share of every listed relevant document. The mean over orders is as trec_eval has it.
+        oblivious = np.where((most == 0) & (standings.sum_by_query(relevant) > 0), np.nan, oblivious)
     mean, variance = _moments(standings, relevant, most, last)
     open_queries = highest > lowest
     expected = np.where(open_queries, np.clip(mean * scale, lowest, highest), highest)
     sd = np.where(open_queries, np.sqrt(variance) * scale, 0.0)
     return Values(expected, lowest, highest, oblivious, sd, wanted == 0)
-
-
-def unopposed(standings: Standings, measure: Measure) -> Bools:
-    """[query] whether a relevant document is listed and nothing judged is not relevant, so that B = 0."""
-    others = standings.sum_pool(~is_relevant(standings.pool_grade, measure))
-    return np.asarray((others == 0) & (standings.sum_by_query(is_relevant(standings.grade, measure)) > 0))
 
 
 def _value(standings: Standings, relevant: Bools, rank: Ints, most: Floats) -> Floats:
@@ -128,6 +125,11 @@ def _of_cut(kinds: Kinds, group: int, tied: int, drawn: int) -> tuple[float, flo
     return float(mean @ outcomes.chance), float(second @ outcomes.chance)
 
 
+UNOPPOSED = (
+    "the tie-broken value where nothing judged is not relevant: 1 for each relevant document listed, or 0 / 0, not "
+    "available"
+)
+
 bpref = register(
     Definition(
         "bpref",
@@ -136,7 +138,7 @@ bpref = register(
         "Buckley & Voorhees 2004, as trec_eval bpref has it; under ties closed form, derived in bpref.py",
         _bpref,
         cutoff_use="none",
-        parameters={"rel": REL},
+        parameters={"rel": REL, "unopposed": choice("one", "undefined", about=UNOPPOSED)},
         needs_zeros=True,
     )
 )

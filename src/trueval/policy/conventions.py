@@ -39,14 +39,12 @@ class Tool(NamedTuple):
         version: what this was read from and tested with.
         measures: the measures of ours that it has, and whether with a cutoff: "required", "optional" or "none".
         order: why its order of equal scores is not known, where that is so.
-        no_bpref: why its bpref is not a number where nothing judged is not relevant, where that is so.
     """
 
     policy: Policy
     version: str
     measures: Mapping[str, str]
     order: str = ""
-    no_bpref: str = ""
 
     def has(self, measure: str, cutoff: int | None) -> bool:
         """Whether the tool has a measure of this name with this cutoff, or without one."""
@@ -72,7 +70,7 @@ TOOLS: Final[Mapping[str, Tool]] = MappingProxyType(
         ),
         # Qrels and Run objects; pairs of dicts are matched by position and reversed. Its rbp multiplies by the grade.
         "ranx": Tool(
-            Policy("ranx", tie_order="input-below-16", missing="error", float_grades="truncate"),
+            Policy("ranx", tie_order="input-below-16", missing="error", float_grades="truncate", unopposed="undefined"),
             "ranx 0.3.21",
             {
                 **dict.fromkeys(("nDCG", "DCG", "AP", "RR", "P", "R", "F1", "Hits", "Success"), "optional"),
@@ -80,8 +78,6 @@ TOOLS: Final[Mapping[str, Tool]] = MappingProxyType(
                 "bpref": "none",
             },
             "ranx sorts lists of 16 documents and more by an unstable sort",
-            "ranx divides 0 by 0 in bpref where nothing judged is not relevant, and sorts lists of 16 documents and "
-            "more by an unstable sort",
         ),
         # InformationRetrievalEvaluator, given the documents with a grade above 0 as relevant_docs.
         "sentence-transformers": Tool(

@@ -75,6 +75,11 @@ OPTIONS: Final[Mapping[str, Option]] = MappingProxyType(
             "how IPrec makes recall x N+ a whole number of relevant documents",
             {"up": "rounded up, trec_eval 9", "nearest": "rounded to the nearest, trec_eval 10"},
         ),
+        "unopposed": Option(
+            "normalizer",
+            "what bpref is where a relevant document is listed and nothing judged is not relevant",
+            {"one": "each such document counts 1, trec_eval", "undefined": "0 divided by 0, not available"},
+        ),
         "rel": Option("label", "grade from which a document is relevant, where the measure does not say"),
         "labels": Option(
             "label",
@@ -156,6 +161,7 @@ class Policy:
         norm: of AP that does not name its own: "R", "min", "hits" or "threshold".
         short: of P that does not name its own: "k" or "listed".
         rounding: of IPrec and IPrec11 that do not name their own: "up" or "nearest".
+        unopposed: of bpref that does not name its own: "one" or "undefined".
         labels: grades in binary measures that name no threshold: "threshold" (rel), "positive" or "binary".
         float_grades: "keep", "truncate" or "error".
         nonpositive: documents with a score <= 0 are "retrieved", or "not-retrieved".
@@ -177,6 +183,7 @@ class Policy:
     norm: str = "R"
     short: str = "k"
     rounding: str = "up"
+    unopposed: str = "one"
     labels: str = "threshold"
     float_grades: str = "keep"
     nonpositive: str = "retrieved"
@@ -250,7 +257,7 @@ class Policy:
     def parameters(self) -> Mapping[str, Any]:
         """What measures are told that leave it open: what differs from their own, and what they are always told."""
         told = {"rel": LEAST_POSITIVE if self.labels == "positive" else self.rel, "base": self.base}
-        own = {name: getattr(self, name) for name in ("gain", "norm", "short", "rounding")}
+        own = {name: getattr(self, name) for name in ("gain", "norm", "short", "rounding", "unopposed")}
         return told | {name: value for name, value in own.items() if value != getattr(OURS, name)}
 
     def to_dict(self) -> dict[str, object]:

@@ -14,7 +14,7 @@ from trueval.report.terminal import grid
 from trueval.report.text import FRACTIONS, Scale, fixed, interval, signed, unit
 
 # Choices that go without saying where they are ours: few measures and fewer tools ask for them.
-RARELY_CHOSEN = ("gain", "norm", "short", "rounding", "labels", "float_grades", "nonpositive")
+RARELY_CHOSEN = ("gain", "norm", "short", "rounding", "unopposed", "labels", "float_grades", "nonpositive")
 NUMBERS = ("expected", "lowest, highest", "range", "oblivious", "bias", "sd")
 
 
