@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -56,7 +56,7 @@ def evaluate(
     gates: GateOptions,
     output: OutputOptions,
     per_query: Annotated[bool, typer.Option("--per-query", help="Give the values of every query too.")] = False,
-    form: Annotated[Format, typer.Option("--format", help="What to print.")] = "table",
+    form: Annotated[Literal[Format, "trec"], typer.Option("--format", help="What to print.")] = "table",
     collection: Annotated[
         Path | None,
         typer.Option(

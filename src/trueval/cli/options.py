@@ -48,11 +48,13 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(**given: Any) -> None:
+        # Each value is taken out of what typer gave, so that the command's own parameters are left.
         packed = {
             name: group(**{each.name: given.pop(each.name) for each in fields(group)}) for name, group in groups.items()
         }
         command(**given, **packed)
 
+    # `wraps` has copied the annotations of the command, and typer reads them beside the signature: both are replaced.
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     vars(run)["__signature__"] = signature(command).replace(parameters=parameters)
     return run

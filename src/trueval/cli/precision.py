@@ -5,20 +5,19 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from trueval.cli.options import MeasureList, OutputOptions, PolicyOptions, measures_of, with_groups
-from trueval.cli.output import check_folder, save, save_page, show, talk
-from trueval.errors import MissingExtraError, TruevalWarning
+from trueval.cli.output import Format, check_folder, offer_page, save, show, talk
+from trueval.errors import TruevalWarning
 
 if TYPE_CHECKING:
     from trueval.collection import Collection
     from trueval.precision.logits import Step
     from trueval.run import Run
 
-Format = Literal["table", "json", "csv", "markdown", "latex"]
 DEFAULT_DTYPES = "bfloat16,float32"
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
@@ -174,10 +173,7 @@ def precision(
     show(PRECISION, result, form, percent=output.percent)
     if out is not None:
         save(PRECISION, result, out)
-        try:
-            save_page(out)
-        except MissingExtraError as error:
-            talk([str(error)])
+        offer_page(out)
 
 
 def _parts(text: str) -> list[str]:

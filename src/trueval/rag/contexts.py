@@ -18,7 +18,6 @@ import reprlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -121,6 +120,7 @@ def contexts_or_file(source: Source, *, name: str | None = None) -> Contexts | S
         InputError: the source cannot be read, or a line of the log is bad.
     """
     with open_parts(source) as parts:
+        # A large file is judged by its head: what does not begin as an object is left to the fast readers, unread.
         if parts is not None and not parts.head.data.lstrip().startswith(b"{"):
             return source
     content = read_content(source)
@@ -179,6 +179,7 @@ def _holds_contexts(content: Content) -> bool:
         row = json.loads(first[1].decode(errors="replace"))
     except (RecursionError, ValueError):  # ValueError: no JSON, or an integer of thousands of digits
         return False
+    # A line of a run may hold a list too, but it names its one document. Keys that begin with mteb_ describe a file.
     plain = [key for key in row if not isinstance(row[key], (dict, list)) and not key.startswith("mteb_")]
     lists = any(isinstance(row.get(key), list) for key in LIST_KEYS)
     return lists and bool(plain) and "doc_id" not in find_columns(plain, "run")
@@ -216,11 +217,8 @@ def _rows(rows: Sequence[tuple[int, str, str, str]], kind: Kind, source: str) ->
     columns = ("line", "query_id", "doc_id", value_column(kind))
     frame = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String) | {"line": pl.Int64}, orient="row")
     numbers = frame.drop_in_place("line").to_list()
-    return check_rows(canonical_table(frame, kind, source, line=partial(_line_of_row, numbers)), kind)
-
-
-def _line_of_row(numbers: Sequence[int], row: int) -> int:
-    return numbers[max(row, 0)]
+    # One line of a log makes many rows; an error about a row names the line. Row -1 speaks of the file as a whole.
+    return check_rows(canonical_table(frame, kind, source, line=lambda row: numbers[max(row, 0)]), kind)
 
 
 def _notes(source: str, lines: Sequence[Line]) -> tuple[str, ...]:
