@@ -28,8 +28,7 @@ FOLDER = Path("trueval-demo")
 
 def demo(
     out: Annotated[
-        Path,
-        typer.Option(metavar="DIR", help="Where results, the runs of the model and the page go."),
+        Path, typer.Option(metavar="DIR", help="Where results, the runs of the model and the page go.")
     ] = FOLDER,
 ) -> None:
     """Shows what ties do to two runs of the embedded sample, then runs a model on it in low and in high precision.

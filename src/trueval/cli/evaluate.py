@@ -39,8 +39,7 @@ class EvidenceOptions:
         ),
     ] = None
     sensitivity: Annotated[
-        bool,
-        typer.Option("--sensitivity", help="Vary the parameters of RA-nWG and every label among the first k."),
+        bool, typer.Option("--sensitivity", help="Vary the parameters of RA-nWG and every label among the first k.")
     ] = False
 
 

@@ -124,8 +124,7 @@ class ChoiceOptions:
     ] = None
     rel: Annotated[float | None, typer.Option(metavar="N", help=_about("rel"))] = None
     grades: Annotated[
-        str | None,
-        typer.Option(metavar="MAP", help="Replace grades before anything else, such as 0:1,1:3,2:4."),
+        str | None, typer.Option(metavar="MAP", help="Replace grades before anything else, such as 0:1,1:3,2:4.")
     ] = None
     empty: Annotated[str | None, typer.Option(metavar="CHOICE", help=_about("empty"))] = None
     missing: Annotated[str | None, typer.Option(metavar="CHOICE", help=_about("missing"))] = None

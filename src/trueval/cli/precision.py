@@ -30,8 +30,7 @@ class CollectionOptions:
         str, typer.Option(metavar="LIST", help="Fields that make a document's text, separated by commas.")
     ] = "title,text"
     exclude_queries: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Queries to leave out: a JSON list, or one id a line."),
+        Path | None, typer.Option(metavar="FILE", help="Queries to leave out: a JSON list, or one id a line.")
     ] = None
     limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Look at the first N judged queries only.")] = (
         None

@@ -65,28 +65,22 @@ def in_batches(
         except Exception as error:
             if not _out_of_memory(error):
                 raise
-            # Of what was run, not of the size asked for: the last batch may be shorter, and half of the size may be
-            # more than it held.
-            batch_size = _halve(len(chosen), error)
+            if len(chosen) == 1:
+                raise InputError(
+                    "The device is out of memory with a single text. Use a shorter maximum length, a narrower dtype, "
+                    "or another device."
+                ) from error
+            # Of what was run, not of the size asked for: a batch may be shorter, and half of the size more than it had.
+            batch_size = len(chosen) // 2
+            warnings.warn(
+                f"Out of memory with a batch of {len(chosen)}; going on with {batch_size}. "
+                "Batch size changes low-precision scores.",
+                TruevalWarning,
+                stacklevel=3,
+            )
         else:
             outputs.update(zip(chosen, results, strict=True))
     return Batched([outputs[i] for i in range(len(items))], batch_size)
-
-
-def _halve(batch_size: int, error: Exception) -> int:
-    """Return half the batch size, and say so."""
-    if batch_size == 1:
-        raise InputError(
-            "The device is out of memory with a single text. Use a shorter maximum length, a narrower dtype, "
-            "or another device."
-        ) from error
-    half = batch_size // 2
-    warnings.warn(
-        f"Out of memory with a batch of {batch_size}; going on with {half}. Batch size changes low-precision scores.",
-        TruevalWarning,
-        stacklevel=4,
-    )
-    return half
 
 
 def _out_of_memory(error: Exception) -> bool:

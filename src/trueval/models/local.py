@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LocalModel", "padded"]
 
+SETTINGS = ("scoring", "dtype", "device", "batch_size", "max_length", "instruction")
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LocalModel(ABC):
@@ -59,12 +61,7 @@ class LocalModel(ABC):
             "model": self.name,
             "path": self.place.path,
             "recipe": self.recipe.name,
-            "scoring": self.scoring,
-            "dtype": self.dtype,
-            "device": self.device,
-            "batch_size": self.batch_size,
-            "max_length": self.max_length,
-            "instruction": self.instruction,
+            **{name: getattr(self, name) for name in SETTINGS},
             "versions": {name: need(name).__version__ for name in ("torch", "transformers", "sentence_transformers")},
         }
 

@@ -38,16 +38,7 @@ if TYPE_CHECKING:
     from trueval.precision.regimes import Regime
     from trueval.run import Run
 
-__all__ = [
-    "Audit",
-    "Flip",
-    "RegimeResult",
-    "audit",
-    "audit_blocks",
-    "audit_models",
-    "audit_passes",
-    "audit_stored",
-]
+__all__ = ["Audit", "Flip", "RegimeResult", "audit", "audit_blocks", "audit_models", "audit_passes", "audit_stored"]
 
 KIND: Final = "precision"
 # 1: the first. 2: the same, with the other kinds.
