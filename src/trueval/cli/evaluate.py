@@ -72,7 +72,7 @@ def evaluate(
     from trueval.rag.evaluation import check_subjects, evaluate_files
 
     chosen = measures_of(measures)
-    limits = gates.limits(chosen)
+    limits = gates.limits(chosen)  # what is misused is refused before any file is read
     check_subjects(chosen, correct=evidence.correct is not None, with_sensitivity=evidence.sensitivity)
     if collection is not None and output.out is None:
         raise typer.BadParameter("needs --out, where the texts are written.", param_hint="--collection")
@@ -92,6 +92,7 @@ def evaluate(
         )
     talk(found.notes)
     baseline = None if gates.baseline is None else found.scores[paths.index(gates.baseline)]
+    # A baseline that is not among the runs comes after them; no gate is asked of it.
     checks = gate(found.scores[: len(runs)], limits, baseline=baseline)
     results = found.to_dict(per_query=per_query)
     for run in results["runs"] if limits else ():
@@ -99,6 +100,7 @@ def evaluate(
     show(EVALUATE, results, form, percent=output.percent)
     if per_query and form in ("markdown", "latex"):
         talk([f"--format {form} holds means only. --format json, csv or trec, or --out DIR, give every query."])
+    # On stdout only below a table: other formats are read by programs, which take nothing else there.
     if form == "table":
         for line in lines_beside(found, results, percent=output.percent):
             typer.echo(line)

@@ -75,12 +75,13 @@ def conclude(results: Mapping[str, Any], checks: "Sequence[Check]") -> None:
     Raises:
         typer.Exit: always.
     """
+    # A pass that bounds decided is said too: whoever reads the log should know that it was not an exact value.
     for check in checks:
         if check.bounded or not check.passed:
             typer.echo(check.line, err=True)
     place = os.environ.get(SUMMARY_VARIABLE)
     if checks and place:
-        with Path(place).open("a", encoding="utf-8") as file:
+        with Path(place).open("a", encoding="utf-8") as file:  # other steps of the build write there too
             file.write(summary(results, checks))
     raise typer.Exit(0 if all(check.passed for check in checks) else 1)
 

@@ -63,6 +63,7 @@ class CollectionOptions:
         """The candidates, as `candidate_lists` takes them."""
         from trueval.run import Run
 
+        # Names first: a run file called "judged" must be given with its folder.
         named = self.candidates in (None, "judged", "corpus")
         return self.candidates if named else Run.read(str(self.candidates))
 
@@ -151,6 +152,7 @@ def precision(
     dtypes = None if formats.dtype is None else _parts(formats.dtype)
     if out is not None:
         check_folder(out)  # before hours of forward passes
+    # Remarks at once and not at the end: a halved batch size is worth knowing hours earlier.
     with _remarks(), _interruptible(out if models else None):
         read = reading.read(collection, policy.grade_map(), logits)
         if logits is not None:

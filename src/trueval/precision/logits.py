@@ -129,6 +129,7 @@ def _run_part(
     part: _Part, model: Any, place: Path | None, identity: str, sizes: set[int], shard: int, step: Step | None
 ) -> Any:
     """Return the outputs of every item, in its place; items run longest first, so that shards are padded little."""
+    # The sort is stable and by length alone, so that every run of the same texts cuts the same shards.
     order = sorted(range(len(part.items)), key=lambda i: -part.length(part.items[i]))
     rows: list[Any] = [None] * len(order)
     for number, start in enumerate(range(0, len(order), shard)):
@@ -141,7 +142,7 @@ def _run_part(
             size = int(model.batch_size)
             if file is not None:
                 _write_shard(file, outputs, {"identity": identity, "part": part.name, "batch_size": str(size)})
-        sizes.add(size)
+        sizes.add(size)  # of a kept shard the size that it was computed with: batch size changes low-precision outputs
         for i, output in zip(chosen, outputs, strict=True):
             rows[i] = output
         if step is not None:
@@ -287,7 +288,7 @@ def _checked_logits(
             "float16 overflows above 65504: run the model in bfloat16 or float32."
         )
     rounded = round_to(array, dtype)
-    # Scores that were computed from logits in float32 are no outputs of a bfloat16 model: nothing would tie.
+    # Scores that were computed from logits in float32 are not outputs of a bfloat16 model: nothing would tie.
     if (rounded != array.astype(np.float64)).any():
         raise InputError(
             f"{path}: {dtype} holds values that {dtype} does not have, so the model did not return them. "
