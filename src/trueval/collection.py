@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -142,9 +143,9 @@ def candidate_lists(collection: Collection, choice: str | Run | None = None) -> 
 def _listed(collection: Collection, choice: str | Run) -> tuple[str, Mapping[str, Sequence[str]]]:
     """Return a name and the candidates of each query, by id."""
     if choice == "judged":
-        frame = collection.judgments.frame.filter(pl.col("grade") >= 0).unique(
-            ["query_id", "doc_id"], keep="first", maintain_order=True
-        )
+        judged = collection.judgments.frame.filter(pl.col("grade") >= 0)  # below 0 means not judged
+        # With facets a document has a row for each; it is a candidate once.
+        frame = judged.unique(["query_id", "doc_id"], keep="first", maintain_order=True)
         return "judged", _by_query(frame)
     if choice == "lists" and collection.lists is not None:
         return "lists", collection.lists
@@ -188,7 +189,8 @@ def text_hash(texts: Iterable[str]) -> str:
     """
     digest = hashlib.sha256()
     for text in texts:
-        data = text.encode("utf-8", "surrogatepass")
+        data = text.encode("utf-8", "surrogatepass")  # JSON may hold half a pair of surrogates, which UTF-8 refuses
+        # The length before each text: otherwise the end of one could be the start of the next.
         digest.update(len(data).to_bytes(8, "little"))
         digest.update(data)
     return digest.hexdigest()
@@ -246,41 +248,46 @@ def _joined(row: Mapping[str, Any], fields: Sequence[str]) -> str:
     return " ".join(text for text in texts if text)
 
 
-def _library(name: str) -> Any:
+@contextmanager
+def _library(library: str, name: str) -> Iterator[Any]:
+    """Give a library that loads a collection, and say what it lacks where it fails."""
     try:
-        return import_module(name)
+        module = import_module(library)
     except ImportError as error:
         raise InputError(
-            f'Names that begin with "{name}:" need the package {name}, which is not installed. '
-            f"Install {name} with pip, or give a folder."
+            f'Names that begin with "{library}:" need the package {library}, which is not installed. '
+            f"Install {library} with pip, or give a folder."
+        ) from error
+    try:
+        yield module
+    except Exception as error:  # each library, and what it downloads with, has errors of its own
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise InputError(
+            f"{library}:{name} cannot be loaded: {reason} It must be a name that {library} knows, with texts and "
+            "judgments, reachable from here or already downloaded. Correct the name, or give a folder.",
+            source=f"{library}:{name}",
         ) from error
 
 
 def _load_ir_datasets(name: str, fields: Sequence[str]) -> Collection:
-    library = _library("ir_datasets")
-    try:
+    with _library("ir_datasets", name) as library:
         data = library.load(name)
         judgments: dict[str, dict[str, float]] = {}
         for row in data.qrels_iter():
             judgments.setdefault(str(row.query_id), {})[str(row.doc_id)] = row.relevance
         queries = {str(query.query_id): query.default_text() for query in data.queries_iter()}
-        documents = {str(doc.doc_id): _joined(_fields_of(doc, fields), fields) for doc in data.docs_iter()}
-    except Exception as error:
-        raise _not_loaded("ir_datasets", name, error) from error
+        documents = {}
+        for doc in data.docs_iter():
+            found = {field: getattr(doc, field) for field in fields if getattr(doc, field, None)}
+            # Collections name their fields as they like; one that has none of ours still has a default text.
+            documents[str(doc.doc_id)] = _joined(found, fields) if found else doc.default_text()
     return Collection(name, f"ir_datasets:{name}", documents, queries, Judgments.from_dict(judgments))
-
-
-def _fields_of(doc: Any, fields: Sequence[str]) -> dict[str, Any]:
-    """Return the fields of a document of ir_datasets; one that has none of them gives its default text."""
-    found = {field: getattr(doc, field) for field in fields if getattr(doc, field, None)}
-    return found or {fields[0]: doc.default_text()}
 
 
 def _load_mteb(name: str, fields: Sequence[str]) -> Collection:
     """Load a retrieval or reranking task; "NAME/SUBSET" for one of several subsets."""
-    library = _library("mteb")
     name, _, subset = name.partition("/")
-    try:
+    with _library("mteb", name) as library:
         task = library.get_task(name)
         task.load_data()
         by_split = task.dataset[subset or next(iter(task.dataset))]
@@ -288,19 +295,8 @@ def _load_mteb(name: str, fields: Sequence[str]) -> Collection:
         documents = {str(row["id"]): _joined(row, fields) for row in data["corpus"]}
         queries = {str(row["id"]): str(row["text"]) for row in data["queries"]}
         judgments = Judgments.from_dict(data["relevant_docs"])
-        lists = data["top_ranked"]
-    except Exception as error:
-        raise _not_loaded("mteb", name, error) from error
+        lists = data["top_ranked"]  # of reranking tasks only
     return Collection(name, f"mteb:{name}", documents, queries, judgments, lists or None)
-
-
-def _not_loaded(library: str, name: str, error: Exception) -> InputError:
-    reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    return InputError(
-        f"{library}:{name} cannot be loaded: {reason} It must be a name that {library} knows, with texts and "
-        "judgments, reachable from here or already downloaded. Correct the name, or give a folder.",
-        source=f"{library}:{name}",
-    )
 
 
 LOADERS: Final = {"mteb": _load_mteb, "ir_datasets": _load_ir_datasets}

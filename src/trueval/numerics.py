@@ -143,7 +143,11 @@ def round_to(values: ArrayLike, precision: str | float | None) -> NDArray[np.flo
     [1.0, 1.0, 2.0]
     """
     source = np.asarray(values)
-    if precision is None or _check(precision) == "float64":
+    if isinstance(precision, str):
+        precision = find_format(precision).name
+    elif precision is not None and not (math.isfinite(precision) and precision > 0):
+        raise PolicyError(f"A grid width must be a positive finite number. Got {precision!r}.")
+    if precision in (None, "float64"):
         return source.astype(np.float64, copy=False)
     rounded = np.empty(source.shape, np.float64)
     flat, target = source.reshape(-1), rounded.reshape(-1)
@@ -153,27 +157,20 @@ def round_to(values: ArrayLike, precision: str | float | None) -> NDArray[np.flo
     return rounded
 
 
-def _check(precision: str | float) -> str | float:
-    """Return the precision if it names a format or is a positive finite width."""
-    if isinstance(precision, str):
-        return find_format(precision).name
-    if not (math.isfinite(precision) and precision > 0):
-        raise PolicyError(f"A grid width must be a positive finite number. Got {precision!r}.")
-    return precision
-
-
 def _round_part(part: NDArray[np.float64], precision: str | float) -> NDArray[np.float64]:
     """Round one chunk and refuse what overflows."""
     if isinstance(precision, str):
         known = find_format(precision)
         rounded, name, largest = _to_format(part, known), known.name, known.largest
     else:
-        rounded, name, largest = _to_grid(part, precision), f"a grid of width {precision!r}", np.finfo(np.float64).max
+        with np.errstate(over="ignore"):  # refused below, with the value
+            rounded = np.rint(part / precision)  # a half goes to the even index
+        name, largest = f"a grid of width {precision!r}", float(np.finfo(np.float64).max)
     lost = (np.abs(rounded) > largest) & np.isfinite(part)
     if lost.any():
         value = float(part[lost][0])
         raise InputError(
-            f"The score {value!r} overflows {name}. A finite score must stay within ±{float(largest):g} there, "
+            f"The score {value!r} overflows {name}. A finite score must stay within ±{largest:g} there, "
             "or it would tie with others. Use a wider precision, or rescale the scores before they are rounded."
         )
     return rounded
@@ -181,10 +178,15 @@ def _round_part(part: NDArray[np.float64], precision: str | float) -> NDArray[np
 
 def _to_format(part: NDArray[np.float64], target: Format) -> NDArray[np.float64]:
     """Round to nearest even on the bits of float64; a carry out of the mantissa raises the exponent, as it must."""
-    shift = 52 - target.mantissa_bits
+    shift = 52 - target.mantissa_bits  # bits of float64's mantissa that the format does not have
     bits = part.view(np.int64)
+    # Half a unit less one is added, and one more where the last kept bit is odd: so a half goes up to the even neighbor
+    # or stays below it. The sign is a bit of its own, so magnitudes are rounded. A cast by way of float32 would round
+    # twice, and a value just above a half of the format could first become that half and then go down.
     rounded = (bits + ((bits >> shift) & 1) + ((1 << (shift - 1)) - 1)) & -(1 << shift)
     result = rounded.view(np.float64)
+    # Subnormals have fewer bits than the mantissa: they are multiples of the smallest one. It is a power of
+    # two, so the division is exact.
     below_normal = np.abs(part) < math.ldexp(1.0, target.lowest_exponent)
     if below_normal.any():
         result[below_normal] = np.rint(part[below_normal] / target.smallest) * target.smallest
@@ -192,12 +194,6 @@ def _to_format(part: NDArray[np.float64], target: Format) -> NDArray[np.float64]
     if missing.any():  # the carry could turn the bits of a NaN into those of a number
         result[missing] = np.nan
     return result
-
-
-def _to_grid(part: NDArray[np.float64], width: float) -> NDArray[np.float64]:
-    """Return the index of the nearest grid point; a half goes to the even index."""
-    with np.errstate(over="ignore"):
-        return np.rint(part / width)
 
 
 def resolution(format: str, low: float = 0.0, high: float = 1.0) -> Resolution:
@@ -219,7 +215,11 @@ def resolution(format: str, low: float = 0.0, high: float = 1.0) -> Resolution:
     most = _place(known, known.largest)[0]
     first = max(_place(known, low)[0] + 1, -most)
     last = min(_place(known, high)[1] - 1, most)
-    farthest = _value(known, max(abs(first), abs(last)))
+    # Gaps grow away from zero, so the largest is at the value of the place farthest from it. Places count through
+    # octaves of 2**mantissa_bits values; the subnormals come before the first, with its spacing.
+    octave = max(max(abs(first), abs(last)) >> known.mantissa_bits, 1)
+    steps = max(abs(first), abs(last)) - ((octave - 1) << known.mantissa_bits)
+    farthest = math.ldexp(steps, octave - 1 + known.lowest_exponent - known.mantissa_bits)
     return Resolution(max(0, last - first + 1), known.spacing(farthest) if last > first else high - low)
 
 
@@ -230,10 +230,3 @@ def _place(target: Format, value: float) -> tuple[int, int]:
     base = (exponent - target.lowest_exponent) << target.mantissa_bits
     down, up = base + math.floor(steps), base + math.ceil(steps)
     return (down, up) if value >= 0 else (-up, -down)
-
-
-def _value(target: Format, place: int) -> float:
-    """Return the representable value at a place of zero or more."""
-    octave = max(place >> target.mantissa_bits, 1)
-    steps = place - ((octave - 1) << target.mantissa_bits)
-    return math.ldexp(steps, octave - 1 + target.lowest_exponent - target.mantissa_bits)

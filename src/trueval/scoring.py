@@ -16,7 +16,7 @@ Float32 saturates too: the sigmoid of a logit above 16.7 is 1, and below -88.7 i
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -29,18 +29,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
+    Values = TypeVar("Values", NDArray[Any], Tensor)  # arrays give arrays, tensors give tensors
+
 __all__ = ["maxsim", "product", "sigmoid", "softmax"]
 
 _BLOCK = 1 << 16  # documents upcast at a time, so that a corpus is never held twice
 _SHORTEST = 1e-12  # torch.nn.functional.normalize divides by no less, so a zero vector scores 0
 
 
-@overload
-def softmax(logits: NDArray[Any], format: str, *, strict: bool = ...) -> NDArray[Any]: ...
-@overload
-def softmax(logits: Tensor, format: str, *, strict: bool = ...) -> Tensor: ...
 @np.errstate(over="ignore", invalid="ignore")
-def softmax(logits: Any, format: str, *, strict: bool = False) -> Any:
+def softmax(logits: Values, format: str, *, strict: bool = False) -> Values:
     """Return the probability of "yes" of two logits.
 
     s = exp(yes − m) / (exp(no − m) + exp(yes − m)), m = max(no, yes). P-A eq. 1 and 3.
@@ -68,22 +66,21 @@ def softmax(logits: Any, format: str, *, strict: bool = False) -> Any:
             "Use sigmoid for one logit, or pick the two columns."
         )
     if arrays.native(logits):
-        return arrays.checked(arrays.wide(logits.softmax(-1)[..., 1]), "softmax")
-    wide, step = arrays.wide(logits), arrays.step
-    no, yes = wide[..., 0], wide[..., 1]
-    top = arrays.module.maximum(no, yes)
-    parts = [step(arrays.exp(step(logit - top))) for logit in (no, yes)]
-    total = step(parts[0] + parts[1])
-    score = parts[1] * (1 / total) if arrays.low and not strict else parts[1] / total
-    return arrays.finished(score, "softmax")
+        score = arrays.wide(arrays.module.softmax(logits, -1)[..., 1])
+    else:
+        wide, step = arrays.wide(logits), arrays.step
+        no, yes = wide[..., 0], wide[..., 1]
+        top = arrays.module.maximum(no, yes)  # taken off both, so that no exponential overflows
+        parts = [step(arrays.exp(step(logit - top))) for logit in (no, yes)]
+        total = step(parts[0] + parts[1])
+        # torch's kernel over the last axis multiplies by the reciprocal, which rounds once more than a division.
+        score = parts[1] * (1 / total) if arrays.low and not strict else parts[1] / total
+    scores: Values = arrays.finished(score, "softmax")
+    return scores
 
 
-@overload
-def sigmoid(logits: NDArray[Any], format: str, *, strict: bool = ...) -> NDArray[Any]: ...
-@overload
-def sigmoid(logits: Tensor, format: str, *, strict: bool = ...) -> Tensor: ...
 @np.errstate(over="ignore", invalid="ignore")
-def sigmoid(logits: Any, format: str, *, strict: bool = False) -> Any:
+def sigmoid(logits: Values, format: str, *, strict: bool = False) -> Values:
     """Return the logistic function of one logit.
 
     s = 1 / (1 + exp(−z)). P-A eq. 1 and 3.
@@ -108,23 +105,19 @@ def sigmoid(logits: Any, format: str, *, strict: bool = False) -> Any:
             f"Sigmoid takes one logit per pair, shape [pair] or [pair, 1]. Got shape {tuple(logits.shape)}. "
             "Use softmax for two logits, (no, yes)."
         )
-    flat = logits.reshape(-1)
+    flat, step = logits.reshape(-1), arrays.step
     if arrays.native(flat):
-        return arrays.checked(arrays.wide(flat.sigmoid()), "sigmoid")
-    step = arrays.step
-    return arrays.finished(1 / step(1 + step(arrays.exp(-arrays.wide(flat)))), "sigmoid")
+        score = arrays.wide(arrays.module.sigmoid(flat))
+    else:
+        score = 1 / step(1 + step(arrays.exp(-arrays.wide(flat))))
+    scores: Values = arrays.finished(score, "sigmoid")
+    return scores
 
 
-@overload
-def product(
-    queries: NDArray[Any], documents: NDArray[Any], format: str, *, normalize: bool = ..., strict: bool = ...
-) -> NDArray[Any]: ...
-@overload
-def product(
-    queries: Tensor, documents: Tensor, format: str, *, normalize: bool = ..., strict: bool = ...
-) -> Tensor: ...
 @np.errstate(over="ignore", invalid="ignore")
-def product(queries: Any, documents: Any, format: str, *, normalize: bool = False, strict: bool = False) -> Any:
+def product(
+    queries: Values, documents: Values, format: str, *, normalize: bool = False, strict: bool = False
+) -> Values:
     """Return the products of query and document embeddings.
 
     s = h_q · h_d, accumulated in float32; with `normalize`, of the vectors divided by their lengths (cosine), in
@@ -156,18 +149,13 @@ def product(queries: Any, documents: Any, format: str, *, normalize: bool = Fals
         )
         for start in range(0, max(1, len(documents)), _BLOCK)
     ]
-    scores = blocks[0] if len(blocks) == 1 else arrays.module.concatenate(blocks, 1)
-    return scores[0] if single else scores
+    table = blocks[0] if len(blocks) == 1 else arrays.module.concatenate(blocks, 1)
+    scores: Values = table[0] if single else table
+    return scores
 
 
-@overload
-def maxsim(
-    query: NDArray[Any], documents: NDArray[Any] | Sequence[NDArray[Any]], format: str, *, strict: bool = ...
-) -> NDArray[Any]: ...
-@overload
-def maxsim(query: Tensor, documents: Tensor | Sequence[Tensor], format: str, *, strict: bool = ...) -> Tensor: ...
 @np.errstate(over="ignore", invalid="ignore")
-def maxsim(query: Any, documents: Any, format: str, *, strict: bool = False) -> Any:
+def maxsim(query: Values, documents: Values | Sequence[Values], format: str, *, strict: bool = False) -> Values:
     """Return the late-interaction score of one query and each document.
 
     s = Σ_i max_j q_i · d_j over query tokens i and document tokens j (Khattab & Zaharia 2020, eq. 3). Each similarity
@@ -191,14 +179,15 @@ def maxsim(query: Any, documents: Any, format: str, *, strict: bool = False) -> 
     """
     arrays = _Arrays(query, format, strict)
     wide = arrays.wide(query)
-    scores = []
+    sums = []
     for number, document in enumerate(documents):
         _check_dimensions(query, document)
         if not len(document):
             raise InputError(f"Every document needs at least one token for MaxSim. Document {number} has none.")
         best = arrays.module.amax(arrays.rounded(_products(arrays, wide, arrays.wide(document))), 1)
-        scores.append(_sum(arrays, best) if strict else best.sum())
-    return arrays.finished(arrays.module.stack(scores) if scores else wide[:0, 0], "maxsim")
+        sums.append(_sum(arrays, best) if strict else best.sum())
+    scores: Values = arrays.finished(arrays.module.stack(sums) if sums else wide[:0, 0], "maxsim")
+    return scores
 
 
 def _check_dimensions(queries: Any, documents: Any) -> None:
@@ -291,11 +280,8 @@ class _Arrays:
         return rounded
 
     def finished(self, scores: Any, name: str) -> Any:
-        """Return the scores rounded, if all are numbers."""
-        return self.checked(self.rounded(scores), name)
-
-    def checked(self, scores: Any, name: str) -> Any:
-        """Return the scores if all are numbers."""
+        """Return the scores rounded, if all are numbers; a second rounding of rounded ones changes nothing."""
+        scores = self.rounded(scores)
         missing = self.module.isnan(scores)
         if missing.any():
             first = self.module.argwhere(missing)[0].tolist()

@@ -13,8 +13,8 @@ from trueval.models.recipes import RECIPES, find_recipe
 from trueval.numerics import storage_dtype
 from trueval.scoring import maxsim, product, sigmoid, softmax
 
-RERANKERS = [name for name, recipe in RECIPES.items() if recipe.role == "reranker"]
-POOLED = [name for name, recipe in RECIPES.items() if recipe.role == "embedder" and name != "late-interaction"]
+RERANKERS = [name for name, recipe in RECIPES.items() if recipe.kind in ("yes-no", "classifier", "cross-encoder")]
+POOLED = [name for name, recipe in RECIPES.items() if recipe.kind in ("embedder", "sentence-transformer")]
 
 
 def test_every_recipe_has_a_tiny_model_and_a_source(tiny):

@@ -57,7 +57,7 @@ def test_scored_ids_keep_their_scores_and_their_ties(entry: Any) -> None:
     assert (scores.expected[0, 0], scores.lowest[0, 0], scores.highest[0, 0]) == (0.5, 0, 1)
 
 
-def test_a_repeated_document_counts_once_where_it_stands_first_and_is_named() -> None:
+def test_a_repeated_document_counts_once_where_it_is_first_and_is_named() -> None:
     found = contexts({"query": "q", "ids": ["a", "b", "a", "c", "a"]})
     assert [row[1] for row in listed(found.run)] == ["a", "b", "c"]
     assert "2 repeated documents in 1 queries are counted once, at their first place" in found.notes[0]

@@ -1,7 +1,7 @@
 """`trueval compare`: which of several runs is better, and how sure that is."""
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +14,7 @@ from trueval.cli.options import (
     measures_of,
     with_groups,
 )
-from trueval.cli.output import check_folder, save, show, talk
+from trueval.cli.output import Format, check_folder, save, show, talk
 from trueval.cli.paths import refuse_repeated, with_baseline
 from trueval.cli.progress import progress
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from trueval.evaluation.scores import Scores
     from trueval.judgments import Judgments
     from trueval.run import Run
-
-Format = Literal["table", "json", "csv", "markdown", "latex"]
 
 
 @dataclass(frozen=True)
@@ -90,6 +88,7 @@ def compare(
     refuse_repeated(qrels, paths)
     if output.out is not None:
         check_folder(output.out)
+    # Win probabilities go back to the lists for the orders of their ties, so here the runs stay in memory.
     orders: list[TieOrders] = []
 
     def observe(run: "Run", judgments: "Judgments", scores: "Scores") -> None:

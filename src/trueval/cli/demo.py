@@ -10,10 +10,9 @@ import typer
 
 from trueval.cli.demo_model import MODEL, model_is_here, run_demo_model
 from trueval.cli.details import Details
-from trueval.cli.output import save, save_page, show, talk
+from trueval.cli.output import offer_page, save, show, talk
 from trueval.cli.precision import bars
 from trueval.cli.progress import progress
-from trueval.errors import MissingExtraError
 from trueval.report.text import fixed, percent, signed
 
 SAMPLE = Path(__file__).resolve().parents[1] / "sample"
@@ -29,8 +28,7 @@ FOLDER = Path("trueval-demo")
 
 def demo(
     out: Annotated[
-        Path,
-        typer.Option(metavar="DIR", help="Where results, the runs of the model and the page go."),
+        Path, typer.Option(metavar="DIR", help="Where results, the runs of the model and the page go.")
     ] = FOLDER,
 ) -> None:
     """Shows what ties do to two runs of the embedded sample, then runs a model on it in low and in high precision.
@@ -93,10 +91,7 @@ def write_page(runs: list[str], folder: Path) -> None:
     talk(found.notes)
     save(EVALUATE, found.to_dict(), folder)
     details.save(folder)
-    try:
-        save_page(folder)
-    except MissingExtraError as error:
-        talk([str(error)])
+    offer_page(folder)
 
 
 def demo_results() -> dict[str, Any]:

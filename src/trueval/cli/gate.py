@@ -1,7 +1,7 @@
 """Gates of a build: the options, what is said of their findings, and the summary that GitHub shows."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -75,12 +75,13 @@ def conclude(results: Mapping[str, Any], checks: "Sequence[Check]") -> None:
     Raises:
         typer.Exit: always.
     """
+    # A pass that bounds decided is said too: whoever reads the log should know that it was not an exact value.
     for check in checks:
         if check.bounded or not check.passed:
             typer.echo(check.line, err=True)
     place = os.environ.get(SUMMARY_VARIABLE)
     if checks and place:
-        with Path(place).open("a", encoding="utf-8") as file:
+        with Path(place).open("a", encoding="utf-8") as file:  # other steps of the build write there too
             file.write(summary(results, checks))
     raise typer.Exit(0 if all(check.passed for check in checks) else 1)
 
@@ -96,16 +97,12 @@ def summary(results: Mapping[str, Any], checks: "Sequence[Check]") -> str:
 
     failed = sum(not check.passed for check in checks)
     head = f"## trueval: {f'{failed} of {len(checks)} checks failed' if failed else f'all {len(checks)} checks passed'}"
-    return "\n".join([head, "", *_pipes(checks), "", to_markdown(results)])
-
-
-def _pipes(checks: "Iterable[Check]") -> Iterator[str]:
-    yield "| | run | measure | gate | found |"
-    yield "|---|---|---|---|---|"
+    lines = ["| | run | measure | gate | found |", "|---|---|---|---|---|"]
     for check in checks:
         verdict = check.verdict if check.passed else f"**{check.verdict}**"
         cells = (verdict, check.run, check.measure or "all", f"`{check.option}`", _found(check))
-        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join([head, "", *lines, "", to_markdown(results)])
 
 
 def _found(check: "Check") -> str:

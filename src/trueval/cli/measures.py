@@ -50,15 +50,8 @@ def describe(measure: "Measure") -> dict[str, Any]:
         name: {"default": parameter.default, "accepts": parameter.accepts, "about": parameter.about}
         for name, parameter in measure.definition.parameters.items()
     }
-    return {
-        "name": measure.name,
-        "summary": measure.summary,
-        "formula": measure.formula,
-        "source": measure.source,
-        "better": measure.better,
-        "cutoff": measure.cutoff_use,
-        "parameters": parameters,
-    }
+    known = {name: getattr(measure, name) for name in ("name", "summary", "formula", "source", "better")}
+    return {**known, "cutoff": measure.cutoff_use, "parameters": parameters}
 
 
 def _block(entry: Mapping[str, Any]) -> Iterator["RenderableType"]:

@@ -48,11 +48,13 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(**given: Any) -> None:
+        # Each value is taken out of what typer gave, so that the command's own parameters are left.
         packed = {
             name: group(**{each.name: given.pop(each.name) for each in fields(group)}) for name, group in groups.items()
         }
         command(**given, **packed)
 
+    # `wraps` has copied the annotations of the command, and typer reads them beside the signature: both are replaced.
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     vars(run)["__signature__"] = signature(command).replace(parameters=parameters)
     return run
@@ -122,8 +124,7 @@ class ChoiceOptions:
     ] = None
     rel: Annotated[float | None, typer.Option(metavar="N", help=_about("rel"))] = None
     grades: Annotated[
-        str | None,
-        typer.Option(metavar="MAP", help="Replace grades before anything else, such as 0:1,1:3,2:4."),
+        str | None, typer.Option(metavar="MAP", help="Replace grades before anything else, such as 0:1,1:3,2:4.")
     ] = None
     empty: Annotated[str | None, typer.Option(metavar="CHOICE", help=_about("empty"))] = None
     missing: Annotated[str | None, typer.Option(metavar="CHOICE", help=_about("missing"))] = None

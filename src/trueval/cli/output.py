@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from trueval.errors import InputError
+from trueval.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from trueval.report.kinds import Kind
 
-Format = Literal["table", "json", "csv", "markdown", "latex", "trec"]
+Format = Literal["table", "json", "csv", "markdown", "latex"]
 
 
 def show(kind: "Kind", result: Mapping[str, Any], form: str, *, percent: bool = False) -> None:
@@ -46,9 +46,11 @@ def save(kind: "Kind", result: Mapping[str, Any], folder: Path) -> None:
         folder: made if absent.
 
     Raises:
+        InputError: it cannot be a folder.
         OSError: the folder cannot be made or written.
     """
-    make_folder(folder)
+    check_folder(folder)
+    folder.mkdir(parents=True, exist_ok=True)
     for name, form in kind.files.items():
         write_atomically(folder / name, kind.write(result, form))
     typer.echo(f"wrote {', '.join(kind.files)} to {folder}", err=True)
@@ -82,6 +84,18 @@ def save_page(folder: Path, file: Path | None = None, *, figures: bool = True) -
         typer.echo(f"wrote {', '.join(path.name for path in drawn)} to {folder / 'figures'}", err=True)
 
 
+def offer_page(folder: Path) -> None:
+    """Writes the page beside results that are complete without it, or says which package it needs.
+
+    Args:
+        folder: what `--out` named.
+    """
+    try:
+        save_page(folder)
+    except MissingExtraError as error:
+        talk([str(error)])
+
+
 def check_folder(folder: Path) -> None:
     """Refuses what cannot be a folder, before any work is done for it.
 
@@ -91,22 +105,10 @@ def check_folder(folder: Path) -> None:
     Raises:
         InputError: there is a file of that name, or of the name of a parent.
     """
+    # The nearest place that exists decides: making the folder would fail below a file.
     first = next((place for place in (folder, *folder.parents) if place.exists()), folder)
     if first.exists() and not first.is_dir():
         raise InputError(f"{first}: File exists. --out must name a folder. Name another place, or move the file away.")
-
-
-def make_folder(folder: Path) -> None:
-    """Makes the folder that `--out` names.
-
-    Args:
-        folder: made if absent, its parents too.
-
-    Raises:
-        InputError: it cannot be a folder.
-    """
-    check_folder(folder)
-    folder.mkdir(parents=True, exist_ok=True)
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -123,6 +125,8 @@ def write_atomically(path: Path, text: str) -> None:
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             file.write(text)
+        # A temporary file is its owner's alone. It gets the rights that any new file has here, so that others can read
+        # results in a shared folder.
         mask = os.umask(0)  # it can only be read by setting it
         os.umask(mask)
         Path(temporary).chmod(0o666 & ~mask)

@@ -5,20 +5,19 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from trueval.cli.options import MeasureList, OutputOptions, PolicyOptions, measures_of, with_groups
-from trueval.cli.output import check_folder, save, save_page, show, talk
-from trueval.errors import MissingExtraError, TruevalWarning
+from trueval.cli.output import Format, check_folder, offer_page, save, show, talk
+from trueval.errors import TruevalWarning
 
 if TYPE_CHECKING:
     from trueval.collection import Collection
     from trueval.precision.logits import Step
     from trueval.run import Run
 
-Format = Literal["table", "json", "csv", "markdown", "latex"]
 DEFAULT_DTYPES = "bfloat16,float32"
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
@@ -31,8 +30,7 @@ class CollectionOptions:
         str, typer.Option(metavar="LIST", help="Fields that make a document's text, separated by commas.")
     ] = "title,text"
     exclude_queries: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Queries to leave out: a JSON list, or one id a line."),
+        Path | None, typer.Option(metavar="FILE", help="Queries to leave out: a JSON list, or one id a line.")
     ] = None
     limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Look at the first N judged queries only.")] = (
         None
@@ -65,6 +63,7 @@ class CollectionOptions:
         """The candidates, as `candidate_lists` takes them."""
         from trueval.run import Run
 
+        # Names first: a run file called "judged" must be given with its folder.
         named = self.candidates in (None, "judged", "corpus")
         return self.candidates if named else Run.read(str(self.candidates))
 
@@ -153,6 +152,7 @@ def precision(
     dtypes = None if formats.dtype is None else _parts(formats.dtype)
     if out is not None:
         check_folder(out)  # before hours of forward passes
+    # Remarks at once and not at the end: a halved batch size is worth knowing hours earlier.
     with _remarks(), _interruptible(out if models else None):
         read = reading.read(collection, policy.grade_map(), logits)
         if logits is not None:
@@ -174,10 +174,7 @@ def precision(
     show(PRECISION, result, form, percent=output.percent)
     if out is not None:
         save(PRECISION, result, out)
-        try:
-            save_page(out)
-        except MissingExtraError as error:
-            talk([str(error)])
+        offer_page(out)
 
 
 def _parts(text: str) -> list[str]:

@@ -45,6 +45,7 @@ def progress(
         bar.update(task, description=f"reading {name}", completed=begun)
         begun += 1
 
+    # A timer starts the bar, as a long read gives no other moment to look at the clock; a quick command never shows it.
     timer = Timer(patience, bar.start)
     timer.daemon = True
     timer.start()
@@ -52,6 +53,6 @@ def progress(
         yield begin
     finally:
         timer.cancel()
-        timer.join()
+        timer.join()  # it may be starting the bar right now, which would then stay on the screen
         if bar.live.is_started:
             bar.stop()

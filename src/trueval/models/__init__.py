@@ -23,20 +23,18 @@ if TYPE_CHECKING:
     from trueval.models.wrapping import high_precision
 
 _HOMES = {
-    "RECIPES": "recipes",
-    "Embedder": "embedder",
-    "Recipe": "recipes",
-    "Reranker": "reranker",
-    "find_recipe": "recipes",
-    "high_precision": "wrapping",
-    "load_embedder": "loading",
-    "load_model": "loading",
-    "load_reranker": "loading",
+    "embedder": ("Embedder",),
+    "loading": ("load_embedder", "load_model", "load_reranker"),
+    "recipes": ("RECIPES", "Recipe", "find_recipe"),
+    "reranker": ("Reranker",),
+    "wrapping": ("high_precision",),
 }
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    return value
+    # Each module is imported when a name of it is asked for: to list recipes nobody should wait for the others.
+    for module, names in _HOMES.items():
+        if name in names:
+            value: object = getattr(import_module(f"{__name__}.{module}"), name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -56,6 +56,7 @@ def in_batches(
     if batch_size < 1:
         raise InputError(f"The batch size must be an integer >= 1. Got {batch_size!r}.")
     order = sorted(range(len(items)), key=lambda i: -length(items[i]))
+    # As many items as have outputs are done, in that order: after a halving the same place is tried again.
     outputs: dict[int, Output] = {}
     while len(outputs) < len(items):
         chosen = order[len(outputs) : len(outputs) + batch_size]
@@ -64,26 +65,22 @@ def in_batches(
         except Exception as error:
             if not _out_of_memory(error):
                 raise
-            batch_size = _halve(len(chosen), error)
+            if len(chosen) == 1:
+                raise InputError(
+                    "The device is out of memory with a single text. Use a shorter maximum length, a narrower dtype, "
+                    "or another device."
+                ) from error
+            # Of what was run, not of the size asked for: a batch may be shorter, and half of the size more than it had.
+            batch_size = len(chosen) // 2
+            warnings.warn(
+                f"Out of memory with a batch of {len(chosen)}; going on with {batch_size}. "
+                "Batch size changes low-precision scores.",
+                TruevalWarning,
+                stacklevel=3,
+            )
         else:
             outputs.update(zip(chosen, results, strict=True))
     return Batched([outputs[i] for i in range(len(items))], batch_size)
-
-
-def _halve(batch_size: int, error: Exception) -> int:
-    """Return half the batch size, and say so."""
-    if batch_size == 1:
-        raise InputError(
-            "The device is out of memory with a single text. Use a shorter maximum length, a narrower dtype, "
-            "or another device."
-        ) from error
-    half = batch_size // 2
-    warnings.warn(
-        f"Out of memory with a batch of {batch_size}; going on with {half}. Batch size changes low-precision scores.",
-        TruevalWarning,
-        stacklevel=4,
-    )
-    return half
 
 
 def _out_of_memory(error: Exception) -> bool:
@@ -109,6 +106,7 @@ def to_array(tensor: Any) -> NDArray[Any]:
 
     tensor = tensor.detach().cpu().contiguous()
     if tensor.dtype == torch.bfloat16:
+        # torch cannot give NumPy a bfloat16, which NumPy does not have; seen as int16 the bits stay as they are.
         array: NDArray[Any] = tensor.view(torch.int16).numpy().view(storage_dtype("bfloat16"))
         return array
     return np.asarray(tensor.numpy())
@@ -126,6 +124,7 @@ def refuse_overflow(outputs: NDArray[Any], names: Sequence[str], model: str, dty
     Raises:
         InputError: some output is NaN or infinite.
     """
+    # Upcast first: `isfinite` is asked of a format that NumPy has itself.
     broken = ~np.isfinite(outputs.astype(np.float32)).all(axis=1)
     if broken.any():
         named = [names[i] for i in np.flatnonzero(broken).tolist()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -68,17 +69,13 @@ class LocalEmbedder(LocalModel):
         """Return the embeddings of documents; otherwise as `embed_queries`."""
         return self.collect(self.run(self.forward_documents, texts, len), texts, names)
 
+    @abstractmethod
     def forward_queries(self, texts: list[str]) -> Any:
-        """Return the embeddings of one batch of queries."""
-        return self.forward([self.recipe.query.format(instruction=self.instruction, query=text) for text in texts])
+        """Return the embeddings of one batch of queries, one tensor per text."""
 
+    @abstractmethod
     def forward_documents(self, texts: list[str]) -> Any:
-        """Return the embeddings of one batch of documents."""
-        return self.forward([self.recipe.document.format(document=text) for text in texts])
-
-    def forward(self, texts: list[str]) -> Any:
-        """Return the embeddings of one batch, one tensor per text."""
-        raise NotImplementedError
+        """Return the embeddings of one batch of documents, one tensor per text."""
 
     def collect(self, rows: list[Any], texts: Sequence[str], names: Sequence[str] | None) -> Any:
         """Return the vectors as one array, if all are finite."""
@@ -96,27 +93,34 @@ class TransformerEmbedder(LocalEmbedder):
         """Load the encoder."""
         self.tokenizer = self.tokenizer_of_place()
         self.model = self.network("AutoModel")
-        self.end = self._missing_end()
+        self.end: list[int] = []  # to add to every text
+        if self.recipe.end_token:
+            token = self.tokenizer.convert_tokens_to_ids(self.recipe.end_token)
+            # Some versions of the files let the tokenizer add it; twice would move the token that is pooled.
+            self.end = [] if self.tokenizer("a")["input_ids"][-1] == token else [token]
 
-    def _missing_end(self) -> list[int]:
-        """Return the token to add to every text, if the recipe asks for one that the tokenizer does not add."""
-        if not self.recipe.end_token:
-            return []
-        token = self.tokenizer.convert_tokens_to_ids(self.recipe.end_token)
-        return [] if self.tokenizer("a")["input_ids"][-1] == token else [token]
+    def forward_queries(self, texts: list[str]) -> Any:
+        """Return the embeddings of one batch of queries, with the recipe's prompt."""
+        return self.forward([self.recipe.query.format(instruction=self.instruction, query=text) for text in texts])
+
+    def forward_documents(self, texts: list[str]) -> Any:
+        """Return the embeddings of one batch of documents, with the recipe's prompt."""
+        return self.forward([self.recipe.document.format(document=text) for text in texts])
 
     def hidden(self, texts: list[str]) -> tuple[Any, Any, list[list[int]]]:
         """Return the last hidden states, the mask of what is not padding, and the token ids."""
+        # A tokenizer without a limit of its own says 1e30, so the positions of the network bound it.
         room = self.max_length or int(min(self.tokenizer.model_max_length, self.model.config.max_position_embeddings))
+        # The end token is added after truncation: the pooled vector is its own, so no text may lose it.
         tokens = self.tokenizer(texts, truncation=True, max_length=room - len(self.end))["input_ids"]
         tokens = [ids + self.end for ids in tokens]
-        side = self.recipe.padding_side
-        inputs = padded(self.torch, tokens, self.tokenizer.pad_token_id, side, self.device)
+        inputs = padded(self.torch, tokens, self.tokenizer.pad_token_id, self.recipe.padding_side, self.device)
         return self.model(**inputs).last_hidden_state, inputs["attention_mask"], tokens
 
     def forward(self, texts: list[str]) -> Any:
         """Return one normalized vector per text."""
         hidden, mask, _ = self.hidden(texts)
+        # Normalized in the model's dtype, as the card's code does it: high-precision scoring begins after the vector.
         return self.torch.nn.functional.normalize(POOLINGS[self.recipe.pooling](hidden, mask), p=2, dim=1)
 
 
@@ -141,13 +145,9 @@ class SentenceTransformerEmbedder(LocalEmbedder):
         return self._encode(self.model.encode_document, texts)
 
     def _encode(self, encode: Callable[..., Any], texts: list[str]) -> Any:
-        return encode(
-            texts,
-            batch_size=len(texts),
-            convert_to_tensor=True,
-            normalize_embeddings=self.normalize,
-            show_progress_bar=False,
-        ).to(getattr(self.torch, self.dtype))
+        options = {"batch_size": len(texts), "convert_to_tensor": True, "show_progress_bar": False}
+        vectors = encode(texts, normalize_embeddings=self.normalize, **options)
+        return vectors.to(getattr(self.torch, self.dtype))  # some versions upcast what they return
 
 
 class LateInteractionEmbedder(TransformerEmbedder):
@@ -169,6 +169,7 @@ class LateInteractionEmbedder(TransformerEmbedder):
         """Return one array per text, if all values are finite."""
         arrays = [to_array(row) for row in rows]
         if arrays:
+            # Texts have different numbers of tokens; the sum of each is finite only if all its values are.
             sums = np.stack([array.astype(np.float32).sum(keepdims=True)[0, :1] for array in arrays])
             refuse_overflow(sums, names or _called(texts), self.name, self.dtype)
         return arrays
@@ -186,7 +187,7 @@ def _mean(hidden: Any, mask: Any) -> Any:
 
 def _last(hidden: Any, mask: Any) -> Any:
     """Return the last token that is not padding; on the left-padded texts of such recipes it is the last of all."""
-    places = mask.shape[1] - 1 - mask.flip(1).argmax(dim=1)
+    places = mask.shape[1] - 1 - mask.flip(1).argmax(dim=1)  # argmax gives the first 1, so it is asked from the end
     return hidden[range(len(hidden)), places]
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trueval.errors import InputError, PolicyError
-from trueval.models.embedder import EMBEDDERS
+from trueval.models.embedder import EMBEDDERS, LocalEmbedder
 from trueval.models.places import find_model, need
-from trueval.models.reranker import RERANKERS
+from trueval.models.reranker import RERANKERS, LocalReranker
 
 if TYPE_CHECKING:
-    from trueval.models.embedder import LocalEmbedder
     from trueval.models.recipes import Recipe
-    from trueval.models.reranker import LocalReranker
 
 __all__ = ["DTYPES", "load_embedder", "load_model", "load_reranker"]
 
@@ -50,12 +48,12 @@ def load_model(
     """
     if dtype not in DTYPES:
         raise PolicyError(f"The dtype of a model must be one of {', '.join(DTYPES)}. Got {dtype!r}.")
-    place = find_model(name, recipe)
-    chosen = (RERANKERS | EMBEDDERS)[place.recipe.kind]
-    return chosen(
+    place, torch = find_model(name, recipe), need("torch")
+    accelerator = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    return (RERANKERS | EMBEDDERS)[place.recipe.kind](
         place,
         dtype=dtype,
-        device=device or best_device(),
+        device=device or accelerator,
         batch_size=batch_size,
         max_length=max_length or place.recipe.max_length,
         instruction=place.recipe.instruction if instruction is None else instruction,
@@ -69,8 +67,6 @@ def load_reranker(name: str, **options: Any) -> LocalReranker:
     Raises:
         InputError: the model embeds texts; it does not score pairs.
     """
-    from trueval.models.reranker import LocalReranker
-
     model = load_model(name, **options)
     if not isinstance(model, LocalReranker):
         raise InputError(f"{name} is an embedder. Rerankers take a query and a document at once: use load_embedder.")
@@ -83,17 +79,7 @@ def load_embedder(name: str, **options: Any) -> LocalEmbedder:
     Raises:
         InputError: the model scores pairs; it does not embed texts.
     """
-    from trueval.models.embedder import LocalEmbedder
-
     model = load_model(name, **options)
     if not isinstance(model, LocalEmbedder):
         raise InputError(f"{name} is a reranker. Embedders take one text at a time: use load_reranker.")
     return model
-
-
-def best_device() -> str:
-    """Return the accelerator that torch sees, or "cpu"."""
-    torch = need("torch")
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from trueval.errors import InputError
@@ -13,10 +15,13 @@ from trueval.models.places import Place, need
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["LocalModel", "padded", "pretrained", "quiet"]
+__all__ = ["LocalModel", "padded"]
+
+SETTINGS = ("scoring", "dtype", "device", "batch_size", "max_length", "instruction")
 
 
-class LocalModel:
+@dataclass(eq=False, repr=False, kw_only=True)
+class LocalModel(ABC):
     """A model loaded in one dtype on one device.
 
     Args:
@@ -29,33 +34,23 @@ class LocalModel:
         trust_remote_code: whether code that the model's authors put beside it may run.
     """
 
-    def __init__(
-        self,
-        place: Place,
-        *,
-        dtype: str,
-        device: str,
-        batch_size: int,
-        max_length: int,
-        instruction: str,
-        trust_remote_code: bool,
-    ) -> None:
+    place: Place = field(kw_only=False)
+    dtype: str
+    device: str
+    batch_size: int
+    max_length: int
+    instruction: str
+    trust_remote_code: bool
+
+    def __post_init__(self) -> None:
         self.torch = need("torch")
-        self.place = place
-        self.name = place.name
-        self.recipe = place.recipe
-        self.scoring: str = place.recipe.scoring
-        self.dtype = dtype
-        self.device = device
-        self.batch_size = batch_size
-        self.max_length = max_length
-        self.instruction = instruction
-        self.trust_remote_code = trust_remote_code
+        self.name, self.recipe = self.place.name, self.place.recipe
+        self.scoring: str = self.recipe.scoring  # a cross-encoder learns its own from its head
         self.load()
 
+    @abstractmethod
     def load(self) -> None:
         """Load model and tokenizer."""
-        raise NotImplementedError
 
     def settings(self) -> dict[str, Any]:
         """Return all that decides the outputs, for a file of results.
@@ -66,12 +61,7 @@ class LocalModel:
             "model": self.name,
             "path": self.place.path,
             "recipe": self.recipe.name,
-            "scoring": self.scoring,
-            "dtype": self.dtype,
-            "device": self.device,
-            "batch_size": self.batch_size,
-            "max_length": self.max_length,
-            "instruction": self.instruction,
+            **{name: getattr(self, name) for name in SETTINGS},
             "versions": {name: need(name).__version__ for name in ("torch", "transformers", "sentence_transformers")},
         }
 
@@ -83,71 +73,49 @@ class LocalModel:
 
     def pretrained(self, loader: str, **options: Any) -> Any:
         """Return what a class of transformers loads from the model's place."""
-        return pretrained(getattr(need("transformers"), loader), self.place.path, self.trust_remote_code, **options)
+        with _loading(self.place.path, loader):
+            library = getattr(need("transformers"), loader)
+            return library.from_pretrained(self.place.path, trust_remote_code=self.trust_remote_code, **options)
 
-    def network(self, loader: str, **options: Any) -> Any:
+    def network(self, loader: str) -> Any:
         """Return the model in its dtype, on its device, for inference."""
-        model = self.pretrained(loader, dtype=getattr(self.torch, self.dtype), **options)
-        return model.to(self.device).eval()
+        # The head is in the model's dtype too, as it is served: its rounding is what makes logits tie.
+        return self.pretrained(loader, dtype=getattr(self.torch, self.dtype)).to(self.device).eval()
 
     def sentence_transformers(self, loader: str) -> Any:
         """Return what a class of sentence-transformers loads from the model's place, in its dtype, on its device."""
-        library = getattr(need("sentence_transformers"), loader)
-        try:
-            with quiet():
-                return library(
-                    self.place.path,
-                    device=self.device,
-                    trust_remote_code=self.trust_remote_code,
-                    model_kwargs={"dtype": getattr(self.torch, self.dtype)},
-                )
-        except _load_errors() as error:
-            raise _cannot_load(self.place.path, loader, error) from error
+        with _loading(self.place.path, loader):
+            return getattr(need("sentence_transformers"), loader)(
+                self.place.path,
+                device=self.device,
+                trust_remote_code=self.trust_remote_code,
+                model_kwargs={"dtype": getattr(self.torch, self.dtype)},
+            )
 
     def tokenizer_of_place(self) -> Any:
         """Return the tokenizer, which pads on the side of the recipe."""
         tokenizer = self.pretrained("AutoTokenizer", padding_side=self.recipe.padding_side)
-        if tokenizer.pad_token_id is None:
+        if tokenizer.pad_token_id is None:  # as of many language models; the mask hides whatever fills the place
             tokenizer.pad_token = tokenizer.eos_token
         return tokenizer
 
 
-def pretrained(loader: Any, path: str, trust_remote_code: bool, **options: Any) -> Any:
-    """Return what `loader.from_pretrained` loads.
-
-    Raises:
-        InputError: it cannot.
-    """
-    try:
-        with quiet():
-            return loader.from_pretrained(path, trust_remote_code=trust_remote_code, **options)
-    except _load_errors() as error:
-        raise _cannot_load(path, loader.__name__, error) from error
-
-
-def _load_errors() -> tuple[type[Exception], ...]:
-    """Return what the libraries raise for folders and ids that hold no model they know."""
-    return (OSError, ValueError, KeyError, RuntimeError, need("safetensors").SafetensorError)
-
-
-def _cannot_load(path: str, loader: str, error: Exception) -> InputError:
-    """Return the error for a model that a library does not load, with the library's reason."""
-    reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    return InputError(
-        f"{path}: {loader} cannot load it: {reason} It must be a folder that save_pretrained wrote, or an id of the "
-        "hub, reachable from here. A model with code of its own needs trust_remote_code."
-    )
-
-
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Hide the progress bars of transformers where nobody watches."""
+def _loading(path: str, loader: str) -> Iterator[None]:
+    """Say why a library does not load a model, and hide the progress bars of transformers where nobody watches."""
     logging = need("transformers").utils.logging
     hide = not sys.stderr.isatty() and logging.is_progress_bar_enabled()
     if hide:
         logging.disable_progress_bar()
     try:
         yield
+    # What the libraries raise for folders and ids that hold no model they know.
+    except (OSError, ValueError, KeyError, RuntimeError, need("safetensors").SafetensorError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise InputError(
+            f"{path}: {loader} cannot load it: {reason} It must be a folder that save_pretrained wrote, or an id of "
+            "the hub, reachable from here. A model with code of its own needs trust_remote_code."
+        ) from error
     finally:
         if hide:
             logging.enable_progress_bar()
@@ -167,6 +135,7 @@ def padded(torch: Any, sequences: Sequence[Sequence[int]], pad: int, side: str, 
     ids = torch.full((len(sequences), width), pad, dtype=torch.long)
     mask = torch.zeros_like(ids)
     for row, sequence in enumerate(sequences):
+        # On the left where the last position is read, so that it holds a token of every text.
         where = slice(width - len(sequence), width) if side == "left" else slice(0, len(sequence))
         ids[row, where] = torch.tensor(sequence, dtype=torch.long)
         mask[row, where] = 1

@@ -103,24 +103,21 @@ def detect_recipe(folder: Path) -> Recipe:
         InputError: the files do not say.
     """
     if (folder / "modules.json").exists():
-        return RECIPES["cross-encoder" if _saved_class(folder) == "CrossEncoder" else "sentence-transformer"]
+        path = folder / "config_sentence_transformers.json"
+        saved = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        # Which class saved the folder; before version 5 it was always the embedder, and not said.
+        return RECIPES["cross-encoder" if saved.get("model_type") == "CrossEncoder" else "sentence-transformer"]
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     architecture = (config.get("architectures") or [""])[0]
     if architecture.endswith("ForSequenceClassification"):
         return RECIPES["cross-encoder"]
+    # A language model scores by a prompt and its answers, which are written on its card and not in its files.
     if architecture.endswith("ForCausalLM") or not architecture:
         raise InputError(
             f"{folder}: the architecture {architecture or 'of config.json'} does not say how the model scores. "
             f'Name its recipe, as in "Qwen3-Reranker-0.6B:{folder}". Recipes: {", ".join(RECIPES)}.'
         )
     return RECIPES["sentence-transformer"]
-
-
-def _saved_class(folder: Path) -> str:
-    """Return which class of sentence-transformers saved the folder; before version 5 it was always the embedder."""
-    path = folder / "config_sentence_transformers.json"
-    saved = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return str(saved.get("model_type", "SentenceTransformer"))
 
 
 def minilm_folder() -> Path | None:

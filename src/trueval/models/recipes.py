@@ -36,7 +36,6 @@ class Recipe:
         suffix: text after a pair, never truncated.
         answers: the tokens whose logits are read, (no, yes).
         end_token: token that must close every text.
-        remote_code: whether versions of transformers without the architecture need `trust_remote_code`.
         source: where this was read.
     """
 
@@ -54,13 +53,7 @@ class Recipe:
     suffix: str = ""
     answers: tuple[str, str] = ("no", "yes")
     end_token: str = ""
-    remote_code: bool = False
     source: str = ""
-
-    @property
-    def role(self) -> Literal["reranker", "embedder"]:
-        """Whether it scores pairs or embeds texts."""
-        return "reranker" if self.kind in ("yes-no", "classifier", "cross-encoder") else "embedder"
 
 
 _ALL = (
@@ -94,8 +87,7 @@ _ALL = (
         kind="classifier",
         scoring="sigmoid",
         model="Alibaba-NLP/gte-multilingual-reranker-base",
-        max_length=512,
-        remote_code=True,
+        max_length=512,  # versions of transformers without its architecture need `trust_remote_code`
         source="https://huggingface.co/Alibaba-NLP/gte-multilingual-reranker-base, section Usage",
     ),
     Recipe(

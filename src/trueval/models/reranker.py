@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -83,12 +84,12 @@ class LocalReranker(LocalModel):
             [document] scores.
         """
         logits = self.logits(query, documents)
-        scores: NDArray[Any] = softmax(logits, format) if self.scoring == "softmax" else sigmoid(logits, format)
+        scores: NDArray[Any] = (softmax if self.scoring == "softmax" else sigmoid)(logits, format)
         return scores
 
+    @abstractmethod
     def forward(self, pairs: list[tuple[str, str]]) -> Any:
         """Return the logits of one batch, [pair, label], as a tensor."""
-        raise NotImplementedError
 
     def check_labels(self, labels: int) -> None:
         """Refuse a model whose logits do not fit its φ."""
@@ -126,8 +127,11 @@ class YesNoReranker(LocalReranker):
         ]
         room = self.max_length - len(self.prefix) - len(self.suffix)
         tokens = self.tokenizer(texts, truncation=True, max_length=room)["input_ids"]
+        # Joined as ids: joined as text, a truncated document would take the end of the prompt with it.
         prompts = [self.prefix + ids + self.suffix for ids in tokens]
         inputs = padded(self.torch, prompts, self.tokenizer.pad_token_id, "left", self.device)
+        # Padded on the left, every prompt ends at the last position. Only its logits are computed: those of all
+        # positions over a vocabulary of 150,000 would not fit the memory.
         return self.model(**inputs, logits_to_keep=1, use_cache=False).logits[:, -1, self.answers]
 
 
@@ -167,7 +171,14 @@ class CrossEncoderReranker(LocalReranker):
     def load(self) -> None:
         """Load the cross-encoder; one label is scored by sigmoid, two by softmax."""
         self.model = self.sentence_transformers("CrossEncoder")
-        self._check_head()
+        network = self.model.model
+        saved = network.config.architectures or []
+        # A model of another kind would get a new head of random weights from the library, which only warns of it.
+        if saved and type(network).__name__ not in saved:
+            raise InputError(
+                f"{self.name}: the files hold a {saved[0]}, which has no trained head for pairs. A cross-encoder "
+                "must be a ...ForSequenceClassification, or a language model with a recipe. Use another recipe."
+            )
         labels = 2 if answer_module(self.model) is not None else self.model.num_labels
         self.scoring = "softmax" if labels == 2 else "sigmoid"
         self.check_labels(labels)
@@ -175,16 +186,6 @@ class CrossEncoderReranker(LocalReranker):
         if self.max_length:
             setattr(self.model, length, self.max_length)
         self.max_length = int(getattr(self.model, length) or 0)
-
-    def _check_head(self) -> None:
-        """Refuse a model of another kind: the library would give it a new, random head."""
-        network = self.model.model
-        saved = network.config.architectures or []
-        if saved and type(network).__name__ not in saved:
-            raise InputError(
-                f"{self.name}: the files hold a {saved[0]}, which has no trained head for pairs. A cross-encoder "
-                "must be a ...ForSequenceClassification, or a language model with a recipe. Use another recipe."
-            )
 
     def forward(self, pairs: list[tuple[str, str]]) -> Any:
         """Return the logits of each pair, in the model's dtype, which some versions upcast on the way."""

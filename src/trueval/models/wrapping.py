@@ -52,7 +52,6 @@ class HighPrecisionCrossEncoder:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._torch = need("torch")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
@@ -79,6 +78,7 @@ class HighPrecisionCrossEncoder:
         """
         one = len(inputs) > 0 and isinstance(inputs[0], str)
         wide = raw_logits(self._model, [inputs] if one else inputs, **options).float()
+        # "yes" minus "no", after the upcast: in the model's dtype the difference itself would be rounded.
         if answer_module(self._model) is not None and wide.ndim > 1:
             wide = wide[:, 1] - wide[:, 0]
         scores = (activation_fn or self._model.activation_fn)(wide)

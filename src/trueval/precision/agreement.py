@@ -76,6 +76,8 @@ def agreement(
     if len(scores) > DEPTH:
         first = np.argsort(-reference, kind="stable")[:DEPTH]
         scores, reference = scores[first], reference[first]
+    # A pair that ties in a list counts for neither order. τ-b divides by the geometric mean of the numbers of pairs
+    # that each list separates, so a coarse list loses less by ties than by wrong orders.
     with warnings.catch_warnings(), np.errstate(invalid="ignore"):
         warnings.simplefilter("ignore")  # a list of one tie has no τ-b; it is NaN, and counted as such
         tau = float(kendalltau(scores, reference, variant="b").statistic) if len(scores) > 1 else math.nan
@@ -96,8 +98,10 @@ def overlaps(scores: NDArray[np.float64], reference: NDArray[np.float64]) -> NDA
     product = np.ones((1, 1))
     for values in (scores, reference):
         ascending = np.sort(values)
+        # Places found in ascending order, counted from the other end: how many score higher, and how many the same.
         above = len(values) - np.searchsorted(ascending, values, "right")
         tied = len(values) - np.searchsorted(ascending, values, "left") - above
+        # Of a group that the depth cuts, each document is inside with the same chance; the two orders are independent.
         product = product * np.clip((depth - above) / tied, 0, 1)
     shared: NDArray[np.float64] = product.sum(axis=1)
     return shared
@@ -116,6 +120,8 @@ def rank_biased_overlap(shared: NDArray[np.float64], p: float = PERSISTENCE) -> 
     if not 0 < p < 1:
         raise InputError(f"The persistence of RBO must be a number between 0 and 1. Got {p!r}.")
     depth = np.arange(1, len(shared) + 1)
+    # The sum ends where the lists do. Both hold the same documents, so X_d/d = 1 in all further terms, which make
+    # (1 − p) Σ_{d>n} p^{d−1} = p^n. RBO is linear in X_d, so with ties the expected X_d is all that it needs.
     return float((1 - p) * (p ** (depth - 1) * shared / depth).sum() + p ** len(shared))
 
 
@@ -141,6 +147,7 @@ def resolution_of_ties(
     found = np.zeros(4, dtype=np.int64)
     for begin, size in zip(start[sizes > 1].tolist(), sizes[sizes > 1].tolist(), strict=True):
         chosen = order[begin : begin + min(size, DEPTH)]  # a group larger than the depth is judged by a part of it
+        # Every pair once: the first document with all that follow it, the second with those after it, and so on.
         count = np.arange(len(chosen))
         left = np.repeat(count, len(chosen) - 1 - count)
         right = ranges(count + 1, len(chosen) - 1 - count)

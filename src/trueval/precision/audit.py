@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import InputError, TruevalWarning
-from trueval.evaluation.evaluate import evaluate
+from trueval.evaluation.evaluate import Measures, evaluate
 from trueval.evaluation.label_order import OrderCheck, check_orders, order_notes
 from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
@@ -38,16 +38,7 @@ if TYPE_CHECKING:
     from trueval.precision.regimes import Regime
     from trueval.run import Run
 
-__all__ = [
-    "Audit",
-    "Flip",
-    "RegimeResult",
-    "audit",
-    "audit_blocks",
-    "audit_models",
-    "audit_passes",
-    "audit_stored",
-]
+__all__ = ["Audit", "Flip", "RegimeResult", "audit", "audit_blocks", "audit_models", "audit_passes", "audit_stored"]
 
 KIND: Final = "precision"
 # 1: the first. 2: the same, with the other kinds.
@@ -56,6 +47,7 @@ CUTOFFS: Final = (1, 2, 3, 5, 10, 20, 50, 100)  # of the curves; those of P-A's 
 DTYPES: Final = ("bfloat16", "float32")  # that models run in unless told otherwise
 OVERLAP: Final = (3, 10)  # depth of the overlap of rankings of up to twice ten documents, and of longer ones
 POINTS: Final = ("oblivious", "expected", "lowest", "highest")
+NUMBERS: Final = (*POINTS, "range", "bias", "sd")
 
 
 @dataclass(frozen=True)
@@ -153,7 +145,7 @@ class Audit:
 def audit(
     runs: Mapping[Regime, Run],
     judgments: Judgments,
-    measures: str | Measure | Iterable[str | Measure],
+    measures: Measures,
     *,
     cutoffs: Sequence[int] = CUTOFFS,
     policy: Policy | None = None,
@@ -191,7 +183,7 @@ def audit(
 def audit_models(
     collection: Collection,
     models: Sequence[str],
-    measures: str | Measure | Iterable[str | Measure],
+    measures: Measures,
     dtypes: Sequence[str] = DTYPES,
     *,
     policy: Policy | None = None,
@@ -222,7 +214,7 @@ def audit_models(
 def audit_stored(
     collection: Collection,
     path: Path,
-    measures: str | Measure | Iterable[str | Measure],
+    measures: Measures,
     dtypes: Sequence[str] | None = None,
     *,
     scoring: Sequence[str] = (),
@@ -244,17 +236,10 @@ def audit_stored(
         InputError: the file is bad, or its documents are not of the collection.
         PolicyError: a format or choice is unknown, or the file holds no logits of a dtype.
     """
-    passes = stored_passes(collection, path, dtypes, scoring=scoring)
-    return audit_passes(passes, measures, policy=policy, **choices)
+    return audit_passes(stored_passes(collection, path, dtypes, scoring=scoring), measures, policy=policy, **choices)
 
 
-def audit_passes(
-    passes: Passes,
-    measures: str | Measure | Iterable[str | Measure],
-    *,
-    policy: Policy | None = None,
-    **choices: Any,
-) -> Audit:
+def audit_passes(passes: Passes, measures: Measures, *, policy: Policy | None = None, **choices: Any) -> Audit:
     """Score the outputs of models in every regime, some queries at a time, and audit the results.
 
     Args:
@@ -277,7 +262,7 @@ def audit_passes(
 def audit_blocks(
     blocks: Iterable[Mapping[Regime, Run]],
     judgments: Judgments,
-    measures: str | Measure | Iterable[str | Measure],
+    measures: Measures,
     *,
     cutoffs: Sequence[int] = CUTOFFS,
     policy: Policy | None = None,
@@ -298,14 +283,16 @@ def audit_blocks(
         PolicyError: a choice is unknown.
     """
     wanted, chosen = parse_list(measures), choose(policy, choices)
-    everything = _with_curves(wanted, cutoffs)
+    # A measure with a cutoff is measured at those of the curves too, in the same evaluation.
+    curves = (measure @ k for measure in wanted if measure.cutoff is not None for k in cutoffs)
+    everything = tuple(dict.fromkeys([*wanted, *curves]))
     gathered: dict[Regime, _Gathered] = {}
     order: tuple[OrderCheck, ...] = ()
     notes: tuple[str, ...] = ()
     for runs in (block for block in blocks if block):
         first = next(iter(runs.values()))
         part = _judgments_of(first, judgments)
-        if not gathered:
+        if not gathered:  # the orders of the first block are checked: the lists of all come about in one way
             order = check_orders(first, part, seed=chosen.seed)
             notes = order_notes(replace(first, name="candidates"), part, tie_order=chosen.tie_order)
         for regime, run in runs.items():
@@ -336,6 +323,7 @@ class _Gathered:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TruevalWarning)  # the same lines are in the notes
             self.scores.append(evaluate(run, judgments, measures, policy=policy))
+        # What ties is what the policy calls equal: `tie_precision` may be coarser than the scoring format.
         groups = tie_groups(round_to(run.documents["score"].to_numpy(), policy.tie_precision), run.offsets)
         sizes, counts = np.unique(groups.size, return_counts=True)
         self.sizes.update(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
@@ -349,7 +337,7 @@ class _Gathered:
         if self.reference is None:
             return None
         table = np.array(self.agreements)
-        known = ~np.isnan(table[:, 0])
+        known = ~np.isnan(table[:, 0])  # a list that is one tie has no τ-b; the mean is over the others
         found: dict[str, Any] = {
             "reference": self.reference,
             "queries": len(table),
@@ -373,6 +361,7 @@ def _compare(gathered: Mapping[Regime, _Gathered], runs: Mapping[Regime, Run]) -
             continue
         found = gathered[regime]
         found.reference = reference.label
+        # The same outputs scored in the model's own dtype: its ties are those that this regime may resolve.
         low = regime._replace(scoring_format=regime.model_dtype)
         lists = [_lists(run), _lists(runs[reference]), _lists(runs.get(low, run))]
         found.agreements += [agreement(mine, theirs, found.depth) for mine, theirs, _ in zip(*lists, strict=True)]
@@ -395,12 +384,6 @@ def _judgments_of(run: Run, judgments: Judgments) -> Judgments:
             f"{run.query_ids.head(3).to_list()} there and {judgments.query_ids.head(3).to_list()} in the judgments."
         )
     return Judgments.from_frame(frame) if len(frame) < len(judgments.frame) else judgments
-
-
-def _with_curves(measures: tuple[Measure, ...], cutoffs: Sequence[int]) -> tuple[Measure, ...]:
-    """Return the measures, then those with a cutoff at every cutoff of the curves."""
-    curves = (measure @ k for measure in measures if measure.cutoff is not None for k in cutoffs)
-    return tuple(dict.fromkeys([*measures, *curves]))
 
 
 def _flips(first: RegimeResult, second: RegimeResult, measure: Measure) -> list[Flip]:
@@ -435,17 +418,8 @@ def _entry(result: RegimeResult, measures: Sequence[Measure]) -> dict[str, Any]:
 
 def _estimate(scores: Scores, measure: Measure) -> dict[str, Any]:
     mean = scores.mean(measure)
-    numbers = {
-        "oblivious": mean.oblivious,
-        "expected": mean.expected,
-        "lowest": mean.lowest,
-        "highest": mean.highest,
-        "range": mean.range,
-        "bias": mean.bias,
-        "sd": mean.sd,
-    }
     exact = {} if scores.exact[scores.index(measure)] else {"exact": False}
-    return {**{name: _known(value) for name, value in numbers.items()}, "queries": mean.queries, **exact}
+    return {**{name: _known(getattr(mean, name)) for name in NUMBERS}, "queries": mean.queries, **exact}
 
 
 def _curve(scores: Scores, measure: Measure) -> dict[str, list[Any]]:

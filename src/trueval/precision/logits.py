@@ -94,8 +94,16 @@ def model_outputs(
     texts = {part.name: part.texts() for part in parts}
     settings = {**model.settings(), "weights": weights_hash(Path(str(model.settings()["path"])))}
     identity = hashlib.sha256(json.dumps([FORMAT_VERSION, settings, texts], sort_keys=True).encode()).hexdigest()
-    place = None if folder is None else _open_pass(folder, settings, texts, identity)
+    place = None
+    if folder is not None:
+        # The folder's name holds the identity, so that a pass over other texts, or of other weights, is another folder.
+        place = folder / f"{settings['model']}-{settings['dtype']}-{identity[:12]}"
+        place.mkdir(parents=True, exist_ok=True)
+        about = {"kind": KIND, "format": FORMAT_VERSION, "identity": identity, **settings, "texts": texts}
+        data = (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode()
+        _write(place / "pass.json", lambda path: path.write_bytes(data))
     sizes: set[int] = set()
+    # Fixed before any batch is halved: a pass that goes on must cut its shards where the interrupted one did.
     shard = BATCHES * int(model.batch_size)
     arrays = {part.name: _run_part(part, model, place, identity, sizes, shard, step) for part in parts}
     return Outputs(settings, arrays, texts, tuple(sorted(sizes, reverse=True)))
@@ -103,17 +111,12 @@ def model_outputs(
 
 def _parts(model: Any, collection: Collection, candidates: Candidates) -> list[_Part]:
     documents = [collection.documents[doc] for doc in candidates.doc_ids]
-    if hasattr(model, "pair_logits"):
-        asked = [collection.queries[query] for query in candidates.query_ids]
-        lists = list(enumerate(candidates.lists))
-        pairs = [(asked[i], documents[d]) for i, chosen in lists for d in chosen.tolist()]
-        called = [
-            f"{candidates.doc_ids[d]!r} (query {candidates.query_ids[i]!r})"
-            for i, chosen in lists
-            for d in chosen.tolist()
-        ]
-        return [_Part("pairs", pairs, called, model.pair_logits, lambda pair: len(pair[0]) + len(pair[1]))]
     queries = [collection.queries[query] for query in candidates.query_ids]
+    if hasattr(model, "pair_logits"):
+        places = [(i, d) for i, chosen in enumerate(candidates.lists) for d in chosen.tolist()]
+        pairs = [(queries[i], documents[d]) for i, d in places]
+        called = [f"{candidates.doc_ids[d]!r} (query {candidates.query_ids[i]!r})" for i, d in places]
+        return [_Part("pairs", pairs, called, model.pair_logits, lambda pair: len(pair[0]) + len(pair[1]))]
     named = [f"query {query!r}" for query in candidates.query_ids]
     docs = [repr(doc) for doc in candidates.doc_ids]
     return [
@@ -126,6 +129,7 @@ def _run_part(
     part: _Part, model: Any, place: Path | None, identity: str, sizes: set[int], shard: int, step: Step | None
 ) -> Any:
     """Return the outputs of every item, in its place; items run longest first, so that shards are padded little."""
+    # The sort is stable and by length alone, so that every run of the same texts cuts the same shards.
     order = sorted(range(len(part.items)), key=lambda i: -part.length(part.items[i]))
     rows: list[Any] = [None] * len(order)
     for number, start in enumerate(range(0, len(order), shard)):
@@ -138,22 +142,13 @@ def _run_part(
             size = int(model.batch_size)
             if file is not None:
                 _write_shard(file, outputs, {"identity": identity, "part": part.name, "batch_size": str(size)})
-        sizes.add(size)
+        sizes.add(size)  # of a kept shard the size that it was computed with: batch size changes low-precision outputs
         for i, output in zip(chosen, outputs, strict=True):
             rows[i] = output
         if step is not None:
             step(part.name, start + len(chosen), len(order))
     same = bool(rows) and all(np.ndim(row) == 1 for row in rows)
     return np.stack(rows) if same else rows
-
-
-def _open_pass(folder: Path, settings: Mapping[str, Any], texts: Mapping[str, Any], identity: str) -> Path:
-    place = folder / f"{settings['model']}-{settings['dtype']}-{identity[:12]}"
-    place.mkdir(parents=True, exist_ok=True)
-    about = {"kind": KIND, "format": FORMAT_VERSION, "identity": identity, **settings, "texts": texts}
-    data = (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode()
-    _write(place / "pass.json", lambda path: path.write_bytes(data))
-    return place
 
 
 def _write(path: Path, write: Callable[[Path], Any]) -> None:
@@ -183,9 +178,7 @@ def _write_shard(file: Path, outputs: Any, metadata: Mapping[str, str]) -> None:
     library = _safetensors()
     ragged = not isinstance(outputs, np.ndarray)
     rows = np.concatenate(list(outputs)) if ragged else outputs
-    lengths = (
-        [len(output) for output in outputs] if ragged else [0] * len(outputs)
-    )  # 0: one row, without an axis of its own
+    lengths = [len(output) if ragged else 0 for output in outputs]  # 0: one row, without an axis of its own
     tensors = {"values": np.ascontiguousarray(rows), "lengths": np.array(lengths, dtype=np.int64)}
     _write(file, lambda path: library.numpy.save_file(tensors, path, metadata=dict(metadata)))
 
@@ -203,9 +196,8 @@ def _read_shard(file: Path, identity: str, items: int) -> tuple[Any, int]:
             f"{file}: a shard of another pass. Its texts, model and settings must be those of pass.json. "
             "Remove it, and it is computed again."
         )
-    if lengths.any():
-        return np.split(values, np.cumsum(lengths)[:-1]), int(metadata["batch_size"])
-    return values, int(metadata["batch_size"])
+    outputs = np.split(values, np.cumsum(lengths)[:-1]) if lengths.any() else values
+    return outputs, int(metadata["batch_size"])
 
 
 def weights_hash(folder: Path) -> str | None:
@@ -217,6 +209,7 @@ def weights_hash(folder: Path) -> str | None:
     files = sorted(file for pattern in ("*.safetensors", "*.bin") for file in folder.glob(pattern))
     if not files:
         return None
+    # The name of a folder says nothing: weights trained further and saved there again must not take the old shards.
     digest = hashlib.sha256()
     for file in files:
         with file.open("rb") as data:
@@ -253,10 +246,16 @@ def read_logits(path: Path) -> StoredLogits:
     Formats that NumPy lacks may be stored as float32; their values must be values of the format.
 
     Raises:
-        InputError: the file is missing or no such file, an array is missing or misshapen, a logit is not finite or is
-            no value of its dtype.
+        InputError: the file is missing or is not an .npz file, an array is missing or misshapen, a logit is not finite
+            or is not a value of its dtype.
     """
-    arrays = _read_arrays(path)
+    try:
+        with np.load(path, allow_pickle=False) as stored:  # a pickle could run code
+            arrays = {name: stored[name] for name in stored.files}
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file. Correct the path.") from error
+    except (ValueError, OSError, AttributeError) as error:  # AttributeError: an .npy file has no `files`
+        raise InputError(f"{path}: not an .npz file ({error}). Write it with numpy.savez_compressed.") from error
     dtypes = [name for name in FORMATS if name in arrays]
     missing = [name for name in ("query", "doc") if name not in arrays] + ([] if dtypes else ["float32"])
     if missing:
@@ -270,16 +269,6 @@ def read_logits(path: Path) -> StoredLogits:
         raise InputError(f"{path}: the logits of {', '.join(dtypes)} differ in shape. All must score the same pairs.")
     grades = arrays["grade"].astype(np.float64) if "grade" in arrays else None
     return StoredLogits(path.stem, query, doc, grades, logits)
-
-
-def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files}
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file. Correct the path.") from error
-    except (ValueError, OSError, AttributeError) as error:
-        raise InputError(f"{path}: not an .npz file ({error}). Write it with numpy.savez_compressed.") from error
 
 
 def _checked_logits(
@@ -299,6 +288,7 @@ def _checked_logits(
             "float16 overflows above 65504: run the model in bfloat16 or float32."
         )
     rounded = round_to(array, dtype)
+    # Scores that were computed from logits in float32 are not outputs of a bfloat16 model: nothing would tie.
     if (rounded != array.astype(np.float64)).any():
         raise InputError(
             f"{path}: {dtype} holds values that {dtype} does not have, so the model did not return them. "

@@ -112,9 +112,17 @@ def scored(
     """
     stored: dict[tuple[int, str | None], Any] = {}
     for first, last in _blocks(candidates, rows):
-        base = _block_run(candidates, first, last)
+        lists = candidates.lists[first:last]
+        owner = np.repeat(np.arange(first, last), [len(chosen) for chosen in lists])
+        columns = {
+            "query_id": pl.Series(candidates.query_ids).gather(owner),
+            "doc_id": pl.Series(candidates.doc_ids).gather(np.concatenate(lists)),
+            "score": np.zeros(len(owner)),
+        }
+        base = Run.from_frame(pl.DataFrame(columns), name=candidates.kind)
         runs = {}
         for regime, arrays in outputs:
+            # Regimes of one pass and index format share the stored embeddings: a corpus is rounded once, not per block.
             key = (id(arrays), regime.index_dtype)
             if regime.scoring not in PAIRED and key not in stored:
                 stored[key] = _stored(arrays["documents"], regime)
@@ -135,15 +143,6 @@ def _blocks(candidates: Candidates, rows: int) -> Iterator[tuple[int, int]]:
     yield first, len(candidates.lists)
 
 
-def _block_run(candidates: Candidates, first: int, last: int) -> Run:
-    lists = candidates.lists[first:last]
-    sizes = [len(chosen) for chosen in lists]
-    doc_ids = pl.Series("doc_id", candidates.doc_ids).gather(np.concatenate(lists))
-    queries = pl.Series("query_id", candidates.query_ids[first:last]).gather(np.repeat(np.arange(len(lists)), sizes))
-    frame = pl.DataFrame([queries, doc_ids, pl.Series("score", np.zeros(sum(sizes)))])
-    return Run.from_frame(frame, name=candidates.kind)
-
-
 def _stored(documents: Any, regime: Regime) -> Any:
     """Return document embeddings as the index holds them."""
     if regime.index_dtype in (None, regime.model_dtype):
@@ -162,19 +161,13 @@ def _scores(
     if regime.scoring in PAIRED:
         start = sum(len(chosen) for chosen in candidates.lists[:first])
         logits = arrays["pairs"][start : start + sum(len(chosen) for chosen in lists)]
-        function = softmax if regime.scoring == "softmax" else sigmoid
-        paired: NDArray[Any] = function(logits, regime.scoring_format)
+        paired: NDArray[Any] = (softmax if regime.scoring == "softmax" else sigmoid)(logits, regime.scoring_format)
         return paired
-    queries = arrays["queries"][first:last]
+    queries, form = arrays["queries"][first:last], regime.scoring_format
+    pairs = list(zip(queries, lists, strict=True))
     if regime.scoring == "maxsim":
-        parts = [
-            maxsim(query, [documents[d] for d in chosen.tolist()], regime.scoring_format)
-            for query, chosen in zip(queries, lists, strict=True)
-        ]
-        return np.concatenate(parts)
+        return np.concatenate([maxsim(query, [documents[d] for d in chosen.tolist()], form) for query, chosen in pairs])
     if all(chosen is lists[0] for chosen in lists):  # the whole corpus: one matrix product
-        matrix: NDArray[Any] = product(queries, documents[lists[0]], regime.scoring_format)
+        matrix: NDArray[Any] = product(queries, documents[lists[0]], form)
         return matrix.ravel()
-    return np.concatenate(
-        [product(query, documents[chosen], regime.scoring_format) for query, chosen in zip(queries, lists, strict=True)]
-    )
+    return np.concatenate([product(query, documents[chosen], form) for query, chosen in pairs])

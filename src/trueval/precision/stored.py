@@ -12,7 +12,7 @@ import polars as pl
 from trueval.collection import candidate_lists
 from trueval.errors import InputError, PolicyError
 from trueval.precision.logits import read_logits
-from trueval.precision.passes import Passes
+from trueval.precision.passes import Passes, narrowed
 from trueval.precision.regimes import plan
 from trueval.run import Run
 
@@ -46,11 +46,8 @@ def stored_passes(
             f"Got {', '.join(lacking) or 'none'}."
         )
     wanted = [dtype for dtype in stored.logits if dtypes is None or dtype in dtypes]
-    held = set(stored.query_ids)
-    judged = [query for query in collection.judgments.query_ids.to_list() if query in held]
-    if len(judged) < len(collection.judgments.query_ids):
-        collection = collection.restricted(frozenset(judged))
-    place = {query: at for at, query in enumerate(judged)}
+    collection = narrowed(collection, among=frozenset(stored.query_ids))
+    place = {query: at for at, query in enumerate(collection.judgments.query_ids.to_list())}
     # Candidates follow the order of the judgments, the rows of one query that of the file.
     kept = sorted(
         (at for at, query in enumerate(stored.query_ids) if query in place), key=lambda at: place[stored.query_ids[at]]

@@ -73,7 +73,7 @@ def accuracy_given_hit(scores: Scores, measure: str | Measure, correct: Mapping[
         raise MeasureError(f"Accuracy given a hit needs AllGold, for example AllGold@10. Got {wanted}.")
     column = scores.index(wanted)
     value = np.array([correct.get(query, math.nan) for query in scores.query_ids])
-    gold = ~np.isnan(scores.expected[:, column])
+    gold = ~np.isnan(scores.expected[:, column])  # AllGold is not available where a query has no gold document
     known = gold & ~np.isnan(value)
     expected, low, high, oblivious = (
         getattr(scores, name)[known, column] for name in ("expected", "lowest", "highest", "oblivious")

@@ -18,7 +18,6 @@ import reprlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -80,14 +79,14 @@ class Entry(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One line of a log; grades as they are written."""
+    """One line of a log: all that is listed, and each document once at its first place; grades as they are written."""
 
     number: int
     query: str
+    listed: list[Entry]
     entries: list[Entry]
     gold: dict[str, str]
     correct: float | None
-    repeated: int
 
 
 class _Again(io.BytesIO):
@@ -121,6 +120,7 @@ def contexts_or_file(source: Source, *, name: str | None = None) -> Contexts | S
         InputError: the source cannot be read, or a line of the log is bad.
     """
     with open_parts(source) as parts:
+        # A large file is judged by its head: what does not begin as an object is left to the fast readers, unread.
         if parts is not None and not parts.head.data.lstrip().startswith(b"{"):
             return source
     content = read_content(source)
@@ -179,6 +179,7 @@ def _holds_contexts(content: Content) -> bool:
         row = json.loads(first[1].decode(errors="replace"))
     except (RecursionError, ValueError):  # ValueError: no JSON, or an integer of thousands of digits
         return False
+    # A line of a run may hold a list too, but it names its one document. Keys that begin with mteb_ describe a file.
     plain = [key for key in row if not isinstance(row[key], (dict, list)) and not key.startswith("mteb_")]
     lists = any(isinstance(row.get(key), list) for key in LIST_KEYS)
     return lists and bool(plain) and "doc_id" not in find_columns(plain, "run")
@@ -216,23 +217,18 @@ def _rows(rows: Sequence[tuple[int, str, str, str]], kind: Kind, source: str) ->
     columns = ("line", "query_id", "doc_id", value_column(kind))
     frame = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String) | {"line": pl.Int64}, orient="row")
     numbers = frame.drop_in_place("line").to_list()
-    return check_rows(canonical_table(frame, kind, source, line=partial(_line_of_row, numbers)), kind)
-
-
-def _line_of_row(numbers: Sequence[int], row: int) -> int:
-    return numbers[max(row, 0)]
+    # One line of a log makes many rows; an error about a row names the line. Row -1 speaks of the file as a whole.
+    return check_rows(canonical_table(frame, kind, source, line=lambda row: numbers[max(row, 0)]), kind)
 
 
 def _notes(source: str, lines: Sequence[Line]) -> tuple[str, ...]:
     notes = []
-    repeated = sum(line.repeated for line in lines)
-    if repeated:
-        among = sum(line.repeated > 0 for line in lines)
+    if repeated := [more for line in lines if (more := len(line.listed) - len(line.entries))]:
         notes.append(
-            f"{source}: {repeated} repeated documents in {among} queries are counted once, at their first place."
+            f"{source}: {sum(repeated)} repeated documents in {len(repeated)} queries are counted once, at their first "
+            "place."
         )
-    empty = [line.query for line in lines if not line.entries]
-    if empty:
+    if empty := [line.query for line in lines if not line.entries]:
         notes.append(f"{source}: {len(empty)} queries retrieved nothing, the first {empty[0]!r}.")
     return tuple(notes)
 
@@ -240,7 +236,7 @@ def _notes(source: str, lines: Sequence[Line]) -> tuple[str, ...]:
 def _sources(lines: Sequence[Line], source: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for line in lines:
-        for entry in line.entries:
+        for entry in line.listed:  # a repeated document may name its source in a later place only
             if entry.source is not None and found.setdefault(entry.doc_id, entry.source) != entry.source:
                 raise Place(source, line.number).error(
                     f"document {entry.doc_id!r} must have one source. Got {found[entry.doc_id]!r} and {entry.source!r}."
@@ -268,30 +264,18 @@ def _line(row: Mapping[str, Any], number: int, place: Place, duplicates: str) ->
             f"{', '.join(LIST_KEYS)}."
         )
     entries = list(_entries(listed, place))
+    # Scores beside places would be compared with them: a score of 0.9 is above every place, -1 and below.
     if len({entry.score is None for entry in entries}) > 1:
         raise place.error("some documents have scores and some do not. Give all of them scores, or none.")
-    first = _first_places(entries, place)
-    repeated = len(entries) - len(first)
-    if repeated and duplicates == "refuse":
+    first: dict[str, Entry] = {}
+    for entry in entries:
+        first.setdefault(entry.doc_id, entry)
+    if len(first) < len(entries) and duplicates == "refuse":
         twice = Counter(entry.doc_id for entry in entries).most_common(1)[0][0]
         raise place.error(f"document {twice!r} is in query {query!r} twice. Drop it, or use duplicates='first'.")
     correct = row.get("correct")
     known = None if correct is None else correctness(correct, place)
-    return Line(number, query, first, _gold(row.get("gold"), place), known, repeated)
-
-
-def _first_places(entries: Sequence[Entry], place: Place) -> list[Entry]:
-    """Each document once, where it comes first, with its source wherever that is named."""
-    found: dict[str, Entry] = {}
-    for entry in entries:
-        first = found.setdefault(entry.doc_id, entry)
-        if first.source is None:
-            found[entry.doc_id] = first._replace(source=entry.source)
-        elif entry.source not in (None, first.source):
-            raise place.error(
-                f"document {entry.doc_id!r} must have one source. Got {first.source!r} and {entry.source!r}."
-            )
-    return list(found.values())
+    return Line(number, query, entries, list(first.values()), _gold(row.get("gold"), place), known)
 
 
 def _entries(listed: Sequence[Any], place: Place) -> Iterator[Entry]:

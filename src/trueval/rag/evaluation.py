@@ -105,8 +105,17 @@ def evaluate_files(
                 observe(pair.run, pair.judgments, found)
             if with_sensitivity:
                 kept.append(pair.run)
-    analyzed = _sensitivities(kept, judgments, parsed, inputs.unjudged, chosen) if with_sensitivity else ()
-    notes = [note for each in scores for note in each.notes] + _unused(inputs.correct or {}, judgments)
+    graded = judgments
+    if inputs.unjudged is not None:
+        for run in kept:  # all runs are compared under the same labels, so what any of them lists is graded for all
+            graded = grade_unjudged(graded, run, inputs.unjudged)
+    weighted = _weighted(parsed) if with_sensitivity else []
+    analyzed = tuple(sensitivity(kept, graded, measure, policy=chosen) for measure in weighted)
+    notes = [note for each in scores for note in each.notes]
+    if unknown := sorted(set(inputs.correct or {}).difference(judgments.query_ids.to_list())):
+        notes.append(
+            f"answers: {len(unknown)} queries are not in the judgments and are ignored, the first {unknown[0]!r}."
+        )
     return Evaluated(judgments, tuple(scores), tuple(answers), analyzed, tuple(dict.fromkeys(notes)))
 
 
@@ -124,23 +133,6 @@ def check_subjects(measures: Sequence[Measure], *, correct: bool, with_sensitivi
         raise MeasureError("Sensitivity (--sensitivity) needs RA-nWG among the measures, such as RA-nWG@10.")
 
 
-def _unused(correct: Mapping[str, float], judgments: Judgments) -> list[str]:
-    """A note where answers are to queries that nobody judged."""
-    unknown = sorted(set(correct).difference(judgments.query_ids.to_list()))
-    if not unknown:
-        return []
-    return [f"answers: {len(unknown)} queries are not in the judgments and are ignored, the first {unknown[0]!r}."]
-
-
 def _weighted(measures: Sequence[Measure]) -> list[Measure]:
     """RA-nWG without its bounds, which take unjudged documents for relevant ones."""
     return [measure for measure in measures if measure.name == "RA-nWG" and measure["unjudged"] == "nothing"]
-
-
-def _sensitivities(
-    runs: Sequence[Run], judgments: Judgments, measures: Sequence[Measure], unjudged: float | None, policy: Policy
-) -> tuple[Sensitivity, ...]:
-    # All runs are compared under the same labels, so what any of them lists is graded for all.
-    for run in runs if unjudged is not None else ():
-        judgments = grade_unjudged(judgments, run, unjudged or 0.0)
-    return tuple(sensitivity(runs, judgments, measure, policy=policy) for measure in _weighted(measures))

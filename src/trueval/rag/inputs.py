@@ -79,6 +79,7 @@ class Inputs:
         for path in paths:
             if begin is not None:
                 begin(path)
+            # Two folders may hold runs of one file name; results must not mix them up.
             name = path if times[Path(path).name] > 1 else None
             found = contexts_or_file(path, name=name)
             correct: Mapping[str, float] = {}
@@ -87,6 +88,7 @@ class Inputs:
                 sources = {**found.sources, **(sources or {})} if found.sources else sources
             else:
                 run = Run.read(found, name=name)
+            # Filled before sources are named: a document that was added has a source as well.
             judged = judgments if self.unjudged is None else grade_unjudged(judgments, run, self.unjudged)
             judged = judged if sources is None else judged.with_sources(sources)
             yield Pair(run, judged, correct if self.correct is None else self.correct)

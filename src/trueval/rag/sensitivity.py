@@ -75,6 +75,10 @@ class Flip(NamedTuple):
     before: float
     after: float
 
+    def to_dict(self) -> dict[str, Any]:
+        """As it appears in the JSON of results; null where not available."""
+        return {**self._asdict(), "before": _null(self.before), "after": _null(self.after)}
+
 
 @dataclass(frozen=True)
 class Flips:
@@ -99,6 +103,18 @@ class Flips:
     largest_rise: Flip | None
     lowest_mean: float
     highest_mean: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it appears in the JSON of results; null where not available."""
+        return {
+            **vars(self),
+            "falls_when_raised": [flip.to_dict() for flip in self.falls_when_raised],
+            "rises_when_lowered": [flip.to_dict() for flip in self.rises_when_lowered],
+            "largest_fall": self.largest_fall and self.largest_fall.to_dict(),
+            "largest_rise": self.largest_rise and self.largest_rise.to_dict(),
+            "lowest_mean": _null(self.lowest_mean),
+            "highest_mean": _null(self.highest_mean),
+        }
 
 
 @dataclass(frozen=True)
@@ -125,18 +141,16 @@ class Sensitivity:
             "measure": str(self.measure),
             "grid": [
                 {
-                    "alpha": cell.alpha,
-                    "cap4": cell.cap4,
-                    "cap3": cell.cap3,
+                    **cell._asdict(),
                     "means": {name: _entry(mean) for name, mean in zip(self.runs, cell.means, strict=True)},
                     "swapped": [list(pair) for pair in cell.swapped],
                 }
                 for cell in self.grid
             ],
             "grid_changes_order": any(cell.swapped for cell in self.grid),
-            "flips": [_flips_entry(one) for one in self.flips],
+            "flips": [one.to_dict() for one in self.flips],
             "flips_that_change_order": [
-                {**_flip_entry(flip), "better": better, "worse": worse} for flip, better, worse in self.swaps
+                {**flip.to_dict(), "better": better, "worse": worse} for flip, better, worse in self.swaps
             ],
         }
 
@@ -172,7 +186,11 @@ def sensitivity(
     counted = [count(run, judgments, chosen) for run in runs]
     table = _flip_table(counted, wanted, skip=chosen.missing == "skip")
     flips = tuple(_flips_of(table, judgments, index, name) for index, name in enumerate(names))
-    return Sensitivity(wanted, names, grid, flips, _swaps(table, judgments, names))
+    swaps = tuple(
+        (_flip(table, judgments, better, flip), names[better], names[worse])
+        for better, worse, flip in _reversed(table.means, table.new_means)
+    )
+    return Sensitivity(wanted, names, grid, flips, swaps)
 
 
 def _grid(runs: Sequence[Run], judgments: Judgments, measure: Measure, policy: Policy) -> tuple[Cell, ...]:
@@ -235,19 +253,26 @@ class FlipTable(NamedTuple):
 
 def _flip_table(counted: Sequence[Standings], measure: Measure, *, skip: bool) -> FlipTable:
     """Every flip; with `skip`, a query that a run lacks is not available, whatever its labels."""
-    shares = [_shares(one, measure) for one in counted]
+    # [row] the chance of each document to be among the first K: 1, 0, or a share of the group that K cuts.
+    tops = [Top(one.limit(measure.cutoff)) for one in counted]
+    shares = [top.spans(one.above, one.tied, one.query).mean for top, one in zip(tops, counted, strict=True)]
     items = np.unique(np.concatenate([one.item[share > 0] for one, share in zip(counted, shares, strict=True)]))
-    query, old = _in_pool(counted[0], items)
+    order = np.argsort(counted[0].pool_item)  # the pool is that of the judgments, the same for every run
+    place = order[np.searchsorted(counted[0].pool_item, items, sorter=order)]
+    query, old = counted[0].pool_query[place], counted[0].pool_grade[place].astype(np.int64)
     flip, to = np.nonzero(np.arange(1, COLUMNS) != old[:, None])
     query, old, new = query[flip], old[flip], to + 1
     counts = grade_counts(counted[0])
+    # A flip moves one document in the judgments, which decide weights and ideal, and among the first K as much of it as
+    # is there on average. Scores stay, so nothing else changes: no flip needs another evaluation.
     changed = _moved(counts[query], old, new, np.ones(len(flip)))
     values, after, chances = [], [], []
     for one, share in zip(counted, shares, strict=True):
         chance = np.zeros(len(items))
         chance[np.searchsorted(items, one.item[share > 0])] = share[share > 0]
         chances.append(chance[flip])
-        found = _by_grade(one, share)
+        place = one.query * COLUMNS + one.grade.astype(np.int64)
+        found = sum_by(place, share, one.queries * COLUMNS).reshape(one.queries, COLUMNS)  # expected number by grade
         left_out = (one.listed == 0) & skip
         values.append(np.where(left_out, np.nan, _values(found, counts, measure)))
         moved = _values(_moved(found[query], old, new, chance[flip]), changed, measure)
@@ -257,30 +282,12 @@ def _flip_table(counted: Sequence[Standings], measure: Measure, *, skip: bool) -
     return FlipTable(query, items[flip], old, new, np.array(chances) > 0, before, later, means, new_means)
 
 
-def _in_pool(counted: Standings, items: Ints) -> tuple[Ints, Ints]:
-    """[item] query and grade of judged documents."""
-    order = np.argsort(counted.pool_item)
-    place = order[np.searchsorted(counted.pool_item, items, sorter=order)]
-    return counted.pool_query[place], counted.pool_grade[place].astype(np.int64)
-
-
 def _moved(counts: Floats, old: Ints, new: Ints, amount: Floats) -> Floats:
     """[flip, grade] counts with an amount moved from the old grade to the new one."""
     rows, moved = np.arange(len(counts)), counts.copy()
     moved[rows, old] -= amount
     moved[rows, new] += amount
     return moved
-
-
-def _shares(counted: Standings, measure: Measure) -> Floats:
-    """[row] chance that the document is among the first K."""
-    return Top(counted.limit(measure.cutoff)).spans(counted.above, counted.tied, counted.query).mean
-
-
-def _by_grade(counted: Standings, shares: Floats) -> Floats:
-    """[query, grade] expected number of documents among the first K."""
-    place = counted.query * COLUMNS + counted.grade.astype(np.int64)
-    return sum_by(place, shares, counted.queries * COLUMNS).reshape(counted.queries, COLUMNS)
 
 
 def _values(found: Floats, counts: Floats, measure: Measure) -> Floats:
@@ -295,6 +302,7 @@ def _values(found: Floats, counts: Floats, measure: Measure) -> Floats:
 def _means(values: Floats, before: Floats, after: Floats) -> tuple[Floats, Floats]:
     """[run] means over queries, and [run, flip] after one query changed from `before` to `after`."""
     total, count = np.nansum(values, axis=1, keepdims=True), (~np.isnan(values)).sum(axis=1, keepdims=True)
+    # One query of each flip changes, so its value is replaced in the sum; a mean of all would cost flips × queries.
     new_total = total - np.nan_to_num(before) + np.nan_to_num(after)
     new_count = count - ~np.isnan(before) + ~np.isnan(after)
     new_means = np.divide(new_total, new_count, out=np.full(new_total.shape, np.nan), where=new_count > 0)
@@ -302,7 +310,7 @@ def _means(values: Floats, before: Floats, after: Floats) -> tuple[Floats, Float
 
 
 def _flips_of(table: FlipTable, judgments: Judgments, run: int, name: str) -> Flips:
-    reaches = np.flatnonzero(table.reaches[run])
+    reaches = np.flatnonzero(table.reaches[run])  # of the others only weights and ideal would change
     change = (table.after[run] - table.before[run])[reaches]
     raised = (table.new > table.old)[reaches]
 
@@ -333,31 +341,9 @@ def _flip(table: FlipTable, judgments: Judgments, run: int, flip: int) -> Flip:
     return Flip(row["query_id"], row["doc_id"], int(table.old[flip]), int(table.new[flip]), before, after)
 
 
-def _swaps(table: FlipTable, judgments: Judgments, names: Sequence[str]) -> tuple[tuple[Flip, str, str], ...]:
-    found = _reversed(table.means, table.new_means)
-    return tuple((_flip(table, judgments, better, flip), names[better], names[worse]) for better, worse, flip in found)
-
-
 def _entry(mean: Estimate) -> dict[str, Any]:
     numbers = {name: getattr(mean, name) for name in ("expected", "lowest", "highest")}
     return {**{name: _null(value) for name, value in numbers.items()}, "queries": mean.queries}
-
-
-def _flip_entry(flip: Flip) -> dict[str, Any]:
-    return {**flip._asdict(), "before": _null(flip.before), "after": _null(flip.after)}
-
-
-def _flips_entry(flips: Flips) -> dict[str, Any]:
-    return {
-        "run": flips.run,
-        "flips": flips.flips,
-        "falls_when_raised": [_flip_entry(flip) for flip in flips.falls_when_raised],
-        "rises_when_lowered": [_flip_entry(flip) for flip in flips.rises_when_lowered],
-        "largest_fall": _flip_entry(flips.largest_fall) if flips.largest_fall else None,
-        "largest_rise": _flip_entry(flips.largest_rise) if flips.largest_rise else None,
-        "lowest_mean": _null(flips.lowest_mean),
-        "highest_mean": _null(flips.highest_mean),
-    }
 
 
 def _null(value: float) -> float | None:

@@ -47,6 +47,8 @@ def grade_unjudged(judgments: Judgments, run: Run, grade: float) -> Judgments:
     graded = judgments.frame.filter(pl.col("grade") >= 0).select(keys)
     asked = np.repeat(run.query_ids.is_in(judgments.query_ids.implode()).to_numpy(), np.diff(run.offsets))
     listed = Stretches(run.query_ids, run.offsets).before(run.documents.select("doc_id")).filter(pl.Series(asked))
+    # Rows keep the order of queries and, inside a query, of judgments and then of the list: results do not depend on
+    # how a join orders its rows.
     new = listed.join(graded, on=keys, how="anti", maintain_order="left").with_columns(grade=pl.lit(float(grade)))
     kept = judgments.frame.join(new.select(keys), on=keys, how="anti", maintain_order="left")
     place = pl.DataFrame({"query_id": judgments.query_ids}).with_row_index("place")
