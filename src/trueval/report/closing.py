@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trueval.policy.policy import OPTIONS
-from trueval.report.content import Block, Column, Table, Words, row_of
+from trueval.report.content import Block, Column, Table, row_of
 from trueval.report.directory import ResultFile, pointer
 from trueval.report.text import NOT_AVAILABLE
 
@@ -52,11 +52,9 @@ def provenance_block(file: ResultFile, details: ResultFile | None) -> Block:
     )
     rows = tuple(row_of(pointer("files", place), columns, each) for place, each in enumerate(data["files"]))
     table = Table("files", ("The files that were read.",), details.name, columns, rows)
-    facts: tuple[tuple[str, Words], ...] = (
-        ("Written", (data["written"],)),
-        ("Command", (data["command"],)),
-        ("Versions", (", ".join(f"{name} {number}" for name, number in data["versions"].items()),)),
-    )
+    versions = ", ".join(f"{name} {number}" for name, number in data["versions"].items())
+    told = {"Written": data["written"], "Command": data["command"], "Versions": versions}
+    facts = tuple((term, (words,)) for term, words in told.items())
     return Block("provenance", "Provenance", tables=(table,), facts=facts)
 
 

@@ -142,6 +142,11 @@ class Table:
     folded: bool = False
 
 
+def rows_height(rows: int) -> int:
+    """CSS pixels of a plot with a line for each run or difference; under 140 Plotly finds no room for its axes."""
+    return max(140, 50 + 30 * rows)
+
+
 @dataclass(frozen=True)
 class Figure:
     """A plot that the page's script draws.

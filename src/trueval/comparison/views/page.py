@@ -7,14 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trueval.comparison.views.formats import BOUNDED, BOUNDED_LEGEND
-from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of, statistic
+from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of, rows_height, statistic
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.text import fixed, signed
 
 MOST_PAIRS = 40  # differences drawn in one plot; more cannot be read
 MOST = 8  # measures that the summary speaks of one by one
-LEAST_HEIGHT = 140  # CSS pixels under which Plotly finds no room for its axes
-ROW_HEIGHT, FRAME_HEIGHT = 30, 50  # CSS pixels of a difference in a plot, and of the plot around them
 
 
 def build(file: ResultFile, directory: Directory) -> Part:
@@ -27,12 +25,8 @@ def build(file: ResultFile, directory: Directory) -> Part:
     Returns:
         Summary, advice, leaderboards, differences and the choices behind them.
     """
-    return Part(
-        tuple(_summary(file)),
-        tuple(_advice(file.data)),
-        (_leaderboard_block(file), _difference_block(file)),
-        (_choice_block(file),),
-    )
+    blocks = (_leaderboard_block(file), _difference_block(file))
+    return Part(tuple(_summary(file)), tuple(_advice(file.data)), blocks, (_choice_block(file),))
 
 
 def _summary(file: ResultFile) -> Iterator[Words]:
@@ -114,13 +108,8 @@ def _difference_block(file: ResultFile) -> Block:
         f"{file.data['choices']['test']} test, adjusted by Holm; win is the probability over tie orders that the "
         "first run is the better one.",
     )
-    return Block(
-        "differences",
-        "Differences",
-        words=(words,),
-        figures=tuple(_figures(file.data, level)),
-        tables=(_difference_table(file),),
-    )
+    figures, table = tuple(_figures(file.data, level)), _difference_table(file)
+    return Block("differences", "Differences", words=(words,), figures=figures, tables=(table,))
 
 
 def _figures(data: Mapping[str, Any], level: float) -> Iterator[Figure]:
@@ -137,11 +126,10 @@ def _figures(data: Mapping[str, Any], level: float) -> Iterator[Figure]:
             "interval": [each["expected_interval"] for each in shown],
             "interval_name": f"{100 * level:g}% interval over queries",
         }
-        title = (
-            measure if len(shown) == len(mine) else f"{measure}: the {len(shown)} largest of {len(mine)} differences"
-        )
+        largest = f"{measure}: the {len(shown)} largest of {len(mine)} differences"
+        title = measure if len(shown) == len(mine) else largest
         description = f"Differences of expected {measure} with their tie ranges and intervals over queries."
-        height = max(LEAST_HEIGHT, FRAME_HEIGHT + ROW_HEIGHT * len(shown))
+        height = rows_height(len(shown))
         yield Figure(f"differences-{index}", title, description, "differences", drawn, height, wide=True)
 
 
@@ -172,15 +160,12 @@ def _difference_table(file: ResultFile) -> Table:
 
 
 def _choice_block(file: ResultFile) -> Block:
-    choices = {
-        name: f"{value:g}" if isinstance(value, float) else str(value)
-        for name, value in file.data["choices"].items()
-        if name != "policy"
-    }
+    # The policy is that of the evaluation, whose page shows it.
+    choices = {name: value for name, value in file.data["choices"].items() if name != "policy"}
     columns = (Column("choice"), Column("value"))
-    rows = tuple(
-        row_of(pointer("choices", name), columns, choices, name.replace("_", " "), text)
-        for name, text in choices.items()
-    )
-    table = Table("comparison-choices", ("The choices behind the comparison.",), file.name, columns, rows)
+    rows = []
+    for name, value in choices.items():
+        text = f"{value:g}" if isinstance(value, float) else str(value)
+        rows.append(row_of(pointer("choices", name), columns, choices, name.replace("_", " "), text))
+    table = Table("comparison-choices", ("The choices behind the comparison.",), file.name, columns, tuple(rows))
     return Block("comparison-conventions", "Conventions of the comparison", tables=(table,))

@@ -121,8 +121,7 @@ def _convention_cells(entry: Mapping[str, Any], scale: Scale) -> Iterator[tuple[
 
 def _query_cells(entry: Mapping[str, Any], scale: Scale) -> Iterator[tuple[str, ...]]:
     for move in entry["queries"]:
-        sides = (move["ours"], move["theirs"])
-        values = ("left out" if value is None else fixed(value, scale) for value in sides)
+        values = ("left out" if move[side] is None else fixed(move[side], scale) for side in ("ours", "theirs"))
         yield move["query"], move["convention"], *values, _because(move["causes"], scale)
 
 

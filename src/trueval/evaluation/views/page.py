@@ -10,7 +10,7 @@ from trueval.evaluation.views.findings import NOT_EXACT, find, marks, sentences
 from trueval.evaluation.views.queries import PLOTTED, query_block, worst_block
 from trueval.evaluation.views.verdicts import advice, by_merit, summary
 from trueval.report.closing import policy_block, provenance_block
-from trueval.report.content import Block, Cell, Column, Figure, Part, Row, Table, row_of, statistic
+from trueval.report.content import Block, Cell, Column, Figure, Part, Table, row_of, rows_height, statistic
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.text import fixed
 from trueval.report.tie_sizes import size_name, tie_figure
@@ -20,13 +20,20 @@ COLUMNS = (
     *map(statistic, ("expected", "lowest", "highest", "range", "oblivious", "bias", "sd")),
     *(Column("queries", "/queries", numeric=True), Column("marks")),
 )
+TIE_COLUMNS = (
+    Column("run", "/name"),
+    Column("queries", "/queries", numeric=True),
+    Column("tied documents", "/ties/tied_fraction", numeric=True, show=fixed),
+    Column("largest group", "/ties/largest_group", numeric=True),
+    Column("possible cuts", "/ties/cut_queries", numeric=True, strong=bool),
+    Column("missing queries", "/missing_queries", numeric=True, strong=bool),
+    Column("unjudged queries", "/unjudged_queries", numeric=True, strong=bool),
+)
 MEANINGS = (
     "Expected is the mean over all orders of documents with equal scores; lowest and highest are the values of the "
     "worst and the best order, range their difference. Oblivious is the value under one tie order, the one that a tool "
     "would print; bias is oblivious minus expected, sd the standard deviation over the orders."
 )
-LEAST_HEIGHT = 140  # CSS pixels under which Plotly finds no room for its axes
-ROW_HEIGHT, FRAME_HEIGHT = 30, 50  # CSS pixels of a run in a tie-range plot, and of the plot around the runs
 
 
 def build(file: ResultFile, directory: Directory) -> Part:
@@ -58,7 +65,9 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
 def tie_block(file: ResultFile, details: ResultFile | None) -> Block:
     """How much each run ties, and how large its groups are."""
-    tables = [_tie_table(file)]
+    rows = tuple(row_of(pointer("runs", index), TIE_COLUMNS, run) for index, run in enumerate(file.data["runs"]))
+    caption = ("Ties of each run, over the judged queries.",)
+    tables = [Table("tie-counts", caption, file.name, TIE_COLUMNS, rows)]
     figures: tuple[Figure, ...] = ()
     if details is not None:
         histograms = {run["name"]: run["tie_groups"] for run in details.data["runs"]}
@@ -97,16 +106,24 @@ def _range_figures(results: Mapping[str, Any]) -> Iterator[Figure]:
         data = {"runs": [run["name"] for run in ranked], **values}
         first = ranked[0]["name"]
         description = f"{measure}: expected value, tie range and oblivious value of each run; {first} comes first."
-        height = max(LEAST_HEIGHT, FRAME_HEIGHT + ROW_HEIGHT * len(ranked))
+        height = rows_height(len(ranked))
         yield Figure(f"range-{index}", measure, description, "tieRange", data, height)
 
 
 def _value_table(file: ResultFile) -> Table:
-    results = file.data
+    results, findings, rows = file.data, find(file.data), []
+    # Rows are sorted by merit; their source is the place in the file. By identity: two runs may be equal in all values.
+    place = {id(run): index for index, run in enumerate(results["runs"])}
+    for measure in results["runs"][0]["measures"] if results["runs"] else ():
+        for run in by_merit(results, measure, missing=True):
+            value = run["measures"][measure]
+            note = marks(findings, run["name"], measure) + ("" if value.get("exact", True) else "°")
+            source = pointer("runs", place[id(run)], "measures", measure)
+            rows.append(row_of(source, COLUMNS, value, measure, run["name"], note))
     bounds = any(not value.get("exact", True) for run in results["runs"] for value in run["measures"].values())
     notes = (*finding_notes(results), *((NOT_EXACT,) if bounds else ()))
     caption = ("Means over queries, best expected value first within each measure.",)
-    return Table("means", caption, file.name, COLUMNS, tuple(_value_rows(results)), notes)
+    return Table("means", caption, file.name, COLUMNS, tuple(rows), notes)
 
 
 def finding_notes(results: Mapping[str, Any]) -> list[str]:
@@ -125,31 +142,6 @@ def finding_notes(results: Mapping[str, Any]) -> list[str]:
         else:
             notes.append(line)
     return [f"{note}." for note in notes]
-
-
-def _value_rows(results: Mapping[str, Any]) -> Iterator[Row]:
-    findings = find(results)
-    place = {id(run): index for index, run in enumerate(results["runs"])}
-    for measure in results["runs"][0]["measures"] if results["runs"] else ():
-        for run in by_merit(results, measure, missing=True):
-            value = run["measures"][measure]
-            note = marks(findings, run["name"], measure) + ("" if value.get("exact", True) else "°")
-            source = pointer("runs", place[id(run)], "measures", measure)
-            yield row_of(source, COLUMNS, value, measure, run["name"], note)
-
-
-def _tie_table(file: ResultFile) -> Table:
-    columns = (
-        Column("run", "/name"),
-        Column("queries", "/queries", numeric=True),
-        Column("tied documents", "/ties/tied_fraction", numeric=True, show=fixed),
-        Column("largest group", "/ties/largest_group", numeric=True),
-        Column("possible cuts", "/ties/cut_queries", numeric=True, strong=bool),
-        Column("missing queries", "/missing_queries", numeric=True, strong=bool),
-        Column("unjudged queries", "/unjudged_queries", numeric=True, strong=bool),
-    )
-    rows = tuple(row_of(pointer("runs", index), columns, run) for index, run in enumerate(file.data["runs"]))
-    return Table("tie-counts", ("Ties of each run, over the judged queries.",), file.name, columns, rows)
 
 
 def _group_table(details: ResultFile) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from trueval.report.content import Block, Case, Column, Figure, Number, Table, Words, row_of, statistic
@@ -47,32 +47,28 @@ def _query_figure(details: ResultFile) -> Figure:
     measures = list(dict.fromkeys(row["measure"] for row in runs[0]["per_query"]))
     queries = list(dict.fromkeys(row["query"] for row in runs[0]["per_query"]))
     shown = measures[: max(1, MOST_POINTS // max(1, len(PLOTTED) * len(runs) * len(queries)))]
+
+    def plotted(run: Mapping[str, Any], measure: str) -> dict[str, list[float | None]]:
+        rows = [row for row in run["per_query"] if row["measure"] == measure]
+        return {name: [None if row[name] is None else round(row[name], DIGITS) for row in rows] for name in PLOTTED}
+
+    # The plot begins with the run and measure whose queries ties move most, which tell most.
+    moved = {
+        (index, place): sum(_range(row) for row in run["per_query"] if row["measure"] == measure)
+        for index, run in enumerate(runs)
+        for place, measure in enumerate(shown)
+    }
+    start: tuple[int, int] = max(moved, key=moved.__getitem__)
     data = {
         "runs": [run["name"] for run in runs],
         "measures": shown,
         "queries": queries,
-        "values": [[_plotted(run, measure) for measure in shown] for run in runs],
-        "start": _widest(runs, shown),
+        "values": [[plotted(run, measure) for measure in shown] for run in runs],
+        "start": start,
     }
     title = "Values of each query" if len(shown) == len(measures) else f"Values of each query ({', '.join(shown)})"
     description = "Lowest, expected, highest and oblivious value of each query, for the chosen run and measure."
     return Figure("per-query", title, description, "queries", data, 420, wide=True)
-
-
-def _widest(runs: Sequence[Mapping[str, Any]], measures: Sequence[str]) -> list[int]:
-    """The indices of run and measure whose queries ties move most: the most telling ones to begin with."""
-    total = {(index, measure): 0.0 for index in range(len(runs)) for measure in measures}
-    for index, run in enumerate(runs):
-        for row in run["per_query"]:
-            if (index, row["measure"]) in total:
-                total[index, row["measure"]] += _range(row)
-    index, measure = max(total, key=total.__getitem__)
-    return [index, measures.index(measure)]
-
-
-def _plotted(run: Mapping[str, Any], measure: str) -> dict[str, list[float | None]]:
-    rows = [row for row in run["per_query"] if row["measure"] == measure]
-    return {name: [None if row[name] is None else round(row[name], DIGITS) for row in rows] for name in PLOTTED}
 
 
 def _query_table(details: ResultFile) -> Table:

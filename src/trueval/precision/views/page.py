@@ -34,12 +34,8 @@ def build(file: ResultFile, directory: Directory) -> Part:
     """
     several = len(_models(file.data)) > 1
     blocks = [_value_block(file, several), _curve_block(file), _tie_block(file, several)]
-    return Part(
-        tuple(_summary(file)),
-        tuple(_advice(file.data)),
-        tuple(block for block in blocks if block is not None),
-        (_choice_block(file),),
-    )
+    shown = tuple(block for block in blocks if block is not None)
+    return Part(tuple(_summary(file)), tuple(_advice(file.data)), shown, (_choice_block(file),))
 
 
 def _models(audit: Mapping[str, Any]) -> list[str]:
@@ -59,11 +55,9 @@ def _summary(file: ResultFile) -> Iterator[Words]:
             continue
         value = regime["measures"][widest]
         span = Number(fixed(value["range"]), value["range"], file.source("regimes", index, "measures", widest, "range"))
-        yield (
-            f"{regime['model']}, {formats(regime)}: the order of ties moves {widest} by ",
-            span,
-            f" at most; {percent(regime['ties']['tied_fraction'])} of the documents are tied.",
-        )
+        tied = percent(regime["ties"]["tied_fraction"])
+        moves = f"{regime['model']}, {formats(regime)}: the order of ties moves {widest} by "
+        yield (moves, span, f" at most; {tied} of the documents are tied.")
     for sentence in resolutions(file.data):
         yield (sentence,)
 
@@ -166,19 +160,14 @@ def _tie_block(file: ResultFile, several: bool) -> Block:
 
 
 def _agreement_table(file: ResultFile, several: bool) -> Table:
+    share, count = _optional("{:.4f}"), _optional("{:,}")
     agreement = {"tau_b": "τ-b", "overlap": overlap_name(file.data), "rbo": "RBO"}
     columns = (
         Column("regime"),
         Column("tied", "/ties/tied_fraction", numeric=True, show=fixed),
         Column("largest group", "/ties/largest_group", numeric=True),
-        *(
-            Column(title, f"/agreement/{name}", numeric=True, show=_optional("{:.4f}"))
-            for name, title in agreement.items()
-        ),
-        *(
-            Column(title, f"/agreement/ties/{name}", numeric=True, show=_optional("{:,}"))
-            for name, title in RESOLVED.items()
-        ),
+        *(Column(title, f"/agreement/{name}", numeric=True, show=share) for name, title in agreement.items()),
+        *(Column(title, f"/agreement/ties/{name}", numeric=True, show=count) for name, title in RESOLVED.items()),
     )
     regimes = file.data["regimes"]
     rows = tuple(row_of(pointer("regimes", i), columns, each, _name(each, several)) for i, each in enumerate(regimes))
@@ -194,26 +183,20 @@ def _optional(text: str) -> Callable[[float | None], str]:
 
 
 def _choice_block(file: ResultFile) -> Block:
-    audit = file.data
-    policy = audit["policy"]
-    facts: list[tuple[str, Words]] = [
-        ("tie order", (f"{policy['tie_order']}, for the oblivious value",)),
-        ("queries without a relevant document", (policy["empty"],)),
-    ]
+    audit, policy = file.data, file.data["policy"]
+    facts: list[tuple[str, Words]] = [("tie order", (f"{policy['tie_order']}, for the oblivious value",))]
+    facts.append(("queries without a relevant document", (policy["empty"],)))
     if "collection" in audit:
         collection, chosen = audit["collection"], audit["candidates"]
         facts.append(("collection", (f"{collection['name']}, {collection['documents']:,} documents",)))
         facts.append(("candidates", (f"{chosen['kind']}: {chosen['pairs']:,} pairs of {chosen['queries']:,} queries",)))
-    facts += [(f"{found['model']}, {found['dtype']}", (_pass(found),)) for found in audit.get("passes", ())]
+    for found in audit.get("passes", ()):
+        names = ("recipe", "device", "batch_size", "max_length", "path")
+        settings = [f"{name.replace('_', ' ')} {found[name]}" for name in names if found.get(name) is not None]
+        settings += [f"{name} {version}" for name, version in found.get("versions", {}).items()]
+        facts.append((f"{found['model']}, {found['dtype']}", (", ".join(settings),)))
     facts += [(f"order of {check['order']}", (_order(check),)) for check in audit["order"]]
     return Block("precision-choices", "Precision: choices and passes", facts=tuple(facts))
-
-
-def _pass(found: Mapping[str, Any]) -> str:
-    names = ("recipe", "device", "batch_size", "max_length", "path")
-    settings = [f"{name.replace('_', ' ')} {found[name]}" for name in names if found.get(name) is not None]
-    versions = [f"{name} {version}" for name, version in found.get("versions", {}).items()]
-    return ", ".join([*settings, *versions])
 
 
 def _order(check: Mapping[str, Any]) -> str:
