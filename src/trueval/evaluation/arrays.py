@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -51,8 +50,11 @@ def evaluate_arrays(
     """
     if policy is None and choices.get("convention") is None and choices.get("tie_order") is None:
         choices["tie_order"] = "input"  # ours, docid-desc, needs ids
-    chosen = _chosen(policy, choices)
-    parsed = _parsed(measures)
+    # A loop that calls this for batch after batch makes the same choices and names the same measures each time.
+    plain = all(isinstance(value, PLAIN) for value in choices.values())
+    chosen = _kept(policy, **choices) if plain else choose(policy, choices)
+    texts = (measures,) if isinstance(measures, str | Measure) else tuple(measures)
+    parsed = _parsed_texts(texts) if all(isinstance(text, str) for text in texts) else parse_list(texts)
     scores, grades, offsets = ragged(score_lists, grade_lists, mask)
     # The zeros can matter where lists end: which documents are in the list may be left to chance there.
     keep_zeros = chosen.depth is not None or chosen.rel <= 0 or any(measure.needs_zeros for measure in parsed)
@@ -60,24 +62,9 @@ def evaluate_arrays(
     return score(name, [str(query) for query in range(len(offsets) - 1)], count, parsed, chosen, (), ())
 
 
-def _chosen(policy: Policy | None, choices: Mapping[str, Any]) -> Policy:
-    """The policy of a call; what a loop chooses again by the same plain values is not put together again."""
-    if all(isinstance(value, PLAIN) for value in choices.values()):
-        return _kept(policy, **choices)
-    return choose(policy, choices)
-
-
 @lru_cache(maxsize=256, typed=True)  # typed: 1 and 1.0 are kept apart, so that a policy says what was chosen
 def _kept(policy: Policy | None, **choices: Any) -> Policy:
     return choose(policy, choices)
-
-
-def _parsed(measures: Measures) -> tuple[Measure, ...]:
-    """The measures; texts that a loop names again are not read again."""
-    if isinstance(measures, Measure):
-        return (measures,)
-    texts = (measures,) if isinstance(measures, str) else tuple(measures)
-    return _parsed_texts(texts) if all(isinstance(text, str) for text in texts) else parse_list(texts)
 
 
 # Some hundred lists of measures are more than a program has, and few to keep.

@@ -45,7 +45,8 @@ def evaluate(
     """
     _check_roles(run, judgments)
     chosen = choose(policy, choices)
-    unjudged, parsed = _unjudged_queries(run, judgments), parse_list(measures)
+    known = run.query_ids.is_in(judgments.query_ids.implode())
+    unjudged, parsed = tuple(run.query_ids.filter(~known).to_list()), parse_list(measures)
     count = counter(run, judgments)
     counted = count(chosen)
     notes = (*judgments.notes, *run.notes, *notes_of(run, judgments, counted, unjudged, parsed, chosen))
@@ -81,6 +82,7 @@ def score(
             "Count them with --missing worst, or leave them out with --missing skip (in Python missing='worst' or "
             "missing='skip')."
         )
+    # A convention may choose otherwise for one measure; the documents are counted again only where it does.
     own = [chosen.of(measure.innermost.name) for measure in measures]
     standings_of = [counted if each is chosen else count(each) for each in own]
     settled = [measure.under(each) for measure, each in zip(measures, own, strict=True)]
@@ -153,6 +155,8 @@ def measured(counted: Standings, measure: Measure, chosen: Policy, absent: Bools
         )
 
     def settle(column: Floats, worst: float, nothing: float) -> Floats:
+        # An absent query has no documents at all, so this comes first: what is undefined decides over it, and
+        # 0 * column keeps a query left out (NaN) left out, whatever an undefined one counts as.
         column = np.where(absent, np.nan if chosen.missing == "skip" else worst, column)
         return np.where(values.undefined, 0.0 * column + nothing, column)
 
@@ -161,13 +165,8 @@ def measured(counted: Standings, measure: Measure, chosen: Policy, absent: Bools
         values = _with_order(partly, counted, chosen.tie_order)._replace(undefined=values.undefined)
     elif partly is not None and empty != "zero":  # some order has no value, so there is none over all orders
         values = values._replace(undefined=undefined)
-    return values._replace(
-        expected=settle(values.expected, worst, nothing),
-        lowest=settle(values.lowest, worst, nothing),
-        highest=settle(values.highest, worst, nothing),
-        oblivious=settle(values.oblivious, worst, nothing),
-        sd=settle(values.sd, 0.0, 0.0 * nothing),
-    )
+    found: dict[str, Any] = {name: settle(getattr(values, name), worst, nothing) for name in STATISTICS if name != "sd"}
+    return values._replace(**found, sd=settle(values.sd, 0.0, 0.0 * nothing))
 
 
 def _check_binary(standings: Standings, measure: Measure) -> None:
@@ -213,11 +212,6 @@ def _ties(counted: Standings, query_ids: Sequence[str], measures: tuple[Measure,
     cut = np.flatnonzero(counted.possibly_cut & (counted.last_above < reach)).tolist()
     fraction = float(counted.tied_documents.sum()) / max(listed, 1)
     return Ties(fraction, int(counted.largest_group.max(initial=0)), tuple(query_ids[at] for at in cut), listed)
-
-
-def _unjudged_queries(run: Run, judgments: Judgments) -> tuple[str, ...]:
-    known = run.query_ids.is_in(judgments.query_ids.implode())
-    return tuple(run.query_ids.filter(~known).to_list())
 
 
 def _check_roles(run: object, judgments: object) -> None:

@@ -22,7 +22,7 @@ from trueval.evaluation.scores import Estimate, Scores
 from trueval.measures import Measure, parse
 from trueval.policy.conventions import TOOLS, choose
 from trueval.policy.policy import OPTIONS, Policy
-from trueval.standings.standings import Bools, Floats
+from trueval.standings.standings import Floats
 
 if TYPE_CHECKING:
     from trueval.judgments import Judgments
@@ -286,6 +286,8 @@ class _Search:
 
     def causes(self, same: Callable[[Outcome, Outcome], bool]) -> Iterator[tuple[Switch, ...]]:
         """The sets of choices of the smallest size that make our outcome the same as theirs."""
+        # Two choices can undo each other, so no set is left out because a part of it changes nothing. Policies whose
+        # outcome is known are not evaluated again, and conventions differ from ours in few choices.
         for size in range(len(self.switches) + 1):
             found = [each for each in combinations(self.switches, size) if same(self.under(each), self.theirs)]
             if found:
@@ -310,13 +312,10 @@ class _Search:
             return replace(row, why=theirs.refusal)
         estimate = theirs.scores.mean(self.measure)
         difference = _mean(theirs.values) - _mean(ours.values)
-        why = self._why_open(estimate)
+        why = ""
+        if math.isnan(estimate.oblivious):
+            why = self.tool.order if estimate.queries else "no query is counted"
         return replace(row, value=estimate.oblivious, estimate=estimate, difference=difference, why=why)
-
-    def _why_open(self, estimate: Estimate) -> str:
-        if not math.isnan(estimate.oblivious):
-            return ""
-        return self.tool.order if estimate.queries else "no query is counted"
 
 
 def _same(one: Outcome, other: Outcome) -> bool:
@@ -325,43 +324,32 @@ def _same(one: Outcome, other: Outcome) -> bool:
     return bool(np.allclose(one.values, other.values, rtol=0, atol=CLOSE, equal_nan=True))
 
 
-def _same_for(query: int) -> Callable[[Outcome, Outcome], bool]:
-    def same(one: Outcome, other: Outcome) -> bool:
-        return one.scores is not None and bool(
-            np.isclose(one.values[query], other.values[query], rtol=0, atol=CLOSE, equal_nan=True)
-        )
-
-    return same
-
-
 def _moves(searches: Sequence[_Search], ours: Outcome, most: int) -> tuple[Move, ...]:
     """The queries with the largest differences, each under the convention that moves it most."""
     open_to_all = [search for search in searches if search.theirs.scores is not None]
     if not open_to_all or ours.scores is None:
         return ()
-    differences = np.array([_differences(search.theirs.values, ours.values) for search in open_to_all])
+    theirs = np.array([search.theirs.values for search in open_to_all])
+    # To leave a query out does to the mean what the mean of the other queries in its place would do.
+    filled = np.array([np.where(np.isnan(values), _mean(values), values) for values in (ours.values, *theirs)])
+    differences = np.where(np.isnan(theirs) & np.isnan(ours.values), 0.0, filled[1:] - filled[0])
     by_size = np.nan_to_num(np.abs(differences))
-    best = by_size.argmax(axis=0)
-    size = by_size.max(axis=0)
+    best, size = by_size.argmax(axis=0).tolist(), by_size.max(axis=0)
     chosen = [index for index in np.argsort(-size, kind="stable").tolist() if size[index] > CLOSE][:most]
-    return tuple(
-        _move(open_to_all[int(best[index])], index, ours, float(differences[best[index], index])) for index in chosen
-    )
+    return tuple(_move(open_to_all[best[each]], each, ours, float(differences[best[each], each])) for each in chosen)
 
 
 def _move(search: _Search, query: int, ours: Outcome, difference: float) -> Move:
-    first = next(search.causes(_same_for(query)))
-    causes = search.effects(first, lambda found: float(found.values[query]) if found.scores else math.nan)
+    def value(found: Outcome) -> float:
+        return float(found.values[query]) if found.scores else math.nan
+
+    def same(one: Outcome, other: Outcome) -> bool:
+        # A refusal has no values, and is not the same as a query left out, whose value is NaN on both sides.
+        return one.scores is not None and bool(np.isclose(value(one), value(other), rtol=0, atol=CLOSE, equal_nan=True))
+
+    causes = search.effects(next(search.causes(same)), value)
     name = search.theirs.scores.query_ids[query] if search.theirs.scores else ""
-    return Move(name, search.name, float(ours.values[query]), float(search.theirs.values[query]), difference, causes)
-
-
-def _differences(theirs: Floats, ours: Floats) -> Floats:
-    """[query] theirs - ours; where one leaves the query out, the mean of its others takes its place."""
-    left_out: Bools = np.isnan(theirs) & np.isnan(ours)
-    filled = (np.where(np.isnan(values), _mean(values), values) for values in (theirs, ours))
-    difference: Floats = np.where(left_out, 0.0, np.subtract(*filled))
-    return difference
+    return Move(name, search.name, value(ours), value(search.theirs), difference, causes)
 
 
 def _mean(values: Floats) -> float:
@@ -382,8 +370,7 @@ def _row_entry(row: Row) -> dict[str, object]:
     return {
         "convention": row.convention,
         "version": row.version,
-        "value": _or_null(row.value),
-        "difference": _or_null(row.difference),
+        **{name: _or_null(getattr(row, name)) for name in ("value", "difference")},
         "causes": [_cause_entry(each) for each in row.causes],
         "other_causes": [[_switch_entry(each) for each in other] for other in row.others],
         "why": row.why,
@@ -392,14 +379,9 @@ def _row_entry(row: Row) -> dict[str, object]:
 
 
 def _move_entry(move: Move) -> dict[str, object]:
-    return {
-        "query": move.query,
-        "convention": move.convention,
-        "ours": _or_null(move.ours),
-        "theirs": _or_null(move.theirs),
-        "difference": _or_null(move.difference),
-        "causes": [_cause_entry(each) for each in move.causes],
-    }
+    numbers = {name: _or_null(getattr(move, name)) for name in ("ours", "theirs", "difference")}
+    causes = [_cause_entry(each) for each in move.causes]
+    return {"query": move.query, "convention": move.convention, **numbers, "causes": causes}
 
 
 def _cause_entry(cause: Cause) -> dict[str, object]:

@@ -76,8 +76,8 @@ def check_orders(run: Run, judgments: Judgments, *, seed: int = 0) -> tuple[Orde
     position = frame["position"].to_numpy()
     ids = frame.select(pl.struct("list", "doc_id").rank("ordinal")).to_series().to_numpy().astype(np.int64)
     rng, grades = np.random.default_rng(seed), frame["grade"].to_numpy()
-    lists, ties = (by_list, "lists"), (by_tie, "ties")
-    strata, among = ties if _sorted_by_score(run) else lists
+    # Every query is a stratum: grades of one query are never compared with those of another, which may be easier.
+    strata, among = (by_tie, "ties") if _sorted_by_score(run) else (by_list, "lists")
     checks = [
         label_order("input", grades, strata, position, rng, among=among),
         label_order("docid", grades, by_list, ids, rng),
@@ -159,6 +159,7 @@ def tie_order_notes(name: str, standings: Standings, tie_order: str, *, seed: in
     first, pairs = _pairs(grades[sorting], np.unique(ties, return_counts=True)[1])
     if not pairs or abs(first / pairs - 0.5) < EFFECT:
         return ()
+    # The check names the order of ids, ascending; the tie order may be its reverse.
     position = -ahead if tie_order == "docid-desc" else ahead
     check = label_order(order, grades, ties, position, np.random.default_rng(seed), among="ties")
     all_judged = bool(((groups.judged == groups.tied) | (groups.tied == 1)).all())
@@ -200,7 +201,7 @@ def _sorted_by_score(run: Run) -> bool:
     scores = run.documents["score"].to_numpy()
     falls, rises = scores[1:] < scores[:-1], scores[1:] > scores[:-1]
     inside = np.ones(max(len(scores) - 1, 0), dtype=bool)
-    inside[run.offsets[1:-1] - 1] = False
+    inside[run.offsets[1:-1] - 1] = False  # from the last document of a list to the first of the next
     return bool((falls & inside).any() and not (rises & inside).any())
 
 
@@ -235,15 +236,15 @@ def _permutation_p(grades: NDArray[np.float64], sizes: NDArray[np.int64], rng: n
     found = abs(float(centered @ rank))
     if len(grades) > SAMPLED:
         squares, places = (np.bincount(stratum, values**2).astype(np.float64) for values in (centered, rank))
-        return _normal_p(found, squares, places, sizes)
+        # A stratum of one document has no order, and n - 1 would divide its 0 by 0.
+        variance = float((squares * places / np.maximum(sizes - 1, 1)).sum())
+        return math.erfc(found / math.sqrt(2 * variance)) if variance else 1.0
+    # Sums of the same terms in another order differ by rounding, and a tie with what was found must count as reached.
     tolerance = 1e-9 * float(np.abs(centered) @ np.abs(rank))
     reached = 0
     for _ in range(PERMUTATIONS):
+        # Sorted by stratum first and a random number second: every stratum is shuffled by itself, in one sort.
         shuffled = centered[np.lexsort((rng.random(len(grades)), stratum))]
         reached += abs(float(shuffled @ rank)) >= found - tolerance
+    # 1 is added because the order found is one of the permutations; without it p could be 0.
     return (1 + reached) / (1 + PERMUTATIONS)
-
-
-def _normal_p(found: float, grades: NDArray[np.float64], ranks: NDArray[np.float64], sizes: NDArray[np.int64]) -> float:
-    variance = float((grades * ranks / np.maximum(sizes - 1, 1)).sum())
-    return math.erfc(found / math.sqrt(2 * variance)) if variance else 1.0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +38,8 @@ def notes_of(
     return (
         *_query_notes(run, judgments, counted, unjudged),
         *_facet_notes(run.name, counted, measures),
-        *_threshold_notes(run.name, counted, measures, chosen),
+        *_gold_notes(run.name, counted, measures, chosen),
+        *_unreached(run.name, counted, measures, chosen),
         *tie_order_notes(run.name, counted, chosen.tie_order),
     )
 
@@ -55,9 +58,10 @@ def _query_notes(run: Run, judgments: Judgments, counted: Standings, unjudged: t
     if missing and len(unjudged) < len(run.query_ids):
         notes.append(f"{run.name}: judged and missing from the run: {_queries(missing)}.")
     if not len(counted.query) and len(counted.pool_query) and counted.listed.any():
+        of_run, of_judgments = (_sample(each.frame["doc_id"].head(3).to_list()) for each in (run, judgments))
         notes.append(
-            f"{run.name}: no retrieved document is judged. Documents look like {_sample(_doc_ids(run))} in the run and "
-            f"{_sample(_doc_ids(judgments))} in the judgments; are the ids the same?"
+            f"{run.name}: no retrieved document is judged. Documents look like {of_run} in the run and "
+            f"{of_judgments} in the judgments; are the ids the same?"
         )
     return tuple(notes)
 
@@ -94,11 +98,6 @@ def open_orders(
     )
 
 
-def _doc_ids(table: Run | Judgments) -> list[str]:
-    ids: list[str] = table.frame["doc_id"].head(3).to_list()
-    return ids
-
-
 def _queries(ids: Sequence[str]) -> str:
     return f"{len(ids)} {'query' if len(ids) == 1 else 'queries'}, {_sample(ids)}"
 
@@ -113,28 +112,13 @@ def _sample(ids: Sequence[str], most: int = 3) -> str:
     return shown + (", ..." if len(ids) > most else "")
 
 
-def _threshold_notes(name: str, standings: Standings, measures: Sequence[Measure], chosen: Policy) -> tuple[str, ...]:
-    """One line for each threshold that does not fit the grades.
-
-    Args:
-        name: of the run.
-        standings: of all judged queries.
-        measures: as they were asked for.
-        chosen: gives the thresholds that measures leave open.
-
-    Returns:
-        Lines; none where nothing is judged.
-    """
-    if not len(standings.pool_grade):
-        return ()
-    return _gold_notes(name, standings, measures, chosen) + _unreached(name, standings, measures, chosen)
-
-
 def _gold_notes(name: str, standings: Standings, measures: Sequence[Measure], chosen: Policy) -> tuple[str, ...]:
     """Say that AllGold takes grade 1 for gold, where the grades look like the rubric 1 to 5 of P-B, whose gold is 4."""
     grades = standings.pool_grade
     open_threshold = [measure for measure in measures if measure.name == "AllGold" and not measure.chosen]
-    if grades.min() < 1 or grades.max() not in (4, 5) or not open_threshold or chosen.rel > 1:
+    # A rubric from 1 has no grade 0, and a set of judgments may lack its 5; where nothing is judged there is no rubric.
+    looks_like_rubric = len(grades) and grades.min() >= 1 and grades.max() in (4, 5)
+    if not looks_like_rubric or not open_threshold or chosen.rel > 1:
         return ()
     return (
         f"{name}: {open_threshold[0]} takes every grade from {chosen.rel:g} on for gold. On the rubric 1 to 5 gold "
@@ -144,9 +128,11 @@ def _gold_notes(name: str, standings: Standings, measures: Sequence[Measure], ch
 
 def _unreached(name: str, standings: Standings, measures: Sequence[Measure], chosen: Policy) -> tuple[str, ...]:
     """Say where no grade reaches a threshold: the measure then finds nothing, which no order of ties changes."""
-    largest = standings.pool_grade.max()
-    with_threshold = [measure for measure in measures if measure.has_threshold]
-    unreached = {measure: measure.under(chosen)["rel"] for measure in with_threshold}
+    # Where nothing is judged, the note on unjudged documents says why all values are 0.
+    largest = standings.pool_grade.max() if len(standings.pool_grade) else math.inf
+    unreached: dict[Measure, Any] = {
+        measure: measure.under(chosen)["rel"] for measure in measures if measure.has_threshold
+    }
     return tuple(
         f"{name}: {measure} finds nothing relevant in any run: it counts grades "
         f"{'above 0' if rel == LEAST_POSITIVE else f'from {rel:g} on'}, and the largest of the judgments is "

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trueval.policy.conventions import Policy
 
 KIND = "evaluate"
-# 1: the first. 2: every file names its kind.
+# 1: the first. 2: every file names its kind, by which `trueval report` finds what belongs to it.
 FORMAT_VERSION = 2
 
 # trec_eval MIN_GEO_MEAN: ln 0 would make one failed query decide everything.
@@ -138,14 +138,9 @@ class Scores:
         # Divided by a power of two, so that no square is out of range.
         scale = int(np.frexp(np.nanmax(sds, initial=0.0))[1])
         sd = math.ldexp(math.sqrt(float((np.ldexp(sds, -scale) ** 2).sum())), scale) / count
-        return Estimate(
-            expected=float(average(self.expected[known, column])),
-            lowest=float(average(self.lowest[known, column])),
-            highest=float(average(self.highest[known, column])),
-            oblivious=float(average(self.oblivious[known, column])),
-            sd=math.nan if geometric and sd > 0 else sd,
-            queries=count,
-        )
+        # The other statistics are averaged; no exact form of the deviation of a geometric mean is known.
+        means = {name: float(average(getattr(self, name)[known, column])) for name in STATISTICS if name != "sd"}
+        return Estimate(**means, sd=math.nan if geometric and sd > 0 else sd, queries=count)
 
     def means(self) -> dict[str, Estimate]:
         """The mean of every measure, by its text form."""
@@ -235,15 +230,9 @@ class Scores:
 
     def _entry(self, measure: Measure, exact: bool) -> dict[str, object]:
         estimate = self.mean(measure)
-        numbers = {
-            "expected": estimate.expected,
-            "lowest": estimate.lowest,
-            "highest": estimate.highest,
-            "range": estimate.range,
-            "oblivious": estimate.oblivious,
-            "bias": estimate.bias,
-            "sd": estimate.sd,
-        }
+        names = ("expected", "lowest", "highest", "range", "oblivious", "bias", "sd")
+        numbers = {name: getattr(estimate, name) for name in names}
+        # JSON has no NaN, and readers in other languages refuse it.
         entry: dict[str, object] = {name: None if math.isnan(value) else value for name, value in numbers.items()}
         entry["queries"] = estimate.queries
         if not exact:

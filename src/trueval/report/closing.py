@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from trueval.policy.policy import OPTIONS
-from trueval.report.content import Block, Cell, Column, Row, Table, Words
+from trueval.report.content import Block, Column, Table, row_of
 from trueval.report.directory import ResultFile, pointer
 from trueval.report.text import NOT_AVAILABLE
 
@@ -24,10 +24,10 @@ def policy_block(file: ResultFile) -> Block:
         A table with one row for each choice.
     """
     policy = file.data["policy"]
-    rows = tuple(Row(pointer("policy", name), _policy_cells(name, value)) for name, value in policy.items())
-    caption = ("The choices behind the numbers.",)
     columns = (Column("choice"), Column("value"), Column("meaning"))
-    return Block("conventions", "Conventions", tables=(Table("policy", caption, file.name, columns, rows),))
+    rows = tuple(row_of(pointer("policy", name), columns, policy, *_told(name, policy[name])) for name in policy)
+    table = Table("policy", ("The choices behind the numbers.",), file.name, columns, rows)
+    return Block("conventions", "Conventions", tables=(table,))
 
 
 def provenance_block(file: ResultFile, details: ResultFile | None) -> Block:
@@ -46,41 +46,30 @@ def provenance_block(file: ResultFile, details: ResultFile | None) -> Block:
     data = details.data
     columns = (
         Column("role", "/role"),
-        Column("file", "/path"),
-        Column("bytes", "/bytes", numeric=True),
-        Column("SHA-256", "/sha256"),
+        Column("file", "/path", show=lambda path: "standard input" if path == "-" else path),
+        Column("bytes", "/bytes", numeric=True, show=lambda size: NOT_AVAILABLE if size is None else f"{size:,}"),
+        Column("SHA-256", "/sha256", show=lambda digest: digest or NOT_AVAILABLE),
     )
-    rows = tuple(Row(pointer("files", place), tuple(_file_cells(each))) for place, each in enumerate(data["files"]))
+    rows = tuple(row_of(pointer("files", place), columns, each) for place, each in enumerate(data["files"]))
     table = Table("files", ("The files that were read.",), details.name, columns, rows)
-    facts: tuple[tuple[str, Words], ...] = (
-        ("Written", (data["written"],)),
-        ("Command", (data["command"],)),
-        ("Versions", (", ".join(f"{name} {number}" for name, number in data["versions"].items()),)),
-    )
+    versions = ", ".join(f"{name} {number}" for name, number in data["versions"].items())
+    told = {"Written": data["written"], "Command": data["command"], "Versions": versions}
+    facts = tuple((term, (words,)) for term, words in told.items())
     return Block("provenance", "Provenance", tables=(table,), facts=facts)
 
 
-def _policy_cells(name: str, value: Any) -> tuple[Cell, ...]:
-    option, shown = OPTIONS.get(name), _shown(name, value)
+def _told(name: str, value: Any) -> tuple[str, str, str]:
+    # Results of a newer version may hold a choice that this one does not know: its name and value are shown alone.
+    option = OPTIONS.get(name)
     meaning = option.about if option is not None else ""
     if option is not None and isinstance(value, str) and value in option.words:
         meaning += f": {option.words[value]}"
-    return Cell(name.replace("_", " "), name), Cell(shown, shown), Cell(meaning, meaning or None)
-
-
-def _shown(name: str, value: Any) -> str:
     if value is None:
-        return DEFAULTS.get(name, "none")
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float | int):
-        return f"{value:g}"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _file_cells(file: Mapping[str, Any]) -> Iterator[Cell]:
-    size, digest = file["bytes"], file["sha256"]
-    yield Cell(file["role"], file["role"])
-    yield Cell("standard input" if file["path"] == "-" else file["path"], file["path"])
-    yield Cell(NOT_AVAILABLE if size is None else f"{size:,}", size)
-    yield Cell(digest or NOT_AVAILABLE, digest)
+        shown = DEFAULTS.get(name, "none")
+    elif isinstance(value, bool):  # before the numbers: Python counts True as one of them
+        shown = "yes" if value else "no"
+    elif isinstance(value, float | int):
+        shown = f"{value:g}"
+    else:
+        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return name.replace("_", " "), shown, meaning

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
+
+from trueval.report.text import fixed, signed
 
 
 class Number(NamedTuple):
@@ -24,21 +26,6 @@ class Number(NamedTuple):
 Words: TypeAlias = "tuple[str | Number, ...]"
 
 
-class Column(NamedTuple):
-    """A column of a table.
-
-    Attributes:
-        title: its heading.
-        field: JSON pointer from the source row to the value, or to a list that is counted; two of them joined by
-            " - " for a difference; "" where the column shows neither.
-        numeric: whether it holds numbers: set to the right, sorted as numbers.
-    """
-
-    title: str
-    field: str = ""
-    numeric: bool = False
-
-
 class Cell(NamedTuple):
     """A cell of a table.
 
@@ -53,6 +40,60 @@ class Cell(NamedTuple):
     strong: bool = False
 
 
+class Column(NamedTuple):
+    """A column of a table.
+
+    Attributes:
+        title: its heading.
+        field: JSON pointer from the source row to the value, or to a list that is counted; two of them joined by
+            " - " for a difference; "" where the column shows neither.
+        numeric: whether it holds numbers: set to the right, sorted as numbers.
+        show: how a value is written.
+        strong: which values the reader should look at first.
+    """
+
+    title: str
+    field: str = ""
+    numeric: bool = False
+    show: Callable[[Any], str] = str
+    strong: Callable[[Any], bool] = lambda _: False
+
+    def cell(self, entry: Mapping[str, Any]) -> Cell:
+        """The cell of a source row: of the value that the field points to, so that the two cannot disagree.
+
+        Args:
+            entry: the source row, as the JSON holds it; what it lacks is None.
+
+        Example:
+            >>> Column("cuts", "/ties/cut_queries").cell({"ties": {"cut_queries": ["q1", "q2"]}})
+            Cell(text='2', value=2, strong=False)
+        """
+        ends = [_found(entry, field) for field in self.field.split(" - ")]
+        if len(ends) == 2:
+            value = None if None in ends else ends[0] - ends[1]
+        else:
+            value = len(ends[0]) if isinstance(ends[0], list) else ends[0]
+        return Cell(self.show(value), value, bool(self.strong(value)))
+
+
+def _found(entry: Any, field: str) -> Any:
+    # Fields name what our own JSON holds, in which no name has "~" or "/" that a pointer would escape.
+    for key in field.split("/")[1:]:
+        entry = entry[int(key)] if isinstance(entry, list) else (entry or {}).get(key)
+    return entry
+
+
+def statistic(name: str, title: str = "") -> Column:
+    """The column of a statistic of a measure: its values are fractions, a bias has its sign, the expectation is strong.
+
+    Args:
+        name: of the statistic in the JSON.
+        title: its heading, the name if empty.
+    """
+    show = signed if name == "bias" else fixed
+    return Column(title or name, f"/{name}", numeric=True, show=show, strong=lambda _: name == "expected")
+
+
 class Row(NamedTuple):
     """A row of a table.
 
@@ -63,6 +104,19 @@ class Row(NamedTuple):
 
     source: str
     cells: tuple[Cell, ...]
+
+
+def row_of(source: str, columns: Iterable[Column], entry: Mapping[str, Any], *told: str) -> Row:
+    """A row whose columns with a field show what the entry holds there.
+
+    Args:
+        source: where the entry is, a JSON pointer inside the table's file.
+        columns: of the table.
+        entry: what the pointer points to.
+        told: texts of the columns without a field, in their order.
+    """
+    texts = iter(told)
+    return Row(source, tuple(each.cell(entry) if each.field else Cell(text := next(texts), text) for each in columns))
 
 
 @dataclass(frozen=True)
@@ -86,6 +140,11 @@ class Table:
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     folded: bool = False
+
+
+def rows_height(rows: int) -> int:
+    """CSS pixels of a plot with a line for each run or difference; under 140 Plotly finds no room for its axes."""
+    return max(140, 50 + 30 * rows)
 
 
 @dataclass(frozen=True)

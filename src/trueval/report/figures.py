@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from trueval.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 WIDTH = 6.9  # inches, the text of a two-column page
@@ -38,6 +39,31 @@ def canvas(size: tuple[float, float]) -> Iterator[Figure]:
         raise MissingExtraError("Figures", "report") from error
     with mpl.rc_context({**mpl.rcParamsDefault, **STYLE}):
         yield Figure(figsize=size, layout="constrained")
+
+
+def draw_panels(
+    names: Sequence[str], draw: Callable[[Axes, str], None], stem: Path, *, row: float, head: float, title: str = ""
+) -> tuple[Path, Path]:
+    """Draws a panel for each name, two beside each other, under one legend.
+
+    Args:
+        names: of the panels, at least one.
+        draw: draws the panel of a name; all panels label the same things.
+        stem: path without suffix.
+        row: inches of a row of panels.
+        head: inches of the legend.
+        title: of the legend.
+    """
+    rows = (len(names) + 1) // 2
+    with canvas((WIDTH, rows * row + head)) as figure:
+        grid = figure.subplots(rows, min(2, len(names)), squeeze=False).ravel()
+        for axes, name in zip(grid, names, strict=False):
+            draw(axes, name)
+        for axes in grid[len(names) :]:  # an odd number leaves an empty panel
+            axes.set_visible(False)
+        handles, labels = grid[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False, title=title or None)
+        return write_figure(figure, stem)
 
 
 def write_figure(figure: Figure, stem: Path) -> tuple[Path, Path]:

@@ -149,14 +149,11 @@ def read_directory(path: Path) -> Directory:
                 f"{known.format}. Update trueval, or write the file again."
             )
     if not any(kind and kind.page for kind in kinds.values()):
-        shown = ", ".join(name for name in names() if _has_page(name))
-        kind = (
-            f"kind {shown}"
-            if shown
-            else "a kind, but none is declared: trueval runs from a folder without installation"
-        )
+        shown = ", ".join(name for name in names() if (kind := find(name)) and kind.page)
+        none = "a kind, but none is declared: trueval runs from a folder without installation"
+        wanted = f"kind {shown}" if shown else none
         raise InputError(
-            f"{path}: no result to report. {''.join(map(_why_unknown, found))}It must hold a JSON file of {kind}. "
+            f"{path}: no result to report. {''.join(map(_why_unknown, found))}It must hold a JSON file of {wanted}. "
             "Make one with --out of another command."
         )
     known_files = tuple(file for file in found if kinds[file.kind])
@@ -170,16 +167,11 @@ def _why_unknown(file: ResultFile) -> str:
     return "" if file.kind in names() else known
 
 
-def _has_page(name: str) -> bool:
-    kind = find(name)
-    return kind is not None and kind.page is not None
-
-
 def _read(file: Path) -> ResultFile:
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(f"{file}: not JSON ({error}). Write it again, or move it out of the folder.") from error
     if not isinstance(data, dict):
-        data = {}
+        data = {}  # JSON of something else, as a list of texts: of no kind, like an object without "kind"
     return ResultFile(file.name, str(data.get("kind", "")), data)

@@ -7,7 +7,6 @@ import hashlib
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from trueval.errors import MissingExtraError
 from trueval.report.content import Block, Part, Table
@@ -34,16 +33,35 @@ def page(directory: Directory, *, plots: bool = True) -> str:
     Raises:
         MissingExtraError: jinja2 or plotly is not installed.
     """
+    try:
+        import jinja2
+
+        if plots:
+            from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise MissingExtraError("Pages", "report") from error
+    # Numbers and names come from files of others: all of them are escaped, and a name the template lacks is an error.
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
     scripts = [(TEMPLATES / "page.js").read_text(encoding="utf-8")]
     if plots:
-        scripts.insert(0, _plot_library())
-    text: str = _template().render(
+        scripts.insert(0, get_plotlyjs())
+    # As a content security policy names a script (CSP level 3, hash-source). The page runs these scripts and no other,
+    # so that a run named "<script>" does nothing even if escaping failed.
+    digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
+    hashes = [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests]
+    text: str = environment.get_template("page.html.j2").render(
         title=f"trueval: {directory.path.resolve().name}",
         part=merged(parts(directory)),
         others=directory.others,
         style=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
         scripts=scripts,
-        hashes=[_hash(script) for script in scripts],
+        hashes=hashes,
         version=__version__,
     )
     return text
@@ -104,17 +122,18 @@ def merged(several: tuple[Part, ...]) -> Part:
     Returns:
         Their sentences and blocks; a block whose id is taken gets a number, and what is in it too.
     """
-    blocks, closing = (_distinct([block for part in several for block in getattr(part, name)]) for name in _BODY)
+    blocks, closing = (
+        _distinct([block for part in several for block in getattr(part, name)]) for name in ("blocks", "closing")
+    )
     # Two files of a kind may say the same sentence, of which one is enough.
-    summary, advice = (tuple(dict.fromkeys(each for part in several for each in getattr(part, name))) for name in _HEAD)
+    summary, advice = (
+        tuple(dict.fromkeys(each for part in several for each in getattr(part, name))) for name in ("summary", "advice")
+    )
     return Part(summary, advice, blocks, closing)
 
 
-_HEAD = ("summary", "advice")
-_BODY = ("blocks", "closing")
-
-
 def _distinct(blocks: list[Block]) -> tuple[Block, ...]:
+    # Two files of a kind give blocks of the same ids, which HTML allows once.
     seen: Counter[str] = Counter()
     result = []
     for block in blocks:
@@ -137,32 +156,3 @@ def _numbered(block: Block, number: int) -> Block:
         tables=tables(block.tables),
         cases=tuple(replace(case, tables=tables(case.tables)) for case in block.cases),
     )
-
-
-def _template() -> Any:
-    try:
-        import jinja2
-    except ImportError as error:
-        raise MissingExtraError("Pages", "report") from error
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    return environment.get_template("page.html.j2")
-
-
-def _plot_library() -> str:
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError as error:
-        raise MissingExtraError("Pages", "report") from error
-    library: str = get_plotlyjs()
-    return library
-
-
-def _hash(script: str) -> str:
-    """The script as a content security policy names it (CSP level 3, hash-source)."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

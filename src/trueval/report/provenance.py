@@ -26,8 +26,11 @@ def provenance(files: Sequence[tuple[str, str]], now: datetime | None = None) ->
     Returns:
         written, command, versions and files with bytes and sha256.
     """
+    if now is None:
+        epoch = os.environ.get("SOURCE_DATE_EPOCH")  # reproducible-builds.org/specs/source-date-epoch
+        now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
     return {
-        "written": (now or _clock()).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "written": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "command": shlex.join(["trueval", *sys.argv[1:]]),
         "versions": versions(),
         "files": [{"role": role, "path": path, **_fingerprint(path)} for role, path in files],
@@ -38,11 +41,8 @@ def versions() -> dict[str, str]:
     """Versions of this package, Python and the libraries that compute."""
     from trueval.version import __version__
 
-    return {
-        "trueval": __version__,
-        "python": platform.python_version(),
-        **{name: version(name) for name in LIBRARIES},
-    }
+    libraries = {name: version(name) for name in LIBRARIES}
+    return {"trueval": __version__, "python": platform.python_version(), **libraries}
 
 
 def _fingerprint(path: str) -> Mapping[str, Any]:
@@ -51,8 +51,3 @@ def _fingerprint(path: str) -> Mapping[str, Any]:
     with Path(path).open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         return {"bytes": file.tell(), "sha256": digest}
-
-
-def _clock() -> datetime:
-    epoch = os.environ.get("SOURCE_DATE_EPOCH")  # reproducible-builds.org/specs/source-date-epoch
-    return datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)

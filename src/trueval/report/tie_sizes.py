@@ -62,10 +62,6 @@ def tie_figure(name: str, description: str, histograms: Mapping[str, Sequence[Ma
         histograms: name of the ranking → what `tie_histogram` returns.
     """
     longest: Sequence[Mapping[str, Any]] = max(histograms.values(), key=len, default=[])
-    data = {
-        "sizes": [size_name(row) for row in longest[1:]],
-        "runs": [
-            {"name": ranking, "share": [row["share"] for row in rows[1:]]} for ranking, rows in histograms.items()
-        ],
-    }
+    runs = [{"name": ranking, "share": [row["share"] for row in rows[1:]]} for ranking, rows in histograms.items()]
+    data = {"sizes": [size_name(row) for row in longest[1:]], "runs": runs}
     return Figure(name, "Sizes of tie groups", description, "tieGroups", data, HEIGHT, wide=True)

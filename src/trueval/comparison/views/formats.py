@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from trueval.comparison.comparison import flatten
@@ -38,9 +37,19 @@ def table(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> Group:
         A renderable for a rich console of 80 columns or more.
     """
     parts: list[RenderableType] = []
+    groups = "groups" if comparison["baseline"] is None else ""
     for board in comparison["leaderboards"]:
-        parts += [Text(_heading(board), style="bold"), _leaderboard(comparison, board, scale), Text()]
-        parts += [_pairs(comparison, board, scale), Text()]
+        ranking = grid(("#", "run", "expected", "lowest, highest", groups), "rLrrl")
+        for number, (name, *cells) in enumerate(_ranked(board, scale), start=1):
+            note = " (baseline)" if name == comparison["baseline"] else ""
+            ranking.add_row(str(number), Text(name + note), *cells)
+        # Two names and nine numbers do not fit in 80 columns: a pair is named by its places in the table above it.
+        place = {row["run"]: index for index, row in enumerate(board["ranking"], start=1)}
+        pairs = grid(("pair", "diff", "interval", "over tie orders", "p", "win", "w/t/l", ""), "lrrrrrRl")
+        for row in _shown(comparison, board):
+            symbol = Text(mark(row, comparison["choices"]["level"]), style="bold" if row["separated"] else "yellow")
+            pairs.add_row(f"{place[row['first']]} - {place[row['second']]}", *_numbers(row, scale), symbol)
+        parts += [Text(_heading(board), style="bold"), ranking, Text(), pairs, Text()]
     return Group(*parts, *map(Text, [*legend(comparison), *unit(scale)]))
 
 
@@ -91,9 +100,8 @@ def settings(comparison: Mapping[str, Any]) -> str:
         comparison: the JSON of `trueval compare`.
     """
     choices = comparison["choices"]
-    return (
-        f"missing queries {choices['policy']['missing']}, {choices['resamples']:,} resamples, seed {choices['seed']}."
-    )
+    missing = choices["policy"]["missing"]
+    return f"missing queries {missing}, {choices['resamples']:,} resamples, seed {choices['seed']}."
 
 
 def _family(choices: Mapping[str, Any]) -> str:
@@ -143,8 +151,14 @@ def to_markdown(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> s
     parts = []
     for board in comparison["leaderboards"]:
         ranking = pipes(("run", "expected", "lowest, highest", "groups"), _ranked(board, scale), words=4)
-        pairs = pipes(head, (_full(row, comparison, scale) for row in _shown(comparison, board)), words=len(head))
-        parts.append(f"### {_heading(board)}\n\n{ranking}\n{pairs}\n")
+        rows = []
+        for row in _shown(comparison, board):
+            difference, *rest = _numbers(row, scale)
+            verdict = f"{row['verdict']} {mark(row, comparison['choices']['level'])}".rstrip()
+            rows.append(
+                (row["first"], row["second"], difference, _span(row["expected_interval"], scale), *rest, verdict)
+            )
+        parts.append(f"### {_heading(board)}\n\n{ranking}\n{pipes(head, rows, words=len(head))}\n")
     return "".join([*parts, *(f"- {markdown(line)}\n" for line in [*legend(comparison), *unit(scale)])])
 
 
@@ -216,25 +230,6 @@ def _heading(board: Row) -> str:
     return f"{board['measure']}: {board['better']} is better, {counted(board['queries'], 'query', 'queries')}{left_out}"
 
 
-def _leaderboard(comparison: Mapping[str, Any], board: Row, scale: Scale) -> Table:
-    groups = "groups" if comparison["baseline"] is None else ""
-    rows = grid(("#", "run", "expected", "lowest, highest", groups), "rLrrl")
-    for number, (name, *cells) in enumerate(_ranked(board, scale), start=1):
-        note = " (baseline)" if name == comparison["baseline"] else ""
-        rows.add_row(str(number), Text(name + note), *cells)
-    return rows
-
-
-def _pairs(comparison: Mapping[str, Any], board: Row, scale: Scale) -> Table:
-    number = {row["run"]: index for index, row in enumerate(board["ranking"], start=1)}
-    rows = grid(("pair", "diff", "interval", "over tie orders", "p", "win", "w/t/l", ""), "lrrrrrRl")
-    for row in _shown(comparison, board):
-        pair = f"{number[row['first']]} - {number[row['second']]}"
-        symbol = mark(row, comparison["choices"]["level"])
-        rows.add_row(pair, *_numbers(row, scale), Text(symbol, style="bold" if row["separated"] else "yellow"))
-    return rows
-
-
 def _ranked(board: Row, scale: Scale) -> Iterator[tuple[str, ...]]:
     for row in board["ranking"]:
         values = fixed(row["expected"], scale), interval(row["lowest"], row["highest"], scale)
@@ -247,25 +242,15 @@ def _numbers(row: Row, scale: Scale) -> Iterator[str]:
     yield _span(row["realized_interval"], scale) + (BOUNDED if row["realized_bounded"] else "")
     yield _span((row["lowest"], row["highest"]), scale)
     yield fixed(row["tests"]["holm"])  # a probability, as the one after it: never in points
-    yield _win(row["win"])
+    win = row["win"]
+    chance = NOT_AVAILABLE if win["value"] is None else f"{win['value']:.3f}"
+    yield f"~{chance}" if win["value"] is not None and win["method"] in ("normal", "sampled") else chance
     yield f"{row['wins']}/{row['ties']}/{row['losses']}"
-
-
-def _full(row: Row, comparison: Mapping[str, Any], scale: Scale) -> Iterator[str]:
-    difference, realized, *rest = _numbers(row, scale)
-    yield from (row["first"], row["second"], difference, _span(row["expected_interval"], scale), realized, *rest)
-    yield f"{row['verdict']} {mark(row, comparison['choices']['level'])}".rstrip()
 
 
 def _span(ends: Sequence[float | None], scale: Scale) -> str:
     low, high = ends
     return NOT_AVAILABLE if low is None or high is None else f"[{signed(low, scale)}, {signed(high, scale)}]"
-
-
-def _win(win: Row) -> str:
-    if win["value"] is None:
-        return NOT_AVAILABLE
-    return ("~" if win["method"] in ("normal", "sampled") else "") + f"{win['value']:.3f}"
 
 
 def _latex_cell(comparison: Mapping[str, Any], board: Row, run: str, scale: Scale) -> str:

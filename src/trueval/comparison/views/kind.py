@@ -15,11 +15,6 @@ COMPARE = Kind(
         "markdown": late("trueval.comparison.views.formats:to_markdown"),
         "latex": late("trueval.comparison.views.formats:to_latex"),
     },
-    files={
-        "comparison.json": "json",
-        "comparison.csv": "csv",
-        "comparison.md": "markdown",
-        "comparison.tex": "latex",
-    },
+    files={"comparison.json": "json", "comparison.csv": "csv", "comparison.md": "markdown", "comparison.tex": "latex"},
     page=late("trueval.comparison.views.page:build"),
 )

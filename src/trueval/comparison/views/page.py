@@ -7,15 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trueval.comparison.views.formats import BOUNDED, BOUNDED_LEGEND
-from trueval.report.content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words
+from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of, rows_height, statistic
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.text import fixed, signed
 
 MOST_PAIRS = 40  # differences drawn in one plot; more cannot be read
 MOST = 8  # measures that the summary speaks of one by one
-LEAST_HEIGHT = 140  # CSS pixels under which Plotly finds no room for its axes
-ROW_HEIGHT, FRAME_HEIGHT = 30, 50  # CSS pixels of a difference in a plot, and of the plot around them
-NUMBERS = ("lowest", "highest", "oblivious")
 
 
 def build(file: ResultFile, directory: Directory) -> Part:
@@ -28,12 +25,8 @@ def build(file: ResultFile, directory: Directory) -> Part:
     Returns:
         Summary, advice, leaderboards, differences and the choices behind them.
     """
-    return Part(
-        tuple(_summary(file)),
-        tuple(_advice(file.data)),
-        (_leaderboard_block(file), _difference_block(file)),
-        (_choice_block(file),),
-    )
+    blocks = (_leaderboard_block(file), _difference_block(file))
+    return Part(tuple(_summary(file)), tuple(_advice(file.data)), blocks, (_choice_block(file),))
 
 
 def _summary(file: ResultFile) -> Iterator[Words]:
@@ -93,28 +86,17 @@ def _leaderboard_block(file: ResultFile) -> Block:
         Column("measure"),
         Column("place", "/place", numeric=True),
         Column("run", "/run"),
-        *(Column(name, f"/{name}", numeric=True) for name in ("expected", "lowest", "highest")),
+        *map(statistic, ("expected", "lowest", "highest")),
         Column("groups", "/groups"),
     )
     rows = tuple(
-        Row(pointer("leaderboards", index, "ranking", place), _ranked_cells(board["measure"], row))
+        row_of(pointer("leaderboards", index, "ranking", place), columns, row, board["measure"])
         for index, board in enumerate(file.data["leaderboards"])
         for place, row in enumerate(board["ranking"])
     )
     words = ("Runs that share a letter are not separated by these queries and their ties.",)
     table = Table("leaderboards", ("Runs from best to worst by each measure.",), file.name, columns, rows)
     return Block("leaderboards-block", "Leaderboards", words=(words,), tables=(table,))
-
-
-def _ranked_cells(measure: str, row: Mapping[str, Any]) -> tuple[Cell, ...]:
-    return (
-        Cell(measure, measure),
-        Cell(str(row["place"]), row["place"]),
-        Cell(row["run"], row["run"]),
-        Cell(fixed(row["expected"]), row["expected"], strong=True),
-        *(Cell(fixed(row[name]), row[name]) for name in ("lowest", "highest")),
-        Cell(row["groups"], row["groups"]),
-    )
 
 
 def _difference_block(file: ResultFile) -> Block:
@@ -126,13 +108,8 @@ def _difference_block(file: ResultFile) -> Block:
         f"{file.data['choices']['test']} test, adjusted by Holm; win is the probability over tie orders that the "
         "first run is the better one.",
     )
-    return Block(
-        "differences",
-        "Differences",
-        words=(words,),
-        figures=tuple(_figures(file.data, level)),
-        tables=(_difference_table(file),),
-    )
+    figures, table = tuple(_figures(file.data, level)), _difference_table(file)
+    return Block("differences", "Differences", words=(words,), figures=figures, tables=(table,))
 
 
 def _figures(data: Mapping[str, Any], level: float) -> Iterator[Figure]:
@@ -149,71 +126,46 @@ def _figures(data: Mapping[str, Any], level: float) -> Iterator[Figure]:
             "interval": [each["expected_interval"] for each in shown],
             "interval_name": f"{100 * level:g}% interval over queries",
         }
-        title = (
-            measure if len(shown) == len(mine) else f"{measure}: the {len(shown)} largest of {len(mine)} differences"
-        )
+        largest = f"{measure}: the {len(shown)} largest of {len(mine)} differences"
+        title = measure if len(shown) == len(mine) else largest
         description = f"Differences of expected {measure} with their tie ranges and intervals over queries."
-        height = max(LEAST_HEIGHT, FRAME_HEIGHT + ROW_HEIGHT * len(shown))
+        height = rows_height(len(shown))
         yield Figure(f"differences-{index}", title, description, "differences", drawn, height, wide=True)
 
 
 def _difference_table(file: ResultFile) -> Table:
+    differences = file.data["differences"]
+    # Most comparisons hold exact intervals only, and have no column for what is not.
+    bounded = any(each["realized_bounded"] for each in differences)
     columns = (
-        Column("measure", "/measure"),
-        Column("first", "/first"),
-        Column("second", "/second"),
-        Column("difference", "/expected", numeric=True),
+        *(Column(name, f"/{name}") for name in ("measure", "first", "second")),
+        Column("difference", "/expected", numeric=True, show=signed, strong=lambda _: True),
         Column("verdict", "/verdict"),
-        Column("p", "/tests/holm", numeric=True),
-        Column("interval from", "/expected_interval/0", numeric=True),
-        Column("to", "/expected_interval/1", numeric=True),
-        Column("joint interval from", "/realized_interval/0", numeric=True),
-        Column("to", "/realized_interval/1", numeric=True),
-        *((Column("bounded"),) if _any_bounded(file.data) else ()),
-        *(Column(name, f"/{name}", numeric=True) for name in NUMBERS),
-        Column("win", "/win/value", numeric=True),
+        Column("p", "/tests/holm", numeric=True, show=fixed),
+        Column("interval from", "/expected_interval/0", numeric=True, show=signed),
+        Column("to", "/expected_interval/1", numeric=True, show=signed),
+        Column("joint interval from", "/realized_interval/0", numeric=True, show=signed),
+        Column("to", "/realized_interval/1", numeric=True, show=signed),
+        *((Column("bounded"),) if bounded else ()),
+        *(Column(name, f"/{name}", numeric=True, show=signed) for name in ("lowest", "highest", "oblivious")),
+        Column("win", "/win/value", numeric=True, show=fixed),
         *(Column(name, f"/{name}", numeric=True) for name in ("wins", "ties", "losses")),
     )
     rows = tuple(
-        Row(pointer("differences", index), tuple(_difference_cells(each, marked=_any_bounded(file.data))))
-        for index, each in enumerate(file.data["differences"])
+        row_of(pointer("differences", index), columns, each, BOUNDED if each["realized_bounded"] else "")
+        for index, each in enumerate(differences)
     )
-    notes = (*((BOUNDED_LEGEND,) if _any_bounded(file.data) else ()), *file.data["notes"])
+    notes = (*((BOUNDED_LEGEND,) if bounded else ()), *file.data["notes"])
     return Table("difference-table", ("Every difference.",), file.name, columns, rows, notes)
 
 
-def _any_bounded(data: Mapping[str, Any]) -> bool:
-    return any(each["realized_bounded"] for each in data["differences"])
-
-
-def _difference_cells(each: Mapping[str, Any], *, marked: bool) -> Iterator[Cell]:
-    for name in ("measure", "first", "second"):
-        yield Cell(each[name], each[name])
-    yield Cell(signed(each["expected"]), each["expected"], strong=True)
-    yield Cell(each["verdict"], each["verdict"])
-    yield Cell(fixed(each["tests"]["holm"]), each["tests"]["holm"])
-    for value in (*each["expected_interval"], *each["realized_interval"]):
-        yield Cell(signed(value), value)
-    if marked:
-        symbol = BOUNDED if each["realized_bounded"] else ""
-        yield Cell(symbol, symbol)
-    for name in NUMBERS:
-        yield Cell(signed(each[name]), each[name])
-    yield Cell(fixed(each["win"]["value"]), each["win"]["value"])
-    for name in ("wins", "ties", "losses"):
-        yield Cell(str(each[name]), each[name])
-
-
 def _choice_block(file: ResultFile) -> Block:
-    choices = {
-        name: f"{value:g}" if isinstance(value, float) else str(value)
-        for name, value in file.data["choices"].items()
-        if name != "policy"
-    }
-    rows = tuple(
-        Row(pointer("choices", name), (Cell(name.replace("_", " "), name), Cell(text, text)))
-        for name, text in choices.items()
-    )
+    # The policy is that of the evaluation, whose page shows it.
+    choices = {name: value for name, value in file.data["choices"].items() if name != "policy"}
     columns = (Column("choice"), Column("value"))
-    table = Table("comparison-choices", ("The choices behind the comparison.",), file.name, columns, rows)
+    rows = []
+    for name, value in choices.items():
+        text = f"{value:g}" if isinstance(value, float) else str(value)
+        rows.append(row_of(pointer("choices", name), columns, choices, name.replace("_", " "), text))
+    table = Table("comparison-choices", ("The choices behind the comparison.",), file.name, columns, tuple(rows))
     return Block("comparison-conventions", "Conventions of the comparison", tables=(table,))

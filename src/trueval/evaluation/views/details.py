@@ -22,7 +22,6 @@ from trueval.standings.input_rules import without_first
 if TYPE_CHECKING:
     from trueval.evaluation.scores import Scores
     from trueval.judgments import Judgments
-    from trueval.measures import Measure
     from trueval.run import Run
     from trueval.standings.standings import Floats, Ints
 
@@ -146,7 +145,17 @@ def _listed(run: Run, judgments: Judgments, scores: Scores) -> Listed:
 
 def _worst(scores: Scores, frame: pl.DataFrame, judgments: Judgments) -> Iterator[dict[str, Any]]:
     """The queries with the largest range or |bias| on each measure, with the groups behind them."""
-    rows = list(_moved(scores))
+    rows = []
+    table = scores.to_polars().with_columns(
+        range=pl.col("highest") - pl.col("lowest"), bias=pl.col("oblivious") - pl.col("expected")
+    )
+    for measure in scores.measures:
+        moved = table.filter((pl.col("measure") == str(measure)) & (pl.col("range") > 0))
+        # Two lists joined: a tie order can be far off on a query whose range is not among the widest.
+        widest = moved.sort("range", descending=True, maintain_order=True).head(WORST)
+        biased = moved.sort(pl.col("bias").abs(), descending=True, nulls_last=True, maintain_order=True).head(WORST)
+        chosen = pl.concat([widest, biased]).unique(maintain_order=True)
+        rows += [(measure, row) for row in chosen.sort("range", descending=True, maintain_order=True).to_dicts()]
     queries = pl.Series("query_id", sorted({row["query"] for _, row in rows}), dtype=pl.String)
     of_these = pl.col("query_id").is_in(queries.implode())
     listed = frame.filter(of_these & (pl.col("tied") > 1))
@@ -154,20 +163,6 @@ def _worst(scores: Scores, frame: pl.DataFrame, judgments: Judgments) -> Iterato
     for measure, row in rows:
         reach = min(measure.cutoff or math.inf, scores.policy.depth or math.inf)
         yield row | {"groups": list(_groups(row["query"], reach, listed, graded))}
-
-
-def _moved(scores: Scores) -> Iterator[tuple[Measure, dict[str, Any]]]:
-    """The queries of each measure that ties move most, widest range first."""
-    table = scores.to_polars().with_columns(
-        range=pl.col("highest") - pl.col("lowest"), bias=pl.col("oblivious") - pl.col("expected")
-    )
-    for measure in scores.measures:
-        rows = table.filter((pl.col("measure") == str(measure)) & (pl.col("range") > 0))
-        widest = rows.sort("range", descending=True, maintain_order=True).head(WORST)
-        biased = rows.sort(pl.col("bias").abs(), descending=True, nulls_last=True, maintain_order=True).head(WORST)
-        chosen = pl.concat([widest, biased]).unique(maintain_order=True)
-        for row in chosen.sort("range", descending=True, maintain_order=True).to_dicts():
-            yield measure, row
 
 
 def _groups(query: str, reach: float, listed: pl.DataFrame, graded: pl.DataFrame) -> Iterator[dict[str, Any]]:

@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from trueval.evaluation.explanation import FORMAT_VERSION, KIND
-from trueval.report.content import Block, Cell, Column, Part, Row, Table
+from trueval.report.content import Block, Cell, Column, Part, Table, row_of
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.formats import markdown, pipes, to_json
 from trueval.report.kinds import Kind
@@ -33,7 +33,8 @@ def explanation_table(entry: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> 
         conventions.add_row(*map(Text, cells))
     for cells in _query_cells(entry, scale):
         queries.add_row(*map(Text, cells))
-    parts: list[RenderableType] = [Text(_title(entry), style="bold"), conventions]
+    title = f"{entry['measure']} of {entry['run']} under each convention"
+    parts: list[RenderableType] = [Text(title, style="bold"), conventions]
     if entry["queries"]:
         parts += [Text(), Text("The queries that move most", style="bold"), queries]
     return Group(*parts, Text(), *map(Text, [*remarks(entry), *unit(scale)]))
@@ -63,25 +64,24 @@ def build(file: ResultFile, directory: Directory) -> Part:
     Returns:
         A table of the conventions, and what they say.
     """
-    numbers = ("value", "difference", "lowest", "highest")
     columns = (
         Column("convention", "/convention"),
-        *(Column(name, f"/{name}" if name in numbers[:2] else "", numeric=True) for name in numbers),
+        Column("value", "/value", numeric=True, show=fixed),
+        Column("difference", "/difference", numeric=True, show=signed),
+        *(Column(name, numeric=True) for name in ("lowest", "highest")),
         Column("because of"),
     )
-    rows = tuple(
-        Row(
-            pointer("conventions", place),
-            (
-                Cell(row["convention"], row["convention"]),
-                *(Cell((signed if name == "difference" else fixed)(row.get(name)), row.get(name)) for name in numbers),
-                Cell(_reason(row, FRACTIONS), _reason(row, FRACTIONS)),
-            ),
-        )
-        for place, row in enumerate(file.data["conventions"])
+    rows = []
+    for place, entry in enumerate(file.data["conventions"]):
+        row = row_of(pointer("conventions", place), columns, entry, "", "", _reason(entry, FRACTIONS))
+        # A convention without an estimate has no "lowest" and "highest", so these columns have no pointer.
+        ends = (Cell(fixed(value), value) for value in (entry.get("lowest"), entry.get("highest")))
+        rows.append(row._replace(cells=(*row.cells[:3], *ends, row.cells[5])))
+    caption = (
+        f"{file.data['measure']} of {file.data['run']} under each convention. "
+        f"Ours is {fixed(file.data['ours']['expected'])}, the mean over all orders of tied documents.",
     )
-    ours = f"Ours is {fixed(file.data['ours']['expected'])}, the mean over all orders of tied documents."
-    table = Table("explanation", (f"{_title(file.data)}. {ours}",), file.name, columns, rows, tuple(remarks(file.data)))
+    table = Table("explanation", caption, file.name, columns, tuple(rows), tuple(remarks(file.data)))
     return Part(blocks=(Block("conventions-compared", "What other tools would say", tables=(table,)),))
 
 
@@ -93,10 +93,6 @@ EXPLAIN = Kind(
     files={"explanation.json": "json", "explanation.md": "markdown"},
     page=build,
 )
-
-
-def _title(entry: Mapping[str, Any]) -> str:
-    return f"{entry['measure']} of {entry['run']} under each convention"
 
 
 def remarks(entry: Mapping[str, Any]) -> list[str]:
@@ -125,8 +121,7 @@ def _convention_cells(entry: Mapping[str, Any], scale: Scale) -> Iterator[tuple[
 
 def _query_cells(entry: Mapping[str, Any], scale: Scale) -> Iterator[tuple[str, ...]]:
     for move in entry["queries"]:
-        sides = (move["ours"], move["theirs"])
-        values = ("left out" if value is None else fixed(value, scale) for value in sides)
+        values = ("left out" if move[side] is None else fixed(move[side], scale) for side in ("ours", "theirs"))
         yield move["query"], move["convention"], *values, _because(move["causes"], scale)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueval.evaluation.views.verdicts import by_merit
-from trueval.report.figures import EXPECTED, OBLIVIOUS, PALETTE, RANGE, WIDTH, canvas, write_figure
+from trueval.report.figures import EXPECTED, OBLIVIOUS, PALETTE, RANGE, WIDTH, canvas, draw_panels, write_figure
 from trueval.report.tie_sizes import size_name
 
 if TYPE_CHECKING:
@@ -31,17 +31,11 @@ def draw_tie_ranges(results: Mapping[str, Any], stem: Path) -> tuple[Path, Path]
         MissingExtraError: matplotlib is not installed.
     """
     measures = [measure for measure in results["runs"][0]["measures"] if by_merit(results, measure)]
-    rows = (len(measures) + 1) // 2
-    height = rows * (HEAD + ROW * len(results["runs"])) + 0.3
-    with canvas((WIDTH, height)) as figure:
-        grid = figure.subplots(rows, min(2, len(measures)), squeeze=False).ravel()
-        for axes, measure in zip(grid, measures, strict=False):
-            _tie_range(axes, by_merit(results, measure), measure)
-        for axes in grid[len(measures) :]:
-            axes.set_visible(False)
-        handles, labels = grid[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False)
-        return write_figure(figure, stem)
+
+    def draw(axes: Axes, measure: str) -> None:
+        _tie_range(axes, by_merit(results, measure), measure)
+
+    return draw_panels(measures, draw, stem, row=HEAD + ROW * len(results["runs"]), head=0.3)
 
 
 def draw_tie_groups(runs: Sequence[Mapping[str, Any]], stem: Path) -> tuple[Path, Path]:
@@ -70,7 +64,7 @@ def draw_tie_groups(runs: Sequence[Mapping[str, Any]], stem: Path) -> tuple[Path
         axes.set_xlabel("documents in the tie group")
         axes.set_ylabel("share of documents")
         for text in figure.legend(loc="outside upper center", ncols=4, frameon=False).get_texts():
-            text.set_parse_math(False)
+            text.set_parse_math(False)  # a run may be named "a$b$", which is not a formula
         return write_figure(figure, stem)
 
 

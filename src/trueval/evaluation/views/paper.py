@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from trueval.evaluation.views.details import KIND as DETAILS_KIND
 from trueval.evaluation.views.figures import draw_tie_groups, draw_tie_ranges
@@ -14,20 +14,6 @@ from trueval.report import formats
 from trueval.report.directory import Directory, ResultFile
 from trueval.report.formats import pipes, tabular
 from trueval.report.text import fixed
-
-
-class Entry(NamedTuple):
-    """A value of the table.
-
-    Attributes:
-        text: the expected value.
-        better_than: letters of the runs that it is separated from and better than.
-        best: whether no run has a better expected value.
-    """
-
-    text: str
-    better_than: str
-    best: bool
 
 
 def write_paper(file: ResultFile, directory: Directory, folder: Path) -> tuple[Path, ...]:
@@ -48,8 +34,16 @@ def write_paper(file: ResultFile, directory: Directory, folder: Path) -> tuple[P
         return ()
     prefix = "" if file.name == "results.json" else f"{Path(file.name).stem}-"
     written = [*draw_tie_ranges(file.data, folder / f"{prefix}tie-ranges")]
-    written += _groups(directory, file, folder / f"{prefix}tie-groups")
-    comparison = _comparison(directory, file)
+    fitting_details = (each.data for each in directory.of(DETAILS_KIND) if belongs(each.data, file.data))
+    runs: list[dict[str, Any]] = next(fitting_details, {"runs": []})["runs"]
+    if any(len(run["tie_groups"]) > 1 for run in runs):  # the first bin is that of documents without a tie
+        written += draw_tie_groups(runs, folder / f"{prefix}tie-groups")
+    # A folder may hold comparisons of other runs too, or under other choices: the first that fits gives the marks.
+    names = {run["name"] for run in file.data["runs"]}
+    comparisons = (each.data for each in directory.of("compare"))
+    fitting = (each for each in comparisons if set(each["runs"]) <= names)
+    same_policy = (each for each in fitting if each["choices"]["policy"] == file.data["policy"])
+    comparison = next(same_policy, None)
     for suffix, form in (("tex", latex), ("md", markdown)):
         path = folder / f"{prefix}table.{suffix}"
         path.write_text(form(file.data, comparison), encoding="utf-8", newline="\n")
@@ -67,15 +61,8 @@ def latex(results: Mapping[str, Any], comparison: Mapping[str, Any] | None = Non
     Returns:
         A tabular; the best value of a measure is bold, superscripts name the runs that it is separated from.
     """
-
-    def cell(entry: Entry) -> str:
-        text = formats.latex(entry.text)
-        value = rf"\textbf{{{text}}}" if entry.best else text
-        return value + (rf"$^{{\mathrm{{{entry.better_than}}}}}$" if entry.better_than else "")
-
-    measures = list(results["runs"][0]["measures"])
-    rows = ([letter, formats.latex(run), *map(cell, row)] for letter, run, row in _rows(results, comparison))
-    head = ["", "run", *map(formats.latex, measures)]
+    best, raised = r"\textbf{{{}}}".format, r"$^{{\mathrm{{{}}}}}$".format
+    head, *rows = _rows(results, comparison, formats.latex, best, raised)
     return tabular(head, rows, "l" * len(head), notes=_notes(results, comparison))
 
 
@@ -89,13 +76,7 @@ def markdown(results: Mapping[str, Any], comparison: Mapping[str, Any] | None = 
     Returns:
         A pipe table and its notes.
     """
-
-    def cell(entry: Entry) -> str:
-        value = f"**{entry.text}**" if entry.best else entry.text
-        return value + (f"<sup>{entry.better_than}</sup>" if entry.better_than else "")
-
-    head = ["", "run", *map(formats.markdown, results["runs"][0]["measures"])]
-    rows = ([letter, formats.markdown(run), *map(cell, row)] for letter, run, row in _rows(results, comparison))
+    head, *rows = _rows(results, comparison, formats.markdown, "**{}**".format, "<sup>{}</sup>".format)
     notes = "".join(f"{note}\n" for note in _notes(results, comparison))
     return f"{pipes(head, rows, words=2, escape=str)}\n{notes}"
 
@@ -120,19 +101,27 @@ def significance(comparison: Mapping[str, Any]) -> dict[tuple[str, str], list[st
 
 
 def _rows(
-    results: Mapping[str, Any], comparison: Mapping[str, Any] | None
-) -> Iterator[tuple[str, str, Sequence[Entry]]]:
+    results: Mapping[str, Any],
+    comparison: Mapping[str, Any] | None,
+    escape: Callable[[str], str],
+    best: Callable[[str], str],
+    raised: Callable[[str], str],
+) -> Iterator[list[str]]:
+    """The headings, then a row for each run: its letter, its name, and its values with the letters of worse runs."""
+    yield ["", "run", *map(escape, results["runs"][0]["measures"])]
     names = [run["name"] for run in results["runs"]]
     letters = {name: _letter(index) for index, name in enumerate(names)}
     beaten = {} if comparison is None else significance(comparison)
     for run in results["runs"]:
-        row = []
+        row = [letters[run["name"]], escape(run["name"])]
         for measure, value in run["measures"].items():
             below = sorted(beaten.get((measure, run["name"]), ()), key=names.index)
-            best = by_merit(results, measure)[:1]
-            leads = bool(best) and best[0]["measures"][measure]["expected"] == value["expected"]
-            row.append(Entry(fixed(value["expected"]), "".join(letters[name] for name in below), leads))
-        yield letters[run["name"]], run["name"], row
+            first = by_merit(results, measure)[:1]
+            leads = bool(first) and first[0]["measures"][measure]["expected"] == value["expected"]
+            text = escape(fixed(value["expected"]))
+            marks = raised("".join(letters[name] for name in below)) if below else ""
+            row.append((best(text) if leads else text) + marks)
+        yield row
 
 
 def _letter(index: int) -> str:
@@ -154,20 +143,3 @@ def _notes(results: Mapping[str, Any], comparison: Mapping[str, Any] | None) -> 
             f"Superscripts: better than those runs, by the {choices['test']} test over queries with Holm's adjustment "
             f"at level {choices['level']:g}, and not undecidable under ties."
         )
-
-
-def _groups(directory: Directory, file: ResultFile, stem: Path) -> Sequence[Path]:
-    fitting = (details.data["runs"] for details in directory.of(DETAILS_KIND) if belongs(details.data, file.data))
-    runs: list[dict[str, Any]] = next(fitting, [])
-    return draw_tie_groups(runs, stem) if any(len(run["tie_groups"]) > 1 for run in runs) else ()
-
-
-def _comparison(directory: Directory, file: ResultFile) -> Mapping[str, Any] | None:
-    """The first comparison that is about runs of the evaluation alone, under the same policy."""
-    names = {run["name"] for run in file.data["runs"]}
-    fitting = (
-        each.data
-        for each in directory.of("compare")
-        if set(each.data["runs"]) <= names and each.data["choices"]["policy"] == file.data["policy"]
-    )
-    return next(fitting, None)

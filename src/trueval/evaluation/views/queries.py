@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from trueval.report.content import Block, Case, Cell, Column, Figure, Number, Row, Table, Words
+from trueval.report.content import Block, Case, Column, Figure, Number, Table, Words, row_of, statistic
 from trueval.report.directory import ResultFile, pointer
 from trueval.report.text import NOT_AVAILABLE, fixed, signed
 
-STATISTICS = ("expected", "lowest", "highest", "oblivious", "sd")
 PLOTTED = ("expected", "lowest", "highest", "oblivious")
 MOST_ROWS = 5_000  # of the table of queries; more make a page slow
 MOST_POINTS = 100_000  # query values that the page carries for its plot
 WIDEST, BIASED = 3, 1  # cases shown for each measure: by range, and by |bias|
 DIGITS = 6  # of plotted values; far below a pixel
+
+
+class _Row(NamedTuple):
+    run: int
+    place: int
+    name: str
+    row: Mapping[str, Any]
 
 
 def query_block(details: ResultFile) -> Block | None:
@@ -41,53 +47,48 @@ def _query_figure(details: ResultFile) -> Figure:
     measures = list(dict.fromkeys(row["measure"] for row in runs[0]["per_query"]))
     queries = list(dict.fromkeys(row["query"] for row in runs[0]["per_query"]))
     shown = measures[: max(1, MOST_POINTS // max(1, len(PLOTTED) * len(runs) * len(queries)))]
+
+    def plotted(run: Mapping[str, Any], measure: str) -> dict[str, list[float | None]]:
+        rows = [row for row in run["per_query"] if row["measure"] == measure]
+        return {name: [None if row[name] is None else round(row[name], DIGITS) for row in rows] for name in PLOTTED}
+
+    # The plot begins with the run and measure whose queries ties move most, which tell most.
+    moved = {
+        (index, place): sum(_range(row) for row in run["per_query"] if row["measure"] == measure)
+        for index, run in enumerate(runs)
+        for place, measure in enumerate(shown)
+    }
+    start: tuple[int, int] = max(moved, key=moved.__getitem__)
     data = {
         "runs": [run["name"] for run in runs],
         "measures": shown,
         "queries": queries,
-        "values": [[_plotted(run, measure) for measure in shown] for run in runs],
-        "start": _widest(runs, shown),
+        "values": [[plotted(run, measure) for measure in shown] for run in runs],
+        "start": start,
     }
     title = "Values of each query" if len(shown) == len(measures) else f"Values of each query ({', '.join(shown)})"
     description = "Lowest, expected, highest and oblivious value of each query, for the chosen run and measure."
     return Figure("per-query", title, description, "queries", data, 420, wide=True)
 
 
-def _widest(runs: Sequence[Mapping[str, Any]], measures: Sequence[str]) -> list[int]:
-    """The indices of run and measure whose queries ties move most: the most telling ones to begin with."""
-    total = {(index, measure): 0.0 for index in range(len(runs)) for measure in measures}
-    for index, run in enumerate(runs):
-        for row in run["per_query"]:
-            if (index, row["measure"]) in total:
-                total[index, row["measure"]] += _range(row)
-    index, measure = max(total, key=total.__getitem__)
-    return [index, measures.index(measure)]
-
-
-def _plotted(run: Mapping[str, Any], measure: str) -> dict[str, list[float | None]]:
-    rows = [row for row in run["per_query"] if row["measure"] == measure]
-    return {name: [None if row[name] is None else round(row[name], DIGITS) for row in rows] for name in PLOTTED}
-
-
 def _query_table(details: ResultFile) -> Table:
     columns = (
-        Column("run"),
-        Column("query", "/query"),
-        Column("measure", "/measure"),
-        *(Column(name, f"/{name}", numeric=True) for name in STATISTICS),
-        Column("range", "/highest - /lowest", numeric=True),
+        *(Column("run"), Column("query", "/query"), Column("measure", "/measure")),
+        *map(statistic, (*PLOTTED, "sd")),
+        Column("range", "/highest - /lowest", numeric=True, show=fixed),
     )
     places = [
-        (index, place, run["name"], row)
+        _Row(index, place, run["name"], row)
         for index, run in enumerate(details.data["runs"])
         for place, row in enumerate(run["per_query"])
     ]
-    shown = places if len(places) <= MOST_ROWS else sorted(places, key=lambda each: -_range(each[3]))[:MOST_ROWS]
+    shown, caption = places, "Every run, query and measure."
+    if len(places) > MOST_ROWS:
+        shown = sorted(places, key=lambda each: -_range(each.row))[:MOST_ROWS]
+        caption = f"The {len(shown):,} of {len(places):,} rows with the widest range; {details.name} holds all."
     rows = tuple(
-        Row(pointer("runs", index, "per_query", place), _query_cells(name, row)) for index, place, name, row in shown
+        row_of(pointer("runs", each.run, "per_query", each.place), columns, each.row, each.name) for each in shown
     )
-    part = f"The {len(shown):,} of {len(places):,} rows with the widest range; {details.name} holds all."
-    caption = "Every run, query and measure." if len(shown) == len(places) else part
     return Table("per-query-table", (caption,), details.name, columns, rows, folded=True)
 
 
@@ -95,20 +96,6 @@ def _range(row: Mapping[str, Any]) -> float:
     if row["lowest"] is None or row["highest"] is None:
         return 0.0
     return float(row["highest"] - row["lowest"])
-
-
-def _query_cells(name: str, row: Mapping[str, Any]) -> tuple[Cell, ...]:
-    numbers = (Cell(fixed(row[statistic]), row[statistic], strong=statistic == "expected") for statistic in STATISTICS)
-    spread = None if row["lowest"] is None or row["highest"] is None else row["highest"] - row["lowest"]
-    texts = (Cell(text, text) for text in (name, row["query"], row["measure"]))
-    return (*texts, *numbers, Cell(fixed(spread), spread))
-
-
-class _Worst(NamedTuple):
-    run: int
-    place: int
-    name: str
-    row: Mapping[str, Any]
 
 
 def worst_block(details: ResultFile) -> Block | None:
@@ -120,7 +107,18 @@ def worst_block(details: ResultFile) -> Block | None:
     Returns:
         The block; None where ties move nothing.
     """
-    chosen = _chosen(details)
+    every = [
+        _Row(index, place, run["name"], row)
+        for index, run in enumerate(details.data["runs"])
+        for place, row in enumerate(run["worst"])
+    ]
+    chosen: list[_Row] = []
+    for measure in dict.fromkeys(worst.row["measure"] for worst in every):
+        mine = [worst for worst in every if worst.row["measure"] == measure]
+        # Two lists: a tool can be far off on a query whose range is not among the widest, and then its bias is news.
+        widest = sorted(mine, key=lambda worst: -worst.row["range"])[:WIDEST]
+        biased = sorted(mine, key=lambda worst: -abs(worst.row["bias"] or 0.0))[:BIASED]
+        chosen += [*widest, *(worst for worst in biased if worst not in widest)]
     if not chosen:
         return None
     words = (
@@ -131,22 +129,12 @@ def worst_block(details: ResultFile) -> Block | None:
     return Block("worst", "Queries that ties move most", words=(words,), cases=cases)
 
 
-def _chosen(details: ResultFile) -> list[_Worst]:
-    every = [
-        _Worst(index, place, run["name"], row)
-        for index, run in enumerate(details.data["runs"])
-        for place, row in enumerate(run["worst"])
-    ]
-    chosen: list[_Worst] = []
-    for measure in dict.fromkeys(worst.row["measure"] for worst in every):
-        mine = [worst for worst in every if worst.row["measure"] == measure]
-        widest = sorted(mine, key=lambda worst: -worst.row["range"])[:WIDEST]
-        biased = sorted(mine, key=lambda worst: -abs(worst.row["bias"] or 0.0))[:BIASED]
-        chosen += [*widest, *(worst for worst in biased if worst not in widest)]
-    return chosen
+def _score(score: float | str) -> str:
+    # Infinities are texts already, since JSON has no number for them (details.py).
+    return score if isinstance(score, str) else f"{score:.8g}"
 
 
-def _case(details: ResultFile, worst: _Worst, *, opened: bool) -> Case:
+def _case(details: ResultFile, worst: _Row, *, opened: bool) -> Case:
     row, keys = worst.row, ("runs", worst.run, "worst", worst.place)
 
     def number(name: str) -> Number:
@@ -164,36 +152,35 @@ def _case(details: ResultFile, worst: _Worst, *, opened: bool) -> Case:
     return Case(title, words, tables, opened)
 
 
-def _group_table(details: ResultFile, worst: _Worst, index: int, group: Mapping[str, Any]) -> Table:
+DOCUMENT_COLUMNS = (
+    Column("document", "/document"),
+    Column(
+        "grade",
+        "/grade",
+        numeric=True,
+        show=lambda grade: "not judged" if grade is None else f"{grade:g}",
+        strong=lambda grade: grade is not None and grade > 0,
+    ),
+    Column("score as read", "/score", numeric=True, show=_score),
+)
+
+
+def _group_table(details: ResultFile, worst: _Row, index: int, group: Mapping[str, Any]) -> Table:
     keys = ("runs", worst.run, "worst", worst.place, "groups", index)
-    with_text = any("text" in document for document in group["documents"])
-    columns = [Column("document", "/document"), Column("grade", "/grade", numeric=True)]
-    columns += [Column("score as read", "/score", numeric=True)]
-    columns += [Column("text")] if with_text else []
-    rows = tuple(
-        Row(pointer(*keys, "documents", place), tuple(_document_cells(document, with_text)))
-        for place, document in enumerate(group["documents"])
-    )
-    more = group["size"] - len(rows)
-    notes = (f"{more} more documents of this group are not shown.",) if more else ()
-    name = f"group-{worst.run}-{worst.place}-{index}"
-    return Table(name, _group_caption(details, keys, group), details.name, tuple(columns), rows, notes)
 
-
-def _group_caption(details: ResultFile, keys: tuple[str | int, ...], group: Mapping[str, Any]) -> Words:
     def count(name: str) -> Number:
         return Number(str(group[name]), group[name], details.source(*keys, name))
 
-    score = f"{group['score']:.8g}" if isinstance(group["score"], float | int) else str(group["score"])
+    with_text = any("text" in document for document in group["documents"])
+    columns = (*DOCUMENT_COLUMNS, Column("text")) if with_text else DOCUMENT_COLUMNS
+    rows = []
+    for place, document in enumerate(group["documents"]):
+        text = ". ".join(document[part] for part in ("title", "text") if document.get(part)) or NOT_AVAILABLE
+        rows.append(row_of(pointer(*keys, "documents", place), columns, document, text))
     first, last, size, judged = map(count, ("first_rank", "last_rank", "size", "judged"))
-    return ("Ranks ", first, " to ", last, f" share the score {score}: ", size, " documents, ", judged, " judged.")
-
-
-def _document_cells(document: Mapping[str, Any], with_text: bool) -> Iterator[Cell]:
-    grade, score = document["grade"], document["score"]
-    yield Cell(document["document"], document["document"])
-    yield Cell("not judged" if grade is None else f"{grade:g}", grade, strong=bool(grade and grade > 0))
-    yield Cell(score if isinstance(score, str) else f"{score:.8g}", score)
-    if with_text:
-        parts = [part for part in (document.get("title"), document.get("text")) if part]
-        yield Cell(". ".join(parts) or NOT_AVAILABLE, document.get("title") or None)
+    share = f" share the score {_score(group['score'])}: "
+    caption = ("Ranks ", first, " to ", last, share, size, " documents, ", judged, " judged.")
+    more = group["size"] - len(rows)
+    notes = (f"{more} more documents of this group are not shown.",) if more else ()
+    name = f"group-{worst.run}-{worst.place}-{index}"
+    return Table(name, caption, details.name, columns, tuple(rows), notes)

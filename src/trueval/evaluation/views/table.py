@@ -33,8 +33,9 @@ def table(results: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> Group:
     if any("per_query" in run for run in results["runs"]):
         parts += [Text(), query_table(results, scale)]
     words = [*sentences(find(results)), *_remarks(results), *unit(scale)]
-    parts += [Text(), *map(_line, words), Text(_policy(results["policy"]), style="dim")]
-    return Group(*parts)
+    # An indented line stays indented where it goes on in the next one.
+    lines = [Padding(Text(s.strip()), (0, 0, 0, 2), expand=False) if s.startswith(" ") else Text(s) for s in words]
+    return Group(*parts, Text(), *lines, Text(_policy(results["policy"]), style="dim"))
 
 
 def value_table(results: Mapping[str, Any], scale: Scale = FRACTIONS) -> Table:
@@ -55,7 +56,17 @@ def value_table(results: Mapping[str, Any], scale: Scale = FRACTIONS) -> Table:
         for run in runs:
             value = run["measures"][measure]
             name = Text(measure, style="bold") if len(runs) == 1 else Text(f" {run['name']}")
-            rows.add_row(name, *_cells(value, scale), Text(marks(findings, run["name"], measure) + _bound(value)))
+            moved = "yellow" if value["range"] else "dim"
+            rows.add_row(
+                name,
+                Text(fixed(value["expected"], scale), style="bold"),
+                Text(interval(value["lowest"], value["highest"], scale), style=moved),
+                Text(fixed(value["range"], scale), style=moved),
+                Text(fixed(value["oblivious"], scale)),
+                Text(signed(value["bias"], scale), style="red" if value["bias"] else "dim"),
+                Text(fixed(value["sd"], scale), style=moved),
+                Text(marks(findings, run["name"], measure) + _bound(value)),
+            )
         if len(runs) > 1:
             rows.add_section()
     return rows
@@ -95,32 +106,14 @@ def query_table(results: Mapping[str, Any], scale: Scale = FRACTIONS) -> Table:
         rows.add_row(Text(run["name"], style="bold"))
         for row in run["per_query"]:
             spread = interval(row["lowest"], row["highest"], scale)
-            numbers = (
-                fixed(row["expected"], scale),
-                spread,
-                *(fixed(row[name], scale) for name in ("oblivious", "sd")),
-            )
-            rows.add_row(Text(f"  {row['query']}"), Text(row["measure"]), *map(Text, numbers))
+            expected, *rest = (fixed(row[name], scale) for name in ("expected", "oblivious", "sd"))
+            rows.add_row(Text(f"  {row['query']}"), Text(row["measure"]), expected, spread, *rest)
         rows.add_section()
     return rows
 
 
-def _cells(value: Mapping[str, Any], scale: Scale) -> Iterator[Text]:
-    moved = "yellow" if value["range"] else "dim"
-    yield Text(fixed(value["expected"], scale), style="bold")
-    yield Text(interval(value["lowest"], value["highest"], scale), style=moved)
-    yield Text(fixed(value["range"], scale), style=moved)
-    yield Text(fixed(value["oblivious"], scale))
-    yield Text(signed(value["bias"], scale), style="red" if value["bias"] else "dim")
-    yield Text(fixed(value["sd"], scale), style=moved)
-
-
 def _bound(value: Mapping[str, Any]) -> str:
     return "" if value.get("exact", True) else "°"
-
-
-def _line(words: str) -> RenderableType:
-    return Padding(Text(words.strip()), (0, 0, 0, 2), expand=False) if words.startswith(" ") else Text(words)
 
 
 def _remarks(results: Mapping[str, Any]) -> Iterator[str]:
@@ -129,9 +122,8 @@ def _remarks(results: Mapping[str, Any]) -> Iterator[str]:
         yield NOT_EXACT
     if values and all(value["range"] == 0 for value in values):
         yield "No order of ties changes any of these numbers."
-    cut = [
-        f"{run['name']} ({len(run['ties']['cut_queries'])})" for run in results["runs"] if run["ties"]["cut_queries"]
-    ]
+    counts = [(run["name"], len(run["ties"]["cut_queries"])) for run in results["runs"]]
+    cut = [f"{name} ({count})" for name, count in counts if count]
     if cut:
         yield (
             f"Possible cuts, by number of queries: {', '.join(cut)}. The list may end inside a group of tied "

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Set
+from collections.abc import Set
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from trueval.errors import InputError
 
@@ -35,21 +35,19 @@ def read_texts(path: Path, ids: Set[str], *, needed: bool = True) -> dict[str, T
         if needed:
             raise InputError(f"{path}: no such file. --collection must name a folder with corpus.jsonl in it.")
         return {}
-    return {str(row["_id"]): Text(str(row.get("title") or ""), str(row.get("text") or "")) for row in _rows(path, ids)}
-
-
-def _rows(path: Path, ids: Set[str]) -> Iterator[dict[str, Any]]:
+    found: dict[str, Text] = {}
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
             try:
                 row = json.loads(line)
-                wanted = str(row["_id"]) in ids
+                name = str(row["_id"])
             except (ValueError, KeyError, TypeError) as error:
                 raise InputError(
                     f"{path}:{number}: not a text with an id. Each line must be an object with _id and text. "
                     "Correct or remove the line."
                 ) from error
-            if wanted:
-                yield row
+            if name in ids:
+                found[name] = Text(str(row.get("title") or ""), str(row.get("text") or ""))
+    return found

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from trueval.errors import MeasureError
-from trueval.evaluation.views.findings import Finding, find
+from trueval.evaluation.views.findings import find
 from trueval.report.content import Number, Words
 from trueval.report.directory import ResultFile
 from trueval.report.text import fixed, percent, signed
@@ -102,45 +102,41 @@ def lower_is_better(measure: str) -> bool:
 def _leaders(results: Mapping[str, Any], measures: Sequence[str]) -> Words:
     wins: dict[tuple[str, ...], list[str]] = {}
     for measure in measures:
-        wins.setdefault(_first(results, measure), []).append(measure)
-    ranked = sorted(wins.items(), key=lambda item: -len(item[1]))
+        ranked = by_merit(results, measure)
+        best = ranked[0]["measures"][measure]["expected"]
+        names = tuple(run["name"] for run in ranked if run["measures"][measure]["expected"] == best)
+        wins.setdefault(names, []).append(measure)
     parts = [
         f"{_list(names)} {'has' if len(names) == 1 else 'share'} the best expected value on {_list(won)}"
-        for names, won in ranked
+        for names, won in sorted(wins.items(), key=lambda item: -len(item[1]))
     ]
     return (f"Of {len(results['runs'])} runs, {'; '.join(parts)}.",)
 
 
-def _first(results: Mapping[str, Any], measure: str) -> tuple[str, ...]:
-    """Names of the runs whose expected value is the best."""
-    ranked = by_merit(results, measure)
-    best = ranked[0]["measures"][measure]["expected"]
-    return tuple(run["name"] for run in ranked if run["measures"][measure]["expected"] == best)
-
-
 def _lead(file: ResultFile, measure: str) -> Words:
-    first, second = by_merit(file.data, measure)[:2] if len(by_merit(file.data, measure)) > 1 else (None, None)
-    if first is None or second is None:
+    ranked = by_merit(file.data, measure)
+    if len(ranked) == 1:  # the others have no value of this measure
         return _alone(file, measure)
+    first, second = ranked[:2]
     a, b = _value(file, first, measure, "expected"), _value(file, second, measure, "expected")
     gap = abs(a.value - b.value)
     ahead = Number(fixed(gap), gap, f"{a.source} - {b.source}")
+    names = (first["name"], second["name"])
     if gap == 0:
-        return (f"{measure}: {first['name']} and {second['name']} share the best expected value, ", a, ".")
-    what = _verdict(find(file.data), measure, first["name"], second["name"], file.data["policy"]["tie_order"])
-    return (f"{measure}: {first['name']} leads with ", a, ", ", ahead, f" ahead of {second['name']}. {what}")
-
-
-def _verdict(findings: Sequence[Finding], measure: str, first: str, second: str, order: str) -> str:
-    mine = [each for each in findings if each.measure == measure and {each.first, each.second} == {first, second}]
+        return (f"{measure}: {names[0]} and {names[1]} share the best expected value, ", a, ".")
+    # A pair can be both reversed and overlapping; the sentence says what weighs more.
+    mine = [each for each in find(file.data) if each.measure == measure and {each.first, each.second} == {*names}]
     kinds = {each.kind for each in mine}
     if "reversed" in kinds:
-        return f"In the tie order {order} {second} would lead: the order of equal scores decides this."
-    if "overlap" in kinds:
-        return "That lead lies inside the tie ranges: the order of equal scores decides this."
-    if "inside" in kinds:
-        return "Ties move one of them by more than this lead, though no order of equal scores reverses it."
-    return "No order of equal scores changes that."
+        order = file.data["policy"]["tie_order"]
+        what = f"In the tie order {order} {names[1]} would lead: the order of equal scores decides this."
+    elif "overlap" in kinds:
+        what = "That lead lies inside the tie ranges: the order of equal scores decides this."
+    elif "inside" in kinds:
+        what = "Ties move one of them by more than this lead, though no order of equal scores reverses it."
+    else:
+        what = "No order of equal scores changes that."
+    return (f"{measure}: {names[0]} leads with ", a, ", ", ahead, f" ahead of {names[1]}. {what}")
 
 
 def _alone(file: ResultFile, measure: str) -> Words:

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from trueval.precision.views.formats import formats
-from trueval.report.figures import PALETTE, WIDTH, canvas, write_figure
+from trueval.report.figures import PALETTE, WIDTH, canvas, draw_panels, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,36 +57,24 @@ def draw_curves(regimes: Sequence[Mapping[str, Any]], title: str, stem: Path) ->
     Returns:
         The SVG and the PNG.
     """
-    measures = list(regimes[0]["curves"])
-    rows = (len(measures) + 1) // 2
-    with canvas((WIDTH, rows * ROW + 0.6)) as figure:
-        grid = figure.subplots(rows, min(2, len(measures)), squeeze=False).ravel()
-        for axes, measure in zip(grid, measures, strict=False):
-            _curves(axes, regimes, measure)
-        for axes in grid[len(measures) :]:
-            axes.set_visible(False)
-        handles, labels = grid[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False, title=title)
-        return write_figure(figure, stem)
 
+    def draw(axes: Axes, measure: str) -> None:
+        for index, regime in enumerate(regimes):
+            curve, color = regime["curves"][measure], PALETTE[index % len(PALETTE)]
+            # Cutoffs are apart by their place and not by their size: 1, 5 and 100 would leave the first two in one.
+            places = range(len(curve["k"]))
+            # NaN leaves a gap where a value is not known.
+            low, middle, high, plain = (np.array(curve[name], dtype=np.float64) for name in DRAWN)
+            axes.fill_between(places, low, high, color=color, alpha=0.18, linewidth=0)
+            axes.plot(places, middle, "o-", color=color, markersize=3.5, linewidth=1, label=formats(regime))
+            axes.plot(places, plain, "x", color=color, markersize=4.5)
+        axes.set_xticks(list(places), [str(k) for k in curve["k"]])
+        axes.set_xlabel("k")
+        axes.set_title(f"{measure.rpartition('@')[0]}@k", loc="left", fontweight="bold", parse_math=False)
+        axes.grid(color="#dddddd", linewidth=0.6)
+        axes.set_axisbelow(True)
 
-def _curves(axes: Axes, regimes: Sequence[Mapping[str, Any]], measure: str) -> None:
-    for index, regime in enumerate(regimes):
-        curve, color = regime["curves"][measure], PALETTE[index % len(PALETTE)]
-        places = range(len(curve["k"]))
-        low, middle, high, plain = ([_known(value) for value in curve[name]] for name in DRAWN)
-        axes.fill_between(places, low, high, color=color, alpha=0.18, linewidth=0)
-        axes.plot(places, middle, "o-", color=color, markersize=3.5, linewidth=1, label=formats(regime))
-        axes.plot(places, plain, "x", color=color, markersize=4.5)
-    axes.set_xticks(list(places), [str(k) for k in curve["k"]])
-    axes.set_xlabel("k")
-    axes.set_title(f"{measure.rpartition('@')[0]}@k", loc="left", fontweight="bold", parse_math=False)
-    axes.grid(color="#dddddd", linewidth=0.6)
-    axes.set_axisbelow(True)
-
-
-def _known(value: float | None) -> float:
-    return float("nan") if value is None else value
+    return draw_panels(list(regimes[0]["curves"]), draw, stem, row=ROW, head=0.6, title=title)
 
 
 def draw_group_sizes(regimes: Sequence[Mapping[str, Any]], title: str, stem: Path) -> tuple[Path, Path]:
@@ -120,8 +110,6 @@ def reach(rows: Sequence[Mapping[str, int]]) -> tuple[list[int], list[float]]:
     ([1, 2], [1.0, 0.4])
     """
     documents = [row["size"] * row["groups"] for row in rows]
-    total, shares, left = sum(documents), [], sum(documents)
-    for count in documents:
-        shares.append(left / total)
-        left -= count
+    total = sum(documents)
+    shares = [sum(documents[index:]) / total for index in range(len(documents))]
     return [row["size"] for row in rows], shares

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from trueval.report import formats as text_formats
@@ -58,7 +57,13 @@ def table(audit: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> Group:
         for regime in audit["regimes"]:
             rows.add_row(Text(regime["model"]), formats(regime), *statistics(regime["measures"][measure], scale))
         parts += [Text(measure, style="bold"), rows, Text()]
-    return Group(*parts, _ties(audit, scale), Text(), *map(Text, [*sentences(audit), *unit(scale)]))
+    compared = any(regime["agreement"] for regime in audit["regimes"])
+    agreement = ("tau-b", overlap_name(audit), "RBO") if compared else ()
+    ties = grid(("model", "model → scores", "tied", "largest", *agreement), "LLrr" + "r" * len(agreement))
+    for regime in audit["regimes"]:
+        cells = _tie_cells(regime, scale)[: 2 + len(agreement)]
+        ties.add_row(Text(regime["model"]), formats(regime), *cells)
+    return Group(*parts, ties, Text(), *map(Text, [*sentences(audit), *unit(scale)]))
 
 
 def statistics(value: Mapping[str, Any], scale: Scale = FRACTIONS) -> tuple[str, ...]:
@@ -69,18 +74,6 @@ def statistics(value: Mapping[str, Any], scale: Scale = FRACTIONS) -> tuple[str,
         scale: of the values.
     """
     return tuple((signed if name == "bias" else fixed)(value[name], scale) for name in STATISTICS)
-
-
-def _ties(audit: Mapping[str, Any], scale: Scale) -> Table:
-    compared = any(regime["agreement"] for regime in audit["regimes"])
-    agreement = ("tau-b", overlap_name(audit), "RBO") if compared else ()
-    rows = grid(("model", "model → scores", "tied", "largest", *agreement), "LLrr" + "r" * len(agreement))
-    for regime in audit["regimes"]:
-        ties, found = regime["ties"], regime["agreement"] or {}
-        tied = fixed(ties["tied_fraction"], scale), str(ties["largest_group"])
-        numbers = [fixed(found.get(name)) for name in AGREEMENT] * compared  # correlations, which have no points
-        rows.add_row(Text(regime["model"]), formats(regime), *tied, *numbers)
-    return rows
 
 
 def overlap_name(audit: Mapping[str, Any]) -> str:
@@ -110,10 +103,8 @@ def sentences(audit: Mapping[str, Any]) -> Iterator[str]:
     for kind, words in kinds.items():
         found = [flip for flip in audit["flips"] if flip["kind"] == kind]
         if found:
-            named = "; ".join(
-                f"{f['first']} and {f['second']} on {f['measure']} in {words_of[f['label']]}" for f in found
-            )
-            yield f"{words}: {named}."
+            pairs = (f"{f['first']} and {f['second']} on {f['measure']} in {words_of[f['label']]}" for f in found)
+            yield f"{words}: {'; '.join(pairs)}."
     yield from resolutions(audit)
     policy = audit["policy"]
     yield f"M_obl: tie order {policy['tie_order']}; queries without a relevant document: {policy['empty']}."
@@ -152,18 +143,17 @@ def to_csv(audit: Mapping[str, Any]) -> str:
     Args:
         audit: the JSON of `trueval precision`.
     """
-    return text_formats.to_csv((*IDENTITY, "measure", "k", *POINTS, "range", "bias", "sd", "queries"), _lines(audit))
-
-
-def _lines(audit: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    lines = []
     for regime in audit["regimes"]:
         identity = {name: regime[name] for name in IDENTITY}
         for measure, value in regime["measures"].items():
-            yield {**identity, "measure": measure, **value}
+            lines.append({**identity, "measure": measure, **value})
         for measure, curve in regime["curves"].items():
             for index, k in enumerate(curve["k"]):
                 values = {name: curve[name][index] for name in POINTS}
-                yield {**identity, "measure": measure.rpartition("@")[0], "k": k, **values}
+                # Means keep the cutoff in the name; points of a curve have it in a column of their own.
+                lines.append({**identity, "measure": measure.rpartition("@")[0], "k": k, **values})
+    return text_formats.to_csv((*IDENTITY, "measure", "k", *POINTS, "range", "bias", "sd", "queries"), lines)
 
 
 def to_markdown(audit: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
@@ -181,8 +171,11 @@ def to_markdown(audit: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
         head = ("model", "φ", "model dtype", "scoring", "index", *HEADINGS.values())
         parts.append(f"### {measure}\n\n{pipes(head, _rows(audit, measure, scale), words=5)}\n")
     head = ("model", "model dtype", "scoring", "index", "tied", "largest group", "tau-b", overlap_name(audit), "RBO")
-    ties = pipes(head, _tie_rows(audit, scale), words=4)
-    parts.append(f"### Ties, and agreement with the float32 run\n\n{ties}\n")
+    rows = []
+    for regime in audit["regimes"]:
+        names = [regime[name] or NOT_AVAILABLE for name in IDENTITY if name != "scoring"]
+        rows.append([*names, *_tie_cells(regime, scale)])
+    parts.append(f"### Ties, and agreement with the float32 run\n\n{pipes(head, rows, words=4)}\n")
     return "".join([*parts, *(f"- {markdown(line)}\n" for line in [*sentences(audit), *unit(scale)])])
 
 
@@ -192,12 +185,11 @@ def _rows(audit: Mapping[str, Any], measure: str, scale: Scale) -> Iterator[list
         yield [*names, *statistics(regime["measures"][measure], scale)]
 
 
-def _tie_rows(audit: Mapping[str, Any], scale: Scale) -> Iterator[list[str]]:
-    for regime in audit["regimes"]:
-        found = regime["agreement"] or {}
-        names = [regime[name] or NOT_AVAILABLE for name in IDENTITY if name != "scoring"]
-        ties = [fixed(regime["ties"]["tied_fraction"], scale), str(regime["ties"]["largest_group"])]
-        yield [*names, *ties, *(fixed(found.get(name)) for name in AGREEMENT)]
+def _tie_cells(regime: Mapping[str, Any], scale: Scale) -> tuple[str, ...]:
+    ties, found = regime["ties"], regime["agreement"] or {}
+    # Agreement is a correlation, which has no points.
+    agreement = (fixed(found.get(name)) for name in AGREEMENT)
+    return fixed(ties["tied_fraction"], scale), str(ties["largest_group"]), *agreement
 
 
 def to_latex(audit: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:

@@ -15,12 +15,7 @@ PRECISION = Kind(
         "markdown": late("trueval.precision.views.formats:to_markdown"),
         "latex": late("trueval.precision.views.formats:to_latex"),
     },
-    files={
-        "precision.json": "json",
-        "precision.csv": "csv",
-        "precision.md": "markdown",
-        "precision.tex": "latex",
-    },
+    files={"precision.json": "json", "precision.csv": "csv", "precision.md": "markdown", "precision.tex": "latex"},
     page=late("trueval.precision.views.page:build"),
     figures=late("trueval.precision.views.figures:draw_precision"),
 )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from trueval.precision.views.formats import IDENTITY, STATISTICS, formats, overlap_name, resolutions, statistics
-from trueval.report.content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words
+from trueval.precision.views.formats import IDENTITY, STATISTICS, formats, overlap_name, resolutions
+from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of, statistic
 from trueval.report.directory import Directory, ResultFile, pointer
-from trueval.report.text import fixed, percent
+from trueval.report.text import NOT_AVAILABLE, fixed, percent
 from trueval.report.tie_sizes import tie_figure, tie_histogram
 
 MEANINGS = (
@@ -34,12 +34,8 @@ def build(file: ResultFile, directory: Directory) -> Part:
     """
     several = len(_models(file.data)) > 1
     blocks = [_value_block(file, several), _curve_block(file), _tie_block(file, several)]
-    return Part(
-        tuple(_summary(file)),
-        tuple(_advice(file.data)),
-        tuple(block for block in blocks if block is not None),
-        (_choice_block(file),),
-    )
+    shown = tuple(block for block in blocks if block is not None)
+    return Part(tuple(_summary(file)), tuple(_advice(file.data)), shown, (_choice_block(file),))
 
 
 def _models(audit: Mapping[str, Any]) -> list[str]:
@@ -59,11 +55,9 @@ def _summary(file: ResultFile) -> Iterator[Words]:
             continue
         value = regime["measures"][widest]
         span = Number(fixed(value["range"]), value["range"], file.source("regimes", index, "measures", widest, "range"))
-        yield (
-            f"{regime['model']}, {formats(regime)}: the order of ties moves {widest} by ",
-            span,
-            f" at most; {percent(regime['ties']['tied_fraction'])} of the documents are tied.",
-        )
+        tied = percent(regime["ties"]["tied_fraction"])
+        moves = f"{regime['model']}, {formats(regime)}: the order of ties moves {widest} by "
+        yield (moves, span, f" at most; {tied} of the documents are tied.")
     for sentence in resolutions(file.data):
         yield (sentence,)
 
@@ -78,11 +72,8 @@ def _advice(audit: Mapping[str, Any]) -> Iterator[Words]:
             )
     words = {"flips": "Do not rank these by the oblivious value", "undecidable": "Remove ties before ranking these"}
     for kind, text in words.items():
-        pairs = [
-            f"{f['first']} and {f['second']} ({f['measure']}, {f['label']})"
-            for f in audit["flips"]
-            if f["kind"] == kind
-        ]
+        flips = [each for each in audit["flips"] if each["kind"] == kind]
+        pairs = [f"{each['first']} and {each['second']} ({each['measure']}, {each['label']})" for each in flips]
         if pairs:
             yield (f"{text}: {'; '.join(pairs)}.",)
     for note in audit["notes"]:
@@ -101,20 +92,18 @@ def _repairs(audit: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapp
 
 
 def _value_block(file: ResultFile, several: bool) -> Block:
-    audit = file.data
-    figures = tuple(_range_figure(audit, index, measure, several) for index, measure in enumerate(audit["measures"]))
-    return Block("precision", "Precision", words=((MEANINGS,),), figures=figures, tables=(_value_table(file),))
-
-
-def _range_figure(audit: Mapping[str, Any], index: int, measure: str, several: bool) -> Figure:
-    regimes = [regime for regime in audit["regimes"] if regime["measures"][measure]["expected"] is not None]
-    names = ("expected", "lowest", "highest", "range", "oblivious", "bias", "sd")
-    data = {name: [regime["measures"][measure][name] for regime in regimes] for name in names}
-    data["runs"] = [_name(regime, several) for regime in regimes]
-    description = f"{measure}: expected value, tie range and oblivious value in each regime."
-    return Figure(
-        f"precision-{index}", measure, description, "tieRange", data, FRAME_HEIGHT + ROW_HEIGHT * max(len(regimes), 2)
-    )
+    figures = []
+    for index, measure in enumerate(file.data["measures"]):
+        regimes = [regime for regime in file.data["regimes"] if regime["measures"][measure]["expected"] is not None]
+        names = ("expected", "lowest", "highest", "range", "oblivious", "bias", "sd")
+        data = {name: [regime["measures"][measure][name] for regime in regimes] for name in names}
+        data["runs"] = [_name(regime, several) for regime in regimes]
+        description = f"{measure}: expected value, tie range and oblivious value in each regime."
+        # At least two rows: under that Plotly finds no room for its axes.
+        height = FRAME_HEIGHT + ROW_HEIGHT * max(len(regimes), 2)
+        figures.append(Figure(f"precision-{index}", measure, description, "tieRange", data, height))
+    tables = (_value_table(file),)
+    return Block("precision", "Precision", words=((MEANINGS,),), figures=tuple(figures), tables=tables)
 
 
 def _value_table(file: ResultFile) -> Table:
@@ -122,27 +111,16 @@ def _value_table(file: ResultFile) -> Table:
     columns = (
         Column("measure"),
         *(Column(titles.get(name, name)) for name in IDENTITY),
-        *(Column(name, f"/{name}", numeric=True) for name in (*STATISTICS, "queries")),
+        *map(statistic, STATISTICS),
+        Column("queries", "/queries", numeric=True),
     )
-    rows = tuple(
-        Row(pointer("regimes", index, "measures", measure), _value_cells(measure, regime))
-        for measure in file.data["measures"]
-        for index, regime in enumerate(file.data["regimes"])
-    )
-    return Table("precision-table", ("Each measure in each regime.",), file.name, columns, rows)
-
-
-def _value_cells(measure: str, regime: Mapping[str, Any]) -> tuple[Cell, ...]:
-    value = regime["measures"][measure]
-    return (
-        Cell(measure, measure),
-        *(Cell(regime[name] or "–", regime[name]) for name in IDENTITY),
-        *(
-            Cell(text, value[name], strong=name == "expected")
-            for name, text in zip(STATISTICS, statistics(value), strict=True)
-        ),
-        Cell(str(value["queries"]), value["queries"]),
-    )
+    rows = []
+    for measure in file.data["measures"]:
+        for index, regime in enumerate(file.data["regimes"]):
+            names = (regime[name] or NOT_AVAILABLE for name in IDENTITY)
+            source = pointer("regimes", index, "measures", measure)
+            rows.append(row_of(source, columns, regime["measures"][measure], measure, *names))
+    return Table("precision-table", ("Each measure in each regime.",), file.name, columns, tuple(rows))
 
 
 def _curve_block(file: ResultFile) -> Block | None:
@@ -154,19 +132,20 @@ def _curve_block(file: ResultFile) -> Block | None:
             if len(curves[0]["k"]) < 2:
                 continue
             title = f"{model}: {measure.rpartition('@')[0]}@k"
-            text = (
-                f"{title} in each regime: expected values as lines, bands from lowest to highest, oblivious as crosses."
-            )
-            figures.append(
-                Figure(f"curve-{number}-{index}", title, text, "precisionCurves", {"curves": curves}, CURVE_HEIGHT)
-            )
+            shown = "expected values as lines, bands from lowest to highest, oblivious as crosses"
+            text, name = f"{title} in each regime: {shown}.", f"curve-{number}-{index}"
+            figures.append(Figure(name, title, text, "precisionCurves", {"curves": curves}, CURVE_HEIGHT))
     words = (("Wide bands are uncertainty that the order of ties alone decides.",),)
     return Block("curves", "Over cutoffs", words=words, figures=tuple(figures)) if figures else None
 
 
 def _tie_block(file: ResultFile, several: bool) -> Block:
     regimes = file.data["regimes"]
-    histograms = {_name(regime, several): tie_histogram(_sizes(regime)) for regime in regimes}
+    histograms = {}
+    for regime in regimes:
+        counts = regime["ties"]["group_sizes"]
+        sizes = np.repeat([each["size"] for each in counts], [each["groups"] for each in counts])
+        histograms[_name(regime, several)] = tie_histogram(sizes)
     figures: tuple[Figure, ...] = ()
     if any(len(rows) > 1 for rows in histograms.values()):
         text = "Share of the candidates that are in tie groups of each size, in each regime."
@@ -176,75 +155,48 @@ def _tie_block(file: ResultFile, several: bool) -> Block:
         "of the float32 run of the same model. Tied documents take every order with the same chance, in both rankings "
         "independently. Pairs that tie in low precision are resolved as float32 orders them, or against it.",
     )
-    return Block(
-        "precision-ties", "Ties, and agreement with float32", (words,), figures, (_agreement_table(file, several),)
-    )
-
-
-def _sizes(regime: Mapping[str, Any]) -> Any:
-    rows = regime["ties"]["group_sizes"]
-    return np.repeat([row["size"] for row in rows], [row["groups"] for row in rows])
+    table = _agreement_table(file, several)
+    return Block("precision-ties", "Ties, and agreement with float32", (words,), figures, (table,))
 
 
 def _agreement_table(file: ResultFile, several: bool) -> Table:
+    share, count = _optional("{:.4f}"), _optional("{:,}")
+    agreement = {"tau_b": "τ-b", "overlap": overlap_name(file.data), "rbo": "RBO"}
     columns = (
         Column("regime"),
-        Column("tied", "/ties/tied_fraction", numeric=True),
+        Column("tied", "/ties/tied_fraction", numeric=True, show=fixed),
         Column("largest group", "/ties/largest_group", numeric=True),
-        *(
-            Column(title or overlap_name(file.data), f"/agreement/{name}", numeric=True)
-            for name, title in AGREEMENT.items()
-        ),
-        *(Column(title, f"/agreement/ties/{name}", numeric=True) for name, title in RESOLVED.items()),
+        *(Column(title, f"/agreement/{name}", numeric=True, show=share) for name, title in agreement.items()),
+        *(Column(title, f"/agreement/ties/{name}", numeric=True, show=count) for name, title in RESOLVED.items()),
     )
     regimes = file.data["regimes"]
-    rows = tuple(Row(pointer("regimes", i), _agreement_cells(regime, several)) for i, regime in enumerate(regimes))
+    rows = tuple(row_of(pointer("regimes", i), columns, each, _name(each, several)) for i, each in enumerate(regimes))
     return Table("precision-agreement", ("Ties and agreement of each regime.",), file.name, columns, rows)
 
 
-AGREEMENT = {"tau_b": "τ-b", "overlap": "", "rbo": "RBO"}
 RESOLVED = {"pairs": "pairs tied before", "same": "as float32", "opposite": "against it", "tied": "still tied"}
 
 
-def _agreement_cells(regime: Mapping[str, Any], several: bool) -> tuple[Cell, ...]:
-    ties, found = regime["ties"], regime["agreement"] or {}
-    resolved = found.get("ties") or {}
-    return (
-        Cell(_name(regime, several), _name(regime, several)),
-        Cell(fixed(ties["tied_fraction"]), ties["tied_fraction"]),
-        Cell(str(ties["largest_group"]), ties["largest_group"]),
-        *(_optional(found.get(name), "{:.4f}") for name in AGREEMENT),
-        *(_optional(resolved.get(name), "{:,}") for name in RESOLVED),
-    )
-
-
-def _optional(value: float | None, text: str) -> Cell:
-    return Cell("–" if value is None else text.format(value), value)
+def _optional(text: str) -> Callable[[float | None], str]:
+    # The float32 run itself has no agreement, and only a regime that refines another resolves its ties.
+    return lambda value: NOT_AVAILABLE if value is None else text.format(value)
 
 
 def _choice_block(file: ResultFile) -> Block:
-    audit = file.data
-    policy = audit["policy"]
-    facts: list[tuple[str, Words]] = [
-        ("tie order", (f"{policy['tie_order']}, for the oblivious value",)),
-        ("queries without a relevant document", (policy["empty"],)),
-    ]
+    audit, policy = file.data, file.data["policy"]
+    facts: list[tuple[str, Words]] = [("tie order", (f"{policy['tie_order']}, for the oblivious value",))]
+    facts.append(("queries without a relevant document", (policy["empty"],)))
     if "collection" in audit:
-        facts.append(
-            ("collection", (f"{audit['collection']['name']}, {audit['collection']['documents']:,} documents",))
-        )
-        chosen = audit["candidates"]
+        collection, chosen = audit["collection"], audit["candidates"]
+        facts.append(("collection", (f"{collection['name']}, {collection['documents']:,} documents",)))
         facts.append(("candidates", (f"{chosen['kind']}: {chosen['pairs']:,} pairs of {chosen['queries']:,} queries",)))
-    facts += [(f"{found['model']}, {found['dtype']}", (_pass(found),)) for found in audit.get("passes", ())]
+    for found in audit.get("passes", ()):
+        names = ("recipe", "device", "batch_size", "max_length", "path")
+        settings = [f"{name.replace('_', ' ')} {found[name]}" for name in names if found.get(name) is not None]
+        settings += [f"{name} {version}" for name, version in found.get("versions", {}).items()]
+        facts.append((f"{found['model']}, {found['dtype']}", (", ".join(settings),)))
     facts += [(f"order of {check['order']}", (_order(check),)) for check in audit["order"]]
     return Block("precision-choices", "Precision: choices and passes", facts=tuple(facts))
-
-
-def _pass(found: Mapping[str, Any]) -> str:
-    names = ("recipe", "device", "batch_size", "max_length", "path")
-    settings = [f"{name.replace('_', ' ')} {found[name]}" for name in names if found.get(name) is not None]
-    versions = [f"{name} {version}" for name, version in found.get("versions", {}).items()]
-    return ", ".join([*settings, *versions])
 
 
 def _order(check: Mapping[str, Any]) -> str:
