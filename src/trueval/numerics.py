@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["FORMATS", "Format", "Resolution", "find_format", "resolution", "round_to", "storage_dtype"]
+__all__ = ["FORMATS", "Format", "Resolution", "find_format", "or_null", "resolution", "round_to", "storage_dtype"]
 
 _CHUNK = 1 << 15  # values rounded at a time: a chunk and its scratch fit in the second-level cache
 
@@ -230,3 +230,12 @@ def _place(target: Format, value: float) -> tuple[int, int]:
     base = (exponent - target.lowest_exponent) << target.mantissa_bits
     down, up = base + math.floor(steps), base + math.ceil(steps)
     return (down, up) if value >= 0 else (-up, -down)
+
+
+def or_null(value: float) -> float | None:
+    """A number for JSON, which has no NaN, and readers in other languages refuse it.
+
+    >>> or_null(0.5), or_null(math.nan)
+    (0.5, None)
+    """
+    return None if math.isnan(value) else value

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 from trueval.errors import PolicyError
 from trueval.evaluation.scores import Scores
 from trueval.measures import parse
+from trueval.numerics import or_null
 
 if TYPE_CHECKING:
     from trueval.comparison.comparison import Difference
@@ -250,25 +251,25 @@ def _ranges(scores: Iterable[Scores], limit: MaxRange) -> Iterator[Check]:
         for name, mean in run.means().items():
             if limit.measure not in (None, name):
                 continue
-            found, what = _known(mean.range), f"{run.name}: the range of {name} is"
+            found, what = or_null(mean.range), f"{run.name}: the range of {name} is"
             if found is None:
                 line = f"{what} not available, so {limit} cannot pass."
             else:
                 line = f"{what} {found:.6g}, {'above' if found > limit.limit else 'not above'} {limit}."
             passed = found is not None and found <= limit.limit
-            ends = _known(mean.lowest), _known(mean.highest)
+            ends = or_null(mean.lowest), or_null(mean.highest)
             yield Check(limit.name, run.name, name, limit.limit, found, *ends, passed, line, str(limit))
 
 
 def _minima(scores: Iterable[Scores], limit: Minimum) -> Iterator[Check]:
     for run in scores:
         mean = run.mean(limit.measure or "")
-        found = _known(mean.expected)
+        found = or_null(mean.expected)
         passed = found is not None and found >= limit.limit
         line = f"{run.name}: {limit.measure} has no value, so {limit} fails."
         if found is not None:
             line = f"{run.name}: {limit.measure} is {found:.6g}, {'not ' if passed else ''}below {limit}."
-        ends = _known(mean.lowest), _known(mean.highest)
+        ends = or_null(mean.lowest), or_null(mean.highest)
         yield Check(limit.name, run.name, limit.measure, limit.limit, found, *ends, passed, line, str(limit))
 
 
@@ -302,9 +303,5 @@ def _drop(row: Difference, limit: MaxDrop, level: float) -> Check:
         line = f"{what} {'lost' if drop > 0 else 'gained'} {abs(drop):.6g} against {row.second}; {verdict}"
     else:
         line = f"{what} has no interval against {row.second}, so {limit} cannot pass."
-    numbers = (limit.limit, _known(drop), _known(low), _known(high))
+    numbers = (limit.limit, or_null(drop), or_null(low), or_null(high))
     return Check(limit.name, row.first, row.measure, *numbers, passed, line, str(limit), row.second, level, bounded)
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value

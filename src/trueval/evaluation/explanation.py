@@ -20,6 +20,7 @@ from trueval.errors import InputError, MeasureError, TruevalWarning
 from trueval.evaluation.evaluate import evaluate
 from trueval.evaluation.scores import Estimate, Scores
 from trueval.measures import Measure, parse
+from trueval.numerics import or_null
 from trueval.policy.conventions import TOOLS, choose
 from trueval.policy.policy import OPTIONS, Policy
 from trueval.standings.standings import Floats
@@ -34,6 +35,8 @@ FORMAT_VERSION = 2
 
 # Values closer than this are the same: sums of the same terms in another order differ by less.
 CLOSE = 1e-9
+
+ESTIMATES = ("expected", "lowest", "highest", "oblivious")
 
 
 class Switch(NamedTuple):
@@ -152,7 +155,7 @@ class Explanation:
             "trueval": __version__,
             "run": self.run,
             "measure": str(self.measure),
-            "ours": _numbers(self.ours),
+            "ours": self.ours.to_dict(*ESTIMATES),
             "conventions": [_row_entry(row) for row in self.rows],
             "queries": [_move_entry(move) for move in self.moves],
             "notes": list(self.notes),
@@ -357,35 +360,26 @@ def _mean(values: Floats) -> float:
     return float(known.mean()) if len(known) else math.nan
 
 
-def _or_null(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-def _numbers(estimate: Estimate) -> dict[str, object]:
-    names = ("expected", "lowest", "highest", "oblivious")
-    return {**{name: _or_null(getattr(estimate, name)) for name in names}, "queries": estimate.queries}
-
-
 def _row_entry(row: Row) -> dict[str, object]:
     return {
         "convention": row.convention,
         "version": row.version,
-        **{name: _or_null(getattr(row, name)) for name in ("value", "difference")},
+        **{name: or_null(getattr(row, name)) for name in ("value", "difference")},
         "causes": [_cause_entry(each) for each in row.causes],
         "other_causes": [[_switch_entry(each) for each in other] for other in row.others],
         "why": row.why,
-        **(_numbers(row.estimate) if row.estimate else {}),
+        **(row.estimate.to_dict(*ESTIMATES) if row.estimate else {}),
     }
 
 
 def _move_entry(move: Move) -> dict[str, object]:
-    numbers = {name: _or_null(getattr(move, name)) for name in ("ours", "theirs", "difference")}
+    numbers = {name: or_null(getattr(move, name)) for name in ("ours", "theirs", "difference")}
     causes = [_cause_entry(each) for each in move.causes]
     return {"query": move.query, "convention": move.convention, **numbers, "causes": causes}
 
 
 def _cause_entry(cause: Cause) -> dict[str, object]:
-    return {**_switch_entry(cause.switch), "alone": _or_null(cause.alone)}
+    return {**_switch_entry(cause.switch), "alone": or_null(cause.alone)}
 
 
 def _switch_entry(switch: Switch) -> dict[str, object]:

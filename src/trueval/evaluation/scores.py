@@ -13,6 +13,7 @@ import polars as pl
 
 from trueval.errors import InputError, MeasureError
 from trueval.measures import Measure, parse
+from trueval.numerics import or_null
 from trueval.standings.standings import Floats
 
 if TYPE_CHECKING:
@@ -61,6 +62,11 @@ class Estimate(NamedTuple):
     def z(self) -> float:
         """Bias / sd: how unlikely the oblivious order is; NaN where sd is 0."""
         return self.bias / self.sd if self.sd else math.nan
+
+    def to_dict(self, *names: str) -> dict[str, Any]:
+        """Some of its numbers, all unless told otherwise, and its queries; null where not available."""
+        chosen = names or ("expected", "lowest", "highest", "range", "oblivious", "bias", "sd")
+        return {**{name: or_null(getattr(self, name)) for name in chosen}, "queries": self.queries}
 
 
 class Ties(NamedTuple):
@@ -229,12 +235,7 @@ class Scores:
         return entry
 
     def _entry(self, measure: Measure, exact: bool) -> dict[str, object]:
-        estimate = self.mean(measure)
-        names = ("expected", "lowest", "highest", "range", "oblivious", "bias", "sd")
-        numbers = {name: getattr(estimate, name) for name in names}
-        # JSON has no NaN, and readers in other languages refuse it.
-        entry: dict[str, object] = {name: None if math.isnan(value) else value for name, value in numbers.items()}
-        entry["queries"] = estimate.queries
+        entry = self.mean(measure).to_dict()
         if not exact:
             entry["exact"] = False
         if self.details and self.details[self.index(measure)]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,13 +18,13 @@ from trueval.evaluation.label_order import OrderCheck, check_orders, order_notes
 from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
 from trueval.measures import Measure, parse_list
-from trueval.numerics import round_to
+from trueval.numerics import or_null
 from trueval.policy.conventions import choose
 from trueval.precision.agreement import PERSISTENCE, Agreement, Resolution, agreement, resolution_of_ties
 from trueval.precision.passes import run_models
 from trueval.precision.regimes import scored
 from trueval.precision.stored import stored_passes
-from trueval.standings.groups import tie_groups
+from trueval.standings.counting import listed_documents
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +46,6 @@ CUTOFFS: Final = (1, 2, 3, 5, 10, 20, 50, 100)  # of the curves; those of P-A's 
 DTYPES: Final = ("bfloat16", "float32")  # that models run in unless told otherwise
 OVERLAP: Final = (3, 10)  # depth of the overlap of rankings of up to twice ten documents, and of longer ones
 POINTS: Final = ("oblivious", "expected", "lowest", "highest")
-NUMBERS: Final = (*POINTS, "range", "bias", "sd")
 
 
 @dataclass(frozen=True)
@@ -324,8 +322,7 @@ class _Gathered:
             warnings.simplefilter("ignore", TruevalWarning)  # the same lines are in the notes
             self.scores.append(evaluate(run, judgments, measures, policy=policy))
         # What ties is what the policy calls equal: `tie_precision` may be coarser than the scoring format.
-        groups = tie_groups(round_to(run.documents["score"].to_numpy(), policy.tie_precision), run.offsets)
-        sizes, counts = np.unique(groups.size, return_counts=True)
+        sizes, counts = np.unique(listed_documents(run, judgments, policy).sizes, return_counts=True)
         self.sizes.update(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
 
     def result(self) -> RegimeResult:
@@ -410,16 +407,14 @@ def _entry(result: RegimeResult, measures: Sequence[Measure]) -> dict[str, Any]:
             "largest_group": max(result.group_sizes),
             "group_sizes": [{"size": size, "groups": count} for size, count in result.group_sizes.items()],
         },
-        "measures": {str(measure): _estimate(result.scores, measure) for measure in measures},
+        "measures": {
+            str(measure): result.scores.mean(measure).to_dict()
+            | ({} if result.scores.exact[result.scores.index(measure)] else {"exact": False})
+            for measure in measures
+        },
         "curves": {str(m): _curve(result.scores, m) for m in measures if m.cutoff is not None},
         "agreement": result.agreement,
     }
-
-
-def _estimate(scores: Scores, measure: Measure) -> dict[str, Any]:
-    mean = scores.mean(measure)
-    exact = {} if scores.exact[scores.index(measure)] else {"exact": False}
-    return {**{name: _known(getattr(mean, name)) for name in NUMBERS}, "queries": mean.queries, **exact}
 
 
 def _curve(scores: Scores, measure: Measure) -> dict[str, list[Any]]:
@@ -429,9 +424,5 @@ def _curve(scores: Scores, measure: Measure) -> dict[str, list[Any]]:
         key=lambda each: each.cutoff or 0,
     )
     means = [scores.mean(each) for each in same]
-    values = {name: [_known(getattr(mean, name)) for mean in means] for name in POINTS}
+    values = {name: [or_null(getattr(mean, name)) for mean in means] for name in POINTS}
     return {"k": [each.cutoff for each in same], **values}
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value

@@ -18,6 +18,7 @@ import numpy as np
 from trueval.errors import MeasureError, Place
 from trueval.files.json.pairs import QUERY_KEYS, Columns, read_pairs
 from trueval.measures import parse
+from trueval.numerics import or_null
 
 if TYPE_CHECKING:
     from trueval.evaluation.scores import Scores
@@ -54,7 +55,7 @@ class AccuracyGivenHit(NamedTuple):
 
     def to_dict(self) -> dict[str, float | None]:
         """As it appears in the JSON of results; null where not available."""
-        return {name: None if math.isnan(value) else value for name, value in self._asdict().items()}
+        return {name: or_null(value) for name, value in self._asdict().items()}
 
 
 def accuracy_given_hit(scores: Scores, measure: str | Measure, correct: Mapping[str, float]) -> AccuracyGivenHit:

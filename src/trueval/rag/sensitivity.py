@@ -21,6 +21,7 @@ from trueval.evaluation.evaluate import evaluate
 from trueval.measures import Measure, parse
 from trueval.measures.orders.weights import Top
 from trueval.measures.rarity import COLUMNS, best_gain, grade_counts, rarity_weights
+from trueval.numerics import or_null
 from trueval.policy.conventions import choose
 from trueval.standings.counting import count
 from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
@@ -77,7 +78,7 @@ class Flip(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """As it appears in the JSON of results; null where not available."""
-        return {**self._asdict(), "before": _null(self.before), "after": _null(self.after)}
+        return {**self._asdict(), "before": or_null(self.before), "after": or_null(self.after)}
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,8 @@ class Flips:
             "rises_when_lowered": [flip.to_dict() for flip in self.rises_when_lowered],
             "largest_fall": self.largest_fall and self.largest_fall.to_dict(),
             "largest_rise": self.largest_rise and self.largest_rise.to_dict(),
-            "lowest_mean": _null(self.lowest_mean),
-            "highest_mean": _null(self.highest_mean),
+            "lowest_mean": or_null(self.lowest_mean),
+            "highest_mean": or_null(self.highest_mean),
         }
 
 
@@ -142,7 +143,10 @@ class Sensitivity:
             "grid": [
                 {
                     **cell._asdict(),
-                    "means": {name: _entry(mean) for name, mean in zip(self.runs, cell.means, strict=True)},
+                    "means": {
+                        name: mean.to_dict("expected", "lowest", "highest")
+                        for name, mean in zip(self.runs, cell.means, strict=True)
+                    },
                     "swapped": [list(pair) for pair in cell.swapped],
                 }
                 for cell in self.grid
@@ -339,12 +343,3 @@ def _flip(table: FlipTable, judgments: Judgments, run: int, flip: int) -> Flip:
     row = judgments.frame.row(int(table.item[flip]), named=True)
     before, after = float(table.before[run, flip]), float(table.after[run, flip])
     return Flip(row["query_id"], row["doc_id"], int(table.old[flip]), int(table.new[flip]), before, after)
-
-
-def _entry(mean: Estimate) -> dict[str, Any]:
-    numbers = {name: getattr(mean, name) for name in ("expected", "lowest", "highest")}
-    return {**{name: _null(value) for name, value in numbers.items()}, "queries": mean.queries}
-
-
-def _null(value: float) -> float | None:
-    return None if np.isnan(value) else value

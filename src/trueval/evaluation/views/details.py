@@ -5,25 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
 from trueval.evaluation.views.texts import read_texts
-from trueval.numerics import round_to
 from trueval.report.formats import to_json
 from trueval.report.kinds import Kind
 from trueval.report.provenance import provenance
 from trueval.report.tie_sizes import tie_histogram
-from trueval.standings.groups import find_groups, tie_groups
-from trueval.standings.input_rules import without_first
+from trueval.standings.counting import listed_documents
 
 if TYPE_CHECKING:
     from trueval.evaluation.scores import Scores
     from trueval.judgments import Judgments
     from trueval.run import Run
-    from trueval.standings.standings import Floats, Ints
 
 KIND = "evaluate-details"
 # 1: the first. 2: with the results of format 2, whose policy it repeats.
@@ -38,18 +34,6 @@ DOCUMENTS = 12  # documents shown of a group
 SNIPPET = 300  # characters of a document's text
 
 
-class Listed(NamedTuple):
-    """The documents that count, with the group that each belongs to.
-
-    Attributes:
-        frame: query_id, doc_id, score as read, tied_score as rounded, above and tied, rows of a query adjacent.
-        sizes: [group] documents of every tie group.
-    """
-
-    frame: pl.DataFrame
-    sizes: Ints
-
-
 def run_evidence(run: Run, judgments: Judgments, scores: Scores) -> dict[str, Any]:
     """What the page says about one run.
 
@@ -61,7 +45,7 @@ def run_evidence(run: Run, judgments: Judgments, scores: Scores) -> dict[str, An
     Returns:
         The run's entry in details.json: name, per_query, tie_groups, worst.
     """
-    listed = _listed(run, judgments, scores)
+    listed = listed_documents(run, judgments, scores.policy)
     return {
         "name": scores.name,
         "per_query": scores.to_polars().to_dicts(),
@@ -114,33 +98,6 @@ def add_texts(details: Mapping[str, Any], collection: Path) -> None:
         if document["document"] in texts:
             title, text = texts[document["document"]]
             document |= {"title": title, "text": text if len(text) <= SNIPPET else f"{text[:SNIPPET].rstrip()} …"}
-
-
-def _listed(run: Run, judgments: Judgments, scores: Scores) -> Listed:
-    """The documents of judged queries under the policy of the evaluation; groups as evaluation found them."""
-    frame = (without_first(run) if scores.policy.skip_first else run).frame
-    frame = frame.filter(pl.col("query_id").is_in(judgments.query_ids.implode()))
-    if scores.policy.judged_only:
-        known = judgments.frame.filter(pl.col("grade") >= 0).select("query_id", "doc_id").unique()
-        frame = frame.join(known, on=["query_id", "doc_id"], how="semi", maintain_order="left")
-    lengths = frame["query_id"].rle().struct.field("len").to_numpy().astype(np.int64)
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    rounded: Floats = round_to(frame["score"].to_numpy(), scores.policy.tie_precision)
-    groups = tie_groups(rounded, offsets)
-    owner = np.repeat(np.arange(len(lengths)), lengths)
-    group = find_groups(groups, owner, rounded, np.arange(len(rounded)))
-    width = scores.policy.tie_precision
-    columns = {
-        "tied_score": rounded if width is None or isinstance(width, str) else rounded * width,  # from steps of the grid
-        "above": groups.start[group] - offsets[owner],
-        "tied": groups.size[group],
-    }
-    frame = frame.with_columns(pl.Series(name, values) for name, values in columns.items())
-    depth = scores.policy.depth
-    if depth is None:
-        return Listed(frame, groups.size)
-    inside = columns["above"] < depth  # a group across the depth is there whole: any of its documents may be listed
-    return Listed(frame.filter(pl.Series(inside)), groups.size[np.unique(group[inside])])
 
 
 def _worst(scores: Scores, frame: pl.DataFrame, judgments: Judgments) -> Iterator[dict[str, Any]]:
