@@ -34,7 +34,7 @@ def simulate(runs: int, queries: int, seed: int = 0) -> list[Scores]:
             "expected": expected,
             "lowest": expected - reach,
             "highest": expected + reach,
-            "oblivious": expected + reach * rng.uniform(-1, 1, expected.shape),
+            "tie_broken": expected + reach * rng.uniform(-1, 1, expected.shape),
             "sd": reach / 2,
         }
         ids = tuple(map(str, range(queries)))

@@ -50,7 +50,7 @@ def files_trueval(folder: Path) -> Work:
 
     def work() -> float:
         scores = evaluate(Run.read(folder / "run.trec"), Judgments.read(folder / "qrels.trec"), MEASURES)
-        return float(scores.mean("nDCG@10").oblivious)
+        return float(scores.mean("nDCG@10").tie_broken)
 
     return work
 
@@ -112,14 +112,14 @@ def ready_arrays_trueval(folder: Path) -> Work:
     from trueval import evaluate_arrays
 
     scores, grades = np.load(folder / "run-scores.npy"), np.load(folder / "run-grades.npy")
-    return lambda: float(evaluate_arrays(scores, grades, MEASURES).mean("nDCG@10").oblivious)
+    return lambda: float(evaluate_arrays(scores, grades, MEASURES).mean("nDCG@10").tie_broken)
 
 
 def ready_run_trueval(folder: Path) -> Work:
     from trueval import Judgments, Run, evaluate
 
     run, judgments = Run.read(folder / "run.trec"), Judgments.read(folder / "qrels.trec")
-    return lambda: float(evaluate(run, judgments, MEASURES).mean("nDCG@10").oblivious)
+    return lambda: float(evaluate(run, judgments, MEASURES).mean("nDCG@10").tie_broken)
 
 
 def ready_pytrec_eval(folder: Path) -> Work:
@@ -212,7 +212,7 @@ def command_ir_measures(folder: Path) -> tuple[str, ...]:
 
 
 def read_trueval(output: str) -> float:
-    return float(json.loads(output)["runs"][0]["measures"]["nDCG@10"]["oblivious"])
+    return float(json.loads(output)["runs"][0]["measures"]["nDCG@10"]["tie_broken"])
 
 
 def read_ir_measures(output: str) -> float:

@@ -13,7 +13,7 @@ PAGE = Path(__file__).with_name("measures.md")
 HEAD = """# Measures
 
 Every measure is a function of where the judged documents stand in a run, ties left open: for each it gives the
-expected value over all orders of tied documents, the lowest and the highest, the value of one named order (oblivious)
+expected value over all orders of tied documents, the lowest and the highest, the value of one named order (tie-broken)
 and the standard deviation over orders. This page is made by `python docs/make_measures.py` from the registry, and a
 test compares it with the program; `trueval measures` prints the same.
 

@@ -32,7 +32,7 @@ def trueval(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 
 # One query, relevant documents a and c. b ties with a, so a takes rank 1 or rank 2 with the same chance; docid-desc
-# puts b first. RR: expected 3/4, lowest 1/2, highest 1, oblivious 1/2, sd 1/4.
+# puts b first. RR: expected 3/4, lowest 1/2, highest 1, tie-broken 1/2, sd 1/4.
 QRELS = "q 0 a 1\nq 0 b 0\nq 0 c 1\n"
 TIED = "q Q0 a 1 2.0 x\nq Q0 b 2 2.0 x\nq Q0 d 3 1.0 x\n"
 CLEAR = "q Q0 b 1 4.0 y\nq Q0 a 2 3.0 y\nq Q0 c 3 1.0 y\n"

@@ -30,7 +30,7 @@ def test_json_holds_the_arithmetic_of_one_tie(trueval: Command, files: Path) -> 
         "lowest": 0.5,
         "highest": 1,
         "range": 0.5,
-        "oblivious": 0.5,
+        "tie_broken": 0.5,
         "bias": -0.25,
         "sd": 0.25,
     }
@@ -45,13 +45,13 @@ def test_per_query_rows_follow_when_asked_for(trueval: Command, files: Path) -> 
     assert "per_query" not in run_json(trueval, files / "qrels.trec", files / "tied.trec")["runs"][0]
     results = run_json(trueval, files / "qrels.trec", files / "tied.trec", "-m", "RR@10", "--per-query")
     (row,) = results["runs"][0]["per_query"]
-    assert (row["query"], row["measure"], row["expected"], row["oblivious"]) == ("q", "RR@10", 0.75, 0.5)
+    assert (row["query"], row["measure"], row["expected"], row["tie_broken"]) == ("q", "RR@10", 0.75, 0.5)
 
 
-def test_tie_order_moves_the_oblivious_value_only(trueval: Command, files: Path) -> None:
+def test_tie_order_moves_the_tie_broken_value_only(trueval: Command, files: Path) -> None:
     arguments = (files / "qrels.trec", files / "tied.trec", "-m", "RR@10", "--tie-order", "docid-asc")
     value = run_json(trueval, *arguments)["runs"][0]["measures"]["RR@10"]
-    assert (value["oblivious"], value["expected"]) == (1.0, 0.75)
+    assert (value["tie_broken"], value["expected"]) == (1.0, 0.75)
 
 
 def test_tie_precision_makes_ties(trueval: Command, files: Path) -> None:
@@ -130,7 +130,7 @@ def test_trec_lines_have_three_fields(trueval: Command, files: Path) -> None:
     rows = [[field.strip() for field in line.split("\t")] for line in out.splitlines()]
     assert rows[0] == ["runid", "all", "tied"]
     assert ["RR@10", "all", "0.7500"] in rows
-    assert ["RR@10.oblivious", "all", "0.5000"] in rows
+    assert ["RR@10.tie_broken", "all", "0.5000"] in rows
 
 
 @pytest.mark.parametrize(("form", "beginning"), [("markdown", "| run | measure |"), ("latex", "\\begin{tabular}")])

@@ -25,13 +25,13 @@ def only(*scores, **choices):
 
 
 def test_every_number_of_a_pair_by_hand() -> None:
-    a = made_scores("a", [0.5, 0.4, 0.3, 0.2], [0.1, 0, 0, 0], oblivious=[0.6, 0.4, 0.3, 0.2])
+    a = made_scores("a", [0.5, 0.4, 0.3, 0.2], [0.1, 0, 0, 0], tie_broken=[0.6, 0.4, 0.3, 0.2])
     b = made_scores("b", [0.1, 0.4, 0.4, 0.1], [0, 0, 0.2, 0])
     found = only(a, b)
     assert found.queries == 4
     assert found.expected == pytest.approx((0.4 + 0 - 0.1 + 0.1) / 4)
     assert (found.lowest, found.highest) == pytest.approx((found.expected - 0.075, found.expected + 0.075))
-    assert found.oblivious == pytest.approx(found.expected + 0.025)
+    assert found.tie_broken == pytest.approx(found.expected + 0.025)
     assert found.sd == pytest.approx(math.sqrt(0.1**2 + 0.2**2) / 4)
     assert (found.wins, found.ties, found.losses) == (2, 1, 1)
     differences = np.array([0.4, 0, -0.1, 0.1])
@@ -77,8 +77,8 @@ def test_win_probability_over_two_queries_by_hand() -> None:
 def test_undecidable_and_reversed() -> None:
     a, b = made_scores("a", BASE + 0.001, 0.2), made_scores("b", BASE, 0.2)
     assert only(a, b).verdict == "undecidable under ties"
-    turned = made_scores("a", BETTER, 0.2, oblivious=BETTER - 0.2)
-    assert only(turned, b).verdict == "the oblivious order is reversed by the expectation"
+    turned = made_scores("a", BETTER, 0.2, tie_broken=BETTER - 0.2)
+    assert only(turned, b).verdict == "the tie-broken order is reversed by the expectation"
     assert only(made_scores("a", BASE), made_scores("b", BASE)).verdict == "not separated by these queries"
 
 

@@ -24,21 +24,21 @@ def win(low: float, high: float) -> WinProbability:
         ({"tie_range": 0.2, "win": win(0.6, 0.6), "adjusted_p": 0.5}, UNDECIDABLE),
         ({"tie_range": 0.2, "win": win(0.94, 0.96)}, UNDECIDABLE),
         ({"tie_range": 0.2, "win": win(0.95, 1.0)}, SEPARATED),
-        ({"tie_range": 0.2, "win": win(0.0, 0.05), "expected": -0.1, "oblivious": -0.1}, SEPARATED),
-        ({"tie_range": 0.0, "win": EVEN, "expected": 0.0, "oblivious": 0.0, "adjusted_p": 1.0}, NOT_SEPARATED),
-        ({"tie_range": 0.2, "oblivious": -0.01, "win": win(0.6, 0.6)}, REVERSED),
-        ({"tie_range": 0.2, "oblivious": -0.01, "win": win(0.99, 0.99)}, REVERSED),
-        ({"oblivious": 0.0}, SEPARATED),
-        ({"oblivious": float("nan")}, SEPARATED),
+        ({"tie_range": 0.2, "win": win(0.0, 0.05), "expected": -0.1, "tie_broken": -0.1}, SEPARATED),
+        ({"tie_range": 0.0, "win": EVEN, "expected": 0.0, "tie_broken": 0.0, "adjusted_p": 1.0}, NOT_SEPARATED),
+        ({"tie_range": 0.2, "tie_broken": -0.01, "win": win(0.6, 0.6)}, REVERSED),
+        ({"tie_range": 0.2, "tie_broken": -0.01, "win": win(0.99, 0.99)}, REVERSED),
+        ({"tie_broken": 0.0}, SEPARATED),
+        ({"tie_broken": float("nan")}, SEPARATED),
     ],
 )
 def test_each_condition(changes: dict, words: str) -> None:
-    usual = {"expected": 0.1, "oblivious": 0.1, "tie_range": 0.0, "win": SURE, "adjusted_p": 0.01, "level": 0.95}
+    usual = {"expected": 0.1, "tie_broken": 0.1, "tie_range": 0.0, "win": SURE, "adjusted_p": 0.01, "level": 0.95}
     assert judge(**usual | changes).words == words
 
 
 def test_a_reversed_difference_says_what_else_holds() -> None:
-    found = judge(expected=0.1, oblivious=-0.1, tie_range=0.5, win=win(0.99, 0.99), adjusted_p=0.001, level=0.95)
+    found = judge(expected=0.1, tie_broken=-0.1, tie_range=0.5, win=win(0.99, 0.99), adjusted_p=0.001, level=0.95)
     assert (found.reversed, found.undecidable, found.separated) == (True, False, True)
 
 

@@ -196,7 +196,7 @@ def test_causes_make_the_difference_and_no_smaller_set_does(seed: int, measure: 
             scores = evaluate(Run.from_dict(run), Judgments.from_dict(judgments), measure, policy=chosen)
         except ValueError:
             return None
-        return np.where(np.isnan(scores.oblivious), scores.expected, scores.oblivious)[:, 0]
+        return np.where(np.isnan(scores.tie_broken), scores.expected, scores.tie_broken)[:, 0]
 
     def same(row: Row, names: tuple[str, ...], other: tuple[str, ...]) -> bool:
         one, two = values(row, names), values(row, other)

@@ -157,13 +157,13 @@ def test_evaluate_says_that_its_tie_order_follows_the_grades(tie_order: str, eff
 
 
 def test_nothing_is_said_of_the_value_where_documents_without_a_grade_tie() -> None:
-    """Four of them stand before every relevant document, so that the oblivious value is the lowest."""
+    """Four of them stand before every relevant document, so that the tie-broken value is the lowest."""
     run = Run.from_dict({f"q{query}": dict.fromkeys(map(str, range(10)), 1.0) for query in range(6)})
     judgments = Judgments.from_dict({f"q{query}": {str(i): int(i < 7) for i in range(4, 10)} for query in range(6)})
     with pytest.warns(TruevalWarning, match=r"first in 100.0% of 54 pairs .* where documents without a grade are in"):
         scores = evaluate(run, judgments, "nDCG@4", tie_order="input")
-    assert scores.mean("nDCG@4").oblivious == 0 < scores.mean("nDCG@4").highest
-    assert "value" not in scores.notes[0].partition("The oblivious value")[2]
+    assert scores.mean("nDCG@4").tie_broken == 0 < scores.mean("nDCG@4").highest
+    assert "value" not in scores.notes[0].partition("The tie-broken value")[2]
 
 
 @pytest.mark.parametrize(("order", "tie_order"), [("random", "input"), ("first", "random"), ("random", "docid-desc")])

@@ -44,9 +44,9 @@ def compare(printed: Path, run: Path, qrels: Path, rounding: str, **policy: obje
     wrong = []
     for name, query, value in lines:
         column = scores.index(measures[name])
-        ours = scores.mean(measures[name]).oblivious
+        ours = scores.mean(measures[name]).tie_broken
         if query != "all":
-            ours = scores.oblivious[scores.query_ids.index(query), column]
+            ours = scores.tie_broken[scores.query_ids.index(query), column]
         if abs(ours - float(value)) > HALF_A_DIGIT:
             wrong.append(f"{name} {query}: {value}, ours {ours}")
     return len(lines), wrong

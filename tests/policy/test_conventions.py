@@ -1,4 +1,4 @@
-"""Each preset's oblivious value is the tool's own number, on lists with and without ties; every option does its row."""
+"""Each preset's tie-broken value is the tool's own number, with and without ties; every option does its row."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def ours(data: tuple[Lists, Grades], measures: Sequence[str], convention: str | 
 
 
 def assert_own_number(scores: Scores, theirs: np.ndarray, close: float = CLOSE) -> None:
-    np.testing.assert_allclose(scores.oblivious, theirs, rtol=close, atol=close)
+    np.testing.assert_allclose(scores.tie_broken, theirs, rtol=close, atol=close)
     assert_expectation_and_range_stand_beside(scores)
 
 
@@ -103,10 +103,10 @@ def test_mteb(name: str, skip_first: bool) -> None:
     scores = ours((run, judgments), [*names.values(), "RR@5"], "mteb", skip_first=skip_first)
     all_scores = found.all_scores
     theirs = np.array([[all_scores[q][each] for each in names] for q in judgments])
-    np.testing.assert_allclose(scores.oblivious[:, :-1], theirs, atol=CLOSE)
-    assert scores.mean("RR@5").oblivious == pytest.approx(found.mrr["MRR@5"], abs=CLOSE)
+    np.testing.assert_allclose(scores.tie_broken[:, :-1], theirs, atol=CLOSE)
+    assert scores.mean("RR@5").tie_broken == pytest.approx(found.mrr["MRR@5"], abs=CLOSE)
     if not skip_first:
-        np.testing.assert_allclose(scores.oblivious[:, -1], own, atol=CLOSE)
+        np.testing.assert_allclose(scores.tie_broken[:, -1], own, atol=CLOSE)
     assert_expectation_and_range_stand_beside(scores)
 
 
@@ -133,13 +133,13 @@ def test_ranx_below_sixteen_documents(name: str) -> None:
 def test_ranx_from_sixteen_documents_has_no_number_where_ties_matter() -> None:
     with pytest.warns(TruevalWarning, match="unstable sort"):
         scores = ours(LONG, list(RANX.values()), "ranx")
-    known = ~np.isnan(scores.oblivious)
+    known = ~np.isnan(scores.tie_broken)
     assert known.any()
     assert not known.all()
     np.testing.assert_array_equal(known, scores.lowest == scores.highest)
-    np.testing.assert_allclose(scores.oblivious[known], ranx_values(LONG)[known], atol=CLOSE)
-    assert math.isnan(scores.mean("AP").oblivious)
-    assert scores.to_dict()["measures"]["AP"]["oblivious"] is None  # type: ignore[index]
+    np.testing.assert_allclose(scores.tie_broken[known], ranx_values(LONG)[known], atol=CLOSE)
+    assert math.isnan(scores.mean("AP").tie_broken)
+    assert scores.to_dict()["measures"]["AP"]["tie_broken"] is None  # type: ignore[index]
     assert "ranx sorts lists of 16 documents" in " ".join(scores.notes)
 
 
@@ -151,12 +151,12 @@ def test_ranx_has_no_bpref_where_nothing_judged_is_not_relevant() -> None:
     judgments = {"a": {"d1": 1, "d2": 2}, "b": {"d1": 1}, "c": {"d1": 0, "d2": 1}}
     theirs = ranx.evaluate(ranx.Qrels(judgments), ranx.Run(run), ["bpref", "map"], return_mean=False)
     scores = ours((run, judgments), ["bpref", "AP"], "ranx")
-    np.testing.assert_array_equal(scores.oblivious[:, 0], theirs["bpref"])
-    assert np.isnan(scores.oblivious[:, 0]).tolist() == [True, False, False]
+    np.testing.assert_array_equal(scores.tie_broken[:, 0], theirs["bpref"])
+    assert np.isnan(scores.tie_broken[:, 0]).tolist() == [True, False, False]
     assert scores.expected[:, 0].tolist() == [1, 0, 0]
-    assert math.isnan(scores.mean("bpref").oblivious)
+    assert math.isnan(scores.mean("bpref").tie_broken)
     assert [note for note in scores.notes if "0 by 0" in note and "bpref (1)" in note]
-    assert not np.isnan(ours((run, judgments), ["bpref"], "trec_eval").oblivious).any()
+    assert not np.isnan(ours((run, judgments), ["bpref"], "trec_eval").tie_broken).any()
 
 
 def test_ranx_refuses_a_query_that_the_run_lacks() -> None:
@@ -187,7 +187,7 @@ def test_sentence_transformers(name: str) -> None:
     scores = ours(DATA[name], list(names.values()), "sentence-transformers")
     for theirs, measure in names.items():
         estimate = scores.mean(measure)
-        assert estimate.oblivious == pytest.approx(found[theirs][5], abs=CLOSE), measure
+        assert estimate.tie_broken == pytest.approx(found[theirs][5], abs=CLOSE), measure
         assert estimate.queries == len(evaluator.queries_ids) == 24  # the query without relevant documents is dropped
     assert_expectation_and_range_stand_beside(scores)
 
@@ -241,11 +241,11 @@ def test_torchmetrics_with_ties(name: str) -> None:
     with pytest.warns(TruevalWarning, match=r"torch\.topk"):
         scores = ours(data, [each.format(5) for each in TORCHMETRICS.values()], "torchmetrics")
     theirs = torchmetrics_values(data, list(TORCHMETRICS), top_k=5)
-    np.testing.assert_allclose(scores.oblivious[:, 0], theirs[:, 0], atol=FLOAT32)
-    np.testing.assert_array_equal(scores.oblivious[:, 0], scores.expected[:, 0])
-    known = ~np.isnan(scores.oblivious)
+    np.testing.assert_allclose(scores.tie_broken[:, 0], theirs[:, 0], atol=FLOAT32)
+    np.testing.assert_array_equal(scores.tie_broken[:, 0], scores.expected[:, 0])
+    known = ~np.isnan(scores.tie_broken)
     assert not known[:, 1:].all()
-    np.testing.assert_allclose(scores.oblivious[known], theirs[known], atol=FLOAT32)
+    np.testing.assert_allclose(scores.tie_broken[known], theirs[known], atol=FLOAT32)
     assert (theirs[:, 1:] >= scores.lowest[:, 1:] - FLOAT32).all()
     assert (theirs[:, 1:] <= scores.highest[:, 1:] + FLOAT32).all()
 
@@ -279,7 +279,7 @@ def test_torchmetrics_actions_for_a_query_without_relevant_documents(empty: str,
         grades = torch.tensor([data[1][query].get(d, 0) for d in listed])
         metric.update(torch.tensor(list(listed.values())), grades, torch.full((len(listed),), index))
     estimate = ours(data, ["AP"], "torchmetrics", empty=empty).mean("AP")
-    assert estimate.oblivious == pytest.approx(float(metric.compute()), abs=FLOAT32)
+    assert estimate.tie_broken == pytest.approx(float(metric.compute()), abs=FLOAT32)
     assert estimate.queries == (24 if empty == "skip" else 25)
 
 
@@ -308,17 +308,17 @@ def test_threshold_average_precision_is_no_orders_value() -> None:
     scores = evaluate_arrays([[1, 1, 1]], [[1, 1, 0]], "AP(norm='threshold')")
     assert scores.lowest[0, 0] == pytest.approx((1 / 2 + 2 / 3) / 2)
     assert scores.highest[0, 0] == 1
-    assert scores.oblivious[0, 0] == metrics.average_precision_score([1, 1, 0], [1, 1, 1]) == pytest.approx(2 / 3)
+    assert scores.tie_broken[0, 0] == metrics.average_precision_score([1, 1, 0], [1, 1, 1]) == pytest.approx(2 / 3)
     outside = evaluate_arrays([[1, 1, 1, 1]], [[1, 0, 0, 0]], "AP(norm='threshold')")
-    assert outside.oblivious[0, 0] == outside.lowest[0, 0] == 1 / 4
+    assert outside.tie_broken[0, 0] == outside.lowest[0, 0] == 1 / 4
     above = evaluate_arrays([[2, 1, 1]], [[0, 1, 1]], "AP(norm='threshold')")
-    assert above.highest[0, 0] < above.oblivious[0, 0] == metrics.average_precision_score([0, 1, 1], [2, 1, 1])
+    assert above.highest[0, 0] < above.tie_broken[0, 0] == metrics.average_precision_score([0, 1, 1], [2, 1, 1])
 
 
 def test_sklearn_has_no_reciprocal_rank() -> None:
     with pytest.warns(TruevalWarning, match="no such measure"):
         scores = ours(binary(SHORT), ["RR"], "sklearn")
-    assert math.isnan(scores.mean("RR").oblivious)
+    assert math.isnan(scores.mean("RR").tie_broken)
     assert scores.mean("RR").expected > 0
 
 
@@ -338,7 +338,7 @@ def test_paper(distinct: int) -> None:
         row["missed"] = 1  # judged but not in the list: the paper's ideal and R do not know it
     found = ours((run, judgments), [f"{each}@5" for each in names.values()], "paper")
     for column, name in enumerate(names):
-        for statistic, of_trm in {"oblivious": "oblivious", "expected": "expected", "lowest": "minimum"}.items():
+        for statistic, of_trm in {"tie_broken": "tie_broken", "expected": "expected", "lowest": "minimum"}.items():
             expected = [getattr(result, of_trm) for result in theirs[name][5]]
             np.testing.assert_allclose(getattr(found, statistic)[:, column], expected, atol=CLOSE, err_msg=name)
 
@@ -420,8 +420,8 @@ def test_what_ranx_does_with_float_grades() -> None:
     ranx = pytest.importorskip("ranx", reason="ranx is not installed")
     run, judgments = {"q": {"a": 3.0, "b": 2.0}}, {"q": {"a": 1.9, "b": 2.0}}
     theirs = ranx.evaluate(ranx.Qrels(judgments), ranx.Run(run), "ndcg")
-    assert ours((run, judgments), ["nDCG"], "ranx").oblivious[0, 0] == pytest.approx(theirs, abs=CLOSE)
-    assert ours((run, judgments), ["nDCG"], Policy()).oblivious[0, 0] != pytest.approx(theirs, abs=1e-3)
+    assert ours((run, judgments), ["nDCG"], "ranx").tie_broken[0, 0] == pytest.approx(theirs, abs=CLOSE)
+    assert ours((run, judgments), ["nDCG"], Policy()).tie_broken[0, 0] != pytest.approx(theirs, abs=1e-3)
 
 
 @pytest.mark.slow
@@ -468,7 +468,7 @@ def test_an_order_that_is_not_known_leaves_what_no_order_changes(order: str) -> 
     lost = order == "unspecified"
     with pytest.warns(TruevalWarning, match="leaves the order") if lost else nullcontext():
         scores = evaluate_arrays([[1.0, 1.0], [2.0, 1.0], [1.0, 1.0]], [[1, 0], [0, 1], [1, 1]], "RR", tie_order=order)
-    np.testing.assert_array_equal(scores.oblivious[:, 0], [math.nan if lost else 0.75, 0.5, 1.0])
+    np.testing.assert_array_equal(scores.tie_broken[:, 0], [math.nan if lost else 0.75, 0.5, 1.0])
 
 
 def test_the_page_names_every_option_every_value_and_every_tool() -> None:

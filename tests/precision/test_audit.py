@@ -78,7 +78,7 @@ def test_values_are_those_of_evaluate() -> None:
         direct = tv.evaluate(tv.Run.from_frame(frame), judgments, ["nDCG@5", "RR", "nDCG@1", "nDCG@3"])
         for measure in ("nDCG@5", "RR"):
             value, mean = entry["measures"][measure], direct.mean(measure)
-            for name in ("expected", "lowest", "highest", "oblivious", "range", "bias", "sd", "queries"):
+            for name in ("expected", "lowest", "highest", "tie_broken", "range", "bias", "sd", "queries"):
                 assert value[name] == pytest.approx(getattr(mean, name))
         curve = entry["curves"]["nDCG@5"]
         assert curve["k"] == [1, 3, 5]

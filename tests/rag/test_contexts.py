@@ -227,7 +227,7 @@ def test_accuracy_given_a_hit_by_hand() -> None:
     found = accuracy_given_hit(scores, "Hit@1", {"q1": 1, "q2": 0, "q3": 1, "q4": 1})
     assert found.expected == pytest.approx(1.5 / 2.5)
     assert (found.lowest, found.highest) == (1 / 2, 2 / 3)
-    assert (found.oblivious, found.hits, found.queries, found.unanswered) == (1 / 2, 2.5, 4, 0)
+    assert (found.tie_broken, found.hits, found.queries, found.unanswered) == (1 / 2, 2.5, 4, 0)
     assert accuracy_given_hit(scores, "Hit@1", {"q1": 1}).unanswered == 3
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 
 def value(
-    lowest: float | None, expected: float | None, highest: float | None, oblivious: float | None
+    lowest: float | None, expected: float | None, highest: float | None, tie_broken: float | None
 ) -> dict[str, Any]:
     known = lowest is not None and highest is not None
     return {
@@ -12,8 +12,8 @@ def value(
         "lowest": lowest,
         "highest": highest,
         "range": highest - lowest if known else None,
-        "oblivious": oblivious,
-        "bias": None if oblivious is None or expected is None else oblivious - expected,
+        "tie_broken": tie_broken,
+        "bias": None if tie_broken is None or expected is None else tie_broken - expected,
         "sd": 0.01 if known and highest > lowest else 0.0,
         "queries": 50,
     }

@@ -100,7 +100,7 @@ def test_the_tie_order_cuts_as_a_file_cut_in_that_order(form: str, tie_order: st
         whole = evaluated(queries, form, tie_order=tie_order, depth=depth)
         cut = evaluated({n: first(q, tie_order, depth) for n, q in queries.items()}, form, tie_order=tie_order)
         known = ~np.isnan(whole.expected)  # a measure that some order leaves without a value has none here
-        np.testing.assert_allclose(whole.oblivious[known], cut.oblivious[known], rtol=CLOSE, atol=CLOSE)
+        np.testing.assert_allclose(whole.tie_broken[known], cut.tie_broken[known], rtol=CLOSE, atol=CLOSE)
 
 
 CONVENTION_FORMS = ["nDCG", "DCG", "AP", "RR", "P", "R", "F1", "Hits", "Success", "Rprec", "bpref", "IPrec11"]
@@ -123,7 +123,7 @@ def test_without_ties_a_convention_says_the_same_of_a_list_that_is_cut(conventio
             cut = evaluated(
                 {n: first(q, "input", depth) for n, q in queries.items()}, form, convention=convention, empty=empty
             )
-            for statistic in ("expected", "lowest", "highest", "oblivious", "sd"):
+            for statistic in ("expected", "lowest", "highest", "tie_broken", "sd"):
                 np.testing.assert_array_equal(getattr(whole, statistic), getattr(cut, statistic), err_msg=form)
 
 
@@ -153,7 +153,7 @@ def test_an_order_without_relevant_documents_in_the_list_is_worth_what_an_empty_
     assert zero.sd[0, 0] == pytest.approx(math.sqrt(3) / 4)
     assert (one.expected[0, 0], one.lowest[0, 0], one.highest[0, 0], one.sd[0, 0]) == (1, 1, 1, 0)
     assert math.isnan(skip.expected[0, 0])
-    assert (zero.oblivious[0, 0], one.oblivious[0, 0]) == (1, 1)  # the input has it first
+    assert (zero.tie_broken[0, 0], one.tie_broken[0, 0]) == (1, 1)  # the input has it first
     with pytest.raises(ValueError, match="undefined for 1 queries"):
         evaluate_arrays(scores, grades, form, depth=1, empty="error")
 
@@ -212,23 +212,23 @@ def test_label_orders_past_the_depth_are_not_told_of() -> None:
     assert evaluate(run, judgments, "RR", tie_order="input", depth=1).notes == ()
 
 
-@pytest.mark.filterwarnings("ignore:.*queries without an oblivious value")
+@pytest.mark.filterwarnings("ignore:.*queries without a tie-broken value")
 def test_documents_that_are_not_retrieved_still_make_the_ideal_random() -> None:
     """torchmetrics: of two documents of score 0 one is in the list, counts as a target and is not retrieved."""
     scores, grades = [[1.0, 0.0, 0.0]], [[1, 1, 0]]
     found = evaluate_arrays(scores, grades, "R@2", convention="torchmetrics", depth=2)
     assert (found.expected[0, 0], found.lowest[0, 0], found.highest[0, 0]) == (0.75, 0.5, 1)
-    assert math.isnan(found.oblivious[0, 0])
+    assert math.isnan(found.tie_broken[0, 0])
 
 
-@pytest.mark.filterwarnings("ignore:.*queries without an oblivious value")
+@pytest.mark.filterwarnings("ignore:.*queries without a tie-broken value")
 def test_thresholds_let_the_tied_documents_of_the_list_enter_together() -> None:
     """scikit-learn on the two documents that the order leaves: precision 1/2 at their common score, or 1."""
     scores, grades = [[1.0, 1.0, 1.0]], [[1, 0, 1]]
     ap = "AP(norm='threshold', base='list')"
-    assert evaluate_arrays(scores, grades, ap, depth=2).oblivious[0, 0] == 0.5
-    assert math.isnan(evaluate_arrays(scores, grades, "AP", convention="sklearn", depth=2).oblivious[0, 0])
-    assert evaluate_arrays(scores, grades, "AP", convention="sklearn", depth=3).oblivious[0, 0] == 2 / 3
+    assert evaluate_arrays(scores, grades, ap, depth=2).tie_broken[0, 0] == 0.5
+    assert math.isnan(evaluate_arrays(scores, grades, "AP", convention="sklearn", depth=2).tie_broken[0, 0])
+    assert evaluate_arrays(scores, grades, "AP", convention="sklearn", depth=3).tie_broken[0, 0] == 2 / 3
 
 
 def test_a_long_group_across_the_depth() -> None:

@@ -235,12 +235,12 @@ def test_without_ties_all_statistics_are_one_value_and_sd_is_exactly_zero(form: 
     scores = scores_of(untied, with_cutoffs(form))
     np.testing.assert_array_equal(scores.lowest, scores.expected)
     np.testing.assert_array_equal(scores.highest, scores.expected)
-    np.testing.assert_array_equal(scores.oblivious, scores.expected)
+    np.testing.assert_array_equal(scores.tie_broken, scores.expected)
     assert (scores.sd == 0)[~np.isnan(scores.expected)].all()
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_names_and_input_order_change_nothing_but_the_oblivious_value(form: str) -> None:
+def test_names_and_input_order_change_nothing_but_the_tie_broken_value(form: str) -> None:
     rng = np.random.default_rng(3)
     changed = {name: renamed_and_permuted(query, rng) for name, query in (SMALL | SEVEN).items()}
     assert_same(scores_of(SMALL | SEVEN, with_cutoffs(form)), scores_of(changed, with_cutoffs(form)))
@@ -266,7 +266,7 @@ def test_shifting_and_scaling_scores_changes_nothing(form: str, scale: float, sh
         for name, query in SMALL.items()
     }
     before, after = (scores_of(queries, with_cutoffs(form)) for queries in (SMALL, moved))
-    assert_same(before, after, ("expected", "lowest", "highest", "oblivious"))
+    assert_same(before, after, ("expected", "lowest", "highest", "tie_broken"))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -274,7 +274,7 @@ def test_a_query_has_the_same_value_alone_and_among_others(form: str) -> None:
     together = scores_of(SMALL, with_cutoffs(form))
     for row, (name, query) in list(enumerate(SMALL.items()))[::6]:
         alone = scores_of({name: query}, with_cutoffs(form))
-        for statistic in ("expected", "lowest", "highest", "oblivious", "sd"):
+        for statistic in ("expected", "lowest", "highest", "tie_broken", "sd"):
             np.testing.assert_allclose(
                 getattr(alone, statistic)[0], getattr(together, statistic)[row], rtol=CLOSE, atol=CLOSE
             )
@@ -298,10 +298,10 @@ def test_arrays_say_what_dictionaries_say(form: str) -> None:
     grades = [[fit(q, form).grades.get(d, math.nan) for d in q.scores] for q in listed.values()]
     arrays = evaluate_arrays([list(q.scores.values()) for q in listed.values()], grades, with_cutoffs(form))
     scores = scores_of(listed, with_cutoffs(form), tie_order="input")
-    assert_same(arrays, scores, ("expected", "lowest", "highest", "oblivious"))
+    assert_same(arrays, scores, ("expected", "lowest", "highest", "tie_broken"))
 
 
-# --- the oblivious value ----------------------------------------------------------------------------------------------
+# --- the tie-broken value ---------------------------------------------------------------------------------------------
 
 
 def run_with_ranks(queries: Mapping[str, lists.Query]) -> Run:
@@ -311,7 +311,7 @@ def run_with_ranks(queries: Mapping[str, lists.Query]) -> Run:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("tie_order", ["input", "rank", "docid-desc", "docid-asc"])
-def test_oblivious_is_the_twin_of_the_one_order_named(form: str, tie_order: str) -> None:
+def test_tie_broken_is_the_twin_of_the_one_order_named(form: str, tie_order: str) -> None:
     queries = {name: fit(query, form) for name, query in (SMALL | SEVEN).items()}
     measures = with_cutoffs(form)
     judgments = Judgments.from_dict({q: dict(query.grades) for q, query in queries.items()})
@@ -322,23 +322,23 @@ def test_oblivious_is_the_twin_of_the_one_order_named(form: str, tie_order: str)
         if "threshold" in form:
             truths = [float(twin.threshold_precision(query.scores, query.grades, str(m))) for m in measures]
         truths = np.where(np.isnan(scores.expected[row]), math.nan, truths)  # no value as soon as one order has none
-        np.testing.assert_allclose(scores.oblivious[row], truths, rtol=CLOSE, atol=CLOSE, err_msg=str(query))
+        np.testing.assert_allclose(scores.tie_broken[row], truths, rtol=CLOSE, atol=CLOSE, err_msg=str(query))
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_random_order_is_reproducible_and_one_of_the_possible_ones(form: str) -> None:
     measures = with_cutoffs(form)
     first, again = (scores_of(SEVEN, measures, tie_order="random", seed=4) for _ in range(2))
-    np.testing.assert_array_equal(first.oblivious, again.oblivious)
+    np.testing.assert_array_equal(first.tie_broken, again.tie_broken)
     if "threshold" in form:
         return  # no order has that value
     for row, name in enumerate(SEVEN):
         for column, measure in enumerate(measures):
             possible = {float(twin.value(ranking, str(measure))) for ranking in orders(name, rubric(form))}
             if any(map(math.isnan, possible)):
-                assert math.isnan(first.oblivious[row, column])
+                assert math.isnan(first.tie_broken[row, column])
                 continue
-            assert min(abs(first.oblivious[row, column] - v) for v in possible) <= CLOSE, (name, measure)
+            assert min(abs(first.tie_broken[row, column] - v) for v in possible) <= CLOSE, (name, measure)
 
 
 def test_a_random_order_depends_on_seed_query_and_document_alone() -> None:
@@ -349,13 +349,13 @@ def test_a_random_order_depends_on_seed_query_and_document_alone() -> None:
     }
     straight = scores_of(SEVEN, measures, tie_order="random", seed=8)
     turned = scores_of(mixed, measures, tie_order="random", seed=8)
-    np.testing.assert_array_equal(straight.oblivious, turned.oblivious[::-1])
+    np.testing.assert_array_equal(straight.tie_broken, turned.tie_broken[::-1])
 
 
 def test_random_orders_are_uniform() -> None:
-    """Over many seeds the oblivious value has the expectation and the variance of all orders."""
+    """Over many seeds the tie-broken value has the expectation and the variance of all orders."""
     measures = [parse("nDCG@3"), parse("RR"), parse("AP")]
-    draws = np.stack([scores_of(SEVEN, measures, tie_order="random", seed=s).oblivious for s in range(600)])
+    draws = np.stack([scores_of(SEVEN, measures, tie_order="random", seed=s).tie_broken for s in range(600)])
     scores = scores_of(SEVEN, measures)
     error = scores.sd / math.sqrt(len(draws))
     assert (np.abs(draws.mean(axis=0) - scores.expected) <= SIGMAS * error + CLOSE).all()
@@ -375,7 +375,7 @@ def test_a_judged_query_that_the_run_lacks_gets_the_worst_value_and_is_named(for
     assert scores.query_ids == ("here", "gone")
     assert (scores.missing_queries, scores.unjudged_queries) == (("gone",), ("unjudged",))
     worst = registry()[twin.Notation.read(form).name].definition.worst
-    for statistic in ("expected", "lowest", "highest", "oblivious"):
+    for statistic in ("expected", "lowest", "highest", "tie_broken"):
         np.testing.assert_array_equal(getattr(scores, statistic)[1], worst)
     assert (scores.sd[1] == 0).all()
 
@@ -397,7 +397,7 @@ def test_infinite_and_negative_scores_are_ordinary(form: str) -> None:
     extreme = {"q": {"a": math.inf, "b": -0.0, "c": 0.0, "d": -5.0, "e": -math.inf}}
     judgments = Judgments.from_dict({"q": {"a": 1, "b": 2, "d": 1, "e": 3}})
     one, other = (evaluate(Run.from_dict(r), judgments, with_cutoffs(form)) for r in (ordinary, extreme))
-    assert_same(one, other, ("expected", "lowest", "highest", "oblivious"))
+    assert_same(one, other, ("expected", "lowest", "highest", "tie_broken"))
 
 
 def test_every_registered_measure_has_a_plain_definition() -> None:

@@ -66,7 +66,7 @@ def made(lists: int, facets: int) -> tuple[Run, Judgments]:
 
 def assert_same(one: Scores, other: Scores) -> None:
     assert one.exact == other.exact
-    for statistic in ("expected", "lowest", "highest", "oblivious"):
+    for statistic in ("expected", "lowest", "highest", "tie_broken"):
         np.testing.assert_allclose(getattr(one, statistic), getattr(other, statistic), rtol=CLOSE, atol=CLOSE)
     np.testing.assert_allclose(one.sd**2, other.sd**2, rtol=CLOSE, atol=CLOSE)
 

@@ -80,9 +80,9 @@ def pytrec_eval_values(
 
 @pytest.mark.parametrize("data", [TIED, UNTIED], ids=["tied", "untied"])
 @pytest.mark.parametrize("level", [1, 2])
-def test_oblivious_is_pytrec_evals_own_number(data: tuple[dict, dict], level: int) -> None:
+def test_tie_broken_is_pytrec_evals_own_number(data: tuple[dict, dict], level: int) -> None:
     scores = ours(data, list(TREC_NAMES.values()), convention="pytrec_eval", rel=level)
-    np.testing.assert_allclose(scores.oblivious, pytrec_eval_values(data, level), atol=CLOSE)
+    np.testing.assert_allclose(scores.tie_broken, pytrec_eval_values(data, level), atol=CLOSE)
 
 
 def test_without_ties_the_expectation_is_pytrec_evals_number_too() -> None:
@@ -97,9 +97,9 @@ def test_pytrec_eval_creates_ties_that_the_scores_do_not_have() -> None:
     true = twin.over_all_orders(listed, data[1]["q"], "RR")
     exact, created = ours(data, ["RR"]), ours(data, ["RR"], convention="pytrec_eval")
     assert (true.mean, true.variance) == (1, 0)
-    assert exact.expected[0, 0] == exact.lowest[0, 0] == exact.highest[0, 0] == exact.oblivious[0, 0] == 1
+    assert exact.expected[0, 0] == exact.lowest[0, 0] == exact.highest[0, 0] == exact.tie_broken[0, 0] == 1
     peer = pytrec_eval_values(data)[0, list(TREC_NAMES).index("recip_rank")]
-    assert created.oblivious[0, 0] == pytest.approx(peer, abs=CLOSE)
+    assert created.tie_broken[0, 0] == pytest.approx(peer, abs=CLOSE)
     assert peer == pytest.approx(1 / 4)
     tied = twin.over_all_orders(dict.fromkeys(listed, 1.0), data[1]["q"], "RR")
     assert created.expected[0, 0] == pytest.approx(float(tied.mean), abs=CLOSE)
@@ -195,7 +195,7 @@ def test_binary_lists_equal_trm(distinct: int) -> None:
                 (found.expected, "expected"),
                 (found.lowest, "minimum"),
                 (found.highest, "maximum"),
-                (found.oblivious, "oblivious"),
+                (found.tie_broken, "tie_broken"),
             ):
                 theirs_of = [getattr(result, trm_of) for result in theirs[name][k]]
                 np.testing.assert_allclose(ours_of[:, column], theirs_of, atol=CLOSE, err_msg=f"{measure}@{k} {trm_of}")
@@ -228,7 +228,7 @@ def test_input_order_is_kept_where_ranx_scrambles_it() -> None:
     order = twin.order_by(listed, "input")
     true = float(twin.value(twin.ranking_of(order, data[1]["q"]), "RR@10"))
     found = ours(data, ["RR@10"], tie_order="input")
-    assert found.oblivious[0, 0] == pytest.approx(true, abs=CLOSE) == pytest.approx(1 / 3)
+    assert found.tie_broken[0, 0] == pytest.approx(true, abs=CLOSE) == pytest.approx(1 / 3)
     assert found.expected[0, 0] == pytest.approx(sum(1 / rank for rank in range(1, 11)) / 20, abs=CLOSE)
     assert ranx_values(data, {"mrr@10": "RR@10"})[0, 0] != pytest.approx(1 / 3)
 
@@ -243,5 +243,5 @@ def test_one_tie_order_holds_for_every_measure_of_a_call() -> None:
     judgments = Judgments.from_dict({q: dict(query.grades) for q, query in queries.items()})
     found = evaluate(run, judgments, ["RR", "RR@10", "nDCG", "nDCG@10", "AP", "AP@10"])
     for pair in ((0, 1), (2, 3), (4, 5)):
-        np.testing.assert_array_equal(found.oblivious[:, pair[0]], found.oblivious[:, pair[1]])
-    assert not math.isnan(found.oblivious.sum())
+        np.testing.assert_array_equal(found.tie_broken[:, pair[0]], found.tie_broken[:, pair[1]])
+    assert not math.isnan(found.tie_broken.sum())

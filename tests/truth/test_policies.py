@@ -109,4 +109,4 @@ def test_a_query_without_relevant_documents_counts_or_is_left_out(empty: str) ->
     assert mean.lowest == pytest.approx(float(sum(t.lowest for t in truths)) / len(counted), abs=CLOSE)
     assert mean.highest == pytest.approx(float(sum(t.highest for t in truths)) / len(counted), abs=CLOSE)
     assert mean.sd == pytest.approx(float(sum(t.variance for t in truths)) ** 0.5 / len(counted), abs=CLOSE)
-    assert mean.z == pytest.approx((mean.oblivious - mean.expected) / mean.sd, abs=1e-9)
+    assert mean.z == pytest.approx((mean.tie_broken - mean.expected) / mean.sd, abs=1e-9)

@@ -94,7 +94,7 @@ class Compared(NamedTuple):
 def compare(
     printed: list[Printed], run: Path, qrels: Path, skip: Callable[[Printed], bool], **policy: object
 ) -> Compared:
-    """Compare every covered printed value with the oblivious value, and where no tie matters with the expected one."""
+    """Compare every covered printed value with the tie-broken value, and where no tie matters with the expected one."""
     texts = {text for line in printed if (found := covered(line.name)) for text in found.measures}
     names = {text: str(parse(text)) for text in sorted(texts)}
     scores = evaluate(
@@ -109,8 +109,8 @@ def differing(line: Printed, scores: Scores, names: dict[str, str]) -> list[floa
     queries = scores.query_ids if line.query == "all" else (line.query,)
     found = covered(line.name)
     assert found is not None
-    oblivious = [value_of(found, scores, names, query, "oblivious") for query in queries]
-    ours = [mean_of(line.name, oblivious)]
+    tie_broken = [value_of(found, scores, names, query, "tie_broken") for query in queries]
+    ours = [mean_of(line.name, tie_broken)]
     if line.query != "all" and all(untied(scores, names[text], line.query) for text in found.measures):
         ours.append(value_of(found, scores, names, line.query, "expected"))
     return [value for value in ours if abs(value - line.value) > HALF_A_DIGIT]
@@ -174,7 +174,7 @@ def test_graded_rank_biased_precision_of_trec_eval(trec_eval_data: Path) -> None
     for line in printed:
         largest = largest_grade(trec_eval_data / "qrels.rel_level", line.query)
         scores = evaluate(run, judgments, [GRADED_RBP.format(largest)], convention="trec_eval")
-        assert scores.oblivious[scores.query_ids.index(line.query), 0] == pytest.approx(line.value, abs=HALF_A_DIGIT)
+        assert scores.tie_broken[scores.query_ids.index(line.query), 0] == pytest.approx(line.value, abs=HALF_A_DIGIT)
     assert len(printed) == 3
 
 

@@ -125,13 +125,13 @@ def explanation(results: Mapping[str, Any]) -> Iterator[str]:
     value = run["measures"][name]
     yield (
         f"{percent(run['ties']['tied_fraction'])} of the documents of {run['name']} share their score with another. "
-        f"trec_eval's order of ties gives it {fixed(value['oblivious'])} {name}; the mean over all orders is "
+        f"trec_eval's order of ties gives it {fixed(value['tie_broken'])} {name}; the mean over all orders is "
         f"{fixed(value['expected'])}, so {signed(value['bias'])} of that comes from document names."
     )
     for rival in (each for each in results["runs"] if each is not run):
         other = rival["measures"][name]
         yield (
-            f"Its lead over {rival['name']} is {signed(value['oblivious'] - other['oblivious'])} in that order, "
+            f"Its lead over {rival['name']} is {signed(value['tie_broken'] - other['tie_broken'])} in that order, "
             f"{signed(value['expected'] - other['expected'])} on average, and "
             f"{signed(value['lowest'] - other['highest'])} in the order that suits it least."
         )

@@ -63,7 +63,7 @@ def evaluate(
         ),
     ] = None,
 ) -> None:
-    """Measures run files exactly under ties: expected, lowest, highest and oblivious value, bias, standard deviation.
+    """Measures run files exactly under ties: expected, lowest, highest and tie-broken value, bias, standard deviation.
 
     Example: trueval evaluate qrels.trec bm25.trec rerank.trec.gz -m "nDCG@10 RR@10"
     """

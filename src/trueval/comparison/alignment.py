@@ -27,7 +27,7 @@ class Aligned:
         expected: [run, query, measure] of Scores, and so on; NaN where not available.
         lowest: as in Scores.
         highest: as in Scores.
-        oblivious: as in Scores.
+        tie_broken: as in Scores.
         sd: as in Scores.
         notes: one line for each thing that a reader must know.
     """
@@ -40,7 +40,7 @@ class Aligned:
     expected: Floats
     lowest: Floats
     highest: Floats
-    oblivious: Floats
+    tie_broken: Floats
     sd: Floats
     notes: tuple[str, ...]
 

@@ -235,7 +235,7 @@ def _differences(
             *(float(each[measure][pair]) for each in adjusted),
         )
         win, gain = winners.probability(measure, first, second), a.sign * (a.expected - b.expected)
-        means = {name: _mean(getattr(a, name) - getattr(b, name)) for name in ("expected", "oblivious")}
+        means = {name: _mean(getattr(a, name) - getattr(b, name)) for name in ("expected", "tie_broken")}
         ends = {"lowest": _mean(a.lowest - b.highest), "highest": _mean(a.highest - b.lowest)}
         tie_range = ends["highest"] - ends["lowest"]
         verdict = judge(**means, tie_range=tie_range, win=win, adjusted_p=tests.holm, level=chosen.level)

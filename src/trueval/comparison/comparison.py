@@ -57,7 +57,7 @@ class Difference:
         expected: difference of the expected means.
         lowest: least difference over tie orders, lowest of the first - highest of the second.
         highest: greatest.
-        oblivious: difference under the tie order of each; NaN where not known.
+        tie_broken: difference under the tie order of each; NaN where not known.
         sd: of the difference over tie orders; NaN where not known.
         win: probability over tie orders that the first is the better one.
         expected_interval: bootstrap interval of the expected difference.
@@ -69,7 +69,7 @@ class Difference:
         wins: queries on which the first is better by more than the tolerance.
         ties: queries within the tolerance.
         losses: queries on which the second is better.
-        reversed: the oblivious order is reversed by the expectation.
+        reversed: the tie-broken order is reversed by the expectation.
         undecidable: ties decide who wins.
         separated: the queries separate the two, and ties do not undo it.
         verdict: in words.
@@ -83,7 +83,7 @@ class Difference:
     expected: float
     lowest: float
     highest: float
-    oblivious: float
+    tie_broken: float
     sd: float
     win: WinProbability
     expected_interval: Interval

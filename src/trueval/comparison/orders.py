@@ -1,7 +1,7 @@
 """What a measure is worth under single orders of the tied documents: all of them where few, or a sample.
 
 No measure is written a second time here. A query of some standings is repeated once for every order, each copy with its
-own `ahead`, and the measure's oblivious value of a copy is its value under that order.
+own `ahead`, and the measure's tie-broken value of a copy is its value under that order.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class TieOrders:
         policy, nobody = self.policy.of(measure.innermost.name), np.zeros(len(ahead), dtype=bool)
         return measured(
             copies, measure, policy, nobody, [str(self.judgments.query_ids[int(query)])] * len(ahead)
-        ).oblivious
+        ).tie_broken
 
 
 class _Group(NamedTuple):

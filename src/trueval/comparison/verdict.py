@@ -13,7 +13,7 @@ from trueval.standings.standings import Bools
 SEPARATED: Final = "separated"
 NOT_SEPARATED: Final = "not separated by these queries"
 UNDECIDABLE: Final = "undecidable under ties"
-REVERSED: Final = "the oblivious order is reversed by the expectation"
+REVERSED: Final = "the tie-broken order is reversed by the expectation"
 
 # Mean differences nearer to 0 than this have no sign.
 NO_DIFFERENCE: Final = 1e-12
@@ -23,11 +23,11 @@ class Verdict(NamedTuple):
     """What may be said of a difference. The conditions are judged one by one; the words are the first that holds.
 
     Attributes:
-        reversed: the oblivious difference and the expected one have opposite signs.
+        reversed: the tie-broken difference and the expected one have opposite signs.
         undecidable: ties change the difference, and neither system is known to win with a probability of at least
             the level: low < level and high > 1 - level of its win probability.
         separated: the adjusted p is below 1 - level, and the difference is not undecidable.
-        words: "the oblivious order is reversed by the expectation", "undecidable under ties", "separated" or "not
+        words: "the tie-broken order is reversed by the expectation", "undecidable under ties", "separated" or "not
             separated by these queries", in this order.
     """
 
@@ -38,25 +38,25 @@ class Verdict(NamedTuple):
 
 
 def judge(
-    *, expected: float, oblivious: float, tie_range: float, win: WinProbability, adjusted_p: float, level: float
+    *, expected: float, tie_broken: float, tie_range: float, win: WinProbability, adjusted_p: float, level: float
 ) -> Verdict:
     """Judge one difference.
 
     Args:
         expected: difference of expected means.
-        oblivious: difference of oblivious means; NaN where not known.
+        tie_broken: difference of tie-broken means; NaN where not known.
         tie_range: highest - lowest difference over tie orders.
         win: probability over tie orders that the first is better.
         adjusted_p: of the test, adjusted for the family; NaN where there is none.
         level: 0.95.
 
     >>> sure = WinProbability(1.0, 1.0, 1.0, "certain")
-    >>> judge(expected=0.1, oblivious=0.1, tie_range=0.0, win=sure, adjusted_p=0.01, level=0.95).words
+    >>> judge(expected=0.1, tie_broken=0.1, tie_range=0.0, win=sure, adjusted_p=0.01, level=0.95).words
     'separated'
     """
     alpha = round(1 - level, 12)
-    apart = min(abs(expected), abs(oblivious)) > NO_DIFFERENCE
-    turned = apart and expected * oblivious < 0
+    apart = min(abs(expected), abs(tie_broken)) > NO_DIFFERENCE
+    turned = apart and expected * tie_broken < 0
     undecidable = tie_range > NO_DIFFERENCE and win.low < level and win.high > alpha
     separated = adjusted_p < alpha and not undecidable
     said = (REVERSED, turned), (UNDECIDABLE, undecidable), (SEPARATED, separated), (NOT_SEPARATED, True)

@@ -23,7 +23,7 @@ class Column(NamedTuple):
         expected: [query] of Scores, and so on.
         lowest: as in Scores.
         highest: as in Scores.
-        oblivious: as in Scores.
+        tie_broken: as in Scores.
         sd: as in Scores.
     """
 
@@ -32,7 +32,7 @@ class Column(NamedTuple):
     expected: Floats
     lowest: Floats
     highest: Floats
-    oblivious: Floats
+    tie_broken: Floats
     sd: Floats
 
     @classmethod
@@ -40,7 +40,7 @@ class Column(NamedTuple):
         """The column of a run and measure."""
         kept = np.flatnonzero(aligned.kept[:, measure])
         sign = 1.0 if aligned.measures[measure].better == "higher" else -1.0
-        statistics = (aligned.expected, aligned.lowest, aligned.highest, aligned.oblivious, aligned.sd)
+        statistics = (aligned.expected, aligned.lowest, aligned.highest, aligned.tie_broken, aligned.sd)
         return cls(kept, sign, *(statistic[run, kept, measure] for statistic in statistics))
 
     @property

@@ -92,7 +92,7 @@ def score(
     ]
     by_measure = np.array([[getattr(values, statistic) for values in columns] for statistic in STATISTICS])
     statistics = dict(zip(STATISTICS, by_measure.transpose(0, 2, 1).copy(), strict=True))
-    notes += open_orders(name, measures, statistics["oblivious"], statistics["expected"], chosen)
+    notes += open_orders(name, measures, statistics["tie_broken"], statistics["expected"], chosen)
     for note in notes:
         warnings.warn(note, TruevalWarning, stacklevel=3)
     return Scores(
@@ -191,17 +191,17 @@ def _some_order(counted: Standings) -> Standings:
 
 
 def _with_order(values: Values, counted: Standings, tie_order: str) -> Values:
-    """Values whose oblivious one is the mean, or is left out where the order is not known and matters."""
+    """Values whose tie-broken one is the mean, or is left out where the order is not known and matters."""
     if counted.order_is_known:
         return values
     if not values.ordered:  # tied documents enter together, if they are in the list
         open_end = counted.sum_by_query(counted.is_cut & (counted.ahead < 0)) > 0
-        return values._replace(oblivious=np.where(open_end, np.nan, values.oblivious))
-    unknown = counted.order_unknown & ~np.isnan(values.oblivious)  # what the measure leaves out in any order stays so
+        return values._replace(tie_broken=np.where(open_end, np.nan, values.tie_broken))
+    unknown = counted.order_unknown & ~np.isnan(values.tie_broken)  # what the measure leaves out in any order stays so
     if tie_order == "average":
-        return values._replace(oblivious=np.where(unknown, values.expected, values.oblivious))
+        return values._replace(tie_broken=np.where(unknown, values.expected, values.tie_broken))
     decided = np.where(values.lowest == values.highest, values.lowest, np.nan)
-    return values._replace(oblivious=np.where(unknown, decided, values.oblivious))
+    return values._replace(tie_broken=np.where(unknown, decided, values.tie_broken))
 
 
 def _ties(counted: Standings, query_ids: Sequence[str], measures: tuple[Measure, ...]) -> Ties:

@@ -36,7 +36,7 @@ FORMAT_VERSION = 2
 # Values closer than this are the same: sums of the same terms in another order differ by less.
 CLOSE = 1e-9
 
-ESTIMATES = ("expected", "lowest", "highest", "oblivious")
+ESTIMATES = ("expected", "lowest", "highest", "tie_broken")
 
 
 class Switch(NamedTuple):
@@ -82,7 +82,7 @@ class Row:
     Attributes:
         convention: its name.
         version: of the tool.
-        value: the tool's own number, the oblivious mean; NaN where there is none, for the reason in `why`.
+        value: the tool's own number, the tie-broken mean; NaN where there is none, for the reason in `why`.
         estimate: the mean with expectation and range under the convention; None where it cannot be had.
         difference: value - ours, of the expectation where the value is not known; NaN where neither is.
         causes: the smallest set of choices that makes the difference, one in most cases, the largest effect first.
@@ -247,8 +247,8 @@ def _outcome(run: Run, judgments: Judgments, measure: Measure, chosen: Policy) -
             scores = evaluate(run, judgments, measure, policy=chosen)
         except InputError as error:
             return Outcome(np.empty(0), None, str(error))
-    oblivious, expected = scores.oblivious[:, 0], scores.expected[:, 0]
-    return Outcome(np.where(np.isnan(oblivious), expected, oblivious), scores)
+    tie_broken, expected = scores.tie_broken[:, 0], scores.expected[:, 0]
+    return Outcome(np.where(np.isnan(tie_broken), expected, tie_broken), scores)
 
 
 class _Search:
@@ -316,9 +316,9 @@ class _Search:
         estimate = theirs.scores.mean(self.measure)
         difference = _mean(theirs.values) - _mean(ours.values)
         why = ""
-        if math.isnan(estimate.oblivious):
+        if math.isnan(estimate.tie_broken):
             why = self.tool.order if estimate.queries else "no query is counted"
-        return replace(row, value=estimate.oblivious, estimate=estimate, difference=difference, why=why)
+        return replace(row, value=estimate.tie_broken, estimate=estimate, difference=difference, why=why)
 
 
 def _same(one: Outcome, other: Outcome) -> bool:

@@ -1,6 +1,6 @@
 """Whether the order that ties are left in follows the labels.
 
-MTEB up to 1.38 put the positives of a reranking task first, so that the oblivious value was the maximum (P-A, caption
+MTEB up to 1.38 put the positives of a reranking task first, so that the tie-broken value was the maximum (P-A, caption
 of Figure 5). Later versions name candidates apositive_... and negative_... and break ties by id descending, which puts
 the positives last. Either order turns ties into bias.
 """
@@ -129,7 +129,7 @@ def order_notes(run: Run, judgments: Judgments, *, tie_order: str | None = None)
     Args:
         run: candidates with their scores.
         judgments: grades.
-        tie_order: behind the oblivious value; only orders that it uses are named. None names all.
+        tie_order: behind the tie-broken value; only orders that it uses are named. None names all.
     """
     return tuple(
         f"{run.name}: {_words(check, tie_order)}"
@@ -139,7 +139,7 @@ def order_notes(run: Run, judgments: Judgments, *, tie_order: str | None = None)
 
 
 def tie_order_notes(name: str, standings: Standings, tie_order: str, *, seed: int = 0) -> tuple[str, ...]:
-    """Say in one line that the tie order behind the oblivious value follows the labels, if it does.
+    """Say in one line that the tie order behind the tie-broken value follows the labels, if it does.
 
     Documents of equal score alone are compared, at the tie precision of the standings.
 
@@ -179,7 +179,7 @@ def _words(check: OrderCheck, tie_order: str | None, *, all_judged: bool = True)
     effect = f": {' and '.join(effects)}" if all_judged else ", and where documents without a grade are in it"
     return (
         f"{WORDS[check.order]} follows the grades: {where}the higher grade comes {side} in {share:.1%} of "
-        f"{check.pairs} pairs (p = {check.p:.2g}). The oblivious value measures that order{effect}."
+        f"{check.pairs} pairs (p = {check.p:.2g}). The tie-broken value measures that order{effect}."
     )
 
 

@@ -78,10 +78,10 @@ def _facet_notes(name: str, counted: Standings, measures: Sequence[Measure]) -> 
 
 
 def open_orders(
-    name: str, measures: Sequence[Measure], oblivious: Floats, expected: Floats, chosen: Policy
+    name: str, measures: Sequence[Measure], tie_broken: Floats, expected: Floats, chosen: Policy
 ) -> tuple[str, ...]:
-    """A line for each reason why some oblivious values, [query, measure], are not available."""
-    lost = (np.isnan(oblivious) & ~np.isnan(expected)).sum(axis=0).tolist()
+    """A line for each reason why some tie-broken values, [query, measure], are not available."""
+    lost = (np.isnan(tie_broken) & ~np.isnan(expected)).sum(axis=0).tolist()
     if not any(lost):
         return ()
     order = TOOLS[chosen.convention].order if chosen.convention else ""
@@ -94,7 +94,7 @@ def open_orders(
             because = " and ".join([unopposed, *([TOOLS[chosen.convention].order] if chosen.convention else [])])
             named.setdefault(because if divided else order, []).append(f"{measure} ({count})")
     return tuple(
-        f"{name}: {because}; queries without an oblivious value: {', '.join(each)}." for because, each in named.items()
+        f"{name}: {because}; queries without a tie-broken value: {', '.join(each)}." for because, each in named.items()
     )
 
 

@@ -26,7 +26,7 @@ FORMAT_VERSION = 2
 # trec_eval MIN_GEO_MEAN: ln 0 would make one failed query decide everything.
 LEAST_IN_GEOMETRIC_MEAN = 1e-5
 
-STATISTICS = ("expected", "lowest", "highest", "oblivious", "sd")
+STATISTICS = ("expected", "lowest", "highest", "tie_broken", "sd")
 
 
 class Estimate(NamedTuple):
@@ -36,7 +36,7 @@ class Estimate(NamedTuple):
         expected: mean over all orders of tied documents.
         lowest: mean of the lowest values.
         highest: mean of the highest values.
-        oblivious: mean under the tie order; NaN where that is not known.
+        tie_broken: mean under the tie order; NaN where that is not known.
         sd: standard deviation of the mean over tie orders, sqrt(sum of variances) / queries.
         queries: queries averaged over; the others were not available.
     """
@@ -44,7 +44,7 @@ class Estimate(NamedTuple):
     expected: float
     lowest: float
     highest: float
-    oblivious: float
+    tie_broken: float
     sd: float
     queries: int
 
@@ -55,17 +55,17 @@ class Estimate(NamedTuple):
 
     @property
     def bias(self) -> float:
-        """Oblivious - expected; P-A eq. 5."""
-        return self.oblivious - self.expected
+        """Tie-broken - expected; P-A eq. 5."""
+        return self.tie_broken - self.expected
 
     @property
     def z(self) -> float:
-        """Bias / sd: how unlikely the oblivious order is; NaN where sd is 0."""
+        """Bias / sd: how unlikely the tie-broken order is; NaN where sd is 0."""
         return self.bias / self.sd if self.sd else math.nan
 
     def to_dict(self, *names: str) -> dict[str, Any]:
         """Some of its numbers, all unless told otherwise, and its queries; null where not available."""
-        chosen = names or ("expected", "lowest", "highest", "range", "oblivious", "bias", "sd")
+        chosen = names or ("expected", "lowest", "highest", "range", "tie_broken", "bias", "sd")
         return {**{name: or_null(getattr(self, name)) for name in chosen}, "queries": self.queries}
 
 
@@ -97,7 +97,7 @@ class Scores:
         expected: [query, measure] mean over tie orders; NaN where not available.
         lowest: [query, measure] least value.
         highest: [query, measure] greatest value.
-        oblivious: [query, measure] value under the tie order; NaN where that is not known.
+        tie_broken: [query, measure] value under the tie order; NaN where that is not known.
         sd: [query, measure] standard deviation over tie orders; NaN where no exact form is known.
         exact: [measure] whether its statistics are exact; else lowest and highest are bounds, or expected is the middle
             of bounds.
@@ -116,7 +116,7 @@ class Scores:
     expected: Floats
     lowest: Floats
     highest: Floats
-    oblivious: Floats
+    tie_broken: Floats
     sd: Floats
     exact: tuple[bool, ...]
     ties: Ties

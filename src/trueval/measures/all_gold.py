@@ -25,12 +25,12 @@ def _all_gold(standings: Standings, measure: Measure) -> Values:
         chance[groups.query[group]] *= _all_drawn(int(groups.tied[group]), int(r[group]), drawn)
     highest, lowest = complete & (best <= last), complete & (worst <= last)
     expected = np.clip(chance, lowest, highest)
-    oblivious = no_values(standings.queries)
+    tie_broken = no_values(standings.queries)
     if standings.order_is_known:
-        late = sum_by(standings.query, gold & (standings.oblivious_rank > last), standings.queries)
-        oblivious = (complete & (late == 0)).astype(float)
+        late = sum_by(standings.query, gold & (standings.tie_broken_rank > last), standings.queries)
+        tie_broken = (complete & (late == 0)).astype(float)
     sd = np.sqrt(expected * (1 - expected))
-    return Values(expected, lowest.astype(float), highest.astype(float), oblivious, sd, wanted == 0)
+    return Values(expected, lowest.astype(float), highest.astype(float), tie_broken, sd, wanted == 0)
 
 
 def _all_drawn(tied: int, gold: int, drawn: int) -> float:

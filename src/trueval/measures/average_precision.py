@@ -13,9 +13,9 @@ from trueval.measures.orders.precision_over_hits import over_hits
 from trueval.measures.orders.precision_sums import (
     RelevantGroups,
     moments,
-    oblivious_sum,
     relevant_groups,
     sums_together,
+    tie_broken_sum,
 )
 from trueval.measures.parameters import BASE, REL, choice, count_relevant, is_relevant
 from trueval.standings.standings import Floats, Standings, sum_by
@@ -39,13 +39,13 @@ def _average_precision(standings: Standings, measure: Measure) -> Values:
     highest, lowest, mean = (sum_by(groups.query, each, standings.queries) for each in (best, worst, mean))
     expected = np.clip(mean, lowest, highest)
     variance = sum_by(groups.query[some], of_some.variance, standings.queries)
-    oblivious = no_values(standings.queries)
+    tie_broken = no_values(standings.queries)
     if measure["norm"] == "threshold":
-        oblivious = _threshold_sum(groups, standings.queries, last)
+        tie_broken = _threshold_sum(groups, standings.queries, last)
     elif standings.order_is_known:
-        oblivious = np.clip(oblivious_sum(standings, relevant, last), lowest, highest)
+        tie_broken = np.clip(tie_broken_sum(standings, relevant, last), lowest, highest)
     sd = np.sqrt(variance)
-    values = Values(expected * scale, lowest * scale, highest * scale, oblivious * scale, sd * scale, wanted == 0)
+    values = Values(expected * scale, lowest * scale, highest * scale, tie_broken * scale, sd * scale, wanted == 0)
     return values._replace(ordered=measure["norm"] != "threshold")
 
 
@@ -75,7 +75,7 @@ AP = register(
                 "hits",
                 "threshold",
                 about="divide by the relevant documents, by no more of them than fit in k, or by those in the top k; "
-                "'threshold' divides by all, and its oblivious value lets tied documents enter together",
+                "'threshold' divides by all, and its tie-broken value lets tied documents enter together",
             ),
         },
     )

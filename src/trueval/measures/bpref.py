@@ -49,17 +49,17 @@ def _bpref(standings: Standings, measure: Measure) -> Values:
     scale = np.divide(1.0, wanted, out=np.zeros_like(wanted), where=wanted > 0)
     highest = _value(standings, relevant, ranks.highest, most) * scale
     lowest = _value(standings, relevant, ranks.lowest, most) * scale
-    oblivious = no_values(standings.queries)
+    tie_broken = no_values(standings.queries)
     if standings.order_is_known:
-        oblivious = _value(standings, relevant, standings.oblivious_rank, most) * scale
+        tie_broken = _value(standings, relevant, standings.tie_broken_rank, most) * scale
     if measure["unopposed"] == "undefined":
         # B = 0 divides the share of every listed relevant document. The mean over orders is as trec_eval has it.
-        oblivious = np.where((most == 0) & (standings.sum_by_query(relevant) > 0), np.nan, oblivious)
+        tie_broken = np.where((most == 0) & (standings.sum_by_query(relevant) > 0), np.nan, tie_broken)
     mean, variance = _moments(standings, relevant, most, last)
     open_queries = highest > lowest
     expected = np.where(open_queries, np.clip(mean * scale, lowest, highest), highest)
     sd = np.where(open_queries, np.sqrt(variance) * scale, 0.0)
-    return Values(expected, lowest, highest, oblivious, sd, wanted == 0)
+    return Values(expected, lowest, highest, tie_broken, sd, wanted == 0)
 
 
 def _value(standings: Standings, relevant: Bools, rank: Ints, most: Floats) -> Floats:

@@ -46,10 +46,10 @@ def _err(standings: Standings, measure: Measure) -> Values:
     best = _stops(standings, stop, ranks.highest, last)
     highest = standings.sum_by_query(best.share)
     lowest = np.minimum(standings.sum_by_query(_stops(standings, stop, ranks.lowest, last).share), highest)
-    oblivious = no_values(queries)
+    tie_broken = no_values(queries)
     if standings.order_is_known:
-        shares = _stops(standings, stop, standings.oblivious_rank, last).share
-        oblivious = np.clip(standings.sum_by_query(shares), lowest, highest)
+        shares = _stops(standings, stop, standings.tie_broken_rank, last).share
+        tie_broken = np.clip(standings.sum_by_query(shares), lowest, highest)
     undecided = np.flatnonzero(~ranks.decided & (standings.groups.above < last))
     change, deviation = _moments(standings, stop, undecided, best, last)
     query = standings.groups.query[undecided]
@@ -57,7 +57,7 @@ def _err(standings: Standings, measure: Measure) -> Values:
     unknown = np.isnan(deviation)
     sd = np.where(highest > lowest, root_sum_squares(query, np.where(unknown, 0.0, deviation), queries), 0.0)
     sd[query[unknown]] = np.nan
-    return Values(expected, lowest, highest, oblivious, sd, undefined)
+    return Values(expected, lowest, highest, tie_broken, sd, undefined)
 
 
 def _chances(grades: Floats, measure: Measure) -> Floats:

@@ -87,9 +87,9 @@ def _ceiling(standings: Standings, worth: Worth, size: int, pool: int) -> Values
     ranks = extreme_ranks(standings, worth.of_rows(standings))
     highest = _best_of(standings, worth, ranks.highest <= pool, size)
     lowest = _best_of(standings, worth, ranks.lowest <= pool, size)
-    oblivious = no_values(standings.queries)
+    tie_broken = no_values(standings.queries)
     if standings.order_is_known:
-        oblivious = _best_of(standings, worth, standings.oblivious_rank <= pool, size)
+        tie_broken = _best_of(standings, worth, standings.tie_broken_rank <= pool, size)
     expected, sd = highest.copy(), np.zeros(standings.queries)
     # Only for these does it matter which documents of a tie group the pool takes in.
     for query in np.flatnonzero(highest > lowest).tolist():
@@ -97,7 +97,7 @@ def _ceiling(standings: Standings, worth: Worth, size: int, pool: int) -> Values
         outcomes = draw(sizes_by_value(tied, worth.weights[query]), population, drawn)
         values = _best(worth, query, surely + outcomes.counts, size)
         expected[query], sd[query] = moments(values, outcomes.chance)
-    return Values(np.clip(expected, lowest, highest), lowest, highest, oblivious, sd, worth.undefined)
+    return Values(np.clip(expected, lowest, highest), lowest, highest, tie_broken, sd, worth.undefined)
 
 
 def _best_of(standings: Standings, worth: Worth, inside: Bools, size: int) -> Floats:
@@ -126,7 +126,7 @@ def _retrieval_headroom(standings: Standings, measure: Measure) -> Values:
         expected=1 - ceiling.expected,
         lowest=1 - ceiling.highest,
         highest=1 - ceiling.lowest,
-        oblivious=1 - ceiling.oblivious,
+        tie_broken=1 - ceiling.tie_broken,
     )
 
 
@@ -178,7 +178,7 @@ def _joint(standings: Standings, parts: Parts, of: Callable[[Ways], Ways]) -> Va
     settled = Ways(ceiling.expected - actual.expected, nothing, nothing, nothing, ceiling.expected, nothing)
     expected = of(settled).mean
     lowest, highest, sd = expected.copy(), expected.copy(), nothing.copy()
-    oblivious = of(settled._replace(mean=ceiling.oblivious - actual.oblivious, ceiling=ceiling.oblivious)).mean
+    tie_broken = of(settled._replace(mean=ceiling.tie_broken - actual.tie_broken, ceiling=ceiling.tie_broken)).mean
     moving = (actual.highest > actual.lowest) | (ceiling.highest > ceiling.lowest)
     for query in np.flatnonzero(moving & ~parts.worth.undefined).tolist():
         ways = of(_ways(standings, parts, query))
@@ -187,7 +187,7 @@ def _joint(standings: Standings, parts: Parts, of: Callable[[Ways], Ways]) -> Va
         variance = float((ways.variance + (ways.mean - mean) ** 2) @ ways.chance)
         expected[query] = np.clip(mean, lowest[query], highest[query])
         sd[query] = np.sqrt(variance) if highest[query] > lowest[query] else 0
-    return Values(expected, lowest, highest, oblivious, sd, parts.worth.undefined)
+    return Values(expected, lowest, highest, tie_broken, sd, parts.worth.undefined)
 
 
 def _ways(standings: Standings, parts: Parts, query: int) -> Ways:

@@ -149,14 +149,14 @@ def _novelty(standings: Standings, gains: Gains, scale: Floats) -> Values:
         return (standings.sum_by_query(sure) + sum_by(query, getattr(parts, name), standings.queries)) * scale
 
     lowest, highest = total("lowest"), total("highest")
-    oblivious = no_values(standings.queries)
+    tie_broken = no_values(standings.queries)
     if standings.order_is_known:
-        in_order = standings.sum_by_query(_in_order(standings, gains, standings.oblivious_rank)) * scale
-        oblivious = np.clip(in_order, lowest, highest)
+        in_order = standings.sum_by_query(_in_order(standings, gains, standings.tie_broken_rank)) * scale
+        tie_broken = np.clip(in_order, lowest, highest)
     variance = sum_by(query, parts.variance, standings.queries)
     expected = np.clip(total("expected"), lowest, highest)
     sd = np.where(highest > lowest, np.sqrt(variance) * scale, 0.0)
-    return Values(expected, lowest, highest, oblivious, sd, undefined, bool(parts.exact.all()))
+    return Values(expected, lowest, highest, tie_broken, sd, undefined, bool(parts.exact.all()))
 
 
 def _undecided(standings: Standings, gains: Gains) -> Bools:

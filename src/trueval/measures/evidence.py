@@ -64,7 +64,7 @@ def _upper(standings: Standings, measure: Measure, worth: Worth) -> Values:
     for query in np.flatnonzero((full - loss.lowest > 1) & (lowest < 1)):
         expected[query], sd[query] = _capped(standings, worth, int(query), last)
         expected[query] = np.clip(expected[query], lowest[query], highest[query])
-    return Values(expected, lowest, highest, np.minimum(full - loss.oblivious, 1), sd, worth.undefined)
+    return Values(expected, lowest, highest, np.minimum(full - loss.tie_broken, 1), sd, worth.undefined)
 
 
 def _capped(standings: Standings, worth: Worth, query: int, last: int) -> tuple[float, float]:

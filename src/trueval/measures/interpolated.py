@@ -51,9 +51,9 @@ def _interpolated(standings: Standings, measure: Measure) -> Values:
     ranks = extreme_ranks(standings, relevant.astype(float))
     highest = _values(standings, relevant, ranks.highest, needed)
     lowest = _values(standings, relevant, ranks.lowest, needed)
-    oblivious = no_values(standings.queries)
+    tie_broken = no_values(standings.queries)
     if standings.order_is_known:
-        oblivious = _values(standings, relevant, standings.oblivious_rank, needed).mean(axis=0)
+        tie_broken = _values(standings, relevant, standings.tie_broken_rank, needed).mean(axis=0)
     expected, width, sd = highest.copy(), np.zeros_like(highest), np.zeros(standings.queries)
     groups = relevant_groups(standings, relevant, last)
     ends = np.searchsorted(groups.query, np.arange(standings.queries + 1)).tolist()
@@ -67,7 +67,7 @@ def _interpolated(standings: Standings, measure: Measure) -> Values:
     low, high = lowest.mean(axis=0), highest.mean(axis=0)
     margin = width.mean(axis=0) / 2
     exact = bool((margin <= SAME).all())
-    values = Values(np.clip(expected.mean(axis=0), low, high), low, high, oblivious, sd, wanted == 0, exact)
+    values = Values(np.clip(expected.mean(axis=0), low, high), low, high, tie_broken, sd, wanted == 0, exact)
     return values if exact else values._replace(margin=margin)
 
 

@@ -84,10 +84,10 @@ def linear(standings: Standings, gains: Floats, weights: Weights, norm: Floats, 
         deviations = gain_deviations(gains[rows], judged, tied) * scale[of_some] * spans.deviation
         sd = root_sum_squares(of_some, deviations / np.sqrt(tied - 1), standings.queries)
     expected = within(mean)
-    oblivious = no_values(standings.queries)
+    tie_broken = no_values(standings.queries)
     if standings.order_is_known:
-        oblivious = within(weights.at(standings.oblivious_rank, query))
-    return Values(expected, lowest, highest, oblivious, sd, undefined)
+        tie_broken = within(weights.at(standings.tie_broken_rank, query))
+    return Values(expected, lowest, highest, tie_broken, sd, undefined)
 
 
 class ExtremeRanks(NamedTuple):
@@ -288,7 +288,7 @@ def _rbp_residual(standings: Standings, measure: Measure) -> Values:
     weights = geometric(measure.number("p"), standings.limit(measure.cutoff), standings.table_length)
     nobody = np.zeros(standings.queries, dtype=bool)
     known = linear(standings, np.ones(len(standings.grade)), weights, np.ones(standings.queries), nobody)
-    left = {name: 1 - getattr(known, name) for name in ("expected", "oblivious")}
+    left = {name: 1 - getattr(known, name) for name in ("expected", "tie_broken")}
     return known._replace(lowest=1 - known.highest, highest=1 - known.lowest, **left)
 
 

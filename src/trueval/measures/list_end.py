@@ -97,7 +97,7 @@ class _Copies(NamedTuple):
 
 def _mixed(standings: Standings, cut: _Cut, values: Values, compute: Callable[[Standings], Values]) -> Values:
     """The values of a measure, with those of the queries whose lists end inside a group taken over all outcomes."""
-    names = ("expected", "lowest", "highest", "oblivious", "sd")
+    names = ("expected", "lowest", "highest", "tie_broken", "sd")
     out = {name: getattr(values, name).copy() for name in names}
     ones, undefined = {name: column.copy() for name, column in out.items()}, values.undefined.copy()
     in_part, exact = np.zeros(standings.queries, dtype=bool), values.exact
@@ -123,11 +123,11 @@ def _mixed(standings: Standings, cut: _Cut, values: Values, compute: Callable[[S
 
 def _mixture(copies: Floats, chance: Floats) -> tuple[float, float, float, float, float]:
     """The five statistics over outcomes, from those of the copies; the last copy is that of the tie order."""
-    expected, lowest, highest, oblivious, sd = copies
+    expected, lowest, highest, tie_broken, sd = copies
     low, high = float(lowest[:-1].min()), float(highest[:-1].max())
     mean = min(max(float(expected[:-1] @ chance), low), high)
     variance = float((sd[:-1] ** 2 + (expected[:-1] - mean) ** 2) @ chance)
-    return mean, low, high, float(oblivious[-1]), float(np.sqrt(variance)) if high > low else 0.0
+    return mean, low, high, float(tie_broken[-1]), float(np.sqrt(variance)) if high > low else 0.0
 
 
 def _chunks(standings: Standings, cut: _Cut) -> Iterator[list[_Copies]]:

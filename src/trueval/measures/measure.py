@@ -32,12 +32,12 @@ class Values(NamedTuple):
         expected: [query] mean over all orders, each equally likely.
         lowest: [query] least value over all orders.
         highest: [query] greatest value over all orders.
-        oblivious: [query] value under the tie order; NaN where that is not known.
+        tie_broken: [query] value under the tie order; NaN where that is not known.
         sd: [query] standard deviation over all orders; NaN where no exact form is known.
         undefined: [query] whether the query has nothing to measure (no relevant document): policy decides.
         exact: whether every statistic is exact; else lowest and highest may be bounds that no order reaches, or
             expected the middle of bounds, as the measure says.
-        ordered: whether the oblivious value is that of an order; threshold AP is none's.
+        ordered: whether the tie-broken value is that of an order; threshold AP is none's.
         margin: [query] how far expected can be from the mean, where it is the middle of bounds; None where it is exact.
         partly_empty: where some orders leave nothing to measure and others do not, the values with 1 instead of 0 for
             the orders that do; its `undefined` says of which queries. None where there are none.
@@ -46,7 +46,7 @@ class Values(NamedTuple):
     expected: Floats
     lowest: Floats
     highest: Floats
-    oblivious: Floats
+    tie_broken: Floats
     sd: Floats
     undefined: Bools
     exact: bool = True

@@ -67,12 +67,12 @@ def _novelty(standings: Standings, measure: Measure) -> Values:
         lowest[query] += _least(cut)
         highest[query] += _most(cut)
         expected[query], sd[query] = expected[query] + _mean(cut), np.sqrt(max(_variance(cut), 0))
-    oblivious = gain(standings.oblivious_rank <= last) if standings.order_is_known else no_values(standings.queries)
+    tie_broken = gain(standings.tie_broken_rank <= last) if standings.order_is_known else no_values(standings.queries)
     sd[lowest == highest] = 0
     scale = np.divide(1.0, ideal, out=np.zeros_like(ideal), where=ideal > 0)
-    columns = (np.clip(expected, lowest, highest), lowest, highest, oblivious, sd)
-    expected, lowest, highest, oblivious, sd = (column * scale for column in columns)
-    return Values(expected, lowest, highest, oblivious, sd, ideal == 0)
+    columns = (np.clip(expected, lowest, highest), lowest, highest, tie_broken, sd)
+    expected, lowest, highest, tie_broken, sd = (column * scale for column in columns)
+    return Values(expected, lowest, highest, tie_broken, sd, ideal == 0)
 
 
 def _inner(measure: Measure) -> Measure:

@@ -36,10 +36,10 @@ def _reciprocal_rank(standings: Standings, measure: Measure) -> Values:
         mean, deviation = _moments(first.take(block), terms[block], possible[block])
         query = first.query[block]
         expected[query], sd[query] = np.minimum(np.maximum(mean, lowest[query]), highest[query]), deviation
-    oblivious = no_values(standings.queries)
+    tie_broken = no_values(standings.queries)
     if standings.order_is_known:
-        oblivious = _reciprocal(first_relevant_rank(standings, measure), last)
-    return Values(expected, lowest, highest, oblivious, sd, count_relevant(standings, measure) == 0)
+        tie_broken = _reciprocal(first_relevant_rank(standings, measure), last)
+    return Values(expected, lowest, highest, tie_broken, sd, count_relevant(standings, measure) == 0)
 
 
 def _reciprocal(rank: Ints, last: int) -> Floats:

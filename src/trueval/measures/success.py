@@ -21,13 +21,13 @@ def _success(standings: Standings, measure: Measure) -> Values:
     highest[first.query] = first.above + 1 <= last
     lowest[first.query] = first.above + first.tied - first.relevant + 1 <= last
     miss[first.query] = _none_relevant(first, last)
-    oblivious = no_values(standings.queries)
+    tie_broken = no_values(standings.queries)
     if standings.order_is_known:
         rank = first_relevant_rank(standings, measure)
-        oblivious = ((rank <= last) & (rank < NO_LIMIT)).astype(float)
+        tie_broken = ((rank <= last) & (rank < NO_LIMIT)).astype(float)
     # From the chance of a miss itself: one below 1e-16 would vanish in 1 - miss.
     sd = np.sqrt(miss * (1 - miss))
-    return Values(1 - miss, lowest, highest, oblivious, sd, count_relevant(standings, measure) == 0)
+    return Values(1 - miss, lowest, highest, tie_broken, sd, count_relevant(standings, measure) == 0)
 
 
 def _none_relevant(first: FirstRelevant, last: int) -> Floats:

@@ -37,12 +37,12 @@ def _udcg(standings: Standings, measure: Measure) -> Values:
         values = _sigmoid((counts + outcomes.counts) @ UTILITY / cutoff)
         expected[query], sd[query] = moments(values, outcomes.chance)
         lowest[query], highest[query] = values.min(), values.max()
-    oblivious = no_values(standings.queries)
+    tie_broken = no_values(standings.queries)
     if standings.order_is_known:
-        inside = np.where(standings.oblivious_rank <= last, utility, 0.0)
-        oblivious = np.clip(_sigmoid(standings.sum_by_query(inside) / cutoff), lowest, highest)
+        inside = np.where(standings.tie_broken_rank <= last, utility, 0.0)
+        tie_broken = np.clip(_sigmoid(standings.sum_by_query(inside) / cutoff), lowest, highest)
     undefined = standings.sum_pool(np.ones(len(standings.pool_grade))) == 0
-    return Values(expected, lowest, highest, oblivious, sd, undefined)
+    return Values(expected, lowest, highest, tie_broken, sd, undefined)
 
 
 def _sigmoid(value: Floats) -> Floats:

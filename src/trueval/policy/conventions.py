@@ -1,4 +1,4 @@
-"""Conventions: what each tool does, as a policy of ours whose oblivious value is the tool's own number.
+"""Conventions: what each tool does, as a policy of ours whose tie-broken value is the tool's own number.
 
 What was read and measured, with the versions, is in the documentation page on conventions.
 """

@@ -21,7 +21,7 @@ TIE_ORDERS: Final = {
     # What conventions need to say of tools; nobody would choose them.
     "input-below-16": "as the run lists them in lists of fewer than 16 documents, not known in longer ones, as ranx",
     "average": "none: the tool itself reports the mean over all orders",
-    "unspecified": "not known: where the order matters no oblivious value is given",
+    "unspecified": "not known: where the order matters no tie-broken value is given",
 }
 
 CHOICES: Final = ("docid-desc", "docid-asc", "input", "rank", "random")
@@ -148,7 +148,7 @@ class Policy:
 
     Attributes:
         convention: the preset it began from; None for ours.
-        tie_order: order of tied documents behind the oblivious value (TIE_ORDERS).
+        tie_order: order of tied documents behind the tie-broken value (TIE_ORDERS).
         tie_precision: number format or grid width that decides what is tied; None as read, float64.
         rel: threshold of relevance for measures that do not name their own.
         base: "judgments" or "list", for measures that do not name their own.

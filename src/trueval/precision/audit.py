@@ -45,7 +45,7 @@ FORMAT_VERSION: Final = 2
 CUTOFFS: Final = (1, 2, 3, 5, 10, 20, 50, 100)  # of the curves; those of P-A's figures are among them
 DTYPES: Final = ("bfloat16", "float32")  # that models run in unless told otherwise
 OVERLAP: Final = (3, 10)  # depth of the overlap of rankings of up to twice ten documents, and of longer ones
-POINTS: Final = ("oblivious", "expected", "lowest", "highest")
+POINTS: Final = ("tie_broken", "expected", "lowest", "highest")
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Flip:
     """Two models whose order depends on ties.
 
     Attributes:
-        kind: "flips" (oblivious and expected values disagree about which is higher) or "undecidable" (the ranges share
+        kind: "flips" (tie-broken and expected values disagree about which is higher) or "undecidable" (the ranges share
             a value).
         measure: its text form.
         label: of the regime that both ran in.
@@ -386,7 +386,7 @@ def _judgments_of(run: Run, judgments: Judgments) -> Judgments:
 def _flips(first: RegimeResult, second: RegimeResult, measure: Measure) -> list[Flip]:
     a, b = first.scores.mean(measure), second.scores.mean(measure)
     kinds = []
-    if (a.oblivious - b.oblivious) * (a.expected - b.expected) < 0:
+    if (a.tie_broken - b.tie_broken) * (a.expected - b.expected) < 0:
         kinds.append("flips")
     if max(a.range, b.range) > 0 and a.lowest <= b.highest and b.lowest <= a.highest:
         kinds.append("undecidable")

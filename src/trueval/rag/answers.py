@@ -39,7 +39,7 @@ class AccuracyGivenHit(NamedTuple):
         expected: sum of E[Hit] * correct / sum of E[Hit]: every query counts by the chance of its hit over tie orders.
         lowest: the least ratio over the orders that leave a hit; NaN without any.
         highest: the greatest.
-        oblivious: the ratio under the tie order; NaN where there is no hit, or no order is known.
+        tie_broken: the ratio under the tie order; NaN where there is no hit, or no order is known.
         hits: expected number of hits, the sum of E[Hit].
         queries: queries with gold and with an answer.
         unanswered: queries with gold whose answer is not in the file, left out.
@@ -48,7 +48,7 @@ class AccuracyGivenHit(NamedTuple):
     expected: float
     lowest: float
     highest: float
-    oblivious: float
+    tie_broken: float
     hits: float
     queries: int
     unanswered: int
@@ -76,15 +76,15 @@ def accuracy_given_hit(scores: Scores, measure: str | Measure, correct: Mapping[
     value = np.array([correct.get(query, math.nan) for query in scores.query_ids])
     gold = ~np.isnan(scores.expected[:, column])  # AllGold is not available where a query has no gold document
     known = gold & ~np.isnan(value)
-    expected, low, high, oblivious = (
-        getattr(scores, name)[known, column] for name in ("expected", "lowest", "highest", "oblivious")
+    expected, low, high, tie_broken = (
+        getattr(scores, name)[known, column] for name in ("expected", "lowest", "highest", "tie_broken")
     )
     answers = value[known]
     return AccuracyGivenHit(
         _ratio(expected, answers),
         _extreme(low, high, answers, 1),
         _extreme(low, high, answers, -1),
-        _ratio(oblivious, answers),
+        _ratio(tie_broken, answers),
         float(expected.sum()),
         int(known.sum()),
         int((gold & ~known).sum()),

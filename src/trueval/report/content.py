@@ -91,7 +91,9 @@ def statistic(name: str, title: str = "") -> Column:
         title: its heading, the name if empty.
     """
     show = signed if name == "bias" else fixed
-    return Column(title or name, f"/{name}", numeric=True, show=show, strong=lambda _: name == "expected")
+    return Column(
+        title or name.replace("_", "-"), f"/{name}", numeric=True, show=show, strong=lambda _: name == "expected"
+    )
 
 
 class Row(NamedTuple):

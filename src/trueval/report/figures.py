@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 WIDTH = 6.9  # inches, the text of a two-column page
 DOTS = 200  # per inch of the PNG
-RANGE, EXPECTED, OBLIVIOUS = "#9db7d5", "#0b3d91", "#b3261e"
+RANGE, EXPECTED, TIE_BROKEN = "#9db7d5", "#0b3d91", "#b3261e"
 # Okabe & Ito 2008, colors that most color-blind readers distinguish; black and yellow last.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#F0E442")
 # The salt of element ids and the date are all that differs between two drawings.

@@ -203,7 +203,7 @@ def build(
         lists: every listed document.
         groups: the tie groups of the lists.
         found: which judged document is where.
-        order: the tie order of the oblivious value.
+        order: the tie order of the tie-broken value.
         depth: lists end at this rank.
     """
     owner = list_of(found.position, lists.offsets)

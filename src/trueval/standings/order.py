@@ -1,4 +1,4 @@
-"""Tie orders: which of the tied documents a tool would put first. Only the oblivious value needs one.
+"""Tie orders: which of the tied documents a tool would put first. Only the tie-broken value needs one.
 
 `docid-desc` is that of trec_eval, pytrec_eval, ir_measures (most), BEIR and MTEB: document ids descending by bytes.
 """

@@ -243,18 +243,18 @@ class Standings:
         return place_in_query(self.pool_query, self.queries)
 
     @cached_property
-    def oblivious_rank(self) -> Ints:
+    def tie_broken_rank(self) -> Ints:
         """[row] rank under the tie order, from 1; past every cutoff (NO_LIMIT) where the order is not known."""
         return np.where(self.ahead >= 0, self.above + self.ahead + 1, NO_LIMIT)
 
     @cached_property
-    def by_oblivious_rank(self) -> Ints:
+    def by_tie_broken_rank(self) -> Ints:
         """[row] the order that sorts rows by query, then rank under the tie order."""
-        return np.lexsort((self.oblivious_rank, self.query))
+        return np.lexsort((self.tie_broken_rank, self.query))
 
     @cached_property
     def order_is_known(self) -> bool:
-        """Whether the tie order is known, so that oblivious values exist."""
+        """Whether the tie order is known, so that tie-broken values exist."""
         return not bool((self.ahead < 0).any())
 
     @cached_property

@@ -29,7 +29,7 @@ def test_words_name_the_runs_by_what_was_found() -> None:
     assert sentences(found) == [
         "* not separated, because the order of ties decides which is higher:",
         "  RR: clear and tied",
-        "! change places: higher by the oblivious value, lower by the expected value:",
+        "! change places: higher by the tie-broken value, lower by the expected value:",
         "  RR: tied above clear",
     ]
     assert [marks(found, run, "RR") for run in ("clear", "tied", "far")] == ["*!", "*!", ""]

@@ -24,7 +24,7 @@ def test_csv_keeps_full_precision_and_leaves_out_what_is_missing() -> None:
         to_csv(results({"a": {"RR": value(0.1, 1 / 3, 0.5, None), "P@1": value(0, 0, 0, 0)}})).splitlines()
     )
     assert float(first["expected"]) == 1 / 3
-    assert (first["oblivious"], first["bias"], first["exact"]) == ("", "", "True")
+    assert (first["tie_broken"], first["bias"], first["exact"]) == ("", "", "True")
     assert second["measure"] == "P@1"
 
 
@@ -41,11 +41,11 @@ def test_markdown_lists_the_findings() -> None:
 
 def test_trec_prints_queries_before_means_and_na_for_what_is_missing() -> None:
     with_queries = results({"a": {"RR": value(0.5, 0.5, 0.5, None)}})
-    row = {"query": "7", "measure": "RR", "expected": 0.5, "lowest": 0.5, "highest": 0.5, "oblivious": None, "sd": 0.0}
+    row = {"query": "7", "measure": "RR", "expected": 0.5, "lowest": 0.5, "highest": 0.5, "tie_broken": None, "sd": 0.0}
     with_queries["runs"][0]["per_query"] = [row]
     lines = [tuple(field.strip() for field in line.split("\t")) for line in to_trec(with_queries).splitlines()]
     assert lines[:2] == [("runid", "all", "a"), ("RR", "7", "0.5000")]
-    assert ("RR.oblivious", "7", "NA") in lines
+    assert ("RR.tie_broken", "7", "NA") in lines
     assert lines.index(("RR.sd", "7", "0.0000")) < lines.index(("RR", "all", "0.5000"))
 
 

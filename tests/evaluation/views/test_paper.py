@@ -82,7 +82,7 @@ def test_a_comparison_under_another_policy_gives_no_marks(tmp_path: Path) -> Non
 
 
 def test_every_run_is_drawn(tmp_path: Path) -> None:
-    """Each panel holds one dot and one bar for each run; without an oblivious value there is no cross."""
+    """Each panel holds one dot and one bar for each run; without a tie-broken value there is no cross."""
     from matplotlib.axes import Axes
 
     from trueval.evaluation.views import figures

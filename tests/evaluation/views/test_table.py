@@ -48,7 +48,15 @@ def test_cut_queries_are_counted_and_explained() -> None:
 def test_queries_are_listed_where_the_results_hold_them() -> None:
     content = results({"a": {"RR": value(0.2, 0.25, 0.4, 0.3)}})
     assert not any("q7" in line for line in draw(content))
-    row = {"query": "q7", "measure": "RR", "expected": 0.25, "lowest": 0.2, "highest": 0.4, "oblivious": 0.3, "sd": 0.1}
+    row = {
+        "query": "q7",
+        "measure": "RR",
+        "expected": 0.25,
+        "lowest": 0.2,
+        "highest": 0.4,
+        "tie_broken": 0.3,
+        "sd": 0.1,
+    }
     content["runs"][0]["per_query"] = [row]
     wanted = ["q7", "RR", "0.2500", "[0.2000,", "0.4000]", "0.3000", "0.1000"]
     assert wanted in [line.split() for line in draw(content)]

@@ -37,7 +37,7 @@ def text_of(found: dict[str, Any], form: str, scale: Scale) -> str:
 @pytest.mark.parametrize(
     ("scale", "values"),
     [
-        # oblivious (order of the input: the wrong one first), expected, range, bias, sd over tie orders
+        # tie-broken (order of the input: the wrong one first), expected, range, bias, sd over tie orders
         (FRACTIONS, ["0.7500", "0.8750", "0.2500", "-0.1250", "0.1250"]),
         (POINTS, ["75.00", "87.50", "25.00", "-12.50", "12.50"]),
     ],

@@ -205,7 +205,7 @@ def turned(row: Row) -> Row:
     Args:
         row: an entry of "differences".
     """
-    minus = {name: None if row[name] is None else -row[name] for name in ("expected", "oblivious")}
+    minus = {name: None if row[name] is None else -row[name] for name in ("expected", "tie_broken")}
     ends = {"lowest": -row["highest"], "highest": -row["lowest"]} if row["lowest"] is not None else {}
     intervals = ("expected_interval", "realized_interval")
     spans = {name: [None if end is None else -end for end in reversed(row[name])] for name in intervals}

@@ -147,7 +147,8 @@ def _difference_table(file: ResultFile) -> Table:
         Column("joint interval from", "/realized_interval/0", numeric=True, show=signed),
         Column("to", "/realized_interval/1", numeric=True, show=signed),
         *((Column("bounded"),) if bounded else ()),
-        *(Column(name, f"/{name}", numeric=True, show=signed) for name in ("lowest", "highest", "oblivious")),
+        *(Column(name, f"/{name}", numeric=True, show=signed) for name in ("lowest", "highest")),
+        Column("tie-broken", "/tie_broken", numeric=True, show=signed),
         Column("win", "/win/value", numeric=True, show=fixed),
         *(Column(name, f"/{name}", numeric=True) for name in ("wins", "ties", "losses")),
     )

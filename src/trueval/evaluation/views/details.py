@@ -104,7 +104,7 @@ def _worst(scores: Scores, frame: pl.DataFrame, judgments: Judgments) -> Iterato
     """The queries with the largest range or |bias| on each measure, with the groups behind them."""
     rows = []
     table = scores.to_polars().with_columns(
-        range=pl.col("highest") - pl.col("lowest"), bias=pl.col("oblivious") - pl.col("expected")
+        range=pl.col("highest") - pl.col("lowest"), bias=pl.col("tie_broken") - pl.col("expected")
     )
     for measure in scores.measures:
         moved = table.filter((pl.col("measure") == str(measure)) & (pl.col("range") > 0))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueval.evaluation.views.verdicts import by_merit
-from trueval.report.figures import EXPECTED, OBLIVIOUS, PALETTE, RANGE, WIDTH, canvas, draw_panels, write_figure
+from trueval.report.figures import EXPECTED, PALETTE, RANGE, TIE_BROKEN, WIDTH, canvas, draw_panels, write_figure
 from trueval.report.tie_sizes import size_name
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ HEAD = 0.55  # inches of title and axis around the rows
 
 
 def draw_tie_ranges(results: Mapping[str, Any], stem: Path) -> tuple[Path, Path]:
-    """Draws each measure's runs from best to worst: bar from lowest to highest, dot expected, cross oblivious.
+    """Draws each measure's runs from best to worst: bar from lowest to highest, dot expected, cross tie-broken.
 
     Args:
         results: of an evaluation, with at least one run.
@@ -74,9 +74,9 @@ def _tie_range(axes: Axes, ranked: Sequence[Mapping[str, Any]], measure: str) ->
     lowest, highest = ([value[name] for value in values] for name in ("lowest", "highest"))
     axes.hlines(places, lowest, highest, color=RANGE, linewidth=5, label="lowest to highest")
     axes.plot([value["expected"] for value in values], places, "o", color=EXPECTED, markersize=4, label="expected")
-    known = [(value["oblivious"], place) for place, value in enumerate(values) if value["oblivious"] is not None]
+    known = [(value["tie_broken"], place) for place, value in enumerate(values) if value["tie_broken"] is not None]
     if known:
-        axes.plot(*zip(*known, strict=True), "x", color=OBLIVIOUS, markersize=4.5, label="oblivious")
+        axes.plot(*zip(*known, strict=True), "x", color=TIE_BROKEN, markersize=4.5, label="tie-broken")
     axes.set_yticks(places, [run["name"] for run in ranked])
     axes.set_ylim(len(ranked) - 0.4, -0.6)
     axes.margins(x=0.06)

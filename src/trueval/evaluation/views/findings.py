@@ -11,7 +11,7 @@ MARKS: Mapping[Kind, str] = {"overlap": "*", "inside": "+", "reversed": "!"}
 WORDS: Mapping[Kind, str] = {
     "overlap": "not separated, because the order of ties decides which is higher",
     "inside": "differ by less than ties move one of them; yet no order of ties reverses them",
-    "reversed": "change places: higher by the oblivious value, lower by the expected value",
+    "reversed": "change places: higher by the tie-broken value, lower by the expected value",
 }
 
 NOT_EXACT = (
@@ -25,11 +25,11 @@ class Finding(NamedTuple):
 
     Attributes:
         kind: "overlap" (the intervals share a value), "inside" (no shared value, but the expected values differ by no
-            more than the wider range) or "reversed" (oblivious and expected values disagree about which run is higher).
+            more than the wider range) or "reversed" (tie-broken and expected values disagree on which run is higher).
         measure: the measure's text form.
         first: name of the run that comes first in the results.
         second: name of the other run.
-        higher: name of the run with the higher oblivious value.
+        higher: name of the run with the higher tie-broken value.
     """
 
     kind: Kind
@@ -51,7 +51,7 @@ def find(results: Mapping[str, Any]) -> tuple[Finding, ...]:
         The findings, by measure, then by pair in the order of the runs; "reversed" follows "overlap" or "inside".
 
     Example:
-        >>> value = {"lowest": 0.2, "highest": 0.4, "expected": 0.3, "oblivious": 0.4}
+        >>> value = {"lowest": 0.2, "highest": 0.4, "expected": 0.3, "tie_broken": 0.4}
         >>> runs = [{"name": name, "measures": {"RR": value}} for name in ("a", "b")]
         >>> [(finding.kind, finding.first, finding.second) for finding in find({"runs": runs})]
         [('overlap', 'a', 'b')]
@@ -118,19 +118,19 @@ def _compare(measure: str, first: Mapping[str, Any], second: Mapping[str, Any]) 
     widest = max(a["highest"] - a["lowest"], b["highest"] - b["lowest"])
     if widest <= 0:
         return
-    known = a["oblivious"] is not None and b["oblivious"] is not None
-    higher = first["name"] if known and a["oblivious"] >= b["oblivious"] else second["name"]
+    known = a["tie_broken"] is not None and b["tie_broken"] is not None
+    higher = first["name"] if known and a["tie_broken"] >= b["tie_broken"] else second["name"]
     pair = (measure, first["name"], second["name"], higher)
     if a["lowest"] <= b["highest"] and b["lowest"] <= a["highest"]:
         yield Finding("overlap", *pair)
     elif abs(a["expected"] - b["expected"]) <= widest:
         yield Finding("inside", *pair)
-    if known and (a["oblivious"] - b["oblivious"]) * (a["expected"] - b["expected"]) < 0:
+    if known and (a["tie_broken"] - b["tie_broken"]) * (a["expected"] - b["expected"]) < 0:
         yield Finding("reversed", *pair)
 
 
 def _pairs(group: list[Finding]) -> str:
-    """The pairs by their first run, which has the higher oblivious value where runs change places."""
+    """The pairs by their first run, which has the higher tie-broken value where runs change places."""
     partners: dict[str, list[str]] = {}
     for finding in group:
         first, second = finding.first, finding.second

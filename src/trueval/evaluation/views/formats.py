@@ -8,9 +8,9 @@ from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
 from trueval.report.text import FRACTIONS, Scale, fixed, interval, signed, unit
 
-STATISTICS = ("expected", "lowest", "highest", "range", "oblivious", "bias", "sd")
+STATISTICS = ("expected", "lowest", "highest", "range", "tie_broken", "bias", "sd")
 COLUMNS = ("run", "query", "measure", *STATISTICS, "queries", "exact")
-HEADINGS = ("run", "measure", "expected", "lowest, highest", "range", "oblivious", "bias", "sd")
+HEADINGS = ("run", "measure", "expected", "lowest, highest", "range", "tie-broken", "bias", "sd")
 
 
 def to_csv(results: Mapping[str, Any]) -> str:
@@ -59,8 +59,8 @@ def to_latex(results: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
 def to_trec(results: Mapping[str, Any]) -> str:
     """Lines as trec_eval prints them: measure, query or "all", value with four decimals, separated by tabs.
 
-    A measure's own name carries the expected value; `nDCG@10.oblivious` and so on carry the other statistics, and the
-    oblivious one is what trec_eval prints under the same policy.
+    A measure's own name carries the expected value; `nDCG@10.tie_broken` and so on carry the other statistics, and the
+    tie-broken one is what trec_eval prints under the same policy.
 
     Args:
         results: what `trueval.evaluation.scores.results` returns.
@@ -92,6 +92,6 @@ def _cells(results: Mapping[str, Any], scale: Scale) -> Iterator[list[str]]:
     for run in results["runs"]:
         for name, value in run["measures"].items():
             spread = interval(value["lowest"], value["highest"], scale)
-            rest = (fixed(value[part], scale) for part in ("range", "oblivious"))
+            rest = (fixed(value[part], scale) for part in ("range", "tie_broken"))
             last = signed(value["bias"], scale), fixed(value["sd"], scale)
             yield [run["name"], name, fixed(value["expected"], scale), spread, *rest, *last]

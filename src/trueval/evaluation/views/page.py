@@ -17,7 +17,7 @@ from trueval.report.tie_sizes import size_name, tie_figure
 
 COLUMNS = (
     *(Column("measure"), Column("run")),
-    *map(statistic, ("expected", "lowest", "highest", "range", "oblivious", "bias", "sd")),
+    *map(statistic, ("expected", "lowest", "highest", "range", "tie_broken", "bias", "sd")),
     *(Column("queries", "/queries", numeric=True), Column("marks")),
 )
 TIE_COLUMNS = (
@@ -31,8 +31,8 @@ TIE_COLUMNS = (
 )
 MEANINGS = (
     "Expected is the mean over all orders of documents with equal scores; lowest and highest are the values of the "
-    "worst and the best order, range their difference. Oblivious is the value under one tie order, the one that a tool "
-    "would print; bias is oblivious minus expected, sd the standard deviation over the orders."
+    "worst and the best order, range their difference. Tie-broken is the value under one tie order, that which a tool "
+    "would print; bias is tie-broken minus expected, sd the standard deviation over the orders."
 )
 
 
@@ -105,7 +105,7 @@ def _range_figures(results: Mapping[str, Any]) -> Iterator[Figure]:
         values = {name: [run["measures"][measure][name] for run in ranked] for name in PLOTTED}
         data = {"runs": [run["name"] for run in ranked], **values}
         first = ranked[0]["name"]
-        description = f"{measure}: expected value, tie range and oblivious value of each run; {first} comes first."
+        description = f"{measure}: expected value, tie range and tie-broken value of each run; {first} comes first."
         height = rows_height(len(ranked))
         yield Figure(f"range-{index}", measure, description, "tieRange", data, height)
 

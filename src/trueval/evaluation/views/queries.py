@@ -9,7 +9,7 @@ from trueval.report.content import Block, Case, Column, Figure, Number, Table, W
 from trueval.report.directory import ResultFile, pointer
 from trueval.report.text import NOT_AVAILABLE, fixed, signed
 
-PLOTTED = ("expected", "lowest", "highest", "oblivious")
+PLOTTED = ("expected", "lowest", "highest", "tie_broken")
 MOST_ROWS = 5_000  # of the table of queries; more make a page slow
 MOST_POINTS = 100_000  # query values that the page carries for its plot
 WIDEST, BIASED = 3, 1  # cases shown for each measure: by range, and by |bias|
@@ -36,7 +36,7 @@ def query_block(details: ResultFile) -> Block | None:
         return None
     words = (
         "Each line is one query: it reaches from the lowest to the highest value that an order of equal scores gives, "
-        "with a dot at the expected and a cross at the oblivious value.",
+        "with a dot at the expected and a cross at the tie-broken value.",
     )
     figure, table = _query_figure(details), _query_table(details)
     return Block("queries", "Queries", words=(words,), figures=(figure,), tables=(table,))
@@ -67,7 +67,7 @@ def _query_figure(details: ResultFile) -> Figure:
         "start": start,
     }
     title = "Values of each query" if len(shown) == len(measures) else f"Values of each query ({', '.join(shown)})"
-    description = "Lowest, expected, highest and oblivious value of each query, for the chosen run and measure."
+    description = "Lowest, expected, highest and tie-broken value of each query, for the chosen run and measure."
     return Figure("per-query", title, description, "queries", data, 420, wide=True)
 
 
@@ -144,7 +144,7 @@ def _case(details: ResultFile, worst: _Row, *, opened: bool) -> Case:
     title: Words = (f"{row['measure']}, query {row['query']} of {worst.name}: range ", number("range"))
     title += (", bias ", number("bias")) if row["bias"] is not None else ()
     values: Words = ("Lowest ", number("lowest"), ", expected ", number("expected"), ", highest ", number("highest"))
-    values += (", oblivious ", number("oblivious"), ".") if row["oblivious"] is not None else (".",)
+    values += (", tie-broken ", number("tie_broken"), ".") if row["tie_broken"] is not None else (".",)
     words: tuple[Words, ...] = ((f"“{row['text']}”",), values) if row.get("text") else (values,)
     if not row["groups"]:
         words += (("None of the groups within the cutoff holds a judged document.",),)

@@ -15,7 +15,7 @@ from trueval.report.text import FRACTIONS, Scale, fixed, interval, signed, unit
 
 # Choices that go without saying where they are ours: few measures and fewer tools ask for them.
 RARELY_CHOSEN = ("gain", "norm", "short", "rounding", "unopposed", "labels", "float_grades", "nonpositive")
-NUMBERS = ("expected", "lowest, highest", "range", "oblivious", "bias", "sd")
+NUMBERS = ("expected", "lowest, highest", "range", "tie-broken", "bias", "sd")
 
 
 def table(results: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> Group:
@@ -62,7 +62,7 @@ def value_table(results: Mapping[str, Any], scale: Scale = FRACTIONS) -> Table:
                 Text(fixed(value["expected"], scale), style="bold"),
                 Text(interval(value["lowest"], value["highest"], scale), style=moved),
                 Text(fixed(value["range"], scale), style=moved),
-                Text(fixed(value["oblivious"], scale)),
+                Text(fixed(value["tie_broken"], scale)),
                 Text(signed(value["bias"], scale), style="red" if value["bias"] else "dim"),
                 Text(fixed(value["sd"], scale), style=moved),
                 Text(marks(findings, run["name"], measure) + _bound(value)),
@@ -101,12 +101,12 @@ def query_table(results: Mapping[str, Any], scale: Scale = FRACTIONS) -> Table:
     Returns:
         A table without the marks, which are about means.
     """
-    rows = grid(("query", "measure", "expected", "lowest, highest", "oblivious", "sd"), "Llrrrr")
+    rows = grid(("query", "measure", "expected", "lowest, highest", "tie-broken", "sd"), "Llrrrr")
     for run in results["runs"]:
         rows.add_row(Text(run["name"], style="bold"))
         for row in run["per_query"]:
             spread = interval(row["lowest"], row["highest"], scale)
-            expected, *rest = (fixed(row[name], scale) for name in ("expected", "oblivious", "sd"))
+            expected, *rest = (fixed(row[name], scale) for name in ("expected", "tie_broken", "sd"))
             rows.add_row(Text(f"  {row['query']}"), Text(row["measure"]), expected, spread, *rest)
         rows.add_section()
     return rows

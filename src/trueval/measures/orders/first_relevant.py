@@ -47,5 +47,5 @@ def first_relevant_rank(standings: Standings, measure: Measure) -> Ints:
     """[query] rank of the first relevant document under the tie order; NO_LIMIT where none is listed."""
     rank = np.full(standings.queries, NO_LIMIT)
     rows = is_relevant(standings.grade, measure)
-    np.minimum.at(rank, standings.query[rows], standings.oblivious_rank[rows])
+    np.minimum.at(rank, standings.query[rows], standings.tie_broken_rank[rows])
     return rank

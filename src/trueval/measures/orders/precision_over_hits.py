@@ -20,9 +20,9 @@ from trueval.measures.orders.precision_sums import (
     Moments,
     RelevantGroups,
     moments,
-    oblivious_hits,
-    oblivious_sum,
     sums_together,
+    tie_broken_hits,
+    tie_broken_sum,
 )
 from trueval.standings.groups import ranges
 from trueval.standings.standings import NO_LIMIT, Bools, Floats, Ints, Standings, sum_by
@@ -67,11 +67,11 @@ def over_hits(standings: Standings, relevant: Bools, groups: RelevantGroups, las
     expected = np.clip(sum_by(splits.query, splits.chance * given.mean, queries), lowest, highest)
     spread = splits.chance * (given.variance + (given.mean - expected[splits.query]) ** 2)
     sd = np.where(highest > lowest, np.sqrt(sum_by(splits.query, spread, queries)), 0.0)
-    oblivious = no_values(queries)
+    tie_broken = no_values(queries)
     if standings.order_is_known:
-        hits, total = oblivious_hits(standings, relevant, last), oblivious_sum(standings, relevant, last)
-        oblivious = np.clip(np.divide(total, hits, out=np.zeros(queries), where=hits > 0), lowest, highest)
-    return Values(expected, lowest, highest, oblivious, sd, undefined)
+        hits, total = tie_broken_hits(standings, relevant, last), tie_broken_sum(standings, relevant, last)
+        tie_broken = np.clip(np.divide(total, hits, out=np.zeros(queries), where=hits > 0), lowest, highest)
+    return Values(expected, lowest, highest, tie_broken, sd, undefined)
 
 
 def _splits(across: RelevantGroups, whole: RelevantGroups, queries: int) -> Splits:

@@ -150,15 +150,15 @@ def _block_moments(groups: RelevantGroups, width: int) -> Moments:
     return Moments(mean, chance * raised.sum(axis=1))
 
 
-def oblivious_sum(standings: Standings, relevant: Bools, last: int) -> Floats:
+def tie_broken_sum(standings: Standings, relevant: Bools, last: int) -> Floats:
     """[query] sum of precisions under the tie order."""
-    rows = standings.by_oblivious_rank[relevant[standings.by_oblivious_rank]]
-    query, rank = standings.query[rows], standings.oblivious_rank[rows]
+    rows = standings.by_tie_broken_rank[relevant[standings.by_tie_broken_rank]]
+    query, rank = standings.query[rows], standings.tie_broken_rank[rows]
     index = np.arange(len(rows)) - np.searchsorted(query, query) + 1
     precision = np.where(rank <= last, index / rank, 0.0)
     return sum_by(query, precision, standings.queries)
 
 
-def oblivious_hits(standings: Standings, relevant: Bools, last: int) -> Floats:
+def tie_broken_hits(standings: Standings, relevant: Bools, last: int) -> Floats:
     """[query] relevant documents within the last rank under the tie order."""
-    return standings.sum_by_query(relevant & (standings.oblivious_rank <= last))
+    return standings.sum_by_query(relevant & (standings.tie_broken_rank <= last))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from trueval.report.directory import Directory, ResultFile
 
-DRAWN = ("lowest", "expected", "highest", "oblivious")
+DRAWN = ("lowest", "expected", "highest", "tie_broken")
 ROW = 2.3  # inches of a row of panels
 
 
@@ -47,7 +47,7 @@ def draw_precision(file: ResultFile, directory: Directory, folder: Path) -> tupl
 
 
 def draw_curves(regimes: Sequence[Mapping[str, Any]], title: str, stem: Path) -> tuple[Path, Path]:
-    """Draws one panel for each measure: bands from lowest to highest, circles expected, crosses oblivious.
+    """Draws one panel for each measure: bands from lowest to highest, circles expected, crosses tie-broken.
 
     Args:
         regimes: of one model.

@@ -12,10 +12,10 @@ from trueval.report.terminal import grid
 from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, fixed, percent, signed, unit
 
 AGREEMENT = ("tau_b", "overlap", "rbo")
-STATISTICS = ("oblivious", "expected", "range", "bias", "sd")
-HEADINGS = {"oblivious": "M_obl", "expected": "E[M]", "range": "range", "bias": "bias", "sd": "sd"}
+STATISTICS = ("tie_broken", "expected", "range", "bias", "sd")
+HEADINGS = {"tie_broken": "tie-broken", "expected": "expected", "range": "range", "bias": "bias", "sd": "sd"}
 IDENTITY = ("model", "scoring", "model_dtype", "scoring_format", "index_dtype")
-POINTS = ("oblivious", "expected", "lowest", "highest")  # of a curve
+POINTS = ("tie_broken", "expected", "lowest", "highest")  # of a curve
 SHORT = {"bfloat16": "BF16", "float16": "FP16", "float32": "FP32", "float64": "FP64"}
 SHORT |= {"float8_e4m3fn": "E4M3", "float8_e5m2": "E5M2"}
 
@@ -97,7 +97,7 @@ def sentences(audit: Mapping[str, Any]) -> Iterator[str]:
     """
     words_of = named_formats(audit)
     kinds = {
-        "flips": "The expected value reverses the oblivious order",
+        "flips": "The expected value reverses the tie-broken order",
         "undecidable": "Ties leave it open which is better",
     }
     for kind, words in kinds.items():
@@ -107,7 +107,7 @@ def sentences(audit: Mapping[str, Any]) -> Iterator[str]:
             yield f"{words}: {'; '.join(pairs)}."
     yield from resolutions(audit)
     policy = audit["policy"]
-    yield f"M_obl: tie order {policy['tie_order']}; queries without a relevant document: {policy['empty']}."
+    yield f"tie-broken: tie order {policy['tie_order']}; queries without a relevant document: {policy['empty']}."
     if any(regime["agreement"] for regime in audit["regimes"]):
         yield (
             f"tau-b, {overlap_name(audit)} and RBO (p = .9) compare each order with that of the model's float32 run; "
@@ -203,7 +203,7 @@ def to_latex(audit: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
         The environment, names escaped.
     """
     head = ["Model", r"$\phi$", "Model dtype", "Scoring", "Index"]
-    head += [r"$M_{\mathrm{obl}}$", r"$\mathbb{E}[M]$", "Range", "Bias", "sd"]
+    head += ["Tie-broken", "Expected", "Range", "Bias", "sd"]
     rows = []
     for measure in audit["measures"]:
         rows += [[latex(measure)], *(list(map(latex, row)) for row in _rows(audit, measure, scale))]

@@ -16,7 +16,7 @@ from trueval.report.tie_sizes import tie_figure, tie_histogram
 MEANINGS = (
     "A regime is a model, the format it ran in, the format its scores were computed in and, for embedders, the format "
     "of the stored document embeddings. Scores of every format come from the same outputs of one forward pass. "
-    "Oblivious is the value under one tie order, expected the mean over all of them, range what the best and the worst "
+    "Tie-broken is the value under one tie order, expected the mean over all of them, range what best and worst "
     "order leave between them."
 )
 ROW_HEIGHT, FRAME_HEIGHT, CURVE_HEIGHT = 30, 78, 320  # CSS pixels
@@ -70,7 +70,7 @@ def _advice(audit: Mapping[str, Any]) -> Iterator[Words]:
                 f"Score {low['model']} in float32: its {low['model_dtype']} outputs stay as they are, and the widest "
                 f"range falls from {fixed(before)} to {fixed(after)}.",
             )
-    words = {"flips": "Do not rank these by the oblivious value", "undecidable": "Remove ties before ranking these"}
+    words = {"flips": "Do not rank these by the tie-broken value", "undecidable": "Remove ties before ranking these"}
     for kind, text in words.items():
         flips = [each for each in audit["flips"] if each["kind"] == kind]
         pairs = [f"{each['first']} and {each['second']} ({each['measure']}, {each['label']})" for each in flips]
@@ -95,10 +95,10 @@ def _value_block(file: ResultFile, several: bool) -> Block:
     figures = []
     for index, measure in enumerate(file.data["measures"]):
         regimes = [regime for regime in file.data["regimes"] if regime["measures"][measure]["expected"] is not None]
-        names = ("expected", "lowest", "highest", "range", "oblivious", "bias", "sd")
+        names = ("expected", "lowest", "highest", "range", "tie_broken", "bias", "sd")
         data = {name: [regime["measures"][measure][name] for regime in regimes] for name in names}
         data["runs"] = [_name(regime, several) for regime in regimes]
-        description = f"{measure}: expected value, tie range and oblivious value in each regime."
+        description = f"{measure}: expected value, tie range and tie-broken value in each regime."
         # At least two rows: under that Plotly finds no room for its axes.
         height = FRAME_HEIGHT + ROW_HEIGHT * max(len(regimes), 2)
         figures.append(Figure(f"precision-{index}", measure, description, "tieRange", data, height))
@@ -132,7 +132,7 @@ def _curve_block(file: ResultFile) -> Block | None:
             if len(curves[0]["k"]) < 2:
                 continue
             title = f"{model}: {measure.rpartition('@')[0]}@k"
-            shown = "expected values as lines, bands from lowest to highest, oblivious as crosses"
+            shown = "expected values as lines, bands from lowest to highest, tie-broken as crosses"
             text, name = f"{title} in each regime: {shown}.", f"curve-{number}-{index}"
             figures.append(Figure(name, title, text, "precisionCurves", {"curves": curves}, CURVE_HEIGHT))
     words = (("Wide bands are uncertainty that the order of ties alone decides.",),)
@@ -184,7 +184,7 @@ def _optional(text: str) -> Callable[[float | None], str]:
 
 def _choice_block(file: ResultFile) -> Block:
     audit, policy = file.data, file.data["policy"]
-    facts: list[tuple[str, Words]] = [("tie order", (f"{policy['tie_order']}, for the oblivious value",))]
+    facts: list[tuple[str, Words]] = [("tie order", (f"{policy['tie_order']}, for the tie-broken value",))]
     facts.append(("queries without a relevant document", (policy["empty"],)))
     if "collection" in audit:
         collection, chosen = audit["collection"], audit["candidates"]

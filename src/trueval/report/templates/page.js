@@ -81,13 +81,13 @@
       { ...spread(values, at, vertical), mode: "lines", name: "lowest to highest", hoverinfo: "skip",
         line: { color: color("range"), width } },
       { ...along(values.expected), ...marks, name: "expected", marker: { color: color("expected"), size: width + 3 } },
-      { ...along(values.oblivious), ...marks, name: "oblivious",
-        marker: { color: color("oblivious"), symbol: "x-thin", size: width, line: { width: 2, color: color("oblivious") } } },
+      { ...along(values.tie_broken), ...marks, name: "tie-broken",
+        marker: { color: color("tie_broken"), symbol: "x-thin", size: width, line: { width: 2, color: color("tie_broken") } } },
     ];
   };
   const told = (name, values, index) => `<b>${plain(name)}</b><br>expected ${digits(values.expected[index])}` +
     `<br>lowest ${digits(values.lowest[index])}<br>highest ${digits(values.highest[index])}` +
-    `<br>oblivious ${digits(values.oblivious[index])}`;
+    `<br>tie-broken ${digits(values.tie_broken[index])}`;
   // Lines do not widen the range that Plotly chooses, so ends would touch the frame.
   const around = (...lists) => {
     const known = lists.flat().filter((value) => value !== null && value !== undefined);
@@ -105,14 +105,14 @@
     return { tickmode: "array", tickvals: names.map((_, index) => index), ticktext: names.map(label) };
   };
 
-  const RANGE_KEY = [["bar", "range", "lowest to highest"], ["dot", "expected", "expected"], ["cross", "oblivious", "oblivious"]];
+  const RANGE_KEY = [["bar", "range", "lowest to highest"], ["dot", "expected", "expected"], ["cross", "tie_broken", "tie-broken"]];
 
   const drawers = {
     tieRange(data, width) {
       const at = data.runs.map((_, index) => index);
       const hover = data.runs.map((name, index) => told(name, data, index));
       return [ranges(data, at, hover, false, 7), layout({
-        xaxis: axis({ nticks: Math.max(4, Math.floor(width / 90)), range: around(data.lowest, data.highest, data.oblivious) }),
+        xaxis: axis({ nticks: Math.max(4, Math.floor(width / 90)), range: around(data.lowest, data.highest, data.tie_broken) }),
         yaxis: axis({ ...named(data.runs, width), range: [data.runs.length - .4, -.6], showgrid: false, zeroline: false }),
       }), RANGE_KEY];
     },
@@ -130,7 +130,7 @@
     queries(data, width, chosen) {
       const values = data.values[chosen.run][chosen.measure];
       const key = (index) => chosen.order === "range" ? values.highest[index] - values.lowest[index]
-        : chosen.order === "bias" ? Math.abs(values.oblivious[index] - values.expected[index]) : values.expected[index];
+        : chosen.order === "bias" ? Math.abs(values.tie_broken[index] - values.expected[index]) : values.expected[index];
       const known = data.queries.map((_, index) => index).filter((index) => values.expected[index] !== null);
       if (chosen.order !== "input") known.sort((a, b) => key(b) - key(a));
       const sorted = {};
@@ -172,7 +172,7 @@
             fillcolor: color(tone), opacity: .18, line: { width: 0 }, hoverinfo: "skip" },
           { x: at, y: curve.expected, mode: "lines+markers", line: { color: color(tone), width: 1.5 }, marker: { size: 6 },
             text: hover, hovertemplate: "%{text}<extra></extra>" },
-          { x: at, y: curve.oblivious, mode: "markers", hoverinfo: "skip",
+          { x: at, y: curve.tie_broken, mode: "markers", hoverinfo: "skip",
             marker: { color: color(tone), symbol: "x-thin", size: 8, line: { width: 2, color: color(tone) } } },
         ];
       });
