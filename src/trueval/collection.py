@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from trueval.run import Run
 
-__all__ = ["Candidates", "Collection", "candidate_lists", "text_hash"]
 
 FIELDS: Final = ("title", "text")  # as BEIR and MTEB join them
 QRELS: Final = ("qrels.trec", "qrels.tsv", "qrels/test.tsv", "qrels/dev.tsv", "qrels/train.tsv")

@@ -13,17 +13,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = [
-    "InputError",
-    "MeasureError",
-    "MissingExtraError",
-    "Place",
-    "PolicyError",
-    "TruevalError",
-    "TruevalWarning",
-    "nearest",
-]
-
 
 class TruevalError(Exception):
     """The root of every error that trueval raises on purpose."""

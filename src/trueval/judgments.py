@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from trueval.errors import Place, PolicyError
 from trueval.files import Source, Table, check_rows, id_notes, read_arrays, read_dict, read_frame, read_table
 
-__all__ = ["Judgments", "grade_map"]
-
 
 @dataclass(frozen=True, eq=False)
 class Judgments:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["FORMATS", "Format", "Resolution", "find_format", "or_null", "resolution", "round_to", "storage_dtype"]
 
 _CHUNK = 1 << 15  # values rounded at a time: a chunk and its scratch fit in the second-level cache
 

@@ -24,8 +24,6 @@ from trueval.files import (
     read_table,
 )
 
-__all__ = ["Run"]
-
 
 @dataclass(frozen=True, eq=False)
 class Run:

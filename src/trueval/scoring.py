@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     Values = TypeVar("Values", NDArray[Any], Tensor)  # arrays give arrays, tensors give tensors
 
-__all__ = ["maxsim", "product", "sigmoid", "softmax"]
 
 _BLOCK = 1 << 16  # documents upcast at a time, so that a corpus is never held twice
 _SHORTEST = 1e-12  # torch.nn.functional.normalize divides by no less, so a zero vector scores 0

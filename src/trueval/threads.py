@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
-__all__ = ["LOCAL", "Executor", "Threads", "in_threads", "side_by_side"]
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Other = TypeVar("Other")

@@ -215,13 +215,7 @@ def _compare_group(
 
 
 def _differences(
-    aligned: Aligned,
-    measure: int,
-    pairs: Ints,
-    found: _Findings,
-    adjusted: Adjusted,
-    winners: Winners,
-    chosen: Choices,
+    aligned: Aligned, measure: int, pairs: Ints, found: _Findings, adjusted: Adjusted, winners: Winners, chosen: Choices
 ) -> Iterator[Difference]:
     """The pairs on one measure."""
     columns = [Column.of(aligned, run, measure) for run in range(len(aligned.names))]

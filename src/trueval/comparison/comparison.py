@@ -194,7 +194,14 @@ class Comparison:
             "runs": list(self.runs),
             "baseline": self.baseline,
             "choices": self.choices,
-            "leaderboards": [_board(board) for board in self.leaderboards],
+            "leaderboards": [
+                {
+                    **asdict(board),
+                    "left_out": list(board.left_out),
+                    "ranking": [_null(row._asdict()) for row in board.ranking],
+                }
+                for board in self.leaderboards
+            ],
             "differences": [each.to_dict() for each in self.differences],
             "notes": list(self.notes),
         }
@@ -202,11 +209,6 @@ class Comparison:
     def to_polars(self) -> pl.DataFrame:
         """One row for each difference; null where not available."""
         return pl.DataFrame([dict(flatten(each.to_dict())) for each in self.differences], infer_schema_length=None)
-
-
-def _board(board: Leaderboard) -> dict[str, object]:
-    rows = [{name: _null(value) for name, value in row._asdict().items()} for row in board.ranking]
-    return {**asdict(board), "left_out": list(board.left_out), "ranking": rows}
 
 
 def _null(value: object) -> object:

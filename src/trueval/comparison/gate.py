@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from trueval.comparison.comparison import Difference
     from trueval.measures import Measure
 
-__all__ = ["Check", "Limit", "MaxDrop", "MaxRange", "Minimum", "check_limits", "gate", "parse_limit"]
-
 
 @dataclass(frozen=True)
 class _Limit:

@@ -140,7 +140,9 @@ def measured(counted: Standings, measure: Measure, chosen: Policy, absent: Bools
     settled = measure.under(chosen)
     if chosen.labels == "binary":
         _check_binary(counted, measure)
-    values = _with_order(settled.evaluate(_some_order(counted)), counted, chosen.tie_order)
+    # Where no order is known any will do: the tie-broken value is not used there.
+    some_order = counted if counted.order_is_known else replace(counted, ahead=np.maximum(counted.ahead, 0))
+    values = _with_order(settled.evaluate(some_order), counted, chosen.tie_order)
     partly = values.partly_empty
     undefined = values.undefined if partly is None else values.undefined | partly.undefined
     some_absent, some_undefined = bool(absent.any()), bool(undefined.any())
@@ -183,11 +185,6 @@ def _check_binary(standings: Standings, measure: Measure) -> None:
             f"{measure} takes grades 0 and 1 under this convention. Got {graded[0]:g}. "
             "Name a threshold, for example --rel 1 (in Python rel=1), or map the grades."
         )
-
-
-def _some_order(counted: Standings) -> Standings:
-    """The same standings with an order where none is known; what it says there is not used."""
-    return counted if counted.order_is_known else replace(counted, ahead=np.maximum(counted.ahead, 0))
 
 
 def _with_order(values: Values, counted: Standings, tie_order: str) -> Values:

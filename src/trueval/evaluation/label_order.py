@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from trueval.run import Run
     from trueval.standings.standings import Standings
 
-__all__ = ["OrderCheck", "check_orders", "label_order", "order_notes", "tie_order_notes"]
 
 LEVEL = 0.01  # of the permutation test
 NOTE_LEVEL = 0.001  # of the test in every evaluation, which few should meet by chance

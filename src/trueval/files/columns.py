@@ -9,19 +9,6 @@ import polars as pl
 from trueval.errors import Place
 from trueval.files.frame import Kind, Table, other_kind, value_column
 
-__all__ = [
-    "as_ids",
-    "as_numbers",
-    "find_columns",
-    "looks_like_header",
-    "loses_values",
-    "lost_values",
-    "may_have_lost",
-    "pick_columns",
-    "refuse_repeated_columns",
-    "squash",
-]
-
 # Squashed names (lower case, without "_", "-", "." and space), the most telling first: of query_id and query, query_id.
 QUERY_NAMES = ("queryid", "qid", "topicid", "topicno", "queryno", "qno", "topic", "query", "q")
 DOC_NAMES = ("docid", "docno", "documentid", "corpusid", "passageid", "pid", "did", "itemid", "document", "doc", "d")

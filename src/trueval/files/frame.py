@@ -12,18 +12,6 @@ from numpy.typing import NDArray
 
 from trueval.errors import InputError, Place
 
-__all__ = [
-    "CANONICAL_COLUMNS",
-    "Kind",
-    "Stretches",
-    "Table",
-    "count_lines_from_one",
-    "in_canonical_order",
-    "other_kind",
-    "row_parts",
-    "value_column",
-]
-
 Kind = Literal["run", "judgments"]
 
 CANONICAL_COLUMNS = ("query_id", "doc_id", "score", "grade", "rank", "facet")

@@ -36,8 +36,6 @@ from trueval.files.trec.careful import read_trec
 from trueval.files.trec.regular import read_regular
 from trueval.files.trec.row_forms import first_line
 
-__all__ = ["FORMATS", "read_table"]
-
 FORMATS = ("trec", "msmarco", "beir", "tsv", "csv", "jsonl", "json", "parquet", "arrow")
 SIGNATURES = {"parquet": b"PAR1", "arrow": b"ARROW1"}
 JSON_OPENING = re.compile(rb"\s*[\[{]")

@@ -13,8 +13,6 @@ from trueval.errors import Place
 from trueval.files.checks.duplicates import find_duplicate, half_hashes
 from trueval.files.frame import Kind, Stretches, Table, value_column
 
-__all__ = ["Rows", "check_rows"]
-
 
 class Rows(NamedTuple):
     """Rows that keep what Run and Judgments promise.

@@ -121,13 +121,7 @@ def _proc(standings: Standings, measure: Measure) -> Values:
 
 def _retrieval_headroom(standings: Standings, measure: Measure) -> Values:
     """1 - PROC."""
-    ceiling = _parts(standings, measure).ceiling
-    return ceiling._replace(
-        expected=1 - ceiling.expected,
-        lowest=1 - ceiling.highest,
-        highest=1 - ceiling.lowest,
-        tie_broken=1 - ceiling.tie_broken,
-    )
+    return _parts(standings, measure).ceiling.complement()
 
 
 def _ordering_headroom(standings: Standings, measure: Measure) -> Values:
@@ -228,12 +222,7 @@ def _shares(standings: Standings, measure: Measure, counted: Bools) -> dict[str,
 
 
 _ceiling_of = partial(
-    Definition,
-    cutoff_use="required",
-    parameters={"pool": POOL},
-    empty="na",
-    needs_zeros=True,
-    takes_measure=True,
+    Definition, cutoff_use="required", parameters={"pool": POOL}, empty="na", needs_zeros=True, takes_measure=True
 )
 PROC = register(
     _ceiling_of(

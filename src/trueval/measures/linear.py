@@ -287,9 +287,8 @@ def _rbp_residual(standings: Standings, measure: Measure) -> Values:
     """1 - the weight of the ranks whose documents have a grade; what the list does not reach counts as unknown."""
     weights = geometric(measure.number("p"), standings.limit(measure.cutoff), standings.table_length)
     nobody = np.zeros(standings.queries, dtype=bool)
-    known = linear(standings, np.ones(len(standings.grade)), weights, np.ones(standings.queries), nobody)
-    left = {name: 1 - getattr(known, name) for name in ("expected", "tie_broken")}
-    return known._replace(lowest=1 - known.highest, highest=1 - known.lowest, **left)
+    ones = np.ones(len(standings.grade))
+    return linear(standings, ones, weights, np.ones(standings.queries), nobody).complement()
 
 
 def _judged(standings: Standings, measure: Measure) -> Values:

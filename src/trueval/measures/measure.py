@@ -54,6 +54,15 @@ class Values(NamedTuple):
     margin: Floats | None = None
     partly_empty: Values | None = None
 
+    def complement(self) -> Values:
+        """1 - the values: the lowest becomes the highest, and the deviation stays."""
+        return self._replace(
+            expected=1 - self.expected,
+            lowest=1 - self.highest,
+            highest=1 - self.lowest,
+            tie_broken=1 - self.tie_broken,
+        )
+
 
 @dataclass(frozen=True)
 class Parameter:

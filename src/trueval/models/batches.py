@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Batched", "in_batches", "refuse_overflow", "to_array"]
 
 Item = TypeVar("Item")
 Output = TypeVar("Output")

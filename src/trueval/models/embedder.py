@@ -15,15 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "EMBEDDERS",
-    "Embedder",
-    "LateInteractionEmbedder",
-    "LocalEmbedder",
-    "SentenceTransformerEmbedder",
-    "TransformerEmbedder",
-]
-
 
 @runtime_checkable
 class Embedder(Protocol):

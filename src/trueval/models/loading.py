@@ -12,7 +12,6 @@ from trueval.models.reranker import RERANKERS, LocalReranker
 if TYPE_CHECKING:
     from trueval.models.recipes import Recipe
 
-__all__ = ["DTYPES", "load_embedder", "load_model", "load_reranker"]
 
 DTYPES = ("float32", "bfloat16", "float16")
 """The formats a model can run in."""

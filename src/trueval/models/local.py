@@ -15,7 +15,6 @@ from trueval.models.places import Place, need
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["LocalModel", "padded"]
 
 SETTINGS = ("scoring", "dtype", "device", "batch_size", "max_length", "instruction")
 

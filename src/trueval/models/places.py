@@ -15,7 +15,6 @@ from trueval.models.recipes import RECIPES, Recipe, find_recipe
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["Place", "find_model", "minilm_folder", "need"]
 
 _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # the hub's own model.safetensors
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")

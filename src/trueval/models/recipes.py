@@ -10,8 +10,6 @@ from typing import Literal
 
 from trueval.errors import InputError
 
-__all__ = ["RECIPES", "Recipe", "find_recipe"]
-
 Kind = Literal["yes-no", "classifier", "cross-encoder", "embedder", "sentence-transformer", "late-interaction"]
 _WEB_SEARCH = "Given a web search query, retrieve relevant passages that answer the query"
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["RERANKERS", "ClassifierReranker", "CrossEncoderReranker", "LocalReranker", "Reranker", "YesNoReranker"]
 
 _LABELS = {"sigmoid": 1, "softmax": 2}
 

@@ -11,8 +11,6 @@ from trueval.models.reranker import answer_module, raw_logits
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["HighPrecisionClassifier", "HighPrecisionCrossEncoder", "high_precision"]
-
 
 def high_precision(model: Any, tokenizer: Any = None) -> HighPrecisionCrossEncoder | HighPrecisionClassifier:
     """Wrap a model so that its scores are float32 of its unchanged low-precision logits (P-A eq. 3).

@@ -15,18 +15,9 @@ from trueval.policy.policy import OURS, Exceptional, Policy
 __all__ = ["CONVENTIONS", "OURS", "TOOLS", "Policy", "Tool", "choose", "convention"]
 
 _TREC_MEASURES: Final = {
-    "nDCG": "optional",
-    "RR": "optional",
-    "AP": "optional",
-    "P": "optional",
-    "R": "optional",
-    "F1": "optional",
-    "Hits": "optional",
+    **dict.fromkeys(("nDCG", "RR", "AP", "P", "R", "F1", "Hits"), "optional"),
     "Success": "required",
-    "Rprec": "none",
-    "bpref": "none",
-    "IPrec": "none",
-    "IPrec11": "none",
+    **dict.fromkeys(("Rprec", "bpref", "IPrec", "IPrec11"), "none"),
 }
 _TOP_K_MEASURES: Final = dict.fromkeys(("nDCG", "AP", "RR", "P", "R", "Success"), "required")
 

@@ -223,7 +223,9 @@ class Policy:
             raise PolicyError(f"Unknown choice {unknown!r}.{nearest(unknown, Policy.__dataclass_fields__)}")
         # A number of NumPy becomes one of Python. NumPy itself is not imported: help is made from the words above.
         plain = {name: value.item() if hasattr(value, "item") else value for name, value in choices.items()}
-        given = _seeded({name: value for name, value in plain.items() if value is not None})
+        given = {name: value for name, value in plain.items() if value is not None}
+        if seeded := SEEDED.fullmatch(str(given.get("tie_order"))):
+            given |= {"tie_order": "random", "seed": int(seeded[1])}
         if "rel" in given:
             given = {"labels": "threshold", **given}
         kept = [each._replace(choices=tuple(c for c in each.choices if c[0] not in given)) for each in self.exceptions]
@@ -269,9 +271,3 @@ class Policy:
 
 # trueval's own: docs/formulas.md §2-3, with the tie order that most tools use.
 OURS: Final = Policy()
-
-
-def _seeded(choices: dict[str, Any]) -> dict[str, Any]:
-    """The choices with a tie order of the form random(SEED) split into order and seed."""
-    found = SEEDED.fullmatch(str(choices.get("tie_order")))
-    return choices if found is None else choices | {"tie_order": "random", "seed": int(found[1])}

@@ -14,7 +14,6 @@ from trueval.standings.groups import ranges
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Agreement", "Resolution", "agreement", "overlaps", "rank_biased_overlap", "resolution_of_ties"]
 
 PERSISTENCE = 0.9  # p of RBO: nine tenths of readers go on at every rank
 DEPTH = 1000  # lists longer than this are compared over the reference's first documents

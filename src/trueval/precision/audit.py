@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from trueval.precision.regimes import Regime
     from trueval.run import Run
 
-__all__ = ["Audit", "Flip", "RegimeResult", "audit", "audit_blocks", "audit_models", "audit_passes", "audit_stored"]
 
 KIND: Final = "precision"
 # 1: the first. 2: the same, with the other kinds.

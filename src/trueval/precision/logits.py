@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from trueval.collection import Candidates, Collection
 
-__all__ = ["Outputs", "StoredLogits", "model_outputs", "read_logits"]
 
 # 1: the first.
 FORMAT_VERSION: Final = 1

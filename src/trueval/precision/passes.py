@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from trueval.precision.regimes import Regime
     from trueval.run import Run
 
-__all__ = ["Passes", "narrowed", "read_ids", "run_models"]
 
 Begin: TypeAlias = Callable[[str], Step]
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from trueval.collection import Candidates
 
-__all__ = ["Regime", "plan", "scored"]
 
 MODEL: Final = "model"  # the model's own dtype
 HIGH: Final = "float32"

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from trueval.collection import Collection
     from trueval.precision.regimes import Regime
 
-__all__ = ["stored_passes"]
-
 
 def stored_passes(
     collection: Collection, path: Path, dtypes: Sequence[str] | None = None, *, scoring: Sequence[str] = ()

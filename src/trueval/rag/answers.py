@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from trueval.measures import Measure
     from trueval.standings.standings import Floats
 
-__all__ = ["AccuracyGivenHit", "accuracies", "accuracy_given_hit", "correctness", "read_correctness"]
 
 ANSWERS = Columns(QUERY_KEYS, ("correct", "correctness", "accuracy"), "a query and a number from 0 to 1")
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")

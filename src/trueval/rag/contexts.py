@@ -29,21 +29,13 @@ from trueval.files.frame import value_column
 from trueval.files.json.lines import Literal
 from trueval.files.json.pairs import DOC_KEYS, QUERY_KEYS, as_id, first_value, objects
 from trueval.files.rows import Rows
-from trueval.files.source.content import BOM, Content, read_content
+from trueval.files.source.content import Content, read_content
 from trueval.files.source.lines import open_parts
+from trueval.files.source.packing import BOM
 from trueval.files.tabular.delimited import canonical_table
 from trueval.judgments import Judgments
 from trueval.rag.answers import correctness
 from trueval.run import Run
-
-__all__ = [
-    "Contexts",
-    "contexts_or_file",
-    "looks_like_contexts",
-    "read_contexts",
-    "read_judgments_or_contexts",
-    "read_run_or_contexts",
-]
 
 LIST_KEYS = ("ids", "doc_ids", "retrieved_ids", "retrieved", "contexts", "documents")
 DUPLICATES = ("first", "refuse")

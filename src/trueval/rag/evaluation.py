@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from trueval.policy.policy import Policy
     from trueval.run import Run
 
-__all__ = ["Evaluated", "evaluate_files"]
 
 Observe = Callable[["Run", "Judgments", Scores], None]
 

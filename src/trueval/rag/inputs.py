@@ -15,8 +15,6 @@ from trueval.run import Run
 if TYPE_CHECKING:
     from trueval.judgments import Judgments
 
-__all__ = ["Inputs", "Pair"]
-
 
 class Pair(NamedTuple):
     """A run and what it is held against.

@@ -10,7 +10,6 @@ from trueval.files.json.pairs import DOC_KEYS, Columns, as_id, read_pairs
 if TYPE_CHECKING:
     from trueval.files import Source
 
-__all__ = ["read_sources"]
 
 COLUMNS = Columns(DOC_KEYS, ("source",), "a document id and its source")
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from trueval.judgments import Judgments
     from trueval.run import Run
 
-__all__ = ["grade_unjudged"]
-
 
 def grade_unjudged(judgments: Judgments, run: Run, grade: float) -> Judgments:
     """Give a grade to every document that a run lists for a judged query and nobody graded.

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from trueval.files.frame import row_parts
 from trueval.threads import in_threads
 
-__all__ = ["GOLDEN", "Pair", "find_duplicate", "half_hashes"]
-
 BLOCK = 1 << 19  # hashes sorted at once; 2 MB, so that a block stays in the processor's cache
 # 2^32 / golden ratio, odd: spreads small integers, and keeps two hashes apart that are mixed (Knuth, TAOCP 6.4)
 GOLDEN = np.uint32(0x9E3779B9)

@@ -6,8 +6,6 @@ import polars as pl
 
 from trueval.files.frame import Table
 
-__all__ = ["id_notes"]
-
 # Spaces, line ends, control and format characters, inside an id or at its edge; a plain space inside is ordinary.
 UNSEEN = r"^ | $|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|[^\P{Zs} ]"
 EDGE_OR_CONTROL = r"^ | $|[\x00-\x1f\x7f]"

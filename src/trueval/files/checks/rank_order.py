@@ -9,8 +9,6 @@ from trueval.files.frame import row_parts
 from trueval.files.rows import Rows
 from trueval.threads import in_threads
 
-__all__ = ["rank_notes"]
-
 
 def rank_notes(rows: Rows) -> tuple[str, ...]:
     """Remark on documents with a lower rank (nearer the top) and a lower score than the next one.

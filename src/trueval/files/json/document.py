@@ -19,8 +19,6 @@ from trueval.files.source.content import Content
 from trueval.files.source.encoding import decoding_error
 from trueval.files.tabular.delimited import canonical_table
 
-__all__ = ["read_json"]
-
 MOST_DIGITS = 400  # of an integer: a double has at most 309 before the point
 
 

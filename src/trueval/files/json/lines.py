@@ -23,8 +23,6 @@ from trueval.files.source.encoding import decoding_error, is_unicode
 from trueval.files.source.packing import shielded
 from trueval.files.tabular.delimited import canonical_table
 
-__all__ = ["Literal", "RepeatedKeyError", "decode_object", "object_of_pairs", "read_jsonl"]
-
 # RFC 8259, without escapes inside the strings that are wanted: those need a decoder.
 PLAIN_STRING = r'"(?P<s{}>[^"\\\x00-\x1f]*)"'
 INTEGER = r"-?(?:0|[1-9][0-9]*)"

@@ -12,8 +12,6 @@ from trueval.files.json.lines import INTEGER, Literal, decode_object
 from trueval.files.source.content import Content, Source, read_content
 from trueval.files.source.encoding import check_text, decoding_error, is_unicode
 
-__all__ = ["DOC_KEYS", "QUERY_KEYS", "Columns", "Pair", "as_id", "first_value", "objects", "read_pairs"]
-
 QUERY_KEYS = ("query", "query_id", "qid", "question_id")
 DOC_KEYS = ("id", "doc_id", "document_id", "chunk_id")
 OBJECT = re.compile(rb"\s*\{")

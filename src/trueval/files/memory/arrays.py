@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from trueval.errors import InputError
 from trueval.files.frame import Kind, Table, value_column
 
-__all__ = ["read_arrays"]
-
 
 def read_arrays(values: Any, kind: Kind, doc_ids: Any = None, query_ids: Any = None, mask: Any = None) -> Table:
     """Read one list of scores or grades for each query.

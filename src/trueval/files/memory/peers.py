@@ -13,8 +13,6 @@ from trueval.errors import Place
 from trueval.files.columns import find_columns
 from trueval.files.frame import Kind, Table, value_column
 
-__all__ = ["as_floats", "as_strings", "read_dict"]
-
 # Attributes under which result objects keep {query: {document: number}}: ranx has run and qrels, and to_dict() for
 # both; InformationRetrievalEvaluator of sentence-transformers and the tasks of mteb keep judgments in relevant_docs.
 ATTRIBUTES: dict[Kind, tuple[str, ...]] = {"run": ("run", "results"), "judgments": ("qrels", "relevant_docs")}

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from trueval.errors import InputError
 
-__all__ = ["Ragged", "ragged"]
-
 
 class Ragged(NamedTuple):
     """Lists of scored and graded documents, one after another.

@@ -14,8 +14,6 @@ from trueval.errors import InputError, Place
 from trueval.files.source.limits import SIZE
 from trueval.files.source.packing import BOM, drain, unpack
 
-__all__ = ["BOM", "CHANGED", "EMPTY", "Content", "Source", "file_state", "read_content", "stem"]
-
 Source = str | PathLike[str] | IO[bytes] | IO[str]
 
 EMPTY = "the file is empty. It must have at least one row. Check that it was written to the end."

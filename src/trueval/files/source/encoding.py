@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import InputError, Place
-from trueval.files.source.content import BOM, Content
+from trueval.files.source.content import Content
 from trueval.files.source.limits import LINE
+from trueval.files.source.packing import BOM
 from trueval.threads import in_threads
-
-__all__ = ["check_text", "decoding_error", "find_long_line", "is_unicode", "line_at", "shown"]
 
 UTF_16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 UTF_32_BOM = b"\xff\xfe\0\0"

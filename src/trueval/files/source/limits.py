@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from trueval.errors import PolicyError
 
-__all__ = ["LINE", "RATIO", "RATIO_FREE", "SIZE", "Limit"]
-
 
 class Limit(NamedTuple):
     """A limit of the readers.

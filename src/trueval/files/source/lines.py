@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trueval.errors import Place
-from trueval.files.source.content import BOM, CHANGED, Content, Source, file_state, stem
+from trueval.files.source.content import CHANGED, Content, Source, file_state, stem
 from trueval.files.source.limits import SIZE
-from trueval.files.source.packing import packer_of
-
-__all__ = ["PART", "LineParts", "held_parts", "line_parts", "open_parts"]
+from trueval.files.source.packing import BOM, packer_of
 
 LARGE = 1 << 23  # bytes of a file that is not read as a whole
 PART = 1 << 23  # bytes of a part; small enough that the memory of one part serves the next

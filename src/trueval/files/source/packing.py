@@ -11,8 +11,6 @@ from typing import NamedTuple, Protocol
 from trueval.errors import InputError, Place
 from trueval.files.source.limits import RATIO, RATIO_FREE, SIZE
 
-__all__ = ["BOM", "drain", "packer_of", "shielded", "unpack"]
-
 BOM = b"\xef\xbb\xbf"
 ZLIB_MAGIC = (b"x\x01", b"x^", b"x\x9c", b"x\xda")  # RFC 1950 section 2.2, the four levels
 GZIP_MAGIC = b"\x1f\x8b"  # RFC 1952 section 2.3.1

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from trueval.errors import Place
 from trueval.files.source.limits import RATIO, RATIO_FREE, SIZE
 
-__all__ = ["check_sizes"]
-
 MAGIC = b"ARROW1"
 CONTINUATION = 0xFFFFFFFF
 BYTES_OF_A_VALUE = 16  # polars holds a string as a view of 16 bytes

@@ -27,8 +27,6 @@ from trueval.files.source.packing import shielded
 from trueval.files.tabular.records import Records, find_records
 from trueval.files.trec.row_forms import first_line, first_offset
 
-__all__ = ["canonical_table", "read_delimited", "sniff_delimiter"]
-
 MOST_COLUMNS = 4096  # each column of a table costs memory for every row
 MOST_GRADES = 6  # levels that judgments have
 

@@ -12,8 +12,6 @@ from typing import Any, NamedTuple, TypeAlias
 from trueval.errors import InputError, Place
 from trueval.files.source.limits import RATIO, RATIO_FREE, SIZE
 
-__all__ = ["check_sizes"]
-
 MAGIC = b"PAR1"
 TAIL = 8  # length of the footer, and the magic
 DEEPEST = 32  # levels of nested structures; the format has 7

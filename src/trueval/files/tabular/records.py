@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from trueval.errors import Place
 from trueval.files.source.encoding import line_at, shown
 
-__all__ = ["Records", "find_records"]
-
 QUOTE, NEWLINE, RETURN = b'"\n\r'
 Offsets = NDArray[np.int64]
 

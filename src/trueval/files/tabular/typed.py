@@ -14,8 +14,6 @@ from trueval.files.source.content import Content
 from trueval.files.tabular import arrow_sizes, parquet_sizes
 from trueval.files.tabular.delimited import canonical_table
 
-__all__ = ["read_arrow", "read_frame", "read_parquet"]
-
 
 def read_parquet(content: Content, kind: Kind, facets: bool = False) -> Table:
     """Read a parquet file.

@@ -17,8 +17,6 @@ from trueval.files.trec.row_forms import MOST_FIELDS, RowForm, find_row_form, fi
 from trueval.files.trec.separators import RegularText, make_regular
 from trueval.threads import in_threads
 
-__all__ = ["read_trec"]
-
 DEL = 0x7F
 
 
@@ -79,8 +77,7 @@ def _refuse_wrong_width(regular: RegularText, form: RowForm, table: Table) -> No
         row = int(wrong.argmax())
         line = row_of(regular.text, row)
         raise table.error(
-            row,
-            f"{regular.widths[row]} fields ({shown(line)}). It must be: {form.words}. Correct or remove the line.",
+            row, f"{regular.widths[row]} fields ({shown(line)}). It must be: {form.words}. Correct or remove the line."
         )
 
 

@@ -20,8 +20,6 @@ from trueval.files.source.packing import shielded
 from trueval.files.trec.row_forms import RUN_WORDS
 from trueval.files.trec.separators import RegularText
 
-__all__ = ["is_number", "refuse_cut_line", "refuse_shifted_rows", "row_of"]
-
 NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 IS_NUMBER = re.compile(NUMBER)
 COLUMNS = ("query_id", "iteration", "doc_id", "rank", "score", "tag")

@@ -17,17 +17,14 @@ import polars as pl
 from trueval.errors import InputError
 from trueval.files.columns import loses_values, may_have_lost
 from trueval.files.frame import CANONICAL_COLUMNS, Kind, Stretches, Table, count_lines_from_one, in_canonical_order
-from trueval.files.source.content import BOM
 from trueval.files.source.encoding import find_long_line
 from trueval.files.source.lines import PART, LineParts
-from trueval.files.source.packing import shielded
+from trueval.files.source.packing import BOM, shielded
 from trueval.files.trec.kernel.scan import scan_text
 from trueval.files.trec.long_rows import is_number
 from trueval.files.trec.row_forms import RowForm, find_row_form, first_fields, settle_third_column
 from trueval.files.trec.separators import count_rows
 from trueval.threads import in_threads
-
-__all__ = ["has_nulls", "parse_rows", "read_regular"]
 
 DEL = 0x7F
 

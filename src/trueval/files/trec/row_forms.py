@@ -12,17 +12,6 @@ from trueval.errors import Place
 from trueval.files.frame import Kind
 from trueval.files.source.content import EMPTY, Content
 
-__all__ = [
-    "MOST_FIELDS",
-    "RUN_WORDS",
-    "RowForm",
-    "find_row_form",
-    "first_fields",
-    "first_line",
-    "first_offset",
-    "settle_third_column",
-]
-
 FIRST_LINE = re.compile(rb"^[ \t\r\v\f]*([^#\s][^\n\r]*)", re.MULTILINE)
 RUN_WORDS = "query Q0 document rank score tag"
 JUDGMENTS_WORDS = "query iteration document grade"

@@ -12,8 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RegularText", "count_rows", "make_regular"]
-
 CHUNK = 1 << 22  # bytes; a few copies of a chunk fit in the processor's cache
 SMALL_CHUNK = 1 << 19  # bytes; for passes that keep little
 LAST_SEPARATOR = 32  # the space; all below are separators, line ends and control characters

@@ -30,7 +30,6 @@ except ImportError:  # there was no compiler when the package was installed
 else:
     is_compiled = True
 
-__all__ = ["is_compiled", "scan_text"]
 
 PART = 1 << 20  # bytes; a part stays in the processor's cache while its lines are counted or read
 LARGEST_POWER = 64  # of five in the table: numbers with a larger power of ten are left to others
