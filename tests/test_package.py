@@ -67,12 +67,14 @@ def test_the_whole_face_loads_no_heavy_library() -> None:
 
 def test_import_stays_within_twice_that_of_numpy_and_polars() -> None:
     def seconds(imports: str) -> float:
-        return min(float(python(f"import time\n{imports}\nprint(time.process_time())")) for _ in range(3))
+        return float(python(f"import time\n{imports}\nprint(time.process_time())"))
 
     touch = "import trueval\nfor name in trueval.__all__: getattr(trueval, name)"
-    base = seconds("import numpy, polars")
-    assert seconds("import trueval") <= 2 * base
-    assert seconds(touch) <= 2 * base
+    # In turn, so that a busy machine slows all three; the fastest of each counts.
+    rounds = [[seconds(each) for each in ("import numpy, polars", "import trueval", touch)] for _ in range(5)]
+    base, alone, whole = (min(times) for times in zip(*rounds, strict=True))
+    assert alone <= 2 * base
+    assert whole <= 2 * base
 
 
 def test_extras_are_those_of_the_design() -> None:
