@@ -24,7 +24,7 @@ from trueval.files import (
 )
 from trueval.files.rows import Rows
 from trueval.files.source import lines
-from trueval.files.trec.careful import regular
+from trueval.files.trec import regular
 from trueval.files.trec.kernel import scan
 from trueval.rag.answers import read_correctness
 from trueval.rag.contexts import read_contexts, read_run_or_contexts

@@ -195,7 +195,7 @@ def test_binary_lists_equal_trm(distinct: int) -> None:
                 (found.expected, "expected"),
                 (found.lowest, "minimum"),
                 (found.highest, "maximum"),
-                (found.tie_broken, "tie_broken"),
+                (found.tie_broken, "oblivious"),
             ):
                 theirs_of = [getattr(result, trm_of) for result in theirs[name][k]]
                 np.testing.assert_allclose(ours_of[:, column], theirs_of, atol=CLOSE, err_msg=f"{measure}@{k} {trm_of}")

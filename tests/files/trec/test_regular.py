@@ -19,7 +19,7 @@ from trueval import Judgments, Run
 from trueval.errors import InputError
 from trueval.files import reading
 from trueval.files.source import lines
-from trueval.files.trec.careful import regular
+from trueval.files.trec import regular
 from trueval.files.trec.kernel import scan
 
 RUN = b"".join(b"q%d Q0 d%d %d %.3f tag\n" % (q, 7 * d, d, 1 / d) for q in range(40) for d in range(1, 21))
