@@ -67,7 +67,6 @@ def evaluate(
 
     Example: trueval evaluate qrels.trec bm25.trec rerank.trec.gz -m "nDCG@10 RR@10"
     """
-    from trueval.comparison.gate import gate
     from trueval.evaluation.views.kind import EVALUATE
     from trueval.rag.evaluation import check_subjects, evaluate_files
 
@@ -91,10 +90,7 @@ def evaluate(
             policy=policy.to_policy(),
         )
     talk(found.notes)
-    baseline = None if gates.baseline is None else found.scores[paths.index(gates.baseline)]
-    # A baseline that is not among the runs comes after them; no gate is asked of it.
-    checks = gate(found.scores[: len(runs)], limits, baseline=baseline)
-    results = found.to_dict(per_query=per_query)
+    results, checks = found.to_dict(per_query=per_query), gates.check(found.scores, len(runs), paths, limits)
     for run in results["runs"] if limits else ():
         run["checks"] = [check.to_dict() for check in checks if check.run == run["name"]]
     show(EVALUATE, results, form, percent=output.percent)

@@ -12,6 +12,7 @@ from trueval.report.text import NOT_AVAILABLE, fixed, interval
 
 if TYPE_CHECKING:
     from trueval.comparison.gate import Check, Limit
+    from trueval.evaluation.scores import Scores
     from trueval.measures import Measure
 
 SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
@@ -54,15 +55,35 @@ class GateOptions:
         Raises:
             PolicyError: a limit cannot be read, or `--baseline` and `--max-drop` do not come together.
         """
+        given = (("max-range", self.max_range), ("min", self.minimum), ("max-drop", self.max_drop))
+        if self.baseline is None and not any(texts for _, texts in given):
+            return ()  # before the comparison behind the gate is imported
         from trueval.comparison.gate import check_limits, parse_limit
         from trueval.errors import PolicyError
 
-        given = (("max-range", self.max_range), ("min", self.minimum), ("max-drop", self.max_drop))
         limits = tuple(parse_limit(name, text) for name, texts in given for text in texts or ())
         if self.baseline is not None and not self.max_drop:
             raise PolicyError("--baseline needs --max-drop X. `trueval compare` shows differences without a gate.")
         check_limits(limits, measures, baseline=self.baseline is not None)
         return limits
+
+    def check(
+        self, scores: "Sequence[Scores]", runs: int, paths: Sequence[str], limits: "Sequence[Limit]"
+    ) -> "tuple[Check, ...]":
+        """Holds runs against their limits.
+
+        Args:
+            scores: of the runs; a baseline that is not among them comes after them, and no gate is asked of it.
+            runs: how many they are.
+            paths: where scores come from.
+            limits: what the runs must keep.
+        """
+        if not limits:
+            return ()
+        from trueval.comparison.gate import gate
+
+        baseline = None if self.baseline is None else scores[paths.index(self.baseline)]
+        return gate(scores[:runs], limits, baseline=baseline)
 
 
 def conclude(results: Mapping[str, Any], checks: "Sequence[Check]") -> None:

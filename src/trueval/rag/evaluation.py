@@ -14,13 +14,13 @@ from trueval.measures import parse_list
 from trueval.policy.conventions import choose
 from trueval.rag.answers import AccuracyGivenHit, accuracies
 from trueval.rag.inputs import Inputs
-from trueval.rag.sensitivity import Sensitivity, sensitivity
 from trueval.rag.unjudged import grade_unjudged
 
 if TYPE_CHECKING:
     from trueval.judgments import Judgments
     from trueval.measures import Measure
     from trueval.policy.policy import Policy
+    from trueval.rag.sensitivity import Sensitivity
     from trueval.run import Run
 
 
@@ -108,8 +108,11 @@ def evaluate_files(
     if inputs.unjudged is not None:
         for run in kept:  # all runs are compared under the same labels, so what any of them lists is graded for all
             graded = grade_unjudged(graded, run, inputs.unjudged)
-    weighted = _weighted(parsed) if with_sensitivity else []
-    analyzed = tuple(sensitivity(kept, graded, measure, policy=chosen) for measure in weighted)
+    analyzed: tuple[Sensitivity, ...] = ()
+    if with_sensitivity:
+        from trueval.rag.sensitivity import sensitivity  # late: most evaluations do not ask for it
+
+        analyzed = tuple(sensitivity(kept, graded, measure, policy=chosen) for measure in _weighted(parsed))
     notes = [note for each in scores for note in each.notes]
     if unknown := sorted(set(inputs.correct or {}).difference(judgments.query_ids.to_list())):
         notes.append(
