@@ -71,9 +71,17 @@ def _about(name: str, accepted: Iterable[str] | None = None, default: str = "") 
 
 def measures_of(texts: list[str] | None) -> "tuple[Measure, ...]":
     """The measures that `--measures` names, the default ones if it is not given."""
+    import warnings
+
+    from trueval.cli.output import talk
+    from trueval.errors import TruevalWarning
     from trueval.measures import parse_list
 
-    return parse_list(texts or DEFAULT_MEASURES)
+    with warnings.catch_warnings(record=True) as remarks:
+        warnings.simplefilter("always", TruevalWarning)
+        found = parse_list(texts or DEFAULT_MEASURES)
+    talk(str(remark.message) for remark in remarks)  # names of other tools that mean something else there
+    return found
 
 
 MeasureList = Annotated[
