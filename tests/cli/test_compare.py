@@ -214,3 +214,10 @@ def test_out_must_name_a_folder(trueval: Command, runs: Path, command: str) -> N
         status, _, err = trueval(command, *paths(runs, "good", "bad"), "-m", "RR", "--out", place)
         assert status == 1
         assert "good.trec: File exists. --out must name a folder." in err.splitlines()[-1]
+
+
+def test_the_baseline_is_a_path_a_name_or_a_named_file(trueval: Command, files: Path) -> None:
+    runs = [f"old={files / 'tied.trec'}", files / "clear.trec"]
+    for baseline in ("old", files / "tied.trec", f"old={files / 'tied.trec'}"):
+        found = trueval("compare", files / "qrels.trec", *runs, "--baseline", baseline, "--format", "json")
+        assert json.loads(found.out)["baseline"] == "old", found.err

@@ -15,7 +15,7 @@ from trueval.cli.options import (
     with_groups,
 )
 from trueval.cli.output import Format, check_folder, save, show, talk
-from trueval.cli.paths import refuse_repeated, with_baseline
+from trueval.cli.paths import refuse_repeated, run_called, with_baseline
 from trueval.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ def compare(
     from trueval.comparison.views.kind import COMPARE
     from trueval.rag.evaluation import evaluate_files
 
+    baseline = None if baseline is None else run_called(baseline, runs)
     paths = with_baseline(runs, baseline)
     if len(paths) < 2:
         raise typer.BadParameter(f"needs at least two runs. Got {runs[0]}.", param_hint="RUN RUN...")

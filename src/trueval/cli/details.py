@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from trueval.cli.output import save
+from trueval.files.names import path_of
 
 if TYPE_CHECKING:
     from trueval.evaluation.scores import Scores
@@ -19,12 +20,12 @@ class Details:
 
     Args:
         qrels: path of the judgments.
-        runs: paths of the runs.
+        runs: paths of the runs, or name=path.
         collection: folder with the texts, None for ids alone.
     """
 
     def __init__(self, qrels: str, runs: Sequence[str], collection: Path | None) -> None:
-        self._files = [("judgments", qrels), *(("run", path) for path in runs)]
+        self._files = [("judgments", qrels), *(("run", path_of(text)) for text in runs)]
         self._collection = collection
         self._policy: dict[str, object] = {}
         self._runs: list[dict[str, Any]] = []

@@ -153,36 +153,41 @@ def measure_of(parts: Parts, text: str) -> Measure:
     Raises:
         MeasureError: nobody knows the name, or only others have such a measure.
     """
-    name, number = parts.name, parts.number
-    folded = _fold(name)
-    own = {_fold(known): known for known in reversed([*registry(), *ALIASES])}
-    alias = OTHER_NAMES.get(folded)
-    if alias is None and folded in own and folded not in ELSEWHERE:
-        alias = Alias(own[folded], number="recall" if folded == "iprec" else "cutoff")
-    if folded == "rbp" and number is None and parts.cutoff is not None:
-        raise MeasureError(f"{text!r} may mean two things. Write RBP@{parts.cutoff} for a cutoff, rbp.95 for p = .95.")
-    if folded == "rbp" and parts.arguments is not None:
-        alias = Alias("RBP")  # our own name in another case
-    if alias is None:
-        raise MeasureError(_unknown(name, folded))
-    if alias.needed and number is None and not (parts.cutoff and alias.number == "cutoff"):
-        example = {"recall": "_0.50", "p": ".95"}.get(alias.number, "_10")
-        raise MeasureError(f"{name} needs a number, for example {name}{example}.")
+    alias = _alias_of(parts, text)
     known = registry()
     measure = known[ALIASES.get(alias.name, alias.name)]
     if alias.inner or alias.parameters:
         measure = measure(known[alias.inner] if alias.inner else None, **alias.parameters)
-    if number is not None and alias.number == "cutoff":
-        if not number.isdecimal():
-            raise MeasureError(f"k of {measure.name} must be an integer >= 1. Got {number!r} in {text!r}.")
-        measure = measure @ int(number)
-    elif number is not None:
+    if parts.number is not None and alias.number == "cutoff":
+        if not parts.number.isdecimal():
+            raise MeasureError(f"k of {measure.name} must be an integer >= 1. Got {parts.number!r} in {text!r}.")
+        measure = measure @ int(parts.number)
+    elif parts.number is not None:
         # ranx writes the digits behind the point: rbp.95 is .95.
-        value = float(f"0.{number}" if alias.number == "p" and "." not in number else number)
-        measure = measure(**{alias.number: value})
+        behind_point = alias.number == "p" and "." not in parts.number
+        measure = measure(**{alias.number: float(f"0.{parts.number}" if behind_point else parts.number)})
     if alias.remark:
         warnings.warn(f"{text} is read as {alias.remark.format(measure)}.", TruevalWarning, stacklevel=2)
     return measure
+
+
+def _alias_of(parts: Parts, text: str) -> Alias:
+    """What a name stands for, ours in another case included."""
+    folded = _fold(parts.name)
+    own = {_fold(known): known for known in reversed([*registry(), *ALIASES])}
+    alias = OTHER_NAMES.get(folded)
+    if alias is None and folded in own and folded not in ELSEWHERE:
+        alias = Alias(own[folded], number="recall" if folded == "iprec" else "cutoff")
+    if folded == "rbp" and parts.number is None and parts.cutoff is not None:
+        raise MeasureError(f"{text!r} may mean two things. Write RBP@{parts.cutoff} for a cutoff, rbp.95 for p = .95.")
+    if folded == "rbp" and parts.arguments is not None:
+        return Alias("RBP")  # our own name in another case
+    if alias is None:
+        raise MeasureError(_unknown(parts.name, folded))
+    if alias.needed and parts.number is None and not (parts.cutoff and alias.number == "cutoff"):
+        example = {"recall": "_0.50", "p": ".95"}.get(alias.number, "_10")
+        raise MeasureError(f"{parts.name} needs a number, for example {parts.name}{example}.")
+    return alias
 
 
 def renamed(measure: Measure, parameters: Mapping[str, Value]) -> dict[str, Value]:
