@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,7 +61,8 @@ def _tell_apart(paths: Sequence[str], taken: set[str]) -> dict[str, str]:
     """The shortest names that differ, and that nobody chose for another file; whole paths where there are none."""
     above = {path: Path(path).parts[:-1] for path in paths}
     # Folders that tell nothing apart; a single path is told from a name that somebody chose.
-    shared = len(os.path.commonprefix(list(above.values()))) if len(above) > 1 else 0
+    levels = zip(*above.values(), strict=False)
+    shared = sum(1 for _ in takewhile(lambda level: len(set(level)) == 1, levels)) if len(above) > 1 else 0
     for suffixes in (False, True):
         for folders in range(max(map(len, above.values())) - shared + 1):
             names = {path: _end(path, min(folders, len(above[path]) - shared), suffixes=suffixes) for path in paths}
