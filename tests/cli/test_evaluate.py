@@ -324,3 +324,28 @@ def test_aliases_are_read_and_printed_in_ours_and_differences_are_said(trueval: 
     assert bad.status == 2
     assert "Did you mean nDCG?" in bad.err
     assert "Did you mean map, our AP?" in bad.err
+
+
+def test_runs_are_shown_best_first_and_kept_as_given(trueval: Command, files: Path) -> None:
+    """RR: tied .75, clear .5. P@1: tied .5, clear 0. RBP-residual is better where it is lower."""
+    given = ("evaluate", files / "qrels.trec", files / "clear.trec", files / "tied.trec", "-m", "RR RBP-residual")
+
+    def shown(*options: str) -> list[str]:
+        out = trueval(*given, *options).out
+        return [line.split()[0] for line in out.splitlines() if line.startswith((" tied", " clear"))]
+
+    assert shown() == ["tied", "clear"] * 2
+    assert shown("--sort", "given") == ["clear", "tied"] * 2
+    residual = {
+        run["name"]: run["measures"]["RBP-residual"]["expected"] for run in run_json(trueval, *given[1:])["runs"]
+    }
+    assert shown("--sort", "RBP-residual") == sorted(residual, key=residual.__getitem__) * 2
+    assert shown("--sort", "recip_rank") == ["tied", "clear"] * 2
+    assert list(residual) == ["clear", "tied"]
+    csv_runs = [row["run"] for row in csv.DictReader(trueval(*given, "--format", "csv").out.splitlines())]
+    assert csv_runs == ["clear"] * 2 + ["tied"] * 2
+    markdown = trueval(*given, "--format", "markdown").out
+    assert markdown.index("tied |") < markdown.index("clear |")
+    wrong = trueval(*given, "--sort", "AP")
+    assert wrong.status == 2
+    assert "AP is not evaluated. Choose one of RR, RBP-residual, or given." in wrong.err

@@ -39,9 +39,11 @@ def demo(
     from rich.console import Console
 
     from trueval.evaluation.views.kind import EVALUATE
+    from trueval.evaluation.views.order import in_order
+    from trueval.measures import parse_list
 
     results = demo_results()
-    show(EVALUATE, results, "table")
+    show(EVALUATE, in_order(results, parse_list(MEASURES)[0]), "table")
     console = Console(highlight=False, markup=False)
     console.print("", *explanation(results), "", "The same table from the files:", "", sep="\n")
     console.print(command(results), soft_wrap=True)

@@ -15,6 +15,7 @@ from trueval.cli.options import (
     MeasureList,
     OutputOptions,
     PolicyOptions,
+    Sort,
     measures_of,
     with_groups,
 )
@@ -54,6 +55,7 @@ def evaluate(
     evidence: EvidenceOptions,
     gates: GateOptions,
     output: OutputOptions,
+    sort: Sort = None,
     per_query: Annotated[bool, typer.Option("--per-query", help="Give the values of every query too.")] = False,
     form: Annotated[Literal[Format, "trec"], typer.Option("--format", help="What to print.")] = "table",
     collection: Annotated[
@@ -68,9 +70,12 @@ def evaluate(
     Example: trueval evaluate qrels.trec bm25.trec rerank.trec.gz -m "nDCG@10 RR@10"
     """
     from trueval.evaluation.views.kind import EVALUATE
+    from trueval.evaluation.views.order import in_order, sort_by
     from trueval.rag.evaluation import check_subjects, evaluate_files
+    from trueval.report.kinds import ROUNDED
 
     chosen = measures_of(measures)
+    first = sort_by(sort, chosen)
     limits = gates.limits(chosen)  # what is misused is refused before any file is read
     check_subjects(chosen, correct=evidence.correct is not None, with_sensitivity=evidence.sensitivity)
     if collection is not None and output.out is None:
@@ -93,7 +98,7 @@ def evaluate(
     results, checks = found.to_dict(per_query=per_query), gates.check(found.scores, len(runs), paths, limits)
     for run in results["runs"] if limits else ():
         run["checks"] = [check.to_dict() for check in checks if check.run == run["name"]]
-    show(EVALUATE, results, form, percent=output.percent)
+    show(EVALUATE, in_order(results, first) if form in ROUNDED else results, form, percent=output.percent)
     if per_query and form in ("markdown", "latex"):
         talk([f"--format {form} holds means only. --format json, csv or trec, or --out DIR, give every query."])
     # On stdout only below a table: other formats are read by programs, which take nothing else there.

@@ -94,6 +94,15 @@ MeasureList = Annotated[
     ),
 ]
 
+Sort = Annotated[
+    str | None,
+    typer.Option(
+        "--sort",
+        metavar="M",
+        help="Order of runs in tables, Markdown and LaTeX: best first by measure M, or given. Default: by the first "
+        "measure. JSON, csv, trec and --out keep the order given.",
+    ),
+]
 
 Percent = Annotated[
     bool,
