@@ -126,11 +126,12 @@ def test_csv_means_and_queries_agree_with_the_json(trueval: Command, files: Path
 
 
 def test_trec_lines_have_three_fields(trueval: Command, files: Path) -> None:
-    out = trueval("evaluate", files / "qrels.trec", files / "tied.trec", "-m", "RR@10", "--format", "trec").out
+    out = trueval("evaluate", files / "qrels.trec", files / "tied.trec", "-m", "RR@10 P@2", "--format", "trec").out
     rows = [[field.strip() for field in line.split("\t")] for line in out.splitlines()]
     assert rows[0] == ["runid", "all", "tied"]
     assert ["RR@10", "all", "0.7500"] in rows
     assert ["RR@10.tie_broken", "all", "0.5000"] in rows
+    assert ["P_2", "all", "0.5000"] in rows
 
 
 @pytest.mark.parametrize(("form", "beginning"), [("markdown", "| run | measure |"), ("latex", "\\begin{tabular}")])
