@@ -1,12 +1,13 @@
 """`trueval compare`: which of several runs is better, and how sure that is."""
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
 from trueval.cli.options import (
     JUDGMENTS,
+    OUTPUT,
     InputOptions,
     MeasureList,
     OutputOptions,
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class TestOptions:
     """How a comparison is decided."""
+
+    panel: ClassVar = "Comparison"
 
     test: Annotated[str, typer.Option(metavar="NAME", help="Test that decides: randomization, t or wilcoxon.")] = (
         "randomization"
@@ -56,7 +59,7 @@ class TestOptions:
 @with_groups
 def compare(
     qrels: Annotated[str, typer.Argument(metavar="QRELS", help=JUDGMENTS)],
-    runs: Annotated[list[str], typer.Argument(metavar="RUN RUN...", help="Two or more run files.")],
+    runs: Annotated[list[str], typer.Argument(metavar="RUN RUN...", help="Two or more run files, or name=path.")],
     *,
     measures: MeasureList = None,
     policy: PolicyOptions,
@@ -65,11 +68,26 @@ def compare(
     output: OutputOptions,
     baseline: Annotated[
         str | None,
-        typer.Option(metavar="RUN", help="Compare every run with this one, and not every pair. Default: all pairs."),
+        typer.Option(
+            metavar="RUN",
+            rich_help_panel="Comparison",
+            help="Compare every run with this one, and not every pair. Default: all pairs.",
+        ),
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="What to print.")] = "table",
+    form: Annotated[
+        Format,
+        typer.Option(
+            "--format",
+            metavar="FORM",
+            rich_help_panel=OUTPUT,
+            help="What to print: table, json, csv, markdown or latex.",
+        ),
+    ] = "table",
     threads: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Default: one for each processor. Changes no number.")
+        int | None,
+        typer.Option(
+            metavar="N", min=1, rich_help_panel="Comparison", help="Default: one for each processor. Changes no number."
+        ),
     ] = None,
 ) -> None:
     """Compares runs: differences with intervals, tests, win probabilities over tie orders, verdicts and groups.

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 
@@ -11,6 +11,7 @@ from trueval.cli.details import Details
 from trueval.cli.gate import GateOptions, conclude
 from trueval.cli.options import (
     JUDGMENTS,
+    OUTPUT,
     InputOptions,
     MeasureList,
     OutputOptions,
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 class EvidenceOptions:
     """What to compute beside the means."""
 
+    panel: ClassVar = "Evidence for a reader"
+
     correct: Annotated[
         str | None,
         typer.Option(
@@ -47,7 +50,9 @@ class EvidenceOptions:
 @with_groups
 def evaluate(
     qrels: Annotated[str, typer.Argument(metavar="QRELS", help=JUDGMENTS)],
-    runs: Annotated[list[str], typer.Argument(metavar="RUN", help="Run files, in any of these forms; - is stdin.")],
+    runs: Annotated[
+        list[str], typer.Argument(metavar="RUN", help="Run files in any of these forms, or name=path; - is stdin.")
+    ],
     *,
     measures: MeasureList = None,
     policy: PolicyOptions,
@@ -56,12 +61,24 @@ def evaluate(
     gates: GateOptions,
     output: OutputOptions,
     sort: Sort = None,
-    per_query: Annotated[bool, typer.Option("--per-query", help="Give the values of every query too.")] = False,
-    form: Annotated[Literal[Format, "trec"], typer.Option("--format", help="What to print.")] = "table",
+    per_query: Annotated[
+        bool, typer.Option("--per-query", rich_help_panel=OUTPUT, help="Give the values of every query too.")
+    ] = False,
+    form: Annotated[
+        Literal[Format, "trec"],
+        typer.Option(
+            "--format",
+            metavar="FORM",
+            rich_help_panel=OUTPUT,
+            help="What to print: table, json, csv, markdown, latex or trec.",
+        ),
+    ] = "table",
     collection: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Folder with corpus.jsonl and queries.jsonl, whose texts --out shows beside their ids."
+            metavar="DIR",
+            rich_help_panel=OUTPUT,
+            help="Folder with corpus.jsonl and queries.jsonl, whose texts --out shows beside their ids.",
         ),
     ] = None,
 ) -> None:
