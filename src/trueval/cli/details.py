@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from trueval.cli.output import save
-from trueval.files.names import path_of
 
 if TYPE_CHECKING:
     from trueval.evaluation.scores import Scores
@@ -25,6 +24,8 @@ class Details:
     """
 
     def __init__(self, qrels: str, runs: Sequence[str], collection: Path | None) -> None:
+        from trueval.files.names import path_of  # late: it brings numpy, for which no help should wait
+
         self._files = [("judgments", qrels), *(("run", path_of(text)) for text in runs)]
         self._collection = collection
         self._policy: dict[str, object] = {}

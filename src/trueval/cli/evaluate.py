@@ -47,6 +47,16 @@ class EvidenceOptions:
     ] = False
 
 
+@dataclass(frozen=True)
+class ShownOptions:
+    """What is shown of the runs, and in which order."""
+
+    panel: ClassVar = OUTPUT
+
+    sort: Sort = None
+    per_query: Annotated[bool, typer.Option("--per-query", help="Give the values of every query too.")] = False
+
+
 @with_groups
 def evaluate(
     qrels: Annotated[str, typer.Argument(metavar="QRELS", help=JUDGMENTS)],
@@ -60,10 +70,7 @@ def evaluate(
     evidence: EvidenceOptions,
     gates: GateOptions,
     output: OutputOptions,
-    sort: Sort = None,
-    per_query: Annotated[
-        bool, typer.Option("--per-query", rich_help_panel=OUTPUT, help="Give the values of every query too.")
-    ] = False,
+    shown: ShownOptions,
     form: Annotated[
         Literal[Format, "trec"],
         typer.Option(
@@ -92,7 +99,7 @@ def evaluate(
     from trueval.report.kinds import ROUNDED
 
     chosen = measures_of(measures)
-    first = sort_by(sort, chosen)
+    first = sort_by(shown.sort, chosen)
     limits = gates.limits(chosen)  # what is misused is refused before any file is read
     check_subjects(chosen, correct=evidence.correct is not None, with_sensitivity=evidence.sensitivity)
     if collection is not None and output.out is None:
@@ -112,11 +119,11 @@ def evaluate(
             policy=policy.to_policy(),
         )
     talk(found.notes)
-    results, checks = found.to_dict(per_query=per_query), gates.check(found.scores, len(runs), paths, limits)
+    results, checks = found.to_dict(per_query=shown.per_query), gates.check(found.scores, len(runs), paths, limits)
     for run in results["runs"] if limits else ():
         run["checks"] = [check.to_dict() for check in checks if check.run == run["name"]]
     show(EVALUATE, in_order(results, first) if form in ROUNDED else results, form, percent=output.percent)
-    if per_query and form in ("markdown", "latex"):
+    if shown.per_query and form in ("markdown", "latex"):
         talk([f"--format {form} holds means only. --format json, csv or trec, or --out DIR, give every query."])
     # On stdout only below a table: other formats are read by programs, which take nothing else there.
     if form == "table":
