@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.console import Console, ConsoleOptions, RenderResult
 
 LEGIBLE_NAME: Final = 16  # characters of a name for which columns that follow from others are left out
 LEAST_NAME: Final = 10  # characters that a name keeps however narrow the terminal is
@@ -59,7 +59,7 @@ class Grid:
         """Rich asks how wide it wants to be."""
         return Measurement(min(self.breadth, options.max_width), min(self.breadth, options.max_width))
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Rich asks for what it is made of."""
         kept, widths = self._fitted(options.max_width)
         table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
