@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from docs import make_house
+from docs import make_house, make_tasks
 from docs.make_images import IMAGE, draw
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -75,3 +75,27 @@ def test_links_lead_to_files() -> None:
 def test_the_page_of_the_house_shows_the_tree_of_today() -> None:
     text = make_house.PAGE.read_text(encoding="utf-8")
     assert text == make_house.page(text), "python docs/make_house.py"
+
+
+def test_every_picture_of_a_task_is_small_offline_and_shown() -> None:
+    page = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
+    assert re.findall(r"images/(task-.*?)\.svg", page) == [task.name for task in make_tasks.TASKS]
+    for task in make_tasks.TASKS:
+        picture = (make_tasks.IMAGES / f"{task.name}.svg").read_text(encoding="utf-8")
+        assert len(picture) < 30_000
+        assert "url(http" not in picture
+        assert "Traceback" not in picture
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("task", make_tasks.TASKS, ids=lambda task: task.name)
+def test_the_pictures_of_tasks_show_what_programs_print_today(task: make_tasks.Task) -> None:
+    for name in ("pytrec_eval", "ir_measures", "ranx"):
+        pytest.importorskip(name)
+
+    def words(picture: str) -> list[str]:
+        return re.findall(r"<text[^>]*>([^<]*)</text>", picture)
+
+    kept = (make_tasks.IMAGES / f"{task.name}.svg").read_text(encoding="utf-8")
+    assert words(kept) == words(make_tasks.draw(task)), "python docs/make_tasks.py"

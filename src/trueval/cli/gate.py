@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -21,6 +21,8 @@ SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 @dataclass(frozen=True)
 class GateOptions:
     """Limits that runs must keep."""
+
+    panel: ClassVar = "Gates"
 
     max_range: Annotated[
         list[str] | None,
