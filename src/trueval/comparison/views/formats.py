@@ -21,6 +21,9 @@ STARS = ((0.001, "***"), (0.01, "**"))
 SYMBOLS = {UNDECIDABLE: "?", REVERSED: "!"}
 # Beside an interval of a realized difference whose ends are bounds; the mark of `evaluate` for what is not exact.
 BOUNDED = "°"
+# Where a terminal has no room for all of a pair, these are left out, the first first.
+PAIR_HEAD = ("pair", "diff", "interval", "over tie orders", "p", "win", "w/t/l", "")
+SPARE = ("over tie orders", "w/t/l", "win")
 # Runs of which all pairs are shown unless one asks: 15 lines a measure.
 MOST_WITH_ALL_PAIRS = 6
 BOUNDED_LEGEND = (
@@ -59,7 +62,7 @@ def table(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS, pairs: str
 def _pair_grid(comparison: Mapping[str, Any], board: Row, scale: Scale, pairs: str) -> RenderableType:
     # Two names and nine numbers do not fit in 80 columns: a pair is named by its places in the ranking above it.
     place = {row["run"]: index for index, row in enumerate(board["ranking"], start=1)}
-    table = grid(("pair", "diff", "interval", "over tie orders", "p", "win", "w/t/l", ""), "lrrrrrRl")
+    table = grid(PAIR_HEAD, "lrrrrrRl", SPARE)
     for row in _shown(comparison, board, pairs):
         symbol = Text(mark(row, comparison["choices"]["level"]), style="bold" if row["separated"] else "yellow")
         table.add_row(f"{place[row['first']]} - {place[row['second']]}", *_numbers(row, scale), symbol)
