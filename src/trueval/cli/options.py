@@ -87,6 +87,17 @@ MeasureList = Annotated[
 ]
 
 
+ClusterFile = Annotated[
+    str | None,
+    typer.Option(
+        "--clusters",
+        metavar="FILE",
+        help="Query and its topic, document or customer on each line, separated by a tab, a comma or spaces: queries "
+        "of one rise and fall together, and count as one observation.",
+    ),
+]
+
+
 Percent = Annotated[
     bool,
     typer.Option(
@@ -94,6 +105,8 @@ Percent = Annotated[
         help="Print points, 100 times the values, in tables, Markdown and LaTeX; never in JSON, CSV and trec.",
     ),
 ]
+
+Level = Annotated[float, typer.Option(metavar="X", help="Of intervals, tests and verdicts.")]
 
 
 @dataclass(frozen=True)
