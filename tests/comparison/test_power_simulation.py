@@ -109,7 +109,7 @@ def test_power_and_false_alarms(clusters: int, realized: bool, kind: str) -> Non
     alarms = found(given, 0.0, worlds, realized=realized, seed=clusters + 1)
     what = "tie-broken" if realized else "expected"
     print(f"| {clusters} | {kind} | {what} | {least:.4f} | {share:.1%} | {alarms:.1%} |")
-    # Twelve clusters of which two hold four fifths of the queries are as good as four: the t test loses some power.
+    # Twelve clusters of which two hold 40 of 56 queries are as good as four: the t test loses some power.
     slack = 0.05 if kind == "very unequal" and clusters == 12 else 0.012
     assert share == pytest.approx(0.8, abs=within(worlds, 0.8) + slack)
     assert alarms == pytest.approx(0.05, abs=within(worlds, 0.05) + slack)
