@@ -96,7 +96,7 @@ def tie_plot(histograms: Mapping[str, Sequence[Mapping[str, Any]]], *, width: in
         title="documents in the tie group; area is the share of all documents",
         axis=alt.Axis(labelAngle=0, grid=True, titleAnchor="start"),
     )
-    area = alt.Size("share:Q", legend=None, scale=alt.Scale(domain=[0, 1], range=[0, 900]))
+    area = alt.Size("share:Q", legend=None, scale=alt.Scale(domain=[0, 1], range=[16, 900]))
     plot = alt.Chart(alt.Data(values=rows)).mark_point(filled=True, color=tone("expected"), aria=True)
     plot = plot.encode(x=columns, y=names_axis(names), size=area, description="told:N")
     shape = {"width": min(width - 180, 70 * len(sizes)), "height": 22 * len(names)}

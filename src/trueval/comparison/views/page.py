@@ -15,6 +15,7 @@ from trueval.report.text import NOT_AVAILABLE, fixed, signed
 MOST_PAIRS = 40  # differences drawn in one plot
 MOST_OPEN = 100  # rows of the table of close calls that are open from the beginning
 MOST = 4  # things of one kind that a sentence names
+PAIRS = 2  # pairs that advice names
 SIDE_BY_SIDE = 5  # measures of one matrix, which fit a screen
 KEY = (
     ("ring", "expected difference"),
@@ -117,7 +118,8 @@ def _first_group(file: ResultFile, index: int, board: Mapping[str, Any]) -> Word
         row["run"] for row in board["ranking"][1:] if {*letters_of(row["groups"])} & {*letters_of(best["groups"])}
     ]
     if not others:
-        return (*lead, ", and these queries separate it from every other run.")
+        rest = [row["run"] for row in board["ranking"][1:]]
+        return (*lead, f", and these queries separate it from {_list(rest) if len(rest) < 3 else 'every other run'}.")
     return (*lead, f"; these queries do not separate it from {_list(others)}.")
 
 
@@ -141,8 +143,8 @@ def _list(names: Sequence[str]) -> str:
 def _advice(data: Mapping[str, Any]) -> Iterator[Words]:
     undecidable = [each for each in data["differences"] if each["undecidable"]]
     if undecidable:
-        pairs = "; ".join(f"{each['first']} and {each['second']} on {each['measure']}" for each in undecidable[:MOST])
-        rest = f"; and {len(undecidable) - MOST} more" if len(undecidable) > MOST else ""
+        pairs = "; ".join(f"{each['first']} and {each['second']} on {each['measure']}" for each in undecidable[:PAIRS])
+        rest = f"; and {len(undecidable) - PAIRS} more" if len(undecidable) > PAIRS else ""
         yield (f"Remove ties before judging these, because ties decide who wins: {pairs}{rest}.",)
     open_pairs = [each for each in data["differences"] if not each["separated"] and not each["undecidable"]]
     if open_pairs:
@@ -266,13 +268,14 @@ def _close_block(file: ResultFile, pairs: Sequence[Pair]) -> Block:
         "the orders of equal scores allow.",
     )
     caption = "Every run against the baseline." if against else "Neighbors in the ranking of each measure."
-    tables = [_table(file, "close-table", caption, CLOSE, close, folded=len(close) > MOST_OPEN)]
-    if len(pairs) > len(close) or against:
-        tables.append(_pair_table(file, pairs))
+    tables = (
+        _table(file, "close-table", caption, CLOSE, close, folded=len(close) > MOST_OPEN),
+        _pair_table(file, pairs),
+    )
     title = f"Against {file.data['baseline']}" if against else "Close calls"
     figures = tuple(_figures(close, against=against))
     notes = tuple((note,) for note in file.data["notes"])
-    return Block("differences", title, (words, *notes), figures, tuple(tables), place="decisions")
+    return Block("differences", title, (words, *notes), figures, tables, place="decisions")
 
 
 def _figures(close: Sequence[Pair], *, against: bool) -> Iterator[Figure]:

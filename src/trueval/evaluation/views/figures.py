@@ -96,9 +96,9 @@ def query_plot(runs: Sequence[Mapping[str, Any]], measures: Sequence[str], start
         choice("second", start[1], [-1, *places], none + names, "less"),
         choice("measure", 0, list(range(len(measures))), list(measures), "Measure"),
         choice("order", 0, [0, 1, 2], orders, "Sorted by"),
-        alt.param(name="queries", value=queries),
+        alt.param(name="names", value=queries),
     ]
-    base = alt.Chart(alt.Data(values=data)).transform_filter(
+    base = alt.Chart(alt.NamedData("queries")).transform_filter(
         "datum.measure == measure && (datum.run == first || datum.run == second)"
     )
     base = _differences(base)
@@ -128,7 +128,9 @@ def query_plot(runs: Sequence[Mapping[str, Any]], measures: Sequence[str], start
         .encode(x=x, y="plain:Q", tooltip=tips),
     ]
     plot = alt.layer(*layers).add_params(*parameters)
-    return plot.properties(width=QUERIES_WIDTH, height=QUERIES_HEIGHT)
+    spec = plot.properties(width=QUERIES_WIDTH, height=QUERIES_HEIGHT).to_dict(validate=False)
+    # Added here, since Altair copies whatever data a chart holds at every step above.
+    return {**spec, "datasets": {"queries": data}}
 
 
 def _differences(chart: Any) -> Any:
@@ -154,7 +156,7 @@ def _differences(chart: Any) -> Any:
     # A query that one of the two runs has no value for has no difference.
     chart = chart.transform_filter("datum.known == (second < 0 || second == first ? 1 : 2)")
     chart = chart.transform_calculate(
-        query="queries[datum.place_of]",
+        query="names[datum.place_of]",
         key="order == 0 ? datum.middle : order == 1 ? datum.high - datum.low : -datum.place_of",
     )
     rank = alt.WindowFieldDef(op="row_number", **{"as": "place"})

@@ -12,6 +12,7 @@ from trueval.report.directory import ResultFile
 from trueval.report.text import fixed, percent, signed
 
 MOST = 4  # things of one kind that the page names one by one
+PAIRS = 2  # pairs of runs that advice names
 MOVED = 0.00005  # a tie range below it moves no digit that is shown
 
 
@@ -68,20 +69,22 @@ def badges(file: ResultFile) -> Iterator[Badge]:
         file: results of an evaluation.
 
     Yields:
-        One for each run, in the order of the results.
+        One for each run, best first by the first measure; the number is its widest tie range.
     """
-    findings = [each for each in find(file.data) if each.kind != "inside"]
-    for run in file.data["runs"]:
+    results = file.data
+    findings = [each for each in find(results) if each.kind != "inside"]
+    first = next(iter(results["runs"][0]["measures"]), None) if results["runs"] else None
+    for run in results["runs"] if first is None else by_merit(results, first, missing=True):
         known = {measure: value["range"] for measure, value in run["measures"].items() if value["range"] is not None}
         widest = max(known, key=known.__getitem__, default=None)
         if widest is None or known[widest] < MOVED:
-            yield Badge(run["name"], ("ties change nothing",), "none")
+            yield Badge(run["name"], ("no tie risk",), "none")
             continue
         moved = _value(file, run, widest, "range")
         if any(run["name"] in (each.first, each.second) for each in findings):
-            yield Badge(run["name"], ("ties can change its rank: ", moved, f" on {widest}"), "much")
+            yield Badge(run["name"], ("ties can change its rank, ", moved), "much")
         else:
-            yield Badge(run["name"], ("ties move ", widest, " by ", moved), "some")
+            yield Badge(run["name"], ("ties move it by ", moved), "some")
 
 
 def advice(results: Mapping[str, Any], *, compared: bool) -> Iterator[Words]:
@@ -97,14 +100,14 @@ def advice(results: Mapping[str, Any], *, compared: bool) -> Iterator[Words]:
     findings = find(results)
     turned = [each for each in findings if each.kind == "reversed"]
     if turned:
-        pairs = "; ".join(f"{each.higher} above {_other(each)} on {each.measure}" for each in turned[:MOST])
+        pairs = "; ".join(f"{each.higher} above {_other(each)} on {each.measure}" for each in turned[:PAIRS])
         yield (
             f"Publish expected values: the tie order {results['policy']['tie_order']} puts {pairs}{_more(turned)}, "
             "the mean over all orders the other way round.",
         )
     overlaps = [each for each in findings if each.kind == "overlap"]
-    if overlaps:
-        pairs = "; ".join(f"{each.first} and {each.second} on {each.measure}" for each in overlaps[:MOST])
+    if overlaps and not compared:  # a comparison weighs them by how likely each order is
+        pairs = "; ".join(f"{each.first} and {each.second} on {each.measure}" for each in overlaps[:PAIRS])
         yield (
             f"Do not rank these by these numbers, because the order of equal scores decides: {pairs}{_more(overlaps)}.",
         )
@@ -117,7 +120,7 @@ def advice(results: Mapping[str, Any], *, compared: bool) -> Iterator[Words]:
 
 
 def _more(several: Sequence[object]) -> str:
-    return f"; and {len(several) - MOST} more" if len(several) > MOST else ""
+    return f"; and {len(several) - PAIRS} more" if len(several) > PAIRS else ""
 
 
 def _other(finding: Finding) -> str:
@@ -246,7 +249,7 @@ def _tied(file: ResultFile) -> Words:
 
 def _remedies(results: Mapping[str, Any]) -> Iterator[Words]:
     runs, precision = results["runs"], results["policy"].get("tie_precision")
-    moved = any(value["range"] for run in runs for value in run["measures"].values())
+    moved = any((value["range"] or 0.0) >= MOVED for run in runs for value in run["measures"].values())
     if moved and precision is not None:
         yield (
             f"Scores were compared after rounding to {precision}. Keep them in float32 and evaluate without "
@@ -258,7 +261,7 @@ def _remedies(results: Mapping[str, Any]) -> Iterator[Words]:
             "all digits, so that fewer of them are equal.",
         )
     else:
-        yield ("Nothing to do about ties: no order of equal scores changes a mean.",)
+        yield ("Nothing to do about ties: no order of equal scores changes a digit that is shown.",)
     cut = [run["name"] for run in runs if run["ties"]["cut_queries"]]
     if cut:
         yield (f"Retrieve deeper: lists of {_list(cut)} may end inside a tie group, which hides tied documents.",)
@@ -275,4 +278,5 @@ def _value(file: ResultFile, run: Mapping[str, Any], measure: str, name: str) ->
 
 
 def _list(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    shown = list(names) if len(names) <= MOST else [*names[: MOST - 1], f"{len(names) - MOST + 1} more"]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -99,6 +99,7 @@
     const table = element("table", { id: data.dataset.table },
       element("thead", {}, element("tr", {}, ...columns.map(makeHeading))), body);
     table.dataset.file = data.dataset.file;
+    if (columns.length > 9) table.className = "many";
     table.setAttribute("aria-labelledby", `${data.dataset.table}-caption`);
     details.querySelector(".scroll").append(table);
     data.remove();
@@ -131,10 +132,14 @@
   });
   addEventListener("afterprint", () => opened.splice(0).forEach((details) => { details.open = false; }));
 
-  // ---- charts to choose from: the library is text until a reader comes near one ----
+  // ---- charts to choose from: the library stays packed until a reader comes near one ----
   const library = document.getElementById("library");
-  const start = () => {
-    if (!window.vegaEmbed) document.head.append(element("script", { textContent: library.textContent }));
+  let unpacked = null;
+  const unpack = async () => {
+    const bytes = Uint8Array.from(atob(library.textContent), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    // A script element of this very text: the policy of the page allows it by its hash.
+    document.head.append(element("script", { textContent: await new Response(stream).text() }));
     return window.vegaEmbed;
   };
   const mount = async (data) => {
@@ -144,8 +149,10 @@
     const stage = element("div", { className: "stage" });
     holder.after(stage);
     // The policy of the page forbids code made from text: `ast` has expressions read step by step instead.
-    await start()(stage, spec, {
+    const embed = await (unpacked ??= unpack());
+    await embed(stage, spec, {
       ast: true, renderer: "svg", actions: false, bind: controls, defaultStyle: false, tooltip: { disableDefaultStyle: true },
+      logLevel: 1, // errors only: a layer without marks is no reason for a warning
     });
     stage.setAttribute("role", "img");
     stage.setAttribute("aria-label", holder.getAttribute("aria-label"));
@@ -153,7 +160,7 @@
     stage.id = data.dataset.chart;
     figure.dataset.live = "";
   };
-  if (library) {
+  if (library && window.DecompressionStream) {
     const seen = new IntersectionObserver((entries) => {
       for (const { isIntersecting, target } of entries) {
         if (!isIntersecting) continue;
