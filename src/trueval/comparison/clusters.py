@@ -1,0 +1,87 @@
+"""Clusters: queries that belong together, as those of one topic, document or customer, and count as one observation.
+
+Queries of a cluster rise and fall together, so intervals and tests that take each of them as a fresh one claim too
+much. Resampling draws whole clusters, and a randomization test flips the signs of a whole cluster at once.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trueval.errors import InputError
+from trueval.files.json.pairs import QUERY_KEYS, Columns, as_id, read_pairs
+from trueval.standings.standings import Ints
+
+if TYPE_CHECKING:
+    from trueval.files import Source
+
+COLUMNS = Columns(QUERY_KEYS, ("cluster", "topic", "document", "customer", "group"), "a query and its cluster")
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Which queries belong together.
+
+    Attributes:
+        members: query id → name of its cluster.
+        source: where they come from, for messages.
+    """
+
+    members: Mapping[str, str]
+    source: str = "clusters"
+
+    @classmethod
+    def of(cls, given: Clusters | Mapping[str, str] | Source | None) -> Clusters | None:
+        """Clusters from what people have: themselves, a dict, or a file; None stays None.
+
+        Raises:
+            InputError: the file is bad.
+        """
+        if given is None or isinstance(given, Clusters):
+            return given
+        return cls(dict(given)) if isinstance(given, Mapping) else read_clusters(given)
+
+    def codes(self, query_ids: Sequence[str]) -> Ints:
+        """The cluster of each query as a number from 0, in the order of their first queries.
+
+        Raises:
+            InputError: a query has no cluster.
+        """
+        absent = [query for query in query_ids if query not in self.members]
+        if absent:
+            others = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
+            raise InputError(
+                f"{self.source}: no cluster for the query {absent[0]!r}{others}. Every query needs one. "
+                "Add a line for it; a query that belongs to no other is a cluster of its own."
+            )
+        numbers: dict[str, int] = {}
+        return np.array([numbers.setdefault(self.members[query], len(numbers)) for query in query_ids], dtype=np.int64)
+
+    def count(self, query_ids: Sequence[str]) -> int:
+        """How many clusters the queries are in."""
+        return len({self.members[query] for query in query_ids})
+
+
+def read_clusters(source: Source) -> Clusters:
+    """Read the cluster of each query: query and cluster on each line.
+
+    Args:
+        source: a path, "-" for standard input, or an open file. JSON lines with query and cluster, or two fields
+            separated by a tab, a comma or spaces; a line of column names is skipped.
+
+    Raises:
+        InputError: a line is bad, or a query is in two clusters; with file and line.
+    """
+    found: dict[str, str] = {}
+    for place, query, value in read_pairs(source, COLUMNS):
+        named = as_id(value)
+        if named is None:
+            raise place.error(f"the cluster must be a string or an integer. Got {reprlib.repr(value)}. Correct it.")
+        if found.setdefault(query, named) != named:
+            raise place.error(f"the query {query!r} is in two clusters, {found[query]!r} and {named!r}. Give one.")
+    return Clusters(found, str(source) if isinstance(source, str) or hasattr(source, "__fspath__") else "clusters")
