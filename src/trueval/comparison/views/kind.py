@@ -33,6 +33,7 @@ POWER = Kind(
     },
     files={"power.json": "json", "power.csv": "csv", "power.md": "markdown", "power.tex": "latex"},
     page=late("trueval.comparison.views.power_page:build"),
+    figures=late("trueval.comparison.views.power_page:write_figures"),
 )
 
 # `trueval power --value`, without runs.

@@ -18,7 +18,7 @@ Entry = Mapping[str, Any]
 
 # Runs of which all pairs are shown in a terminal; of more, those next to each other in the ranking.
 MOST_RUNS = 6
-# A terminal shows the curve from a fifth of these queries to twenty times as many: seven points or eight.
+# The curve is shown from a fifth of these queries to twenty times as many: seven points or eight.
 NEAR, FAR = 0.2, 20
 WIDTH = 100
 
@@ -149,6 +149,15 @@ def middle_pair(pairs: Sequence[Entry]) -> Entry | None:
     return sorted(known, key=_least)[(len(known) - 1) // 2] if known else None
 
 
+def near(found: Entry) -> list[int]:
+    """The points of a curve that people look at.
+
+    Args:
+        found: an entry of "measures".
+    """
+    return [at for at, number in enumerate(found["curve"]["queries"]) if NEAR <= number / found["queries"] <= FAR]
+
+
 def to_csv(result: Entry) -> str:
     """One line for each measure and pair, in full precision, without the curves.
 
@@ -216,13 +225,12 @@ def _shares(found: Entry) -> Iterator[str]:
 
 
 def _curve(found: Entry, pair: Entry, about: str, scale: Scale) -> Iterator[RenderableType]:
-    queries = found["curve"]["queries"]
-    near = [at for at, number in enumerate(queries) if NEAR <= number / found["queries"] <= FAR]
-    curve = grid((f"least difference of {about} with", *(f"{queries[at]:,}" for at in near)), "l" + "r" * len(near))
+    queries, points = found["curve"]["queries"], near(found)
+    curve = grid((f"least difference of {about} with", *(f"{queries[at]:,}" for at in points)), "l" + "r" * len(points))
     if found["curve"]["clusters"] is not None:
-        curve.add_row("clusters", *(f"{found['curve']['clusters'][at]:,}" for at in near))
+        curve.add_row("clusters", *(f"{found['curve']['clusters'][at]:,}" for at in points))
     for name, values in (("expected", pair["curve"]["expected"]), ("tie-broken", pair["curve"]["tie_broken"])):
-        curve.add_row(name, *(fixed(values[at], scale) for at in near))
+        curve.add_row(name, *(fixed(values[at], scale) for at in points))
     yield curve
 
 

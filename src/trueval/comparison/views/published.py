@@ -117,4 +117,4 @@ def build(file: ResultFile, directory: Directory) -> Part:
     rows = (row_of("", columns, data),)
     table = Table("published-table", ("What so many queries support.",), file.name, columns, rows)
     words = tuple((line,) for line in sentences(data))
-    return Part((first,), (), (Block("published", "A published mean", words=words, tables=(table,)),))
+    return Part(verdict=first, blocks=(Block("published", "A published mean", words=words, tables=(table,)),))
