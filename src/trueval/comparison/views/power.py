@@ -120,6 +120,8 @@ def legend(result: Entry) -> Iterator[str]:
             f"Each pair alone. A comparison of these {most} pairs adjusts for all of them and finds less, about what "
             f"--level {adjusted:.4g} gives here."
         )
+    if any(NOT_AVAILABLE in _numbers(pair, FRACTIONS) for each in result["measures"] for pair in shown(result, each)):
+        yield f"{NOT_AVAILABLE}: not known, or no number of queries is enough."
     if any(len(shown(result, each)) < len(each["pairs"]) for each in result["measures"]):
         yield f"Shown are neighbors in the ranking; --format csv and json hold all {most} pairs of a measure."
 
