@@ -17,7 +17,7 @@ jackknife's standard error of the mean over queries, which leaves out one of the
 
 with the sum S_c of the differences of a cluster of n_c queries. Clusters of equal size give their number, and the
 standard deviation of their means. With c - 1 degrees of freedom and without the jackknife, a t test of clusters of very
-unequal size was wrong in 13 % of simulated worlds instead of 5 % (docs/power.md).
+unequal size was wrong in up to 13 % of simulated worlds instead of 5 % (docs/power.md).
 """
 
 from __future__ import annotations
