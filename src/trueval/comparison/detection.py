@@ -51,8 +51,7 @@ class Noise(NamedTuple):
     share: float
 
 
-@dataclass(frozen=True)
-class PairPower:
+class PairPower(NamedTuple):
     """What the queries find of the difference of two runs.
 
     Attributes:
@@ -90,8 +89,7 @@ class PairPower:
         }
 
 
-@dataclass(frozen=True)
-class MeasurePower:
+class MeasurePower(NamedTuple):
     """What the queries find by one measure.
 
     Attributes:

@@ -24,10 +24,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import combinations, takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -192,10 +191,10 @@ def power(
     """
     runs = list(runs)
     _check_runs(len(runs))
-    asked = _Asked(level, power, difference)  # refused before any run is evaluated
+    asked = _Asked(level, power, difference).checked()  # refused before any run is evaluated
     chosen = choose(policy, choices)
     scores = [evaluate(run, judgments, measures, policy=chosen) for run in runs]
-    return power_of_scores(scores, baseline=baseline, clusters=clusters, **asdict(asked))
+    return power_of_scores(scores, baseline=baseline, clusters=clusters, **asked._asdict())
 
 
 def power_of_scores(
@@ -223,7 +222,7 @@ def power_of_scores(
         PolicyError: a choice is out of range.
     """
     _check_runs(len(scores))
-    asked, told = _Asked(level, power, difference), Clusters.of(clusters)
+    asked, told = _Asked(level, power, difference).checked(), Clusters.of(clusters)
     aligned = align(scores)
     if baseline is not None and baseline not in aligned.names:
         raise InputError(f"The baseline must be one of the runs {', '.join(aligned.names)}. Got {baseline!r}.")
@@ -232,25 +231,26 @@ def power_of_scores(
     notes = [note for each in scores for note in each.notes] + [*aligned.notes]
     notes += [line for each in measures for line in _remarks(each)]
     choices = {
-        **asdict(asked),
+        **asked._asdict(),
         "clusters": None if told is None or known is None else {"source": told.source, "count": len(np.unique(known))},
         "policy": scores[0].policy.to_dict(),
     }
     return Power(aligned.names, baseline, measures, choices, tuple(dict.fromkeys(notes)))
 
 
-@dataclass(frozen=True)
-class _Asked:
+class _Asked(NamedTuple):
     """With what a difference is to be found, and which one."""
 
     level: float
     power: float
     difference: float | None
 
-    def __post_init__(self) -> None:
+    def checked(self) -> _Asked:
+        """Itself, where all of it is in range."""
         check_chances(self.level, self.power)
         if self.difference is not None and not 0 < self.difference < math.inf:
             raise PolicyError(f"difference must be a number > 0, such as 0.02. Got {self.difference!r}.")
+        return self
 
     def half_width(self, sd: float, effective: float) -> float:
         """Of the interval of a mean difference."""

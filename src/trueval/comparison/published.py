@@ -18,9 +18,8 @@ claimed of their p; expected values under ties have none either.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from trueval.comparison.comparison import Interval
 from trueval.errors import PolicyError
@@ -37,8 +36,7 @@ HALVINGS = 60
 DIGITS = 12
 
 
-@dataclass(frozen=True)
-class Published:
+class Published(NamedTuple):
     """What a published mean can claim.
 
     Attributes:
