@@ -77,7 +77,7 @@ def power(
 ) -> None:
     """Says how large a difference between runs these queries can find, and how many queries a difference needs.
 
-    Without files, --value and --queries say what a published mean can claim; with --grain and --difference, its least p.
+    Without files, --value and --queries say what a published mean can claim; with --grain and --difference the least p.
 
     Example: trueval power qrels.trec bm25.trec rerank.trec -m nDCG@10 --difference 0.02
 
