@@ -27,6 +27,8 @@ FACE = [
     "explain",
     "gate",
     "parse",
+    "power",
+    "published",
     "registry",
 ]
 HEAVY = ("torch", "scipy", "sklearn", "ml_dtypes", "pandas", "pyarrow")

@@ -21,6 +21,8 @@ __all__ = [
     "explain",
     "gate",
     "parse",
+    "power",
+    "published",
     "registry",
 ]
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from trueval import errors
     from trueval.comparison.compare import compare
     from trueval.comparison.gate import gate
+    from trueval.comparison.power import power
+    from trueval.comparison.published import published
     from trueval.evaluation.arrays import evaluate_arrays
     from trueval.evaluation.evaluate import evaluate
     from trueval.evaluation.explanation import explain
@@ -54,6 +58,8 @@ _HOMES = {
     "explain": "trueval.evaluation.explanation",
     "gate": "trueval.comparison.gate",
     "parse": "trueval.measures",
+    "power": "trueval.comparison.power",
+    "published": "trueval.comparison.published",
     "registry": "trueval.measures",
 }
 

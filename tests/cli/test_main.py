@@ -52,7 +52,7 @@ def loaded_by(arguments: list[str], modules: list[str]) -> str:
 
 
 def test_a_command_does_not_load_the_others() -> None:
-    commands = [f"trueval.cli.{name}" for name in ("evaluate", "compare", "explain", "precision", "demo")]
+    commands = [f"trueval.cli.{name}" for name in ("evaluate", "compare", "power", "explain", "precision", "demo")]
     assert loaded_by(["evaluate", "nowhere", "neither"], commands) == "['trueval.cli.evaluate']"
 
 

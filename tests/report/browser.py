@@ -71,7 +71,7 @@ class Tab:
         self.call("Page.navigate", url=page.as_uri())
         self.value(
             "new Promise((done) => { const look = () => document.readyState === 'complete' && "
-            "document.documentElement.dataset.plots ? done(true) : setTimeout(look, 50); look(); })"
+            "'ready' in document.documentElement.dataset ? done(true) : setTimeout(look, 50); look(); })"
         )
 
     def value(self, expression: str) -> Any:

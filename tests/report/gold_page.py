@@ -14,7 +14,7 @@ FILE = FOLDER / "page.html"
 
 
 def gold_page() -> str:
-    return scrubbed(page(read_directory(FOLDER), plots=False))
+    return scrubbed(page(read_directory(FOLDER), live=False))
 
 
 def scrubbed(text: str) -> str:

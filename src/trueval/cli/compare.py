@@ -9,6 +9,7 @@ from trueval.cli.options import (
     JUDGMENTS,
     OUTPUT,
     InputOptions,
+    Level,
     MeasureList,
     OutputOptions,
     PolicyOptions,
@@ -46,7 +47,7 @@ class TestOptions:
     family: Annotated[
         str, typer.Option(metavar="NAME", help="Tests corrected together: those of each measure, or all.")
     ] = "measure"
-    level: Annotated[float, typer.Option(metavar="X", help="Of intervals, tests and verdicts.")] = 0.95
+    level: Level = 0.95
     resamples: Annotated[int, typer.Option(metavar="N", help="Bootstrap resamples and random sign patterns.")] = 10_000
     tie_samples: Annotated[
         int,

@@ -130,6 +130,17 @@ Sort = Annotated[
     ),
 ]
 
+ClusterFile = Annotated[
+    str | None,
+    typer.Option(
+        "--clusters",
+        metavar="FILE",
+        help="Query and its topic, document or customer on each line, separated by a tab, a comma or spaces: queries "
+        "of one rise and fall together, and count as one observation.",
+    ),
+]
+
+
 Percent = Annotated[
     bool,
     typer.Option(
@@ -138,6 +149,8 @@ Percent = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
+
+Level = Annotated[float, typer.Option(metavar="X", help="Of intervals, tests and verdicts.")]
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
+from trueval.report.figures import Chart
 from trueval.report.text import fixed, signed
 
 
@@ -33,11 +34,14 @@ class Cell(NamedTuple):
         text: as people read it.
         value: what it sorts by; None where there is nothing.
         strong: whether the reader should look here first.
+        source: JSON pointer inside the table's file where it is not in the row's source: in a matrix, whose rows gather
+            from all over the file.
     """
 
     text: str
     value: float | str | None
     strong: bool = False
+    source: str = ""
 
 
 class Column(NamedTuple):
@@ -46,10 +50,11 @@ class Column(NamedTuple):
     Attributes:
         title: its heading.
         field: JSON pointer from the source row to the value, or to a list that is counted; two of them joined by
-            " - " for a difference; "" where the column shows neither.
+            " - " for a difference, of which the first may be a number; after "-" for the value with its sign changed; "" where the column shows neither.
         numeric: whether it holds numbers: set to the right, sorted as numbers.
         show: how a value is written.
         strong: which values the reader should look at first.
+        turned: the field in rows that show a pair the other way round, the second of it first; the same one if empty.
     """
 
     title: str
@@ -57,18 +62,22 @@ class Column(NamedTuple):
     numeric: bool = False
     show: Callable[[Any], str] = str
     strong: Callable[[Any], bool] = lambda _: False
+    turned: str = ""
 
-    def cell(self, entry: Mapping[str, Any]) -> Cell:
+    def cell(self, entry: Mapping[str, Any], *, turned: bool = False) -> Cell:
         """The cell of a source row: of the value that the field points to, so that the two cannot disagree.
 
         Args:
             entry: the source row, as the JSON holds it; what it lacks is None.
+            turned: whether the row shows a pair the other way round.
 
         Example:
             >>> Column("cuts", "/ties/cut_queries").cell({"ties": {"cut_queries": ["q1", "q2"]}})
-            Cell(text='2', value=2, strong=False)
+            Cell(text='2', value=2, strong=False, source='')
+            >>> Column("gain", "/gain", turned="-/gain").cell({"gain": 2}, turned=True)
+            Cell(text='-2', value=-2, strong=False, source='')
         """
-        ends = [_found(entry, field) for field in self.field.split(" - ")]
+        ends = [_found(entry, field) for field in ((turned and self.turned) or self.field).split(" - ")]
         if len(ends) == 2:
             value = None if None in ends else ends[0] - ends[1]
         else:
@@ -78,9 +87,13 @@ class Column(NamedTuple):
 
 def _found(entry: Any, field: str) -> Any:
     # Fields name what our own JSON holds, in which no name has "~" or "/" that a pointer would escape.
+    if "/" not in field:
+        return float(field)
     for key in field.split("/")[1:]:
         entry = entry[int(key)] if isinstance(entry, list) else (entry or {}).get(key)
-    return entry
+    if not field.startswith("-") or entry is None:
+        return entry
+    return -entry if entry else entry  # no "-0.0" for a difference of nothing
 
 
 def statistic(name: str, title: str = "") -> Column:
@@ -102,13 +115,15 @@ class Row(NamedTuple):
     Attributes:
         source: where its values are, a JSON pointer inside the table's file.
         cells: one for each column.
+        turned: whether it shows a pair the other way round, by the field `turned` of its columns.
     """
 
     source: str
     cells: tuple[Cell, ...]
+    turned: bool = False
 
 
-def row_of(source: str, columns: Iterable[Column], entry: Mapping[str, Any], *told: str) -> Row:
+def row_of(source: str, columns: Iterable[Column], entry: Mapping[str, Any], *told: str, turned: bool = False) -> Row:
     """A row whose columns with a field show what the entry holds there.
 
     Args:
@@ -116,9 +131,11 @@ def row_of(source: str, columns: Iterable[Column], entry: Mapping[str, Any], *to
         columns: of the table.
         entry: what the pointer points to.
         told: texts of the columns without a field, in their order.
+        turned: whether to show a pair the other way round.
     """
     texts = iter(told)
-    return Row(source, tuple(each.cell(entry) if each.field else Cell(text := next(texts), text) for each in columns))
+    cells = (each.cell(entry, turned=turned) if each.field else Cell(text := next(texts), text) for each in columns)
+    return Row(source, tuple(cells), turned)
 
 
 @dataclass(frozen=True)
@@ -132,7 +149,7 @@ class Table:
         columns: headings; the first one names the row.
         rows: in the order of reading.
         notes: lines under the table.
-        folded: whether it begins closed, for tables that few people read to the end.
+        folded: whether it begins closed, for tables that few people read to the end; its rows are built when it opens.
     """
 
     id: str
@@ -144,32 +161,27 @@ class Table:
     folded: bool = False
 
 
-def rows_height(rows: int) -> int:
-    """CSS pixels of a plot with a line for each run or difference; under 140 Plotly finds no room for its axes."""
-    return max(140, 50 + 30 * rows)
-
-
 @dataclass(frozen=True)
 class Figure:
-    """A plot that the page's script draws.
+    """A plot: the page holds it as SVG, so that it is there without scripts.
 
     Attributes:
         id: unique on the page.
         title: above the plot.
         description: what it shows, in one sentence; read aloud in place of the plot.
-        draw: name of the function of the script.
-        data: what that function takes; only what JSON holds.
-        height: CSS pixels.
+        chart: of Altair, or its Vega-Lite as a dict; colors by `trueval.report.figures.tone`.
         wide: whether it takes the whole width of the page.
+        interactive: whether scripts put the live chart in the place of the SVG, with what its parameters are bound to.
+        key: pairs of shape and meaning, shown once above figures that share it; shapes are those of templates/page.css.
     """
 
     id: str
     title: str
     description: str
-    draw: str
-    data: Mapping[str, Any]
-    height: int
+    chart: Chart
     wide: bool = False
+    interactive: bool = False
+    key: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -180,13 +192,29 @@ class Case:
         title: the line.
         words: paragraphs.
         tables: behind it.
-        open: whether it begins opened.
     """
 
     title: Words
     words: tuple[Words, ...]
     tables: tuple[Table, ...]
-    open: bool = False
+
+
+class Badge(NamedTuple):
+    """What a reader must know of a run before any number of it.
+
+    Attributes:
+        name: of the run.
+        words: a few.
+        level: how much it matters: "none", "some", "much".
+    """
+
+    name: str
+    words: Words
+    level: Literal["none", "some", "much"]
+
+
+Place: TypeAlias = Literal["decisions", "values", "details"]
+PLACES: tuple[Place, ...] = ("decisions", "values", "details")
 
 
 @dataclass(frozen=True)
@@ -201,6 +229,8 @@ class Block:
         tables: under the figures.
         cases: under the tables.
         facts: pairs of term and words, at the end.
+        place: in the order of `PLACES`; within one place blocks keep the order of their kinds.
+        figures_last: whether the tables come first.
     """
 
     id: str
@@ -210,6 +240,8 @@ class Block:
     tables: tuple[Table, ...] = ()
     cases: tuple[Case, ...] = ()
     facts: tuple[tuple[str, Words], ...] = ()
+    place: Place = "values"
+    figures_last: bool = False
 
 
 @dataclass(frozen=True)
@@ -217,13 +249,21 @@ class Part:
     """What one result file gives to the page.
 
     Attributes:
-        summary: sentences that a hurried reader reads, most important first.
+        verdict: one sentence, what a reader takes home who reads no other; of several parts the first one's leads.
+        summary: further sentences that change what a reader decides, most important first.
         advice: what to do, most important first.
         blocks: the body.
         closing: conventions and provenance, at the end of the page.
+        lead: plots of the first screen.
+        badges: of runs, on the first screen.
+        findings: sentences that change no decision, folded under the summary.
     """
 
     summary: tuple[Words, ...] = ()
     advice: tuple[Words, ...] = ()
     blocks: tuple[Block, ...] = ()
     closing: tuple[Block, ...] = ()
+    lead: tuple[Figure, ...] = ()
+    badges: tuple[Badge, ...] = ()
+    findings: tuple[Words, ...] = ()
+    verdict: Words = ()

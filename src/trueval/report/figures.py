@@ -1,79 +1,197 @@
-"""What figures for papers share: size, colors, and SVG and PNG that are the same bytes for the same results."""
+"""What all figures share: theme and colors, and the files that one specification gives, the same bytes every time.
+
+A figure is a chart of Altair, or the Vega-Lite specification of one as a dict. Its colors are named with `tone`, as the
+page's own are, so that one chart follows the page into dark mode, and has the light colors in a paper. The page shows
+it as SVG, without a script; papers get SVG, PNG and PDF.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final, TypeAlias
 
 from trueval.errors import MissingExtraError
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+Chart: TypeAlias = Any  # altair.TopLevelMixin or a mapping; Altair is imported only where a chart is made
 
-WIDTH = 6.9  # inches, the text of a two-column page
-DOTS = 200  # per inch of the PNG
-RANGE, EXPECTED, TIE_BROKEN = "#9db7d5", "#0b3d91", "#b3261e"
-# Okabe & Ito 2008, colors that most color-blind readers distinguish; black and yellow last.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#F0E442")
-# The salt of element ids and the date are all that differs between two drawings.
-STYLE: Any = {"svg.hashsalt": "trueval", "font.size": 8, "axes.spines.top": False, "axes.spines.right": False}
+# What tones are on white paper; templates/page.css has the same, and those of dark mode beside them.
+LIGHT: Final[Mapping[str, str]] = {
+    "ground": "#ffffff",
+    "text": "#1b1f24",
+    "quiet": "#57606a",
+    "line": "#d0d7de",
+    "range": "#9db7d5",
+    "expected": "#0b3d91",
+    "good": "#1a7f4b",
+    "run-0": "#0b62a4",
+    "run-1": "#b65c00",
+    "run-2": "#1a7f4b",
+    "run-3": "#7a6a00",
+    "run-4": "#007c89",
+    "run-5": "#8a3b12",
+    "run-6": "#57606a",
+    "run-7": "#1b1f24",
+}
+RUN_TONES: Final = tuple(name for name in LIGHT if name.startswith("run-"))
+# Of one width in every browser: Arial, Helvetica and Liberation Sans have the same metrics, and the last one is what
+# vl-convert measures labels with.
+FONT: Final = "Arial, Helvetica, 'Liberation Sans', sans-serif"
+SIZE: Final = 12  # CSS pixels of labels
+NARROW: Final = 350  # CSS pixels of a figure that fits a phone as it is; three fit beside each other on a screen
+PAPER: Final = 620  # CSS pixels of a figure for papers
+DOTS: Final = 200  # per inch of the PNG
 
 
-@contextmanager
-def canvas(size: tuple[float, float]) -> Iterator[Figure]:
-    """An empty figure in our style, whatever the user's settings are.
+def tone(name: str) -> str:
+    """A color by its name, as page and papers fill it in.
 
     Args:
-        size: width and height in inches.
+        name: a key of `LIGHT`.
+
+    Example:
+        >>> tone("expected")
+        'var(--expected)'
+    """
+    return f"var(--{name})" if name in LIGHT else LIGHT[name]  # an unknown name is an error here, not a black mark
+
+
+def specification(chart: Chart) -> dict[str, Any]:
+    """A chart as the Vega-Lite that is drawn: in our theme, whatever the user's is.
+
+    Args:
+        chart: of Altair, or a dict.
+    """
+    spec = dict(chart) if isinstance(chart, Mapping) else chart.to_dict(validate=False)
+    return {**spec, "config": THEME}
+
+
+def drawn(chart: Chart) -> str:
+    """A chart as SVG whose colors are still names, for a page that defines them.
+
+    Args:
+        chart: of Altair, or a dict.
 
     Raises:
-        MissingExtraError: matplotlib is not installed.
+        MissingExtraError: vl-convert is not installed.
+    """
+    text: str = _converter().vegalite_to_svg(specification(chart))
+    return text
+
+
+def colored(text: str) -> str:
+    """A text with the light colors in place of their names.
+
+    Args:
+        text: of an SVG or a specification.
+
+    Example:
+        >>> colored('fill="var(--expected)"')
+        'fill="#0b3d91"'
+    """
+    return re.sub(r"var\(--([\w-]+)\)", lambda found: LIGHT[found[1]], text)
+
+
+def write_figure(chart: Chart, stem: Path) -> tuple[Path, Path, Path]:
+    """Writes a figure as SVG, PNG and PDF, on white.
+
+    Args:
+        chart: of Altair, or a dict.
+        stem: path without suffix, in a folder that exists.
+
+    Raises:
+        MissingExtraError: vl-convert is not installed.
+    """
+    convert = _converter()
+    spec = json.loads(colored(json.dumps(specification(chart))))
+    spec["background"] = LIGHT["ground"]
+    svg: str = convert.vegalite_to_svg(spec)
+    vector, pixels, printed = (stem.with_name(f"{stem.name}.{suffix}") for suffix in ("svg", "png", "pdf"))
+    vector.write_text(svg, encoding="utf-8", newline="\n")
+    pixels.write_bytes(convert.svg_to_png(svg, ppi=DOTS))
+    printed.write_bytes(convert.svg_to_pdf(svg))
+    return vector, pixels, printed
+
+
+def panels(charts: Sequence[Chart], columns: int = 2) -> Chart:
+    """Several charts as one figure for a paper, two beside each other.
+
+    Args:
+        charts: at least one.
+        columns: beside each other.
+    """
+    import altair as alt
+
+    return charts[0] if len(charts) == 1 else alt.concat(*charts, columns=columns, spacing=24)
+
+
+def axis_domain(values: Iterable[float | None]) -> list[float]:
+    """The ends of an axis: a little room around the values, but none where measures end.
+
+    Values between 0 and 1 get an axis between 0 and 1, differences between -1 and 1 one between -1 and 1.
+
+    Args:
+        values: drawn along the axis; None is passed over.
+
+    Returns:
+        The two ends.
+
+    Example:
+        >>> axis_domain([0.0, 0.5]), axis_domain([-0.25, 1.0]), axis_domain([10.0, 30.0]), axis_domain([1.0])
+        ([0.0, 0.525], [-0.3125, 1.0], [9.0, 31.0], [0.95, 1.0])
+    """
+    known = [value for value in values if value is not None]
+    if not known:
+        return [0.0, 1.0]
+    low, high = min(known), max(known)
+    room = 0.05 * ((high - low) or abs(high) or 1.0)
+    ends = [low - room, high + room]
+    if low >= 0:
+        ends[0] = max(0.0, ends[0])
+    if low >= -1 and high <= 1:
+        ends = [max(-1.0, ends[0]), min(1.0, ends[1])]
+    return [round(end, 6) for end in ends]
+
+
+def needed(feature: str) -> None:
+    """Refuses to begin work on figures where their libraries are not installed.
+
+    Args:
+        feature: what needs them: "Pages", "Figures".
+
+    Raises:
+        MissingExtraError: Altair or vl-convert is not installed.
     """
     try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
+        import altair  # noqa: F401
+        import vl_convert  # noqa: F401
     except ImportError as error:
-        raise MissingExtraError("Figures", "report") from error
-    with mpl.rc_context({**mpl.rcParamsDefault, **STYLE}):
-        yield Figure(figsize=size, layout="constrained")
+        raise MissingExtraError(feature, "report") from error
 
 
-def draw_panels(
-    names: Sequence[str], draw: Callable[[Axes, str], None], stem: Path, *, row: float, head: float, title: str = ""
-) -> tuple[Path, Path]:
-    """Draws a panel for each name, two beside each other, under one legend.
+def _converter() -> Any:
+    needed("Figures")
+    import vl_convert
 
-    Args:
-        names: of the panels, at least one.
-        draw: draws the panel of a name; all panels label the same things.
-        stem: path without suffix.
-        row: inches of a row of panels.
-        head: inches of the legend.
-        title: of the legend.
-    """
-    rows = (len(names) + 1) // 2
-    with canvas((WIDTH, rows * row + head)) as figure:
-        grid = figure.subplots(rows, min(2, len(names)), squeeze=False).ravel()
-        for axes, name in zip(grid, names, strict=False):
-            draw(axes, name)
-        for axes in grid[len(names) :]:  # an odd number leaves an empty panel
-            axes.set_visible(False)
-        handles, labels = grid[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False, title=title or None)
-        return write_figure(figure, stem)
+    return vl_convert
 
 
-def write_figure(figure: Figure, stem: Path) -> tuple[Path, Path]:
-    """Writes a figure as SVG and as PNG.
-
-    Args:
-        figure: drawn on a `canvas`.
-        stem: path without suffix, in a folder that exists.
-    """
-    vector, pixels = (stem.with_name(f"{stem.name}.{suffix}") for suffix in ("svg", "png"))
-    figure.savefig(vector, metadata={"Date": None, "Creator": None})
-    figure.savefig(pixels, dpi=DOTS, metadata={"Software": None})
-    return vector, pixels
+_LABELS: Final = {"labelFont": FONT, "labelFontSize": SIZE, "labelColor": tone("text")}
+_TITLES: Final = {"titleFont": FONT, "titleFontSize": SIZE, "titleFontWeight": "normal", "titleColor": tone("quiet")}
+_LINES: Final = {"gridColor": tone("line"), "tickColor": tone("line"), "domain": False, "tickSize": 4}
+THEME: Final[Mapping[str, Any]] = {
+    "background": None,
+    "font": FONT,
+    "padding": 4,
+    "aria": False,  # marks that say more than the figure's own description ask for it
+    "view": {"stroke": None},
+    "axis": {**_LABELS, **_TITLES, **_LINES, "labelLimit": 170},
+    "axisY": {"ticks": False, "labelPadding": 6},
+    "legend": {**_LABELS, **_TITLES, "orient": "top", "columns": 2, "labelLimit": 150, "symbolStrokeWidth": 2},
+    "title": {"font": FONT, "fontSize": SIZE, "color": tone("text"), "anchor": "start", "frame": "group"},
+    "text": {"font": FONT, "fontSize": SIZE, "color": tone("text")},
+    "point": {"opacity": 1},
+    "concat": {"spacing": 16},
+}

@@ -3,41 +3,45 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from trueval.errors import MissingExtraError
-from trueval.report.content import Block, Part, Table
+from trueval.report.content import PLACES, Block, Figure, Part, Table
 from trueval.report.directory import Directory
+from trueval.report.figures import needed, specification
+from trueval.report.inline import inline
 from trueval.report.kinds import Kind, find
+from trueval.report.rows import packed
 from trueval.version import __version__
 
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def page(directory: Directory, *, plots: bool = True) -> str:
+def page(directory: Directory, *, live: bool = True) -> str:
     """Writes the page of a result directory.
 
     Everything in it is escaped, and a content security policy forbids it to load anything or to run any script but its
-    own. It reads without scripts; they sort tables and draw plots.
+    own. It reads without scripts; they sort tables, build the folded ones, and let readers choose what a plot shows.
 
     Args:
         directory: the results.
-        plots: whether to embed the plot library, most of the page's size.
+        live: whether to embed the plot library where a figure is interactive, most of the page's size.
 
     Returns:
         HTML.
 
     Raises:
-        MissingExtraError: jinja2 or plotly is not installed.
+        MissingExtraError: jinja2, Altair or vl-convert is not installed.
     """
+    needed("Pages")
     try:
         import jinja2
-
-        if plots:
-            from plotly.offline import get_plotlyjs
     except ImportError as error:
         raise MissingExtraError("Pages", "report") from error
     # Numbers and names come from files of others: all of them are escaped, and a name the template lacks is an error.
@@ -48,23 +52,49 @@ def page(directory: Directory, *, plots: bool = True) -> str:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    scripts = [(TEMPLATES / "page.js").read_text(encoding="utf-8")]
-    if plots:
-        scripts.insert(0, get_plotlyjs())
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False}
+    environment.filters |= {"inline": inline, "packed": packed, "specification": specification}
+    part = merged(parts(directory))
+    script = (TEMPLATES / "page.js").read_text(encoding="utf-8")
+    figures = [*part.lead, *(figure for block in part.blocks for figure in block.figures)]
+    library = plot_library() if live and any(figure.interactive for figure in figures) else ""
     # As a content security policy names a script (CSP level 3, hash-source). The page runs these scripts and no other,
     # so that a run named "<script>" does nothing even if escaping failed.
-    digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
-    hashes = [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests]
+    hashes = [_hash(text) for text in (script, library) if text]
     text: str = environment.get_template("page.html.j2").render(
         title=f"trueval: {directory.path.resolve().name}",
-        part=merged(parts(directory)),
+        part=part,
         others=directory.others,
         style=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
-        scripts=scripts,
+        script=script,
+        library=_compressed(library) if library else "",
         hashes=hashes,
         version=__version__,
     )
     return text
+
+
+@cache
+def plot_library() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script, which vl-convert carries.
+
+    Raises:
+        MissingExtraError: vl-convert is not installed.
+    """
+    needed("Pages")
+    import vl_convert
+
+    text: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return text
+
+
+def _compressed(script: str) -> str:
+    """A script as text of less than half its size, which browsers unpack by themselves (DecompressionStream)."""
+    return base64.b64encode(gzip.compress(script.encode(), mtime=0)).decode()  # without the time: the same bytes
+
+
+def _hash(script: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
 def kinds_of(directory: Directory) -> list[Kind]:
@@ -102,8 +132,9 @@ def write_figures(directory: Directory, folder: Path) -> tuple[Path, ...]:
         What was written.
 
     Raises:
-        MissingExtraError: matplotlib is not installed.
+        MissingExtraError: Altair or vl-convert is not installed.
     """
+    needed("Figures")
     return tuple(
         path
         for kind in kinds_of(directory)
@@ -114,22 +145,40 @@ def write_figures(directory: Directory, folder: Path) -> tuple[Path, ...]:
 
 
 def merged(several: tuple[Part, ...]) -> Part:
-    """One part out of several: summaries first, closings last.
+    """One part out of several: summaries first, decisions before values before details, closings last.
 
     Args:
         several: in the order of the page.
 
     Returns:
-        Their sentences and blocks; a block whose id is taken gets a number, and what is in it too.
+        Their sentences and blocks; a block or figure whose id is taken gets a number, and what is in it too.
     """
-    blocks, closing = (
-        _distinct([block for part in several for block in getattr(part, name)]) for name in ("blocks", "closing")
-    )
+
+    def every(name: str) -> list[Any]:
+        return [each for part in several for each in getattr(part, name)]
+
+    blocks = sorted(every("blocks"), key=lambda block: PLACES.index(block.place))
     # Two files of a kind may say the same sentence, of which one is enough.
-    summary, advice = (
-        tuple(dict.fromkeys(each for part in several for each in getattr(part, name))) for name in ("summary", "advice")
+    said = {name: tuple(dict.fromkeys(every(name))) for name in ("advice", "badges", "findings")}
+    # The verdict of each file comes before what else any of them says.
+    verdict, *summary = dict.fromkeys([*(part.verdict for part in several if part.verdict), *every("summary"), ()])
+    return Part(
+        tuple(words for words in summary if words),
+        blocks=_distinct(blocks),
+        closing=_distinct(every("closing")),
+        lead=_own(every("lead")),
+        verdict=verdict,
+        **said,
     )
-    return Part(summary, advice, blocks, closing)
+
+
+def _own(figures: list[Figure]) -> tuple[Figure, ...]:
+    seen: Counter[str] = Counter()
+    result = []
+    for figure in figures:
+        seen[figure.id] += 1
+        result.append(figure if seen[figure.id] == 1 else replace(figure, id=f"{figure.id}-{seen[figure.id]}"))
+    return tuple(result)
 
 
 def _distinct(blocks: list[Block]) -> tuple[Block, ...]:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueval.report.content import Figure
+from trueval.report.figures import NARROW, Chart, tone
+from trueval.report.plots import distinct, names_axis, shortened
+from trueval.report.text import fixed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-HEIGHT = 380  # CSS pixels
 
 
 def tie_histogram(sizes: NDArray[np.int64]) -> list[dict[str, Any]]:
@@ -53,15 +54,54 @@ def size_name(row: Mapping[str, Any]) -> str:
     return str(row["to"]) if row["from"] == row["to"] else f"{row['from']}–{row['to']}"
 
 
-def tie_figure(name: str, description: str, histograms: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
+def tie_figure(name: str, description: str, histograms: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure | None:
     """The share of documents in tie groups of each size; the bin of documents without a tie is left out.
 
     Args:
         name: id of the figure on the page.
         description: one sentence.
         histograms: name of the ranking → what `tie_histogram` returns.
+
+    Returns:
+        The figure; None where nothing ties.
     """
-    longest: Sequence[Mapping[str, Any]] = max(histograms.values(), key=len, default=[])
-    runs = [{"name": ranking, "share": [row["share"] for row in rows[1:]]} for ranking, rows in histograms.items()]
-    data = {"sizes": [size_name(row) for row in longest[1:]], "runs": runs}
-    return Figure(name, "Sizes of tie groups", description, "tieGroups", data, HEIGHT, wide=True)
+    if not any(row["documents"] for rows in histograms.values() for row in rows[1:]):
+        return None
+    return Figure(name, "Sizes of tie groups", description, tie_plot(histograms, width=2 * NARROW), wide=True)
+
+
+def tie_plot(histograms: Mapping[str, Sequence[Mapping[str, Any]]], *, width: int, title: str = "") -> Chart:
+    """A circle for each ranking and size of group; its area is the share of documents in such groups.
+
+    Args:
+        histograms: name of the ranking → what `tie_histogram` returns, one of them with a tie.
+        width: CSS pixels of the whole plot.
+        title: above it.
+    """
+    import altair as alt
+
+    names = distinct(map(shortened, histograms))
+    longest: Sequence[Mapping[str, Any]] = max(histograms.values(), key=len)
+    rows = [
+        {"name": name, "size": size_name(row), "share": row["share"], "told": _told(ranking, row)}
+        for name, (ranking, bins) in zip(names, histograms.items(), strict=True)
+        for row in bins[1:]
+        if row["documents"]
+    ]
+    sizes = [size_name(row) for row in longest[1:]]
+    columns = alt.X(
+        "size:N",
+        sort=None,
+        scale=alt.Scale(domain=sizes),
+        title="documents in the tie group; area is the share of all documents",
+        axis=alt.Axis(labelAngle=0, grid=True, titleAnchor="start"),
+    )
+    area = alt.Size("share:Q", legend=None, scale=alt.Scale(domain=[0, 1], range=[16, 900]))
+    plot = alt.Chart(alt.Data(values=rows)).mark_point(filled=True, color=tone("expected"), aria=True)
+    plot = plot.encode(x=columns, y=names_axis(names), size=area, description="told:N")
+    shape = {"width": min(width - 180, 70 * len(sizes)), "height": 22 * len(names)}
+    return plot.properties(**shape, **({"title": title} if title else {}))
+
+
+def _told(ranking: str, row: Mapping[str, Any]) -> str:
+    return f"{ranking}: {fixed(row['share'])} of documents in groups of {size_name(row)}"

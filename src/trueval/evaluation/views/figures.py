@@ -1,44 +1,53 @@
-"""Figures of evaluations for papers: tie ranges, and sizes of tie groups."""
+"""Figures of evaluations, for the page and for papers: values with tie ranges, sizes of tie groups, single queries."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trueval.evaluation.views.verdicts import by_merit
-from trueval.report.figures import EXPECTED, PALETTE, RANGE, TIE_BROKEN, WIDTH, canvas, draw_panels, write_figure
-from trueval.report.tie_sizes import size_name
+from trueval.report.figures import PAPER, Chart, panels, tone, write_figure
+from trueval.report.plots import DIFFERS, Dot, dot_of, dot_plot
+from trueval.report.tie_sizes import tie_plot
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-ROW = 0.2  # inches of a run in a tie-range plot
-HEAD = 0.55  # inches of title and axis around the rows
+QUERIES_WIDTH, QUERIES_HEIGHT = 700, 260  # CSS pixels, until a script fits the plot to the page
+DECIMALS = 5  # of plotted values of queries; far below a pixel
+PLOTTED = ("expected", "lowest", "highest", "tie_broken")
 
 
-def draw_tie_ranges(results: Mapping[str, Any], stem: Path) -> tuple[Path, Path]:
-    """Draws each measure's runs from best to worst: bar from lowest to highest, dot expected, cross tie-broken.
+def dots_of(results: Mapping[str, Any], measure: str) -> list[Dot]:
+    """The runs from best to worst with what a plot shows of them.
+
+    Args:
+        results: of an evaluation.
+        measure: its text form.
+    """
+    return [dot_of(run["name"], run["measures"][measure]) for run in by_merit(results, measure)]
+
+
+def draw_tie_ranges(results: Mapping[str, Any], stem: Path) -> tuple[Path, ...]:
+    """Draws each measure's runs from best to worst: bar from lowest to highest, dot expected, hollow tick tie-broken.
 
     Args:
         results: of an evaluation, with at least one run.
         stem: path without suffix.
 
     Returns:
-        The SVG and the PNG.
+        SVG, PNG and PDF; nothing where no measure has a value.
 
     Raises:
-        MissingExtraError: matplotlib is not installed.
+        MissingExtraError: Altair or vl-convert is not installed.
     """
-    measures = [measure for measure in results["runs"][0]["measures"] if by_merit(results, measure)]
+    charts = [
+        dot_plot(dots, title=measure, width=PAPER // 2)
+        for measure in results["runs"][0]["measures"]
+        if (dots := dots_of(results, measure))
+    ]
+    return write_figure(panels(charts), stem) if charts else ()
 
-    def draw(axes: Axes, measure: str) -> None:
-        _tie_range(axes, by_merit(results, measure), measure)
 
-    return draw_panels(measures, draw, stem, row=HEAD + ROW * len(results["runs"]), head=0.3)
-
-
-def draw_tie_groups(runs: Sequence[Mapping[str, Any]], stem: Path) -> tuple[Path, Path]:
+def draw_tie_groups(runs: Sequence[Mapping[str, Any]], stem: Path) -> tuple[Path, ...]:
     """Draws the share of documents in tie groups of each size.
 
     Args:
@@ -46,42 +55,126 @@ def draw_tie_groups(runs: Sequence[Mapping[str, Any]], stem: Path) -> tuple[Path
         stem: path without suffix.
 
     Returns:
-        The SVG and the PNG.
+        SVG, PNG and PDF.
 
     Raises:
-        MissingExtraError: matplotlib is not installed.
+        MissingExtraError: Altair or vl-convert is not installed.
     """
-    sizes = [size_name(row) for row in max((run["tie_groups"] for run in runs), key=len)[1:]]
-    wide = 0.8 / len(runs)
-    with canvas((WIDTH, 2.8)) as figure:
-        axes = figure.subplots()
-        for index, run in enumerate(runs):
-            shares = [row["share"] for row in run["tie_groups"][1:]]
-            places = [place + (index - (len(runs) - 1) / 2) * wide for place in range(len(shares))]
-            hatch = "" if index < len(PALETTE) else "//"
-            axes.bar(places, shares, wide, label=run["name"], color=PALETTE[index % len(PALETTE)], hatch=hatch)
-        axes.set_xticks(range(len(sizes)), sizes)
-        axes.set_xlabel("documents in the tie group")
-        axes.set_ylabel("share of documents")
-        for text in figure.legend(loc="outside upper center", ncols=4, frameon=False).get_texts():
-            text.set_parse_math(False)  # a run may be named "a$b$", which is not a formula
-        return write_figure(figure, stem)
+    return write_figure(tie_plot({run["name"]: run["tie_groups"] for run in runs}, width=PAPER), stem)
 
 
-def _tie_range(axes: Axes, ranked: Sequence[Mapping[str, Any]], measure: str) -> None:
-    places = list(range(len(ranked)))
-    values = [run["measures"][measure] for run in ranked]
-    lowest, highest = ([value[name] for value in values] for name in ("lowest", "highest"))
-    axes.hlines(places, lowest, highest, color=RANGE, linewidth=5, label="lowest to highest")
-    axes.plot([value["expected"] for value in values], places, "o", color=EXPECTED, markersize=4, label="expected")
-    known = [(value["tie_broken"], place) for place, value in enumerate(values) if value["tie_broken"] is not None]
-    if known:
-        axes.plot(*zip(*known, strict=True), "x", color=TIE_BROKEN, markersize=4.5, label="tie-broken")
-    axes.set_yticks(places, [run["name"] for run in ranked])
-    axes.set_ylim(len(ranked) - 0.4, -0.6)
-    axes.margins(x=0.06)
-    axes.grid(axis="x", color="#dddddd", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.set_title(measure, loc="left", fontweight="bold", parse_math=False)
-    for label in axes.get_yticklabels():
-        label.set_parse_math(False)
+def query_plot(runs: Sequence[Mapping[str, Any]], measures: Sequence[str], start: tuple[int, int]) -> Chart:
+    """A bar for each query: the value of one run, or the difference of two, with what the order of ties can make of it.
+
+    Which runs, which measure and the order of the bars are parameters, for readers to choose. The values of a query
+    travel as three short numbers: expected, and what is added to it for lowest, highest and tie-broken.
+
+    Args:
+        runs: entries of details.json with name and per_query, all of the same queries.
+        measures: shown.
+        start: places of the first run and the one it is compared with, -1 for none.
+    """
+    import altair as alt
+
+    names = [run["name"] for run in runs]
+    queries = list(dict.fromkeys(row["query"] for row in runs[0]["per_query"]))
+    data = [
+        _values(run, measure) | {"run": i, "measure": j}
+        for i, run in enumerate(runs)
+        for j, measure in enumerate(measures)
+    ]
+    none = ["nothing: values of the first run"]
+    places = list(range(len(names)))
+    orders = ["difference or value", "tie range", "order of the judgments"]
+
+    def choice(name: str, value: int, options: list[int], labels: list[str], title: str) -> alt.Parameter:
+        bind = alt.binding_select(options=options, labels=labels, name=f"{title} ")
+        return alt.param(name=name, value=value, bind=bind)
+
+    parameters = [
+        choice("first", start[0], places, names, "Run"),
+        choice("second", start[1], [-1, *places], none + names, "less"),
+        choice("measure", 0, list(range(len(measures))), list(measures), "Measure"),
+        choice("order", 0, [0, 1, 2], orders, "Sorted by"),
+        alt.param(name="names", value=queries),
+    ]
+    base = alt.Chart(alt.NamedData("queries")).transform_filter(
+        "datum.measure == measure && (datum.run == first || datum.run == second)"
+    )
+    base = _differences(base)
+    x = alt.X("place:O", axis=None)
+    y_axis = alt.Axis(tickCount=5, titleAnchor="start")
+    tips = [
+        alt.Tooltip(f"{field}:{kind}", title=title, **({} if kind == "N" else {"format": ".4f"}))
+        for field, kind, title in (
+            ("query", "N", "query"),
+            ("middle", "Q", "expected"),
+            ("low", "Q", "lowest"),
+            ("high", "Q", "highest"),
+            ("plain", "Q", "tie-broken"),
+        )
+    ]
+    layers = [
+        base.mark_bar(color=tone("expected"), opacity=0.55).encode(
+            x=x, y=alt.Y("middle:Q", title=None, axis=y_axis), tooltip=tips
+        ),
+        base.mark_rule(color=tone("text"), strokeWidth=1.6)
+        .transform_filter(f"datum.high - datum.low > {DIFFERS}")
+        .encode(x=x, y="low:Q", y2="high:Q", tooltip=tips),
+        base.mark_point(
+            shape="M-1,-0.22L1,-0.22L1,0.22L-1,0.22Z", size=50, filled=False, stroke=tone("text"), strokeWidth=1.1
+        )
+        .transform_filter(f"abs(datum.plain - datum.middle) > {DIFFERS}")
+        .encode(x=x, y="plain:Q", tooltip=tips),
+    ]
+    plot = alt.layer(*layers).add_params(*parameters)
+    spec = plot.properties(width=QUERIES_WIDTH, height=QUERIES_HEIGHT).to_dict(validate=False)
+    # Added here, since Altair copies whatever data a chart holds at every step above.
+    return {**spec, "datasets": {"queries": data}}
+
+
+def _differences(chart: Any) -> Any:
+    """Turns rows of runs, each with arrays over the queries, into a row for each query with the difference."""
+    import altair as alt
+
+    mine, other = "(datum.run == first)", "(datum.run == second && second != first)"
+    chart = chart.transform_calculate(place_of="sequence(0, length(datum.e))")
+    chart = chart.transform_flatten(["place_of", "e", "d", "u", "t"]).transform_filter("isValid(datum.e)")
+    chart = chart.transform_calculate(
+        middle_of=f"({mine} - {other}) * datum.e",
+        low_of=f"{mine} * (datum.e + datum.d) - {other} * (datum.e + datum.u)",
+        high_of=f"{mine} * (datum.e + datum.u) - {other} * (datum.e + datum.d)",
+        plain_of=f"({mine} - {other}) * (datum.e + datum.t)",
+    )
+    sums = [
+        alt.AggregatedFieldDef(op="sum", field=f"{name}_of", **{"as": name})
+        for name in ("middle", "low", "high", "plain")
+    ]
+    chart = chart.transform_aggregate(
+        [*sums, alt.AggregatedFieldDef(op="count", **{"as": "known"})], groupby=["place_of"]
+    )
+    # A query that one of the two runs has no value for has no difference.
+    chart = chart.transform_filter("datum.known == (second < 0 || second == first ? 1 : 2)")
+    chart = chart.transform_calculate(
+        query="names[datum.place_of]",
+        key="order == 0 ? datum.middle : order == 1 ? datum.high - datum.low : -datum.place_of",
+    )
+    rank = alt.WindowFieldDef(op="row_number", **{"as": "place"})
+    return chart.transform_window([rank], sort=[alt.SortField("key", order="descending")])
+
+
+def _values(run: Mapping[str, Any], measure: str) -> dict[str, list[float | None]]:
+    rows = [row for row in run["per_query"] if row["measure"] == measure]
+    found: dict[str, list[float | None]] = {"e": [_rounded(row["expected"]) for row in rows]}
+    for letter, name in {"d": "lowest", "u": "highest", "t": "tie_broken"}.items():
+        added = [_rounded(_less(row[name], row["expected"])) for row in rows]
+        found[letter] = [each or 0 for each in added]
+    return found
+
+
+def _less(value: float | None, expected: float | None) -> float | None:
+    return None if value is None or expected is None else value - expected
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, DECIMALS)

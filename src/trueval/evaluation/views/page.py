@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trueval.evaluation.views.details import KIND as DETAILS_KIND
-from trueval.evaluation.views.findings import NOT_EXACT, find, marks, sentences
-from trueval.evaluation.views.queries import PLOTTED, query_block, worst_block
-from trueval.evaluation.views.verdicts import advice, by_merit, summary
+from trueval.evaluation.views.figures import dots_of
+from trueval.evaluation.views.findings import MARKS, NOT_EXACT, WORDS, find, marks, sentences
+from trueval.evaluation.views.queries import query_block, worst_block
+from trueval.evaluation.views.verdicts import advice, badges, by_merit, summary
 from trueval.report.closing import policy_block, provenance_block
-from trueval.report.content import Block, Cell, Column, Figure, Part, Table, row_of, rows_height, statistic
+from trueval.report.content import Block, Cell, Column, Figure, Part, Table, row_of, statistic
 from trueval.report.directory import Directory, ResultFile, pointer
+from trueval.report.plots import DOT_KEY, dot_plot, lead_figure, row_height
 from trueval.report.text import fixed
 from trueval.report.tie_sizes import size_name, tie_figure
 
@@ -29,6 +31,7 @@ TIE_COLUMNS = (
     Column("missing queries", "/missing_queries", numeric=True, strong=bool),
     Column("unjudged queries", "/unjudged_queries", numeric=True, strong=bool),
 )
+MOST_OPEN = 60  # rows of a table that is open from the beginning
 MEANINGS = (
     "Expected is the mean over all orders of documents with equal scores; lowest and highest are the values of the "
     "worst and the best order, range their difference. Tie-broken is the value under one tie order, that which a tool "
@@ -41,26 +44,90 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
     Args:
         file: the results.
-        directory: may hold the details of the same evaluation.
+        directory: may hold the details of the same evaluation, and comparisons.
 
     Returns:
-        Summary, advice, blocks and closing; blocks that need details are left out where there are none.
+        Verdict, badges and plot of the first screen, advice, blocks and closing; blocks that need details are left out
+        where there are none.
     """
+    results = file.data
     # A folder may hold details of another evaluation, which an older run left there.
-    details = next((each for each in directory.of(DETAILS_KIND) if belongs(each.data, file.data)), None)
-    optional = () if details is None else (query_block(details), worst_block(details))
-    figures, table = tuple(_range_figures(file.data)), _value_table(file)
-    values = Block("values", "Values and tie ranges", words=((MEANINGS,),), figures=figures, tables=(table,))
-    compared = directory.of("compare")
-    boards = [board for each in compared for board in each.data["leaderboards"]]
-    # A comparison says who leads and whether the queries separate it: the summary does not say the first half twice.
+    details = next((each for each in directory.of(DETAILS_KIND) if belongs(each.data, results)), None)
+    comparisons = [each.data for each in directory.of("compare") if about(each.data, results)]
+    measures = [measure for measure in _measures(results) if by_merit(results, measure)]
+    first = [run["name"] for run in by_merit(results, measures[0])] if measures else []
+    optional = () if details is None else (query_block(details, first), worst_block(details))
+    # A comparison says who leads and whether the queries separate it: the evaluation does not say the first half twice.
+    boards = [board for each in comparisons for board in each["leaderboards"]]
     told = {board["measure"] for board in boards if board["ranking"] and board["ranking"][0]["groups"]}
+    said = summary(file, told=told)
+    matrix = () if comparisons else matrix_block(file, measures)
     return Part(
-        tuple(summary(file, told=told)),
-        tuple(advice(file.data, compared=bool(compared))),
-        (values, tie_block(file, details), *(block for block in optional if block is not None)),
-        (policy_block(file), provenance_block(file, details)),
+        verdict=said.verdict,
+        summary=said.summary,
+        advice=tuple(advice(results, compared=bool(comparisons))),
+        blocks=(*matrix, value_block(file), tie_block(file, details), *(each for each in optional if each is not None)),
+        closing=(policy_block(file), provenance_block(file, details)),
+        lead=lead_figures(results, measures, boards),
+        badges=tuple(badges(file)),
+        findings=(*said.findings, *((note,) for note in finding_notes(results))),
     )
+
+
+def about(comparison: Mapping[str, Any], results: Mapping[str, Any]) -> bool:
+    """Whether a comparison is of the runs of an evaluation, under the same policy.
+
+    Args:
+        comparison: the JSON of a comparison.
+        results: of an evaluation.
+    """
+    names = {run["name"] for run in results["runs"]}
+    return set(comparison["runs"]) <= names and comparison["choices"]["policy"] == results["policy"]
+
+
+def lead_figures(
+    results: Mapping[str, Any], measures: Sequence[str], boards: Sequence[Mapping[str, Any]]
+) -> tuple[Figure, ...]:
+    """The plot of the first screen: the runs by the first measure, with brackets where a comparison has groups.
+
+    Args:
+        results: of an evaluation.
+        measures: with a value.
+        boards: leaderboards of comparisons of these runs.
+    """
+    if not measures or len(results["runs"]) < 2:
+        return ()
+    groups = next((board["ranking"] for board in boards if board["measure"] == measures[0]), ())
+    letters = {row["run"]: row["groups"] for row in groups}
+    return (lead_figure("lead", measures[0], dots_of(results, measures[0]), letters),)
+
+
+def matrix_block(file: ResultFile, measures: Sequence[str]) -> tuple[Block, ...]:
+    """Runs by measures, best first by the first measure; nothing for a single run or measure.
+
+    Args:
+        file: the results.
+        measures: with a value.
+    """
+    if len(measures) < 2 or len(file.data["runs"]) < 2:
+        return ()
+    columns = (Column("run", "/name"), *(Column(each, f"/measures/{each}/expected", True, fixed) for each in measures))
+    place = {id(run): index for index, run in enumerate(file.data["runs"])}
+    rows = tuple(
+        row_of(pointer("runs", place[id(run)]), columns, run) for run in by_merit(file.data, measures[0], missing=True)
+    )
+    table = Table("matrix", ("Expected values, best first by the first measure.",), file.name, columns, rows)
+    return (Block("matrix-block", "Runs by measures", tables=(table,), place="decisions"),)
+
+
+def value_block(file: ResultFile) -> Block:
+    """Values with their tie ranges, a plot for each measure and a table of all.
+
+    Args:
+        file: the results.
+    """
+    figures, table = tuple(_range_figures(file.data)), _value_table(file)
+    return Block("values", "Values and tie ranges", words=((MEANINGS,),), figures=figures, tables=(table,))
 
 
 def tie_block(file: ResultFile, details: ResultFile | None) -> Block:
@@ -72,13 +139,14 @@ def tie_block(file: ResultFile, details: ResultFile | None) -> Block:
     if details is not None:
         histograms = {run["name"]: run["tie_groups"] for run in details.data["runs"]}
         description = "Share of the listed documents that are in tie groups of each size, for each run."
-        figures = (tie_figure("tie-groups", description, histograms),)
+        figure = tie_figure("tie-groups", description, histograms)
+        figures = () if figure is None else (figure,)
         tables.append(_group_table(details))
     words = (
         "Documents of one query with equal scores form a tie group. A possible cut is a list that may end inside such "
         "a group, so that documents with the same score may be missing from the file.",
     )
-    return Block("ties", "Ties", words=(words,), figures=figures, tables=tuple(tables))
+    return Block("ties", "Ties", words=(words,), figures=figures, tables=tuple(tables), place="details")
 
 
 def belongs(details: Mapping[str, Any], results: Mapping[str, Any]) -> bool:
@@ -96,34 +164,38 @@ def belongs(details: Mapping[str, Any], results: Mapping[str, Any]) -> bool:
     )
 
 
+def _measures(results: Mapping[str, Any]) -> list[str]:
+    return list(results["runs"][0]["measures"]) if results["runs"] else []
+
+
 def _range_figures(results: Mapping[str, Any]) -> Iterator[Figure]:
-    measures = list(results["runs"][0]["measures"]) if results["runs"] else []
-    for index, measure in enumerate(measures):
-        ranked = by_merit(results, measure)
-        if not ranked:
+    for index, measure in enumerate(_measures(results)):
+        dots = dots_of(results, measure)
+        if not dots:
             continue
-        values = {name: [run["measures"][measure][name] for run in ranked] for name in PLOTTED}
-        data = {"runs": [run["name"] for run in ranked], **values}
-        first = ranked[0]["name"]
-        description = f"{measure}: expected value, tie range and tie-broken value of each run; {first} comes first."
-        height = rows_height(len(ranked))
-        yield Figure(f"range-{index}", measure, description, "tieRange", data, height)
+        description = (
+            f"{measure}: expected value, tie range and tie-broken value of each run; {dots[0].name} comes first."
+        )
+        yield Figure(f"range-{index}", measure, description, dot_plot(dots, row=row_height(len(dots))), key=DOT_KEY)
 
 
 def _value_table(file: ResultFile) -> Table:
     results, findings, rows = file.data, find(file.data), []
     # Rows are sorted by merit; their source is the place in the file. By identity: two runs may be equal in all values.
     place = {id(run): index for index, run in enumerate(results["runs"])}
-    for measure in results["runs"][0]["measures"] if results["runs"] else ():
+    for measure in _measures(results):
         for run in by_merit(results, measure, missing=True):
             value = run["measures"][measure]
             note = marks(findings, run["name"], measure) + ("" if value.get("exact", True) else "°")
             source = pointer("runs", place[id(run)], "measures", measure)
             rows.append(row_of(source, COLUMNS, value, measure, run["name"], note))
     bounds = any(not value.get("exact", True) for run in results["runs"] for value in run["measures"].values())
-    notes = (*finding_notes(results), *((NOT_EXACT,) if bounds else ()))
+    # What the marks mean, and no more: which pairs they are about is among the findings under the verdict.
+    shown = {mark for row in rows for mark in row.cells[-1].text}
+    notes = tuple(f"{mark} {WORDS[kind]}." for kind, mark in MARKS.items() if mark in shown)
+    notes += (NOT_EXACT,) if bounds else ()
     caption = ("Means over queries, best expected value first within each measure.",)
-    return Table("means", caption, file.name, COLUMNS, tuple(rows), notes)
+    return Table("means", caption, file.name, COLUMNS, tuple(rows), notes, folded=len(rows) > MOST_OPEN)
 
 
 def finding_notes(results: Mapping[str, Any]) -> list[str]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from trueval.evaluation.views.figures import PLOTTED, query_plot
 from trueval.report.content import Block, Case, Column, Figure, Number, Table, Words, row_of, statistic
 from trueval.report.directory import ResultFile, pointer
 from trueval.report.text import NOT_AVAILABLE, fixed, signed
 
-PLOTTED = ("expected", "lowest", "highest", "tie_broken")
 MOST_ROWS = 5_000  # of the table of queries; more make a page slow
 MOST_POINTS = 100_000  # query values that the page carries for its plot
 WIDEST, BIASED = 3, 1  # cases shown for each measure: by range, and by |bias|
-DIGITS = 6  # of plotted values; far below a pixel
 
 
 class _Row(NamedTuple):
@@ -23,11 +22,19 @@ class _Row(NamedTuple):
     row: Mapping[str, Any]
 
 
-def query_block(details: ResultFile) -> Block | None:
-    """Every query: a plot of one run and measure at a time, and a table.
+QUERY_KEY = (
+    ("pillar", "expected value of a query, or difference of two runs"),
+    ("rule", "what the order of ties can make of it"),
+    ("lying", "tie-broken, where it differs"),
+)
+
+
+def query_block(details: ResultFile, ranked: Sequence[str] = ()) -> Block | None:
+    """Every query: a plot of one run or of the difference of two, and a table.
 
     Args:
         details: of the evaluation.
+        ranked: names of the runs by merit, of which the plot begins with the first two.
 
     Returns:
         The block; None where there are no queries.
@@ -35,40 +42,26 @@ def query_block(details: ResultFile) -> Block | None:
     if not any(run["per_query"] for run in details.data["runs"]):
         return None
     words = (
-        "Each line is one query: it reaches from the lowest to the highest value that an order of equal scores gives, "
-        "with a dot at the expected and a cross at the tie-broken value.",
+        "Choose any two runs and a measure: each bar is the difference on one query, the first run's value less the "
+        "second's, and its line reaches over all differences that the orders of equal scores allow.",
     )
-    figure, table = _query_figure(details), _query_table(details)
-    return Block("queries", "Queries", words=(words,), figures=(figure,), tables=(table,))
+    figure, table = _query_figure(details, ranked), _query_table(details)
+    return Block("queries", "Queries", words=(words,), figures=(figure,), tables=(table,), place="details")
 
 
-def _query_figure(details: ResultFile) -> Figure:
+def _query_figure(details: ResultFile, ranked: Sequence[str]) -> Figure:
     runs = details.data["runs"]
     measures = list(dict.fromkeys(row["measure"] for row in runs[0]["per_query"]))
-    queries = list(dict.fromkeys(row["query"] for row in runs[0]["per_query"]))
+    queries = {row["query"] for row in runs[0]["per_query"]}
     shown = measures[: max(1, MOST_POINTS // max(1, len(PLOTTED) * len(runs) * len(queries)))]
-
-    def plotted(run: Mapping[str, Any], measure: str) -> dict[str, list[float | None]]:
-        rows = [row for row in run["per_query"] if row["measure"] == measure]
-        return {name: [None if row[name] is None else round(row[name], DIGITS) for row in rows] for name in PLOTTED}
-
-    # The plot begins with the run and measure whose queries ties move most, which tell most.
-    moved = {
-        (index, place): sum(_range(row) for row in run["per_query"] if row["measure"] == measure)
-        for index, run in enumerate(runs)
-        for place, measure in enumerate(shown)
-    }
-    start: tuple[int, int] = max(moved, key=moved.__getitem__)
-    data = {
-        "runs": [run["name"] for run in runs],
-        "measures": shown,
-        "queries": queries,
-        "values": [[plotted(run, measure) for measure in shown] for run in runs],
-        "start": start,
-    }
-    title = "Values of each query" if len(shown) == len(measures) else f"Values of each query ({', '.join(shown)})"
-    description = "Lowest, expected, highest and tie-broken value of each query, for the chosen run and measure."
-    return Figure("per-query", title, description, "queries", data, 420, wide=True)
+    places = {run["name"]: place for place, run in enumerate(runs)}
+    start = [*(places[name] for name in ranked if name in places), *places.values()]
+    pair = (start[0], next((place for place in start if place != start[0]), -1))
+    title = "Differences of each query" if len(runs) > 1 else "Values of each query"
+    title += "" if len(shown) == len(measures) else f" ({', '.join(shown)})"
+    description = "The chosen difference of each query, with its range over the orders of equal scores."
+    chart = query_plot(runs, shown, pair)
+    return Figure("per-query", title, description, chart, wide=True, interactive=True, key=QUERY_KEY)
 
 
 def _query_table(details: ResultFile) -> Table:
@@ -125,8 +118,8 @@ def worst_block(details: ResultFile) -> Block | None:
         f"For each measure the {WIDEST} queries with the widest range and the one with the largest bias, over all "
         f"runs. Each opens to its tied documents; {details.name} holds more.",
     )
-    cases = tuple(_case(details, worst, opened=index == 0) for index, worst in enumerate(chosen))
-    return Block("worst", "Queries that ties move most", words=(words,), cases=cases)
+    cases = tuple(_case(details, worst) for worst in chosen)
+    return Block("worst", "Queries that ties move most", words=(words,), cases=cases, place="details")
 
 
 def _score(score: float | str) -> str:
@@ -134,7 +127,7 @@ def _score(score: float | str) -> str:
     return score if isinstance(score, str) else f"{score:.8g}"
 
 
-def _case(details: ResultFile, worst: _Row, *, opened: bool) -> Case:
+def _case(details: ResultFile, worst: _Row) -> Case:
     row, keys = worst.row, ("runs", worst.run, "worst", worst.place)
 
     def number(name: str) -> Number:
@@ -149,7 +142,7 @@ def _case(details: ResultFile, worst: _Row, *, opened: bool) -> Case:
     if not row["groups"]:
         words += (("None of the groups within the cutoff holds a judged document.",),)
     tables = tuple(_group_table(details, worst, index, group) for index, group in enumerate(row["groups"]))
-    return Case(title, words, tables, opened)
+    return Case(title, words, tables)
 
 
 DOCUMENT_COLUMNS = (

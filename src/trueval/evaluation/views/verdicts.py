@@ -3,42 +3,88 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, NamedTuple
 
 from trueval.errors import MeasureError
-from trueval.evaluation.views.findings import find
-from trueval.report.content import Number, Words
+from trueval.evaluation.views.findings import Finding, find
+from trueval.report.content import Badge, Number, Words
 from trueval.report.directory import ResultFile
 from trueval.report.text import fixed, percent, signed
 
-MOST = 8  # measures that the summary speaks of one by one
+MOST = 4  # things of one kind that the page names one by one
+PAIRS = 2  # pairs of runs that advice names
+MOVED = 0.00005  # a tie range below it moves no digit that is shown
 
 
-def summary(file: ResultFile, *, told: Set[str] = frozenset()) -> Iterator[Words]:
-    """The sentences that a hurried reader reads, most important first.
+class Said(NamedTuple):
+    """What an evaluation says, by how much it matters.
+
+    Attributes:
+        verdict: one sentence; empty where a comparison has a better one.
+        summary: what changes a decision.
+        findings: the rest.
+    """
+
+    verdict: Words
+    summary: tuple[Words, ...]
+    findings: tuple[Words, ...]
+
+
+def summary(file: ResultFile, *, told: Set[str] = frozenset()) -> Said:
+    """What a hurried reader must know, and what the others may.
 
     Args:
         file: results of an evaluation.
         told: measures whose leader a comparison on the same page names.
 
-    Yields:
+    Returns:
         Sentences whose numbers name their source.
     """
     results = file.data
     runs = results["runs"]
     if not runs:
-        yield ("The file holds no run.",)
-        return
+        return Said(("The file holds no run.",), (), ())
     measures = [measure for measure in runs[0]["measures"] if by_merit(results, measure)]
-    if len(runs) > 1:
-        yield _leaders(results, measures)
     rest = [measure for measure in measures if measure not in told]
-    for measure in rest[:MOST]:
-        yield (_lead if len(runs) > 1 else _alone)(file, measure)
-    if len(rest) > MOST:
-        yield (f"{len(rest) - MOST} more measures are in the table.",)
-    yield from _extremes(file, measures)
-    yield _tied(file)
+    say = _lead if len(runs) > 1 else _alone
+    verdict = say(file, rest[0]) if rest and not told else ()
+    others = rest[0 if told else 1 :]
+    # A lead that the order of equal scores decides is news for whoever has to choose; one that it leaves alone is not.
+    urgent = [measure for measure in others if len(runs) > 1 and _decided_by_ties(results, measure)]
+    summary = [say(file, measure) for measure in urgent[:MOST]]
+    if len(urgent) > MOST:
+        summary.append((f"Ties decide who leads on {len(urgent) - MOST} more measures of the table too.",))
+    leaders = {by_merit(results, measure)[0]["name"] for measure in measures}
+    several = (_leaders(results, measures),) if len(runs) > 1 and measures else ()
+    changing = several if len(leaders) > 1 and not told else ()
+    calm = [say(file, measure) for measure in others if measure not in urgent]
+    findings = (*(each for each in several if not changing), *calm, *_extremes(file, measures), _tied(file))
+    return Said(verdict, (*changing, *summary), findings)
+
+
+def badges(file: ResultFile) -> Iterator[Badge]:
+    """What ties can do to each run: nothing, move its values, or change its rank.
+
+    Args:
+        file: results of an evaluation.
+
+    Yields:
+        One for each run, best first by the first measure; the number is its widest tie range.
+    """
+    results = file.data
+    findings = [each for each in find(results) if each.kind != "inside"]
+    first = next(iter(results["runs"][0]["measures"]), None) if results["runs"] else None
+    for run in results["runs"] if first is None else by_merit(results, first, missing=True):
+        known = {measure: value["range"] for measure, value in run["measures"].items() if value["range"] is not None}
+        widest = max(known, key=known.__getitem__, default=None)
+        if widest is None or known[widest] < MOVED:
+            yield Badge(run["name"], ("no tie risk",), "none")
+            continue
+        moved = _value(file, run, widest, "range")
+        if any(run["name"] in (each.first, each.second) for each in findings):
+            yield Badge(run["name"], ("ties can change its rank, ", moved), "much")
+        else:
+            yield Badge(run["name"], ("ties move it by ", moved), "some")
 
 
 def advice(results: Mapping[str, Any], *, compared: bool) -> Iterator[Words]:
@@ -52,23 +98,41 @@ def advice(results: Mapping[str, Any], *, compared: bool) -> Iterator[Words]:
         Sentences.
     """
     findings = find(results)
-    for finding in (each for each in findings if each.kind == "reversed"):
-        other = finding.second if finding.higher == finding.first else finding.first
+    turned = [each for each in findings if each.kind == "reversed"]
+    if turned:
+        pairs = "; ".join(f"{each.higher} above {_other(each)} on {each.measure}" for each in turned[:PAIRS])
         yield (
-            f"Publish expected values: the tie order {results['policy']['tie_order']} gives {finding.higher} a higher "
-            f"{finding.measure} than {other}, the mean over all orders a lower one.",
+            f"Publish expected values: the tie order {results['policy']['tie_order']} puts {pairs}{_more(turned)}, "
+            "the mean over all orders the other way round.",
         )
     overlaps = [each for each in findings if each.kind == "overlap"]
-    if overlaps:
-        pairs = "; ".join(f"{each.first} and {each.second} on {each.measure}" for each in overlaps[:MOST])
-        rest = f"; and {len(overlaps) - MOST} more pairs in the table" if len(overlaps) > MOST else ""
-        yield (f"Do not rank these by these numbers, because the order of equal scores decides: {pairs}{rest}.",)
+    if overlaps and not compared:  # a comparison weighs them by how likely each order is
+        pairs = "; ".join(f"{each.first} and {each.second} on {each.measure}" for each in overlaps[:PAIRS])
+        yield (
+            f"Do not rank these by these numbers, because the order of equal scores decides: {pairs}{_more(overlaps)}.",
+        )
     yield from _remedies(results)
     if not compared and len(results["runs"]) > 1:
         yield (
             "Tie ranges say nothing about chance: whether a difference would hold for other queries is what "
             "trueval compare tells. Give it the same --out, and this page shows both.",
         )
+
+
+def _more(several: Sequence[object]) -> str:
+    return f"; and {len(several) - PAIRS} more" if len(several) > PAIRS else ""
+
+
+def _other(finding: Finding) -> str:
+    return finding.second if finding.higher == finding.first else finding.first
+
+
+def _decided_by_ties(results: Mapping[str, Any], measure: str) -> bool:
+    first = [run["name"] for run in by_merit(results, measure)[:2]]
+    return any(
+        each.kind != "inside" and each.measure == measure and {each.first, each.second} == {*first}
+        for each in find(results)
+    )
 
 
 def by_merit(results: Mapping[str, Any], measure: str, *, missing: bool = False) -> list[Mapping[str, Any]]:
@@ -185,7 +249,7 @@ def _tied(file: ResultFile) -> Words:
 
 def _remedies(results: Mapping[str, Any]) -> Iterator[Words]:
     runs, precision = results["runs"], results["policy"].get("tie_precision")
-    moved = any(value["range"] for run in runs for value in run["measures"].values())
+    moved = any((value["range"] or 0.0) >= MOVED for run in runs for value in run["measures"].values())
     if moved and precision is not None:
         yield (
             f"Scores were compared after rounding to {precision}. Keep them in float32 and evaluate without "
@@ -197,7 +261,7 @@ def _remedies(results: Mapping[str, Any]) -> Iterator[Words]:
             "all digits, so that fewer of them are equal.",
         )
     else:
-        yield ("Nothing to do about ties: no order of equal scores changes a mean.",)
+        yield ("Nothing to do about ties: no order of equal scores changes a digit that is shown.",)
     cut = [run["name"] for run in runs if run["ties"]["cut_queries"]]
     if cut:
         yield (f"Retrieve deeper: lists of {_list(cut)} may end inside a tie group, which hides tied documents.",)
@@ -214,4 +278,5 @@ def _value(file: ResultFile, run: Mapping[str, Any], measure: str, name: str) ->
 
 
 def _list(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    shown = list(names) if len(names) <= MOST else [*names[: MOST - 1], f"{len(names) - MOST + 1} more"]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

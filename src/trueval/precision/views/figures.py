@@ -6,18 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from trueval.precision.views.formats import formats
-from trueval.report.figures import PALETTE, WIDTH, canvas, draw_panels, write_figure
+from trueval.report.figures import NARROW, PAPER, RUN_TONES, Chart, axis_domain, panels, tone, write_figure
+from trueval.report.plots import DIFFERS, HOLLOW_TICK, distinct
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from trueval.report.directory import Directory, ResultFile
 
-DRAWN = ("lowest", "expected", "highest", "tie_broken")
-ROW = 2.3  # inches of a row of panels
+HEIGHT = 170  # CSS pixels of a plot
 
 
 def draw_precision(file: ResultFile, directory: Directory, folder: Path) -> tuple[Path, ...]:
@@ -29,10 +25,10 @@ def draw_precision(file: ResultFile, directory: Directory, folder: Path) -> tupl
         folder: exists.
 
     Returns:
-        SVG and PNG files.
+        SVG, PNG and PDF files.
 
     Raises:
-        MissingExtraError: matplotlib is not installed.
+        MissingExtraError: Altair or vl-convert is not installed.
     """
     audit, prefix = file.data, Path(file.name).stem  # "precision", unless someone renamed the file
     written: list[Path] = []
@@ -41,66 +37,75 @@ def draw_precision(file: ResultFile, directory: Directory, folder: Path) -> tupl
         regimes = [regime for regime in audit["regimes"] if regime["model"] == model]
         suffix = f"-{number}" if len(models) > 1 else ""
         if any(len(curve["k"]) > 1 for curve in regimes[0]["curves"].values()):
-            written += draw_curves(regimes, model, folder / f"{prefix}-curves{suffix}")
-        written += draw_group_sizes(regimes, model, folder / f"{prefix}-ties{suffix}")
+            curves = [
+                curve_plot(regimes, measure, title=f"{model}: {measure.rpartition('@')[0]}@k", width=PAPER // 2 - 24)
+                for measure in regimes[0]["curves"]
+            ]
+            written += write_figure(panels(curves), folder / f"{prefix}-curves{suffix}")
+        written += write_figure(reach_plot(regimes, model), folder / f"{prefix}-ties{suffix}")
     return tuple(written)
 
 
-def draw_curves(regimes: Sequence[Mapping[str, Any]], title: str, stem: Path) -> tuple[Path, Path]:
-    """Draws one panel for each measure: bands from lowest to highest, circles expected, crosses tie-broken.
+def curve_plot(regimes: Sequence[Mapping[str, Any]], measure: str, *, title: str = "", width: int = NARROW) -> Chart:
+    """A measure over its cutoff: lines expected, bands from lowest to highest, hollow ticks tie-broken.
 
     Args:
         regimes: of one model.
-        title: above the panels.
-        stem: path without suffix.
-
-    Returns:
-        The SVG and the PNG.
+        measure: a key of their curves.
+        title: above the plot.
+        width: CSS pixels of the whole plot.
     """
+    import altair as alt
 
-    def draw(axes: Axes, measure: str) -> None:
-        for index, regime in enumerate(regimes):
-            curve, color = regime["curves"][measure], PALETTE[index % len(PALETTE)]
-            # Cutoffs are apart by their place and not by their size: 1, 5 and 100 would leave the first two in one.
-            places = range(len(curve["k"]))
-            # NaN leaves a gap where a value is not known.
-            low, middle, high, plain = (np.array(curve[name], dtype=np.float64) for name in DRAWN)
-            axes.fill_between(places, low, high, color=color, alpha=0.18, linewidth=0)
-            axes.plot(places, middle, "o-", color=color, markersize=3.5, linewidth=1, label=formats(regime))
-            axes.plot(places, plain, "x", color=color, markersize=4.5)
-        axes.set_xticks(list(places), [str(k) for k in curve["k"]])
-        axes.set_xlabel("k")
-        axes.set_title(f"{measure.rpartition('@')[0]}@k", loc="left", fontweight="bold", parse_math=False)
-        axes.grid(color="#dddddd", linewidth=0.6)
-        axes.set_axisbelow(True)
+    names = distinct(formats(regime) for regime in regimes)
+    rows = [
+        row for name, regime in zip(names, regimes, strict=True) for row in _points(name, regime["curves"][measure])
+    ]
+    ends = axis_domain(row[end] for row in rows for end in ("lowest", "highest", "tie"))
+    # Cutoffs are apart by their place and not by their size: 1, 5 and 100 would leave the first two in one.
+    x = alt.X("k:N", sort=None, title="k", axis=alt.Axis(labelAngle=0, grid=False))
+    y = alt.Y(
+        "expected:Q", title=None, scale=alt.Scale(domain=ends, nice=False, zero=False), axis=alt.Axis(tickCount=4)
+    )
+    colors = [tone(RUN_TONES[index % len(RUN_TONES)]) for index in range(len(names))]
+    color = alt.Color("name:N", title=None, sort=None, scale=alt.Scale(domain=names, range=colors))
+    base = alt.Chart(alt.Data(values=rows)).encode(x=x, color=color)
+    layers = [
+        base.mark_area(opacity=0.18).encode(
+            y=alt.Y("lowest:Q", title=None, scale=y.scale, axis=y.axis), y2="highest:Q"
+        ),
+        base.mark_line(point=alt.OverlayMarkDef(size=24, filled=True), strokeWidth=1.5).encode(y=y),
+        base.mark_point(shape=HOLLOW_TICK, size=70, filled=False, strokeWidth=1.2)
+        .transform_filter("isValid(datum.tie)")
+        .encode(y="tie:Q"),
+    ]
+    plot = alt.layer(*layers).properties(width=width - 60, height=HEIGHT)
+    return plot.properties(title=title) if title else plot
 
-    return draw_panels(list(regimes[0]["curves"]), draw, stem, row=ROW, head=0.6, title=title)
 
-
-def draw_group_sizes(regimes: Sequence[Mapping[str, Any]], title: str, stem: Path) -> tuple[Path, Path]:
-    """Draws, for each size of tie group, the share of documents in groups of that size or larger.
+def reach_plot(regimes: Sequence[Mapping[str, Any]], title: str) -> Chart:
+    """For each size of tie group, the share of documents in groups of that size or larger.
 
     Args:
         regimes: of one model.
-        title: above the panel.
-        stem: path without suffix.
-
-    Returns:
-        The SVG and the PNG.
+        title: above the plot.
     """
-    with canvas((WIDTH, 2.8)) as figure:
-        axes = figure.subplots()
-        for index, regime in enumerate(regimes):
-            sizes, shares = reach(regime["ties"]["group_sizes"])
-            color = PALETTE[index % len(PALETTE)]
-            axes.step(sizes, shares, where="mid", color=color, linewidth=1.4, marker=".", label=formats(regime))
-        axes.set_xscale("log", base=2)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.set_xlabel("documents in the tie group, at least")
-        axes.set_ylabel("share of documents")
-        axes.grid(color="#dddddd", linewidth=0.6)
-        figure.legend(loc="outside upper center", ncols=3, frameon=False, title=title)
-        return write_figure(figure, stem)
+    import altair as alt
+
+    names = distinct(formats(regime) for regime in regimes)
+    rows = [
+        {"name": name, "size": size, "share": share}
+        for name, regime in zip(names, regimes, strict=True)
+        for size, share in zip(*reach(regime["ties"]["group_sizes"]), strict=True)
+    ]
+    colors = [tone(RUN_TONES[index % len(RUN_TONES)]) for index in range(len(names))]
+    plot = alt.Chart(alt.Data(values=rows), title=title).mark_line(interpolate="step", strokeWidth=1.4, point=True)
+    scale = alt.Scale(type="log", base=2, nice=False)
+    return plot.encode(
+        x=alt.X("size:Q", title="documents in the tie group, at least", scale=scale),
+        y=alt.Y("share:Q", title="share of documents", scale=alt.Scale(domain=[0, 1])),
+        color=alt.Color("name:N", title=None, sort=None, scale=alt.Scale(domain=names, range=colors)),
+    ).properties(width=PAPER - 70, height=HEIGHT)
 
 
 def reach(rows: Sequence[Mapping[str, int]]) -> tuple[list[int], list[float]]:
@@ -113,3 +118,17 @@ def reach(rows: Sequence[Mapping[str, int]]) -> tuple[list[int], list[float]]:
     total = sum(documents)
     shares = [sum(documents[index:]) / total for index in range(len(documents))]
     return [row["size"] for row in rows], shares
+
+
+def _points(name: str, curve: Mapping[str, Any]) -> list[dict[str, Any]]:
+    columns = (curve[part] for part in ("k", "expected", "lowest", "highest", "tie_broken"))
+    return [
+        {"name": name, "k": str(k), "expected": middle, "lowest": low, "highest": high, "tie": _other(plain, middle)}
+        for k, middle, low, high, plain in zip(*columns, strict=True)
+        if middle is not None
+    ]
+
+
+def _other(tie_broken: float | None, expected: float) -> float | None:
+    known = tie_broken is not None and abs(tie_broken - expected) > DIFFERS
+    return tie_broken if known else None

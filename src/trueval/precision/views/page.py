@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from trueval.precision.views.figures import curve_plot
 from trueval.precision.views.formats import IDENTITY, STATISTICS, formats, overlap_name, resolutions
 from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of, statistic
 from trueval.report.directory import Directory, ResultFile, pointer
+from trueval.report.plots import DOT_KEY, dot_of, dot_plot
 from trueval.report.text import NOT_AVAILABLE, fixed, percent
 from trueval.report.tie_sizes import tie_figure, tie_histogram
 
@@ -19,7 +21,6 @@ MEANINGS = (
     "Tie-broken is the value under one tie order, expected the mean over all of them, range what best and worst "
     "order leave between them."
 )
-ROW_HEIGHT, FRAME_HEIGHT, CURVE_HEIGHT = 30, 78, 320  # CSS pixels
 
 
 def build(file: ResultFile, directory: Directory) -> Part:
@@ -95,13 +96,11 @@ def _value_block(file: ResultFile, several: bool) -> Block:
     figures = []
     for index, measure in enumerate(file.data["measures"]):
         regimes = [regime for regime in file.data["regimes"] if regime["measures"][measure]["expected"] is not None]
-        names = ("expected", "lowest", "highest", "range", "tie_broken", "bias", "sd")
-        data = {name: [regime["measures"][measure][name] for regime in regimes] for name in names}
-        data["runs"] = [_name(regime, several) for regime in regimes]
+        if not regimes:
+            continue
+        dots = [dot_of(_name(regime, several), regime["measures"][measure]) for regime in regimes]
         description = f"{measure}: expected value, tie range and tie-broken value in each regime."
-        # At least two rows: under that Plotly finds no room for its axes.
-        height = FRAME_HEIGHT + ROW_HEIGHT * max(len(regimes), 2)
-        figures.append(Figure(f"precision-{index}", measure, description, "tieRange", data, height))
+        figures.append(Figure(f"precision-{index}", measure, description, dot_plot(dots), key=DOT_KEY))
     tables = (_value_table(file),)
     return Block("precision", "Precision", words=((MEANINGS,),), figures=tuple(figures), tables=tables)
 
@@ -128,13 +127,12 @@ def _curve_block(file: ResultFile) -> Block | None:
     for number, model in enumerate(_models(file.data)):
         regimes = [regime for regime in file.data["regimes"] if regime["model"] == model]
         for index, measure in enumerate(regimes[0]["curves"]):
-            curves = [{"name": formats(regime), **regime["curves"][measure]} for regime in regimes]
-            if len(curves[0]["k"]) < 2:
+            if len(regimes[0]["curves"][measure]["k"]) < 2:
                 continue
             title = f"{model}: {measure.rpartition('@')[0]}@k"
-            shown = "expected values as lines, bands from lowest to highest, tie-broken as crosses"
+            shown = "expected values as lines, bands from lowest to highest, tie-broken as hollow ticks"
             text, name = f"{title} in each regime: {shown}.", f"curve-{number}-{index}"
-            figures.append(Figure(name, title, text, "precisionCurves", {"curves": curves}, CURVE_HEIGHT))
+            figures.append(Figure(name, title, text, curve_plot(regimes, measure)))
     words = (("Wide bands are uncertainty that the order of ties alone decides.",),)
     return Block("curves", "Over cutoffs", words=words, figures=tuple(figures)) if figures else None
 
@@ -146,10 +144,9 @@ def _tie_block(file: ResultFile, several: bool) -> Block:
         counts = regime["ties"]["group_sizes"]
         sizes = np.repeat([each["size"] for each in counts], [each["groups"] for each in counts])
         histograms[_name(regime, several)] = tie_histogram(sizes)
-    figures: tuple[Figure, ...] = ()
-    if any(len(rows) > 1 for rows in histograms.values()):
-        text = "Share of the candidates that are in tie groups of each size, in each regime."
-        figures = (tie_figure("precision-groups", text, histograms),)
+    text = "Share of the candidates that are in tie groups of each size, in each regime."
+    figure = tie_figure("precision-groups", text, histograms)
+    figures = () if figure is None else (figure,)
     words = (
         "τ-b, the expected overlap of the top documents, and RBO (p = .9) compare the order of each regime with that "
         "of the float32 run of the same model. Tied documents take every order with the same chance, in both rankings "

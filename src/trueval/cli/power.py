@@ -1,0 +1,149 @@
+"""`trueval power`: how large a difference some queries can find, and how many queries a difference needs."""
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from trueval.cli.options import (
+    JUDGMENTS,
+    ClusterFile,
+    InputOptions,
+    Level,
+    MeasureList,
+    OutputOptions,
+    PolicyOptions,
+    measures_of,
+    with_groups,
+)
+from trueval.cli.output import Format, check_folder, save, show, talk
+from trueval.cli.paths import refuse_repeated, with_baseline
+from trueval.cli.progress import progress
+
+if TYPE_CHECKING:
+    from trueval.report.kinds import Kind
+
+
+@dataclass(frozen=True)
+class PowerOptions:
+    """What is to be found, and how surely."""
+
+    power: Annotated[float, typer.Option(metavar="X", help="Chance to find a difference that is there.")] = 0.8
+    level: Level = 0.95
+    difference: Annotated[
+        float | None,
+        typer.Option(
+            metavar="D",
+            help="The difference that matters, as a fraction of 1: counts the queries that find it. Default: the "
+            "measured one of each pair.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class PublishedOptions:
+    """A mean without its run."""
+
+    value: Annotated[
+        float | None,
+        typer.Option(metavar="X", help="Without files: a published mean, as a fraction of 1. Needs --queries."),
+    ] = None
+    queries: Annotated[int | None, typer.Option(metavar="N", help="Number of queries that --value is the mean of.")] = (
+        None
+    )
+    grain: Annotated[
+        float | None,
+        typer.Option(metavar="G", help="Every value behind --value is a multiple of it; 1 says that they are 0 or 1."),
+    ] = None
+
+
+@with_groups
+def power(
+    qrels: Annotated[str | None, typer.Argument(metavar="[QRELS]", help=JUDGMENTS)] = None,
+    runs: Annotated[list[str] | None, typer.Argument(metavar="[RUN RUN...]", help="Two or more run files.")] = None,
+    *,
+    measures: MeasureList = None,
+    asked: PowerOptions,
+    told: PublishedOptions,
+    policy: PolicyOptions,
+    inputs: InputOptions,
+    clusters: ClusterFile = None,
+    output: OutputOptions,
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="RUN", help="Hold every run against this one, and not every pair. Default: all pairs."),
+    ] = None,
+    form: Annotated[Format, typer.Option("--format", help="What to print.")] = "table",
+) -> None:
+    """Says how large a difference between runs these queries can find, and how many queries a difference needs.
+
+    Without files, --value and --queries say what a published mean can claim; with --grain and --difference the least p.
+
+    Example: trueval power qrels.trec bm25.trec rerank.trec -m nDCG@10 --difference 0.02
+
+    Example: trueval power --value 0.80 --queries 50 --grain 1 --difference 0.06
+    """
+    if output.out is not None:
+        check_folder(output.out)
+    if told.value is not None or told.queries is not None or told.grain is not None:
+        kind, result = _of_published(told, asked, files=qrels is not None)
+    else:
+        if qrels is None:
+            raise typer.BadParameter("needs QRELS and two runs, or --value and --queries.", param_hint="QRELS RUN...")
+        paths = with_baseline(runs or [], baseline)
+        kind, result = _of_files(qrels, paths, measures, asked, policy, inputs, clusters, baseline)
+    show(kind, result, form, percent=output.percent)
+    if output.out is not None:
+        save(kind, result, output.out)
+
+
+def _of_files(
+    qrels: str,
+    paths: list[str],
+    measures: list[str] | None,
+    asked: PowerOptions,
+    policy: PolicyOptions,
+    inputs: InputOptions,
+    clusters: str | None,
+    baseline: str | None,
+) -> "tuple[Kind, dict[str, Any]]":
+    """What the queries of some runs find."""
+    from trueval.comparison.clusters import Clusters
+    from trueval.comparison.power import check_chances, power_of_scores
+    from trueval.comparison.views.kind import POWER
+    from trueval.rag.evaluation import evaluate_files
+
+    if len(paths) < 2:
+        raise typer.BadParameter(
+            "needs at least two runs, as power is about their difference. For a published value without its run, give "
+            "--value and --queries and no files.",
+            param_hint="RUN RUN...",
+        )
+    chosen, members = measures_of(measures), Clusters.of(clusters)
+    check_chances(asked.level, asked.power)
+    refuse_repeated(qrels, paths)
+    with progress(1 + len(paths)) as begin:
+        evaluated = evaluate_files(
+            qrels,
+            paths,
+            chosen,
+            inputs=inputs.to_inputs(chosen, policy.grade_map()),
+            begin=begin,
+            policy=policy.to_policy(),
+        )
+    name = None if baseline is None else evaluated.scores[paths.index(baseline)].name
+    found = power_of_scores(evaluated.scores, baseline=name, clusters=members, **asdict(asked))
+    talk([*evaluated.notes, *found.notes])
+    return POWER, found.to_dict()
+
+
+def _of_published(told: PublishedOptions, asked: PowerOptions, *, files: bool) -> "tuple[Kind, dict[str, Any]]":
+    """What a mean without its run can claim."""
+    from trueval.comparison.published import published
+    from trueval.comparison.views.kind import PUBLISHED
+
+    if files:
+        raise typer.BadParameter("--value, --queries and --grain go without files; runs say more.", param_hint="QRELS")
+    if told.value is None or told.queries is None:
+        raise typer.BadParameter("give both: a mean, and of how many queries.", param_hint="--value --queries")
+    return PUBLISHED, published(told.value, told.queries, told.grain, asked.difference, asked.level).to_dict()

@@ -1,0 +1,240 @@
+"""Power as people and papers read it: a terminal table of 80 columns, Markdown, LaTeX, CSV."""
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
+
+from trueval.comparison.detection import rows
+from trueval.report import formats
+from trueval.report.formats import latex, markdown, pipes, tabular
+from trueval.report.terminal import grid
+from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent, signed, unit
+
+Entry = Mapping[str, Any]
+
+# Runs of which all pairs are shown in a terminal; of more, those next to each other in the ranking.
+MOST_RUNS = 6
+# The curve is shown from a fifth of these queries to twenty times as many: seven points or eight.
+NEAR, FAR = 0.2, 20
+WIDTH = 100
+
+HEAD = (
+    "diff",
+    "± queries",
+    "± ties",
+    "least,\nexpected",
+    "least,\ntie-broken",
+    "needed,\nexpected",
+    "needed,\ntie-broken",
+)
+
+
+def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
+    """What a person reads of power: for each measure its runs, pairs and the curve of one; then what all this means.
+
+    Args:
+        result: what `Power.to_dict` returns, the JSON of `trueval power`.
+        scale: of the values.
+
+    Returns:
+        A renderable for a rich console of 80 columns or more.
+    """
+    parts: list[RenderableType] = []
+    for found in result["measures"]:
+        ranking = grid(("#", "run", "expected"), "rLr")
+        for number, row in enumerate(found["ranking"], start=1):
+            note = " (baseline)" if row["run"] == result["baseline"] else ""
+            ranking.add_row(str(number), Text(row["run"] + note), fixed(row["expected"], scale))
+        place = {row["run"]: index for index, row in enumerate(found["ranking"], start=1)}
+        pairs = grid(("pair", *HEAD), "l" + "r" * len(HEAD))
+        for pair in shown(result, found):
+            pairs.add_row(f"{place[pair['first']]} - {place[pair['second']]}", *_numbers(pair, scale))
+        parts += [Text(heading(found), style="bold"), ranking, Text(), pairs, *map(Text, _shares(found)), Text()]
+        middle = middle_pair(shown(result, found))
+        if middle is not None:
+            about = f"{place[middle['first']]} - {place[middle['second']]}"
+            parts += [*_curve(found, middle, about, scale), Text()]
+    return Group(*parts, *map(Text, [*legend(result), *unit(scale)]))
+
+
+def printed(result: Entry) -> str:
+    """The table as plain text, and the notes.
+
+    Args:
+        result: the JSON of `trueval power`.
+    """
+    text = io.StringIO()
+    Console(file=text, width=WIDTH, color_system=None, highlight=False).print(table(result))
+    lines = [line.rstrip() for line in text.getvalue().splitlines()]
+    return "\n".join([*lines, *(f"note: {note}" for note in result["notes"])])
+
+
+def heading(found: Entry) -> str:
+    """The line above the pairs of a measure: how many queries and clusters.
+
+    Args:
+        found: an entry of "measures".
+    """
+    counts = counted(found["queries"], "query", "queries")
+    if found["clusters"] is not None:
+        counts += f" in {counted(found['clusters'], 'cluster', 'clusters')}"
+        if found["effective_clusters"] < found["clusters"] * (1 - 1e-9):
+            counts += f", as good as {found['effective_clusters']:.1f} of one size"
+    left_out = f", {len(found['left_out'])} left out" if found["left_out"] else ""
+    return f"{found['measure']}: {found['better']} is better, {counts}{left_out}"
+
+
+def legend(result: Entry) -> Iterator[str]:
+    """What the columns mean.
+
+    Args:
+        result: the JSON of `trueval power`.
+
+    Yields:
+        Sentences.
+    """
+    choices, most = result["choices"], max((len(each["pairs"]) for each in result["measures"]), default=0)
+    level, wanted = f"{choices['level']:.4g}", choices["difference"]
+    yield (
+        "diff: of expected means, first - second. ± queries: half width of its interval over queries, level "
+        f"{level}. ± ties: what the orders of tied documents add to a tie-broken difference; squares add up."
+    )
+    yield (
+        f"least: the difference that a paired t test at level {level} finds with a chance of {choices['power']:.4g} "
+        "on other queries like these; of expected values, and of tie-broken ones."
+    )
+    if wanted is None:
+        yield (
+            "needed: queries that find the measured difference with that chance. It is itself uncertain; name the "
+            "difference that matters with --difference."
+        )
+    else:
+        yield f"needed: queries that find a difference of {wanted:g} with that chance."
+    if most > 1:
+        adjusted = 1 - (1 - choices["level"]) / most
+        yield (
+            f"Each pair alone. A comparison of these {most} pairs adjusts for all of them and finds less, about what "
+            f"--level {adjusted:.4g} gives here."
+        )
+    if any(NOT_AVAILABLE in _numbers(pair, FRACTIONS) for each in result["measures"] for pair in shown(result, each)):
+        yield f"{NOT_AVAILABLE}: not known, or no number of queries is enough."
+    if any(len(shown(result, each)) < len(each["pairs"]) for each in result["measures"]):
+        yield f"Shown are neighbors in the ranking; --format csv and json hold all {most} pairs of a measure."
+
+
+def shown(result: Entry, found: Entry) -> Sequence[Entry]:
+    """The pairs of a measure that people look at: all of few runs, neighbors in the ranking of many.
+
+    Args:
+        result: the JSON of `trueval power`.
+        found: an entry of its "measures".
+    """
+    pairs: Sequence[Entry] = found["pairs"]
+    if result["baseline"] is not None or len(found["ranking"]) <= MOST_RUNS:
+        return pairs
+    names = [row["run"] for row in found["ranking"]]
+    neighbors = set(pairwise(names))
+    return [pair for pair in pairs if (pair["first"], pair["second"]) in neighbors]
+
+
+def middle_pair(pairs: Sequence[Entry]) -> Entry | None:
+    """The pair whose least difference is in the middle; None where none has one.
+
+    Args:
+        pairs: of one measure.
+    """
+    known = [pair for pair in pairs if _least(pair) is not None]
+    return sorted(known, key=_least)[(len(known) - 1) // 2] if known else None
+
+
+def near(found: Entry) -> list[int]:
+    """The points of a curve that people look at.
+
+    Args:
+        found: an entry of "measures".
+    """
+    return [at for at, number in enumerate(found["curve"]["queries"]) if NEAR <= number / found["queries"] <= FAR]
+
+
+def to_csv(result: Entry) -> str:
+    """One line for each measure and pair, in full precision, without the curves.
+
+    Args:
+        result: the JSON of `trueval power`.
+
+    Returns:
+        Comma-separated values under a line of names; a number that is not available is empty.
+    """
+    found = list(rows(result))
+    return formats.to_csv(list(found[0]), found)
+
+
+def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+    """A table of pairs for each measure.
+
+    Args:
+        result: the JSON of `trueval power`.
+        scale: of the values.
+
+    Returns:
+        Pipe tables, then what the columns mean.
+    """
+    head = ("A", "B", *(title.replace("\n", " ") for title in HEAD))
+    parts = []
+    for found in result["measures"]:
+        cells = ((pair["first"], pair["second"], *_numbers(pair, scale)) for pair in found["pairs"])
+        parts.append(f"### {markdown(heading(found))}\n\n{pipes(head, cells, words=2)}\n")
+    return "".join([*parts, *(f"- {markdown(line)}\n" for line in [*legend(result), *unit(scale)])])
+
+
+def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+    """A tabular of pairs for a paper, one part for each measure; it needs the package booktabs.
+
+    Args:
+        result: the JSON of `trueval power`.
+        scale: of the values.
+
+    Returns:
+        The environment, with what the columns mean in comments.
+    """
+    head = ["A", "B", *(latex(title.replace("\n", " ")) for title in HEAD)]
+    lines: list[list[str]] = []
+    for found in result["measures"]:
+        lines.append([latex(heading(found))])
+        lines += [list(map(latex, (pair["first"], pair["second"], *_numbers(pair, scale)))) for pair in found["pairs"]]
+    return tabular(head, lines, "ll" + "r" * len(HEAD), notes=[*legend(result), *unit(scale)])
+
+
+def _numbers(pair: Entry, scale: Scale) -> Iterator[str]:
+    yield signed(pair["expected"]["difference"], scale)
+    yield from (fixed(pair[noise]["half_width"], scale) for noise in ("sampling", "ties"))
+    yield from (fixed(pair[kind]["least_difference"], scale) for kind in ("expected", "tie_broken"))
+    for kind in ("expected", "tie_broken"):
+        needed = pair[kind]["queries_needed"]
+        yield NOT_AVAILABLE if needed is None else f"{needed:,}"
+
+
+def _shares(found: Entry) -> Iterator[str]:
+    """How much of the noise ties make."""
+    known = [pair["ties"]["share"] for pair in found["pairs"] if pair["ties"]["share"] is not None]
+    if any(known):
+        ends = dict.fromkeys(map(percent, (min(known), max(known))))
+        yield f"Ties make {' to '.join(ends)} of the variance of a tie-broken difference, queries the rest."
+
+
+def _curve(found: Entry, pair: Entry, about: str, scale: Scale) -> Iterator[RenderableType]:
+    queries, points = found["curve"]["queries"], near(found)
+    curve = grid((f"least difference of {about} with", *(f"{queries[at]:,}" for at in points)), "l" + "r" * len(points))
+    if found["curve"]["clusters"] is not None:
+        curve.add_row("clusters", *(f"{found['curve']['clusters'][at]:,}" for at in points))
+    for name, values in (("expected", pair["curve"]["expected"]), ("tie-broken", pair["curve"]["tie_broken"])):
+        curve.add_row(name, *(fixed(values[at], scale) for at in points))
+    yield curve
+
+
+def _least(pair: Entry) -> Any:
+    return pair["expected"]["least_difference"]

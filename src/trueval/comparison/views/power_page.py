@@ -1,0 +1,225 @@
+"""The page of power: what the queries can find, how many a difference needs, and the curve between the two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from trueval.comparison.views.power import heading, legend, middle_pair, near, shown
+from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of
+from trueval.report.directory import Directory, ResultFile, pointer
+from trueval.report.figures import NARROW, Chart, panels, tone, write_figure
+from trueval.report.text import fixed, signed
+
+MOST = 4  # measures that the summary speaks of, and that a figure for papers shows
+MOST_ROWS = 40  # of the table that is open from the beginning
+MOST_LINES = 12  # pairs of which a plot draws the curve
+KEY = (
+    ("thin", "least difference of the pair in the middle, expected values"),
+    ("bar", "of the other pairs"),
+    ("dot", "with these queries"),
+)
+DASHED = ("lying", "dashed: tie-broken values")
+WANTED = ("bracket", "the difference that was asked about")
+DIFFERS = 0.01  # share of a least difference from which on a second line can be told from the first
+STEPS = tuple(lead * 10.0**power for power in range(-6, 1) for lead in (1, 2, 5))
+
+
+def build(file: ResultFile, directory: Directory) -> Part:
+    """The part of the page for one result of `trueval power`.
+
+    Args:
+        file: the result.
+        directory: not needed.
+
+    Returns:
+        What each measure can find, curves, every pair and the choices behind them.
+    """
+    told = [*_told(file)] or [("No differences that these queries could find are known.",)]
+    block = Block(
+        "power",
+        "What these queries can find",
+        words=(_lead(file.data["choices"]),),
+        figures=tuple(_figures(file.data)),
+        tables=(_table(file),),
+        place="decisions",
+    )
+    return Part(
+        verdict=told[0],
+        summary=tuple(told[1:MOST]),
+        findings=tuple(told[MOST:]),
+        blocks=(block,),
+        closing=(_choices(file),),
+    )
+
+
+def write_figures(file: ResultFile, directory: Directory, folder: Path) -> tuple[Path, ...]:
+    """The curves of the first measures as figures for a paper.
+
+    Args:
+        file: the result.
+        directory: not needed.
+        folder: where to; it exists.
+
+    Returns:
+        Their paths; none where nothing is known.
+    """
+    wanted = file.data["choices"]["difference"]
+    charts = [
+        curve_plot(found, middle, pairs, wanted, title=found["measure"])
+        for found, pairs in ((found, shown(file.data, found)) for found in file.data["measures"])
+        if (middle := middle_pair(pairs)) is not None
+    ][:MOST]
+    return write_figure(panels(charts), folder / "power") if charts else ()
+
+
+def curve_plot(
+    found: Mapping[str, Any],
+    middle: Mapping[str, Any],
+    pairs: Sequence[Mapping[str, Any]],
+    difference: float | None,
+    *,
+    title: str = "",
+) -> Chart:
+    """Least difference against number of queries, both in steps of factors: of one pair, and of others behind it.
+
+    Args:
+        found: an entry of "measures".
+        middle: the pair in front; it has a least difference.
+        pairs: all that may be drawn.
+        difference: to mark; None for none.
+        title: above the plot.
+    """
+    import altair as alt
+
+    points = near(found)
+    others = [pair for pair in pairs if pair is not middle and pair["expected"]["least_difference"] is not None]
+    leasts = [
+        pair["curve"][kind][at]
+        for pair in (middle, *others[:MOST_LINES])
+        for kind in ("expected", "tie_broken")
+        for at in points
+        if pair["curve"][kind][at] is not None
+    ]
+    ends = [min([*leasts, difference or leasts[0]]), max([*leasts, difference or leasts[0]])]
+    queries = [found["curve"]["queries"][at] for at in points]
+    x = alt.X(
+        "queries:Q",
+        title="queries",
+        scale=alt.Scale(type="log", domain=[queries[0], queries[-1]], nice=False),
+        axis=alt.Axis(values=queries, format=",d", labelOverlap=True, grid=False),
+    )
+    y = alt.Y(
+        "least:Q",
+        title="least difference",
+        scale=alt.Scale(type="log", domain=ends, nice=False),
+        axis=alt.Axis(values=[step for step in STEPS if ends[0] <= step <= ends[1]], format="~g"),
+    )
+
+    def line(pair: Mapping[str, Any], kind: str, **mark: Any) -> Chart:
+        rows = [
+            {"queries": found["curve"]["queries"][at], "least": pair["curve"][kind][at]}
+            for at in points
+            if pair["curve"][kind][at] is not None
+        ]
+        return alt.Chart(alt.InlineData(values=rows)).mark_line(**mark).encode(x=x, y=y)
+
+    layers = [line(pair, "expected", color=tone("range"), strokeWidth=1.5) for pair in others[:MOST_LINES]]
+    layers += [line(middle, "expected", color=tone("expected"), strokeWidth=2.2)]
+    if _ties_show(middle):
+        layers += [line(middle, "tie_broken", color=tone("text"), strokeWidth=1.2, strokeDash=[4, 3])]
+    here = [{"queries": found["queries"], "least": middle["expected"]["least_difference"]}]
+    layers += [
+        alt.Chart(alt.InlineData(values=here)).mark_point(filled=True, size=52, color=tone("expected")).encode(x=x, y=y)
+    ]
+    if difference is not None:
+        wanted = alt.Chart(alt.InlineData(values=[{"least": difference}]))
+        layers += [wanted.mark_rule(color=tone("quiet"), strokeWidth=1.2).encode(y=y)]
+    plot = alt.layer(*layers).properties(width=NARROW - 70, height=200)
+    return plot.properties(title=title) if title else plot
+
+
+def _lead(choices: Mapping[str, Any]) -> Words:
+    return (
+        f"Differences from a curve on are found by a paired t test at level {choices['level']:.4g} with a chance of "
+        f"{choices['power']:.4g}, on other queries like these.",
+    )
+
+
+def _ties_show(pair: Mapping[str, Any]) -> bool:
+    """Whether the curve of tie-broken values is another line than that of expected ones."""
+    expected, tie_broken = (pair[kind]["least_difference"] for kind in ("expected", "tie_broken"))
+    return tie_broken is not None and bool(tie_broken > (1 + DIFFERS) * expected)
+
+
+def _told(file: ResultFile) -> Iterator[Words]:
+    for at, found in enumerate(file.data["measures"]):
+        pair = middle_pair(shown(file.data, found))
+        if pair is None:
+            continue
+        least = pair["expected"]["least_difference"]
+        source = file.source("measures", at, "pairs", found["pairs"].index(pair), "expected", "least_difference")
+        counted = Number(f"{found['queries']:,}", found["queries"], file.source("measures", at, "queries"))
+        yield (
+            f"{found['measure']}: these ",
+            counted,
+            " queries find a difference from ",
+            Number(fixed(least), least, source),
+            f" on, where runs vary as {pair['first']} and {pair['second']} do.",
+        )
+
+
+def _figures(data: Mapping[str, Any]) -> Iterator[Figure]:
+    for index, found in enumerate(data["measures"]):
+        pairs = shown(data, found)
+        middle = middle_pair(pairs)
+        if middle is None:
+            continue
+        wanted = data["choices"]["difference"]
+        description = f"{found['measure']}: the least difference that is found, against the number of queries."
+        chart = curve_plot(found, middle, pairs, wanted)
+        marks = [DASHED] * _ties_show(middle) + [WANTED] * (wanted is not None)
+        yield Figure(f"power-{index}", found["measure"], description, chart, key=(*KEY, *marks))
+
+
+def _table(file: ResultFile) -> Table:
+    columns = (
+        Column("measure"),
+        Column("first", "/first"),
+        Column("second", "/second"),
+        Column("difference", "/expected/difference", numeric=True, show=signed),
+        Column("± queries", "/sampling/half_width", numeric=True, show=fixed),
+        Column("± ties", "/ties/half_width", numeric=True, show=fixed),
+        Column("share of ties", "/ties/share", numeric=True, show=fixed),
+        Column("least, expected", "/expected/least_difference", numeric=True, show=fixed, strong=lambda _: True),
+        Column("least, tie-broken", "/tie_broken/least_difference", numeric=True, show=fixed),
+        Column("needed, expected", "/expected/queries_needed", numeric=True, show=_count),
+        Column("needed, tie-broken", "/tie_broken/queries_needed", numeric=True, show=_count),
+    )
+    rows = tuple(
+        row_of(pointer("measures", at, "pairs", place), columns, pair, found["measure"])
+        for at, found in enumerate(file.data["measures"])
+        for place, pair in enumerate(found["pairs"])
+    )
+    notes = (*map(heading, file.data["measures"]), *legend(file.data), *file.data["notes"])
+    caption = ("Least differences and queries needed.",)
+    return Table("power-table", caption, file.name, columns, rows, notes, folded=len(rows) > MOST_ROWS)
+
+
+def _count(value: int | None) -> str:
+    return fixed(None) if value is None else f"{value:,}"
+
+
+def _choices(file: ResultFile) -> Block:
+    # The policy is that of the evaluation, whose page shows it.
+    choices: dict[str, Any] = {name: each for name, each in file.data["choices"].items() if name != "policy"}
+    told = choices["clusters"]
+    choices["clusters"] = None if told is None else f"{told['count']} ({told['source']})"
+    columns = (Column("choice"), Column("value"))
+    rows = tuple(
+        row_of(pointer("choices", name), columns, choices, name, "–" if each is None else f"{each}")
+        for name, each in choices.items()
+    )
+    table = Table("power-choices", ("The choices behind the power.",), file.name, columns, rows)
+    return Block("power-conventions", "Conventions of the power", tables=(table,))

@@ -1,0 +1,321 @@
+"""Plots that several rooms draw: values with their tie ranges, differences with their intervals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from trueval.report.content import Figure
+from trueval.report.figures import NARROW, Chart, axis_domain, tone
+from trueval.report.text import fixed, interval, signed
+
+ROW = 20  # CSS pixels of a run
+LEAD = 440  # CSS pixels of the plot of the first screen
+MOST_LEADING = 24  # runs in it
+LONGEST = 26  # characters of a name beside a plot
+# Half a unit of the last digit that is shown: what lies nearer is the same number for a reader.
+DIFFERS = 0.00005
+HOLLOW_TICK = "M-0.22,-1L0.22,-1L0.22,1L-0.22,1Z"
+
+# What the marks mean, for the line above the plots.
+DOT_KEY = (
+    ("bar", "lowest to highest over tie orders"),
+    ("dot", "expected"),
+    ("tick", "tie-broken, where it differs"),
+)
+
+
+class Dot(NamedTuple):
+    """A run, or whatever has a value under ties.
+
+    Attributes:
+        name: beside the plot.
+        expected: the dot.
+        lowest: the bar's beginning.
+        highest: the bar's end.
+        tie_broken: the hollow tick, shown only where it is another number than the dot.
+    """
+
+    name: str
+    expected: float
+    lowest: float
+    highest: float
+    tie_broken: float | None = None
+
+
+class Bracket(NamedTuple):
+    """Runs that are not separated.
+
+    Attributes:
+        letter: of the group.
+        members: places of its runs in the plot, from the top.
+    """
+
+    letter: str
+    members: tuple[int, ...]
+
+
+class Span(NamedTuple):
+    """A difference with what is known of it.
+
+    Attributes:
+        name: beside the plot.
+        expected: the dot.
+        ties: lowest and highest over tie orders, the bar.
+        interval: over queries, the line.
+        strong: whether it is separated: its dot is filled.
+    """
+
+    name: str
+    expected: float
+    ties: tuple[float, float]
+    interval: tuple[float | None, float | None]
+    strong: bool
+
+
+def dot_plot(
+    dots: Sequence[Dot], *, brackets: Sequence[Bracket] = (), title: str = "", width: int = NARROW, row: int = ROW
+) -> Chart:
+    """Values in the order given, each with its tie range; groups that are not separated as brackets at the right.
+
+    Args:
+        dots: best first, at least one.
+        brackets: of groups.
+        title: above the plot.
+        width: CSS pixels of the whole figure.
+        row: CSS pixels of a value.
+    """
+    import altair as alt
+
+    names = distinct([shortened(dot.name) for dot in dots])
+    rows = [
+        {
+            "name": name,
+            "expected": dot.expected,
+            "lowest": dot.lowest,
+            "highest": dot.highest,
+            "tick": dot.tie_broken if _differs(dot) else None,
+            "told": _told(dot),
+        }
+        for name, dot in zip(names, dots, strict=True)
+    ]
+    drawn = [value for dot in dots for value in (dot.lowest, dot.highest, dot.expected)]
+    domain = axis_domain([*drawn, *(each["tick"] for each in rows)])
+    room, side = _label_width(names), 13 * len(brackets)
+    shape = {"width": max(120, width - room - side - 16), "height": row * len(rows)}
+    base = alt.Chart(alt.Data(values=rows)).encode(y=names_axis(names))
+    x = alt.X("expected:Q", title=None, scale=alt.Scale(domain=domain, nice=False, zero=False), axis=_ticks())
+    layers = [
+        base.mark_rule(strokeWidth=7, color=tone("range"), strokeCap="butt").encode(
+            x=alt.X("lowest:Q", title=None, scale=alt.Scale(domain=domain, nice=False, zero=False), axis=_ticks()),
+            x2="highest:Q",
+        ),
+        base.mark_point(shape=HOLLOW_TICK, filled=False, size=90, stroke=tone("text"), strokeWidth=1.2)
+        .transform_filter("isValid(datum.tick)")
+        .encode(x="tick:Q"),
+        base.mark_point(filled=True, size=52, color=tone("expected"), aria=True).encode(x=x, description="told:N"),
+    ]
+    plot = alt.layer(*layers).properties(**shape)
+    if brackets:
+        plot = alt.hconcat(plot, _brackets(names, brackets, shape["height"]), spacing=6).resolve_scale(y="independent")
+    return plot.properties(title=title) if title else plot
+
+
+def lead_figure(name: str, measure: str, dots: Sequence[Dot], groups: Mapping[str, str]) -> Figure:
+    """The plot of the first screen: values best first, with brackets around those that are not separated.
+
+    Args:
+        name: id of the figure.
+        measure: its text form.
+        dots: best first; of many the first ones are shown.
+        groups: name → letters, as leaderboards have them; empty where nothing was compared.
+    """
+    shown = dots[:MOST_LEADING]
+    brackets = brackets_of([groups.get(dot.name, "") for dot in shown])
+    title = measure if len(shown) == len(dots) else f"{measure}: the first {len(shown)} of {len(dots)} runs"
+    description = f"{measure}: expected value and tie range of each run, best first; {dots[0].name} comes first."
+    chart = dot_plot(shown, brackets=brackets, width=LEAD, row=row_height(len(shown)))
+    key = (*DOT_KEY, *((("bracket", "runs under one letter are not separated"),) if brackets else ()))
+    return Figure(name, title, description, chart, key=key)
+
+
+def row_height(rows: int) -> int:
+    """CSS pixels of a row, less where there are many."""
+    return ROW if rows <= 20 else 16
+
+
+def span_plot(spans: Sequence[Span], *, title: str = "", width: int = NARROW) -> Chart:
+    """Differences in the order given: bar of ties, line of the interval over queries, dot filled where separated.
+
+    Args:
+        spans: at least one.
+        title: above the plot.
+        width: CSS pixels of the whole figure.
+    """
+    import altair as alt
+
+    names = distinct([span.name for span in spans])
+    rows = [
+        {
+            "name": name,
+            "expected": span.expected,
+            "lowest": span.ties[0],
+            "highest": span.ties[1],
+            "low": span.interval[0],
+            "high": span.interval[1],
+            "strong": span.strong,
+            "told": f"{span.name}: {signed(span.expected)} {interval(*span.interval)}",
+        }
+        for name, span in zip(names, spans, strict=True)
+    ]
+    domain = axis_domain([0.0, *(row[end] for row in rows for end in ("low", "high", "lowest", "highest"))])
+    scale = alt.Scale(domain=domain, nice=False, zero=False)
+    shape = {"width": width - 24, "height": 34 * len(rows)}
+    base = alt.Chart(alt.Data(values=rows)).encode(y=alt.Y("name:N", sort=None, title=None, axis=None))
+
+    def x(field: str) -> alt.X:
+        return alt.X(f"{field}:Q", title=None, scale=scale, axis=_ticks())
+
+    written: Any = {"align": "left", "baseline": "bottom", "yOffset": 1, "fontSize": 11, "limit": width - 24}
+    layers = [
+        alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(color=tone("text")).encode(x=x("zero")),
+        base.mark_rule(strokeWidth=7, color=tone("range"), yOffset=7).encode(x=x("lowest"), x2="highest:Q"),
+        base.mark_rule(strokeWidth=1.8, color=tone("expected"), yOffset=7).encode(x=x("low"), x2="high:Q"),
+        base.mark_point(size=48, stroke=tone("expected"), strokeWidth=1.8, yOffset=7, aria=True).encode(
+            x=x("expected"),
+            description="told:N",
+            fill=alt.condition("datum.strong", alt.value(tone("expected")), alt.value(tone("ground"))),
+        ),
+        # Twice: the first one clears the lines behind the letters.
+        *(
+            base.mark_text(**written, **halo).encode(x=alt.value(0), text="name:N")
+            for halo in ({"stroke": tone("ground"), "strokeWidth": 4}, {})
+        ),
+    ]
+    plot = alt.layer(*layers).properties(**shape)
+    return plot.properties(title=title) if title else plot
+
+
+def brackets_of(groups: Sequence[str | None]) -> tuple[Bracket, ...]:
+    """The groups of runs in the order of a plot, each run with the letters of its groups.
+
+    Args:
+        groups: of each run, as leaderboards have them.
+
+    Example:
+        >>> brackets_of(["a", "ab", "b"])
+        (Bracket(letter='a', members=(0, 1)), Bracket(letter='b', members=(1, 2)))
+    """
+    places: dict[str, list[int]] = {}
+    for place, letters in enumerate(groups):
+        for letter in letters_of(letters or ""):
+            places.setdefault(letter, []).append(place)
+    return tuple(Bracket(letter, tuple(members)) for letter, members in places.items())
+
+
+def letters_of(groups: str) -> tuple[str, ...]:
+    """The letters of a group text.
+
+    >>> letters_of("aba1")
+    ('a', 'b', 'a1')
+    """
+    found: list[str] = []
+    for character in groups:
+        if character.isdigit() and found:
+            found[-1] += character
+        else:
+            found.append(character)
+    return tuple(found)
+
+
+def shortened(name: str, most: int = LONGEST) -> str:
+    """A name that fits, cut in the middle: files of one system begin alike, and end in what tells them apart.
+
+    >>> shortened("bm25+rm3+monobert-large-v2", 15)
+    'bm25+rm…arge-v2'
+    """
+    if len(name) <= most:
+        return name
+    head = most // 2
+    return f"{name[:head]}…{name[len(name) - (most - 1 - head) :]}"
+
+
+def distinct(names: Iterable[str]) -> list[str]:
+    """Names that are all different, because a plot has one row for each name.
+
+    >>> distinct(["a", "b", "a"])
+    ['a', 'b', 'a (2)']
+    """
+    seen: Counter[str] = Counter()
+    result = []
+    for name in names:
+        seen[name] += 1
+        result.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return result
+
+
+def dot_of(name: str, value: Mapping[str, Any]) -> Dot:
+    """The dot of a value as the JSON holds it.
+
+    Args:
+        name: beside the plot.
+        value: with expected, lowest, highest, and tie_broken where there is one.
+    """
+    ends = (value["expected"] if value[end] is None else value[end] for end in ("lowest", "highest"))
+    return Dot(name, value["expected"], *ends, value.get("tie_broken"))
+
+
+def names_axis(names: Sequence[str]) -> Any:
+    """The vertical axis of names, in their order; rows have them in the field "name".
+
+    Args:
+        names: all different.
+    """
+    import altair as alt
+
+    return alt.Y("name:N", sort=None, title=None, scale=alt.Scale(domain=list(names)), axis=alt.Axis(grid=False))
+
+
+def _differs(dot: Dot) -> bool:
+    return dot.tie_broken is not None and abs(dot.tie_broken - dot.expected) > DIFFERS
+
+
+def _told(dot: Dot) -> str:
+    told = f"{dot.name}: expected {fixed(dot.expected)}"
+    told += f", ties {interval(dot.lowest, dot.highest)}" if dot.highest - dot.lowest > DIFFERS else ""
+    return f"{told}, tie-broken {fixed(dot.tie_broken)}" if _differs(dot) else told
+
+
+def _label_width(names: Sequence[str]) -> int:
+    # Arial is about half as wide as high, on average over letters and digits.
+    return min(170, int(6.6 * max(map(len, names))) + 8)
+
+
+def _ticks() -> Any:
+    import altair as alt
+
+    return alt.Axis(tickCount=3, labelFlush=False, labelOverlap=True)
+
+
+def _brackets(names: Sequence[str], brackets: Sequence[Bracket], height: int) -> Chart:
+    """A line from the first to the last run of each group, a knot at each of its runs, its letter above."""
+    import altair as alt
+
+    lines = [
+        {"letter": each.letter, "name": names[each.members[0]], "last": names[each.members[-1]]} for each in brackets
+    ]
+    knots = [{"letter": each.letter, "name": names[member]} for each in brackets for member in each.members]
+    x = alt.X(
+        "letter:N",
+        sort=None,
+        title=None,
+        scale=alt.Scale(domain=[each.letter for each in brackets]),
+        axis=alt.Axis(orient="top", labelAngle=0, ticks=False, grid=False, labelPadding=2),
+    )
+    y = alt.Y("name:N", sort=None, scale=alt.Scale(domain=list(names)), axis=None)
+    rules = alt.Chart(alt.Data(values=lines)).mark_rule(color=tone("quiet"), strokeWidth=1.5)
+    points = alt.Chart(alt.Data(values=knots)).mark_point(filled=True, size=16, color=tone("quiet"))
+    return alt.layer(rules.encode(x=x, y=y, y2="last:N"), points.encode(x=x, y=y)).properties(
+        width=13 * len(brackets), height=height
+    )
