@@ -82,28 +82,37 @@ def exponent(rows: list[dict[str, float]]) -> float:
 
 def draw(kept: dict[str, object]) -> None:
     """Draw time and memory against lines, both axes logarithmic; the same figures give the same file."""
-    import matplotlib as mpl
-
-    mpl.use("svg")
-    mpl.rcParams.update({"svg.hashsalt": "trueval", "svg.fonttype": "none", "font.family": "sans-serif"})
-    import matplotlib.pyplot as plt
+    import altair as alt
+    import vl_convert
 
     rows = kept["growth"]
-    lines, seconds, mebibytes = (np.array([row[name] for row in rows]) for name in ("lines", "seconds", "mebibytes"))
-    figure, (time_axis, memory_axis) = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
-    time_axis.loglog(lines, seconds, "o-", color="#1f5fa8", label="measured")
-    time_axis.loglog(lines, seconds[-1] * lines / lines[-1], "--", color="#888888", label="proportional to lines")
-    time_axis.set(xlabel="lines of the run", ylabel="seconds, reading and 12 measures", title="Time")
-    time_axis.legend(frameon=False)
-    memory_axis.loglog(lines, mebibytes, "o-", color="#1f5fa8")
-    memory_axis.set(xlabel="lines of the run", ylabel="MiB, whole process", title="Peak memory", ylim=(30, 3000))
-    for axis in (time_axis, memory_axis):
-        axis.grid(visible=True, which="major", color="#dddddd", linewidth=0.6)
-        axis.spines[["top", "right"]].set_visible(False)
+    last = rows[-1]["seconds"] / rows[-1]["lines"]
+    data = [{**row, "proportional": last * row["lines"]} for row in rows]
+    lines = alt.X(
+        "lines:Q", title="lines of the run", scale=alt.Scale(type="log"), axis=alt.Axis(tickCount=5, format="~s")
+    )
+    base = alt.Chart(alt.Data(values=data)).encode(x=lines)
+
+    def panel(chart: alt.LayerChart | alt.Chart, title: str) -> alt.LayerChart | alt.Chart:
+        return chart.properties(width=300, height=220, title=title)
+
+    def curve(field: str, title: str, **scale: object) -> alt.Chart:
+        y = alt.Y(
+            f"{field}:Q", title=title, scale=alt.Scale(type="log", **scale), axis=alt.Axis(tickCount=4, format="~g")
+        )
+        return base.mark_line(point=True, color="#1f5fa8").encode(y=y)
+
+    straight = base.mark_line(strokeDash=[4, 3], color="#888888").encode(y="proportional:Q")
+    told = base.mark_text(align="left", dx=6, dy=12, color="#666666").encode(
+        y="proportional:Q", text=alt.value("proportional to lines")
+    )
+    told = told.transform_filter(f"datum.lines == {rows[len(rows) // 2]['lines']}")
+    time_panel = panel(alt.layer(straight, curve("seconds", "seconds, reading and 12 measures"), told), "Time")
+    memory = panel(curve("mebibytes", "MiB, whole process", domain=[30, 3000]), "Peak memory")
+    spec = alt.hconcat(time_panel, memory).to_dict()
+    spec["config"] = {"view": {"stroke": None}, "axis": {"gridColor": "#dddddd", "domain": False}}
     IMAGE.parent.mkdir(exist_ok=True)
-    figure.savefig(IMAGE, metadata={"Date": None, "Creator": None, "Title": "Cost of evaluating a run by its lines"})
-    text = "\n".join(line.rstrip() for line in IMAGE.read_text().splitlines())
-    IMAGE.write_text(text + "\n", newline="\n")
+    IMAGE.write_text(vl_convert.vegalite_to_svg(spec) + "\n", newline="\n")
     print(f"docs/images/{IMAGE.name}")
 
 

@@ -87,7 +87,7 @@ def read(path: Path) -> Mapping[str, Any]:
 @pytest.mark.skipif(not model_is_here(), reason="the extra demo is not installed")
 def test_the_demo_runs_a_model_in_two_formats_and_writes_a_page(trueval: Command, tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     status, out, err = trueval("demo", "--out", tmp_path)
     assert status == 0, err
     assert "all-MiniLM-L6-v2" in out

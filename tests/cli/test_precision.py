@@ -49,7 +49,7 @@ def test_stored_logits_show_what_float32_scoring_repairs(
 ) -> None:
     """q1: the relevant document ties with another in bfloat16 (RR 1 or 1/2), and loses in float32; q2: RR is 1."""
     pytest.importorskip("jinja2")
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     out = tmp_path / "out"
     as_in_the_paper = ("--tie-order", "input", "--empty", "skip")
     status, text, err = trueval(
@@ -67,7 +67,7 @@ def test_stored_logits_show_what_float32_scoring_repairs(
     assert "BF16 → BF16 1.0000 0.8750 0.2500 +0.1250" in " ".join(text.split())
     written = {path.name for path in out.rglob("*") if path.is_file()}
     assert {"precision.json", "precision.csv", "precision.md", "precision.tex", "report.html"} <= written
-    assert {f"precision-{name}.{kind}" for name in ("curves", "ties") for kind in ("svg", "png")} <= written
+    assert {f"precision-{name}.{kind}" for name in ("curves", "ties") for kind in ("svg", "png", "pdf")} <= written
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "Ties, and agreement with float32" in page
     assert 'data-source="/regimes/' in page

@@ -30,7 +30,7 @@ def rates(systems: int, queries: int, worlds: int, *, partial: bool) -> dict[str
     """Share of worlds with any false claim, and mean share of true differences found, of each correction."""
     rng = np.random.default_rng([systems, queries, partial])
     first, second = np.array(list(combinations(range(systems), 2))).T
-    false, found = ({name: 0.0 for name in ("MaxT", "Holm")} for _ in range(2))
+    false, found = (dict.fromkeys(("MaxT", "Holm"), 0.0) for _ in range(2))
     for seed in range(worlds):
         values, means = world(rng, systems, queries, partial=partial)
         equal = means[first] == means[second]

@@ -25,7 +25,9 @@ def made_results(folder: Path, *, runs: int, queries: int, documents: int = 120)
     """
     rng = np.random.default_rng(7)
     names = [f"d{place:03}" for place in range(documents)]
-    grades = {f"q{query:02}": {name: int(rng.random() < 0.1) for name in names} | {"d000": 1} for query in range(queries)}
+    grades = {
+        f"q{query:02}": {name: int(rng.random() < 0.1) for name in names} | {"d000": 1} for query in range(queries)
+    }
     judgments = tv.Judgments.from_dict(grades)
     made = []
     for place in range(runs):

@@ -113,8 +113,9 @@ def test_the_first_tab_stop_skips_to_the_summary(tab: Tab, file: Path) -> None:
 def bars(tab: Tab) -> list[float]:
     """What the live chart says of its bars, from left to right."""
     told = "[...document.querySelectorAll('.stage .mark-rect path')].map((each) => each.__data__.datum)"
-    rows = tab.value(f"{told}.sort((a, b) => a.place - b.place).map((each) => [each.query, each.middle, each.low, each.high])")
-    return rows
+    return tab.value(
+        f"{told}.sort((a, b) => a.place - b.place).map((each) => [each.query, each.middle, each.low, each.high])"
+    )
 
 
 def choose(tab: Tab, place: int, value: int) -> None:
@@ -148,7 +149,11 @@ def test_folded_tables_are_built_when_they_open(tab: Tab, file: Path) -> None:
     for table in packed_tables(file.read_text(encoding="utf-8")):
         rows = f"[...document.querySelectorAll('#{table['id']} tbody tr')]"
         cells = tab.value(f"{rows}.flatMap((row) => [...row.cells].map((cell) => cell.textContent))")
-        assert cells == [shown_text(column, cell) for row in table["rows"] for column, cell in zip(table["columns"], row[2:], strict=True)]
+        assert cells == [
+            shown_text(column, cell)
+            for row in table["rows"]
+            for column, cell in zip(table["columns"], row[2:], strict=True)
+        ]
         sources = tab.value(f"{rows}.map((row) => row.dataset.source)")
         assert sources == [row[0] for row in table["rows"]]
 
@@ -161,7 +166,9 @@ def shown_text(column: dict[str, Any], cell: Any) -> str:
     return NOT_AVAILABLE if cell is None else {"fixed": fixed, "signed": signed, "plain": str}[column["form"]](cell)
 
 
-@pytest.mark.parametrize("value", [0.03125, -0.03125, 0.09375, 0.5, 1.0, -0.0, 3e-7, -3e-7, 0.29213, 0.84375, 1 / 3, 12.5])
+@pytest.mark.parametrize(
+    "value", [0.03125, -0.03125, 0.09375, 0.5, 1.0, -0.0, 3e-7, -3e-7, 0.29213, 0.84375, 1 / 3, 12.5]
+)
 def test_the_script_rounds_as_python_does(tab: Tab, file: Path, tmp_path: Path, value: float) -> None:
     """0.03125 is a half of the fourth decimal to the last bit: Python writes 0.0312, toFixed 0.0313."""
     text = file.read_text(encoding="utf-8")
@@ -204,7 +211,9 @@ def test_a_run_called_script_is_text_in_plots(tab: Tab, file: Path) -> None:
     texts = "[...document.querySelectorAll('#{} svg text')].map((each) => each.textContent)"
     assert shortened(name) in tab.value(texts.format("range-0"))
     assert f"tied − {shortened(name, 24)}" in tab.value(texts.format("differences-0"))
-    assert tab.value("[...document.querySelectorAll('#lead svg title')].some((each) => each.textContent.startsWith('<script>alert'))")
+    assert tab.value(
+        "[...document.querySelectorAll('#lead svg title')].some((each) => each.textContent.startsWith('<script>alert'))"
+    )
     live(tab)
     options = "[...document.querySelectorAll('.controls select')[0].options].map((each) => each.textContent)"
     assert tab.value(options) == ["tied", name]

@@ -50,7 +50,8 @@ class Column(NamedTuple):
     Attributes:
         title: its heading.
         field: JSON pointer from the source row to the value, or to a list that is counted; two of them joined by
-            " - " for a difference, of which the first may be a number; after "-" for the value with its sign changed; "" where the column shows neither.
+            " - " for a difference, of which the first may be a number; after "-" for the value with its sign changed;
+            "" where the column shows neither.
         numeric: whether it holds numbers: set to the right, sorted as numbers.
         show: how a value is written.
         strong: which values the reader should look at first.

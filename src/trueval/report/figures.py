@@ -165,7 +165,7 @@ def needed(feature: str) -> None:
         MissingExtraError: Altair or vl-convert is not installed.
     """
     try:
-        import altair  # noqa: F401
+        import altair as alt  # noqa: F401
         import vl_convert  # noqa: F401
     except ImportError as error:
         raise MissingExtraError(feature, "report") from error
@@ -190,7 +190,15 @@ THEME: Final[Mapping[str, Any]] = {
     "axis": {**_LABELS, **_TITLES, **_LINES, "labelLimit": 170},
     "axisY": {"ticks": False, "labelPadding": 6},
     "legend": {**_LABELS, **_TITLES, "orient": "top", "columns": 2, "labelLimit": 150, "symbolStrokeWidth": 2},
-    "title": {"font": FONT, "fontSize": SIZE, "color": tone("text"), "anchor": "start", "frame": "group"},
+    # One weight for all text: vl-convert writes the fonts of a PDF in no fixed order, so two would change its bytes.
+    "title": {
+        "font": FONT,
+        "fontSize": SIZE + 1,
+        "fontWeight": "normal",
+        "color": tone("text"),
+        "anchor": "start",
+        "frame": "group",
+    },
     "text": {"font": FONT, "fontSize": SIZE, "color": tone("text")},
     "point": {"opacity": 1},
     "concat": {"spacing": 16},

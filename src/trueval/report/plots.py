@@ -262,8 +262,8 @@ def dot_of(name: str, value: Mapping[str, Any]) -> Dot:
         name: beside the plot.
         value: with expected, lowest, highest, and tie_broken where there is one.
     """
-    ends = (value["expected"] if value[end] is None else value[end] for end in ("lowest", "highest"))
-    return Dot(name, value["expected"], *ends, value.get("tie_broken"))
+    low, high = (value["expected"] if value[end] is None else value[end] for end in ("lowest", "highest"))
+    return Dot(name, value["expected"], low, high, value.get("tie_broken"))
 
 
 def names_axis(names: Sequence[str]) -> Any:

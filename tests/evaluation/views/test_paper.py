@@ -8,12 +8,15 @@ from tests.report.gold_page import FOLDER
 from tests.report.results import results, value
 
 from trueval.errors import MissingExtraError
+from trueval.evaluation.views.figures import dots_of
 from trueval.evaluation.views.paper import latex, markdown
-from trueval.report.figures import canvas
+from trueval.report.inline import inline
 from trueval.report.kinds import read_directory
 from trueval.report.page import write_figures
+from trueval.report.plots import dot_plot
 
-NAMES = ("tie-ranges.svg", "tie-ranges.png", "tie-groups.svg", "tie-groups.png", "table.tex", "table.md")
+DRAWN = tuple(f"{name}.{suffix}" for name in ("tie-ranges", "tie-groups") for suffix in ("svg", "png", "pdf"))
+NAMES = (*DRAWN, "table.tex", "table.md")
 
 
 def comparison(*, groups: tuple[str, str], baseline: str | None = None) -> dict:
@@ -45,9 +48,10 @@ def test_figures_and_tables_are_written_and_do_not_change(tmp_path: Path) -> Non
         assert first.read_bytes() == second.read_bytes(), first.name
         assert len(first.read_bytes()) > 100
     svg = one[0].read_text(encoding="utf-8")
-    assert "<dc:date>" not in svg
+    assert "var(--" not in svg  # the names of colors are the page's
     assert "<script" not in svg
     assert one[1].read_bytes().startswith(b"\x89PNG")
+    assert one[2].read_bytes().startswith(b"%PDF")
 
 
 def test_letters_mean_what_they_mean_in_every_table_of_a_comparison() -> None:
@@ -85,27 +89,19 @@ def test_a_comparison_under_another_policy_gives_no_marks(tmp_path: Path) -> Non
     assert "Superscripts" not in (tmp_path / "two" / "table.md").read_text(encoding="utf-8")
 
 
-def test_every_run_is_drawn(tmp_path: Path) -> None:
-    """Each panel holds one dot and one bar for each run; without a tie-broken value there is no cross."""
-    from matplotlib.axes import Axes
-
-    from trueval.evaluation.views import figures
-
-    drawn: list[Axes] = []
-    runs = {f"run {index}": {"RR": value(0.1, 0.2 + index / 10, 0.9, None)} for index in range(5)}
-    ranked = results(runs)["runs"]
-    with canvas((4, 3)) as figure:
-        drawn.append(figure.subplots())
-        figures._tie_range(drawn[0], ranked, "RR")
-        assert [label.get_text() for label in drawn[0].get_yticklabels()] == list(runs)
-        (dots,) = drawn[0].get_lines()
-        assert list(dots.get_xdata()) == [0.2 + index / 10 for index in range(5)]
-        (bars,) = drawn[0].collections
-        assert [segment[:, 0].tolist() for segment in bars.get_segments()] == [[0.1, 0.9]] * 5
+def test_every_run_is_drawn() -> None:
+    """One dot and one bar for each run, in the order of their values; without a tie-broken value there is no tick."""
+    runs = {f"run {index}": {"RR": value(0.1, 0.7 - index / 10, 0.9, None)} for index in range(5)}
+    plot = dot_plot(dots_of(results(runs), "RR"))
+    names = re.findall(r">(run \d)</text>", inline(plot))
+    assert names == list(runs)
+    told = re.findall(r"<title>(.*?)</title>", inline(plot))
+    assert told == [f"run {index}: expected 0.{7 - index}000, ties [0.1000, 0.9000]" for index in range(5)]
 
 
-def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+@pytest.mark.parametrize("library", ["altair", "vl_convert"])
+def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, library: str) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(MissingExtraError, match='need the extra "report"'):
         write_figures(read_directory(FOLDER), tmp_path)
 
@@ -113,4 +109,4 @@ def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_the_extra_is_declared() -> None:
     project = (Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8")
     (extra,) = re.findall(r"^report = \[(.*)\]$", project, flags=re.MULTILINE)
-    assert {"jinja2", "plotly", "matplotlib"} <= set(re.findall(r'"(\w+)', extra))
+    assert {"jinja2", "altair", "vl"} <= set(re.findall(r'"(\w+)', extra))

@@ -29,13 +29,13 @@ class Pair(NamedTuple):
     """A difference as the page shows it: the better run first, or against the baseline.
 
     Attributes:
-        index: in the differences of the file.
+        place: in the differences of the file.
         entry: what is there.
         turned: whether the page shows it the other way round.
         rank: places of the two runs in the leaderboard, by which pairs are sorted.
     """
 
-    index: int
+    place: int
     entry: Mapping[str, Any]
     turned: bool
     rank: tuple[int, int]
@@ -342,7 +342,7 @@ EVERY = (
 def _table(
     file: ResultFile, name: str, caption: str, columns: tuple[Column, ...], pairs: Sequence[Pair], *, folded: bool
 ) -> Table:
-    rows = tuple(row_of(pointer("differences", pair.index), columns, pair.entry, turned=pair.turned) for pair in pairs)
+    rows = tuple(row_of(pointer("differences", pair.place), columns, pair.entry, turned=pair.turned) for pair in pairs)
     return Table(name, (caption,), file.name, columns, rows, folded=folded)
 
 
@@ -352,7 +352,7 @@ def _pair_table(file: ResultFile, pairs: Sequence[Pair]) -> Table:
     columns = (*EVERY, Column("bounded")) if bounded else EVERY
     rows = tuple(
         row_of(
-            pointer("differences", pair.index),
+            pointer("differences", pair.place),
             columns,
             pair.entry,
             BOUNDED if pair.entry["realized_bounded"] else "",

@@ -28,7 +28,7 @@ def write_paper(file: ResultFile, directory: Directory, folder: Path) -> tuple[P
         What was written; nothing where the evaluation holds no run.
 
     Raises:
-        MissingExtraError: matplotlib is not installed.
+        MissingExtraError: Altair or vl-convert is not installed.
     """
     if not file.data["runs"]:
         return ()
