@@ -1,0 +1,55 @@
+"""What Python shows of a comparison: the tables of `trueval compare` in a console, and in a notebook as HTML."""
+
+import io
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import Any
+
+from rich.console import Console
+
+from trueval.comparison.views.formats import legend, table
+from trueval.report.printed import notebook
+from trueval.report.text import counted, fixed, interval, signed
+
+WIDTH = 100
+PAIR = ("pair", "verdict", "difference", "interval", "p", "wins/ties/losses")
+
+
+def console(comparison: Mapping[str, Any]) -> str:
+    """The tables of `trueval compare` as plain text.
+
+    Args:
+        comparison: what `Comparison.to_dict` returns.
+    """
+    text = io.StringIO()
+    Console(file=text, width=WIDTH, color_system=None, highlight=False).print(table(comparison))
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).strip("\n")
+
+
+def html(comparison: Mapping[str, Any]) -> str:
+    """Leaderboards and pairs as tables of HTML, everything in them escaped.
+
+    Args:
+        comparison: what `Comparison.to_dict` returns.
+    """
+    parts: list[str] = []
+    for board in comparison["leaderboards"]:
+        title = f"{board['measure']}: {board['better']} is better, {counted(board['queries'], 'query', 'queries')}"
+        ranking = (
+            (row["run"], fixed(row["expected"]), interval(row["lowest"], row["highest"]), row["groups"])
+            for row in board["ranking"]
+        )
+        parts.append(notebook(("run", "expected", "lowest, highest", "groups"), ranking, caption=title))
+        parts.append(notebook(PAIR, _pairs(comparison, board["measure"]), words=2))
+    return "".join([*parts, *(f"<p>{escape(line)}</p>" for line in legend(comparison))])
+
+
+def _pairs(comparison: Mapping[str, Any], measure: str) -> Iterator[tuple[str, ...]]:
+    for row in comparison["differences"]:
+        if row["measure"] == measure:
+            p = row["tests"].get("adjusted", row["tests"]["holm"])
+            low, high = row["realized_interval"]
+            span = "–" if low is None else f"[{signed(low)}, {signed(high)}]"
+            won = f"{row['wins']}/{row['ties']}/{row['losses']}"
+            pair = f"{row['first']} - {row['second']}"
+            yield pair, row["verdict"], signed(row["expected"]), span, fixed(p), won
