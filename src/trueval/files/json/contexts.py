@@ -22,7 +22,7 @@ import polars as pl
 from trueval.errors import Place
 from trueval.files.frame import Kind, Table, value_column
 from trueval.files.json.lines import Literal, RepeatedKeyError, object_of_pairs
-from trueval.files.json.members import item_lines
+from trueval.files.json.members import find_repeated_key, item_lines
 from trueval.files.json.pairs import QUERY_KEYS, as_id, first_value, objects
 from trueval.files.json.shapes import (
     GOLD_KEYS,
@@ -37,11 +37,12 @@ from trueval.files.json.shapes import (
     text_id,
 )
 from trueval.files.source.content import Content
+from trueval.files.source.encoding import check_text, decoding_error
 from trueval.files.tabular.delimited import canonical_table
 
 FIRST_LINE = re.compile(rb"\s*(\{[^\n]*)")
 OPENS_A_LIST = re.compile(rb"\s*\[\s*\{")
-LISTS = re.compile(rb'"(?:%s)"\s*:\s*\[' % b"|".join(key.encode() for key in (*LIST_KEYS, *GOLD_KEYS)))
+LISTS = re.compile(rb'"(?:%s)"\s*:\s*[\[{]' % b"|".join(key.encode() for key in (*LIST_KEYS, *GOLD_KEYS)))
 HEAD = 1 << 20  # of a list of objects: what is looked through for a list of documents before all of it is decoded
 
 
@@ -182,6 +183,7 @@ def read_log(content: Content, duplicates: str = "first") -> Log:
     Raises:
         InputError: a line is bad, a query is there twice, or a document has two sources; with file and line.
     """
+    content = check_text(content, is_json=True)
     rows = _items(content) if OPENS_A_LIST.match(content.data) else _objects(content)
     return log_of(rows, content.source, content.name, duplicates=duplicates)
 
@@ -218,14 +220,21 @@ def _objects(content: Content) -> Iterator[Row]:
 
 def _items(content: Content) -> Iterator[Row]:
     """The items of a JSON list, with the lines on which they begin."""
+    if (undecodable := decoding_error(content)) is not None:
+        raise undecodable
     text = content.data.decode()
     try:
         items = json.loads(
             text, object_pairs_hook=object_of_pairs, parse_float=Literal, parse_int=Literal, parse_constant=Literal
         )
-    except (RepeatedKeyError, RecursionError, ValueError) as error:
-        line = getattr(error, "lineno", None)
-        raise Place(content.source, line).error(f"not a list of JSON objects: {error}. Correct it.") from error
+    except RepeatedKeyError as error:
+        raise Place(content.source, find_repeated_key(text)).error(
+            f"the key {error.args[0]!r} is twice in one object. Each must be there once. Keep one."
+        ) from None
+    except json.JSONDecodeError as error:
+        raise Place(content.source, error.lineno).error(f"not JSON: {error.msg}. Correct the file.") from error
+    except RecursionError:
+        raise Place(content.source).error("nested too deep. It must be a list of objects of plain values.") from None
     for line, values in zip(item_lines(text), items, strict=True):
         yield Row(Place(content.source, line), line, values)
 

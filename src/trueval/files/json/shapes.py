@@ -14,7 +14,8 @@ document is an id, an id with a score, or an object that holds an id somewhere::
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import reprlib
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from trueval.files.columns import find_columns
@@ -86,7 +87,8 @@ def looks_like_row(row: object) -> bool:
         return False
     # A row of a run may hold a list too, but it names its one document. Keys that begin with mteb_ describe a file.
     plain = [str(k) for k, v in row.items() if not isinstance(v, (dict, list)) and not str(k).startswith("mteb_")]
-    lists = any(isinstance(row.get(key), list) for key in (*LIST_KEYS, *GOLD_KEYS))
+    lists = any(isinstance(row.get(key), list) for key in LIST_KEYS)
+    lists = lists or any(isinstance(row.get(key), (list, dict)) for key in GOLD_KEYS)
     return lists and bool(plain) and "doc_id" not in find_columns(plain, "run")
 
 
@@ -156,12 +158,8 @@ def keys_of(row: object) -> str:
     """The keys of a row, or what it is instead, for a message.
 
     >>> keys_of({"question": "q", "hits": []}), keys_of([1])
-    ("the keys 'question', 'hits'", 'a list')
+    ("the keys 'question', 'hits'", '[1]')
     """
     if not isinstance(row, Mapping):
-        return f"a {type(row).__name__}"
-    return f"the keys {_quoted(row)}" if row else "no keys"
-
-
-def _quoted(names: Iterable[object]) -> str:
-    return ", ".join(repr(str(name)) for name in names)
+        return reprlib.repr(row)
+    return f"the keys {', '.join(repr(str(key)) for key in row)}" if row else "no keys"
