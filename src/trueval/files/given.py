@@ -11,7 +11,7 @@ import polars as pl
 from trueval.errors import Place
 from trueval.files.frame import Kind, Table, value_column
 from trueval.files.json.document import records_frame
-from trueval.files.json.shapes import NAMES, keys_of
+from trueval.files.json.shapes import refuse_unknown
 from trueval.files.memory.logs import is_log, read_rows
 from trueval.files.memory.peers import ATTRIBUTES, as_floats, as_strings, read_dict
 from trueval.files.reading import read_table
@@ -55,17 +55,12 @@ def read_given(given: Any, kind: Kind, facets: bool = False) -> Given:
     items = list(getattr(given, "samples", given))  # a dataset of Ragas keeps its rows there
     if is_log(items):
         return Given(read_rows(items).table(kind), "")
-    if items and isinstance(items[0], Mapping) and _is_record(items[0]):
-        return Given(canonical_table(records_frame(items, kind, "records"), kind, "records", facets), "")
     if items and isinstance(items[0], Mapping):
-        raise Place("rows", row=0).error(f"cannot be read. Got {keys_of(items[0])}. {NAMES}")
+        refuse_unknown(items[0], kind, Place("rows", row=0))
+        return Given(canonical_table(records_frame(items, kind, "records"), kind, "records", facets), "")
     if not items or not isinstance(items[0], tuple | list):
         raise _unknown(given, kind)
     return Given(_triples(items, kind), "")
-
-
-def _is_record(item: Mapping[Any, Any]) -> bool:
-    return not any(isinstance(value, (Mapping, list)) for value in item.values())
 
 
 def _triples(items: list[Any], kind: Kind) -> Table:

@@ -22,12 +22,13 @@ from typing import TypeAlias
 
 import polars as pl
 
-from trueval.errors import InputError, PolicyError
+from trueval.errors import InputError, Place, PolicyError
 from trueval.files.columns import looks_like_header
 from trueval.files.frame import Kind, Table, value_column
 from trueval.files.json.contexts import holds_contexts, read_log
 from trueval.files.json.document import read_json
 from trueval.files.json.lines import read_jsonl
+from trueval.files.json.shapes import refuse_unknown
 from trueval.files.source.content import Content, Source, read_content
 from trueval.files.source.encoding import check_text
 from trueval.files.source.lines import LineParts, held_parts, open_parts
@@ -96,6 +97,9 @@ def read_table(source: Source, kind: Kind, format: str | None = None, facets: bo
         )
         content = check_text(content, is_json=looks_like_json)
     chosen = format or ("contexts" if holds_contexts(content) else _sniff_text(content))
+    if chosen == "jsonl" and format is None:
+        line = content.data[: -len(content.data.lstrip())].count(b"\n") + 1
+        refuse_unknown(json.loads(first_line(content)), kind, Place(content.source, line))
     if chosen == "json":
         return read_json(content, kind), content.name
     return READERS[chosen](content, kind, facets), content.name

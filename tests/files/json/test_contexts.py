@@ -63,6 +63,7 @@ SHAPES = {
     "LangChain, metadata.doc_id": {"input": "q", "context": [document(None, doc_id="a"), document(doc_id="b")]},
     "LangChain, metadata.source": {"input": "q", "context": [document(source="a"), document(source="b")]},
     "LangChain, dumped": {"input": "q", "context": [constructor(id="a"), constructor(id="b")]},
+    "LangChain, in a document": {"input": "q", "context": [{"document": constructor(id=each)} for each in "ab"]},
     "LangChain.js": {"input": "q", "context": [{"pageContent": "-", "metadata": {"id": each}} for each in "ab"]},
     "LlamaIndex, nodes without scores": {"query": "q", "source_nodes": [node("a"), node("b")]},
     "LlamaIndex, node_id": {"query": "q", "nodes": [{"node_id": "a", "text": "-"}, {"node_id": "b", "text": "-"}]},
@@ -271,9 +272,19 @@ def test_bytes_of_a_list_that_are_no_text_are_refused_with_their_line() -> None:
         Run.read(io.BytesIO(b'[{"query": "q", "ids": ["a"]},\n{"query": "r", "ids": ["\xff"]}]'), format="contexts")
 
 
-def test_rows_that_are_not_recognized_say_which_keys_there_are() -> None:
-    with pytest.raises(InputError, match=r"rows: row 1: .*the keys 'prompt', 'hits'\. Name the query one of"):
-        Run.of([{"prompt": "q", "hits": [{"id": "a"}]}])
+def test_rows_that_are_not_recognized_say_which_keys_there_are_and_how_to_name_them() -> None:
+    row = {"prompt": "q", "hits": [{"id": "a"}]}
+    message = (
+        r"neither a row of a run nor of a log of contexts\. Got the keys 'prompt', 'hits'\..*Name the query one of"
+    )
+    with pytest.raises(InputError, match=f"rows: row 1: {message}"):
+        Run.of([row])
+    for text, line in ((b"\n\n" + jsonl(row), 3), (b"\n" + json.dumps([row], indent=1).encode(), 3)):
+        with pytest.raises(InputError, match=message) as caught:
+            Run.read(io.BytesIO(text))
+        assert caught.value.line == line
+    with pytest.raises(InputError, match=message.replace("a run", "judgments")):
+        Judgments.of([row])
 
 
 def test_ids_stay_as_they_are_written() -> None:

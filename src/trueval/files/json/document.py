@@ -15,6 +15,7 @@ from trueval.files.columns import find_columns
 from trueval.files.frame import Kind, Table
 from trueval.files.json.lines import RepeatedKeyError, object_of_pairs
 from trueval.files.json.members import find_line, find_repeated_key
+from trueval.files.json.shapes import refuse_unknown
 from trueval.files.memory.peers import as_floats, as_strings, read_dict
 from trueval.files.source.content import Content
 from trueval.files.source.encoding import decoding_error
@@ -34,6 +35,8 @@ def read_json(content: Content, kind: Kind) -> Table:
     text = content.data.decode()
     nested = _decode(text, content.source)
     if isinstance(nested, list) and all(isinstance(record, dict) for record in nested):
+        if nested:
+            refuse_unknown(nested[0], kind, Place(content.source, find_line(text, (0,), from_outermost=True)))
         frame = records_frame(nested, kind, content.source)
         # Row -1, the header line of other formats, is the first record.
         return canonical_table(

@@ -18,19 +18,21 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from trueval.errors import Place
 from trueval.files.columns import find_columns
+from trueval.files.frame import Kind, value_column
 from trueval.files.json.lines import Literal
 from trueval.files.json.pairs import DOC_KEYS, QUERY_KEYS, as_id
 
 # Of several that are there, the first counts: ids rather than texts.
 LIST_KEYS = (
-    *("ids", "doc_ids", "retrieved_ids", "retrieved_doc_ids", "retrieved_context_ids"),
+    *("ids", "doc_ids", "retrieved_ids", "retrieved_doc_ids", "retrieved_chunk_ids", "retrieved_context_ids"),
     *("retrieved", "contexts", "documents", "retrieved_documents", "source_documents", "source_nodes", "nodes"),
     *("context", "retrieved_contexts"),
 )
 GOLD_KEYS = (
-    *("gold", "gold_ids", "relevant_ids", "relevant_doc_ids", "expected_ids", "reference_context_ids"),
-    *("reference_contexts",),
+    *("gold", "gold_ids", "relevant_ids", "relevant_doc_ids", "relevant_chunk_ids", "expected_ids"),
+    *("reference_context_ids", "reference_contexts"),
 )
 TEXT_LISTS = frozenset({"retrieved_contexts", "reference_contexts"})
 # Lists under these names hold ids in some logs and texts in others; a string of so many words is a text.
@@ -132,14 +134,9 @@ def _is_text(item: str, key: str) -> bool:
 
 def _of_object(item: Mapping[str, Any]) -> Entry | None:
     """An object that holds an id, its own or in its metadata, or a text; scores are beside it or in it."""
-    score, inner = item.get("score"), item
-    if isinstance(inner.get("kwargs"), Mapping) and "lc" in inner:  # LangChain's own JSON, whose "id" names a class
-        inner = inner["kwargs"]
-    for wrapper in ("node", "document"):  # NodeWithScore, and hits that hold the document whole
-        if isinstance(inner.get(wrapper), Mapping) and all(inner.get(key) is None for key in OWN_ID_KEYS):
-            inner = inner[wrapper]
+    score, inner = item.get("score"), _unwrapped(item)
     score = inner.get("score") if score is None else score
-    metadata = next((inner[key] for key in METADATA_KEYS if isinstance(inner.get(key), Mapping)), {})
+    metadata: Mapping[str, Any] = next((inner[key] for key in METADATA_KEYS if isinstance(inner.get(key), Mapping)), {})
     source = next((each for each in (item.get("source"), inner.get("source")) if each is not None), None)
     if (score is not None and not isinstance(score, Literal)) or (source is not None and as_id(source) is None):
         return None
@@ -152,6 +149,31 @@ def _of_object(item: Mapping[str, Any]) -> Entry | None:
             return None if doc_id is None else Entry(doc_id, *numbers, found=f"{name}{key}" if name else "")
     text = next((inner[key] for key in TEXT_KEYS if isinstance(inner.get(key), str)), "")
     return Entry(text_id(text), *numbers, is_text=True) if text.strip() else None
+
+
+def _unwrapped(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The document itself: NodeWithScore and some hits hold it whole, and LangChain's JSON under kwargs."""
+    for wrapper in ("node", "document", "kwargs"):
+        named = any(item.get(key) is not None for key in OWN_ID_KEYS) and "lc" not in item  # there "id" names a class
+        if isinstance(item.get(wrapper), Mapping) and not named:
+            item = item[wrapper]
+    return item
+
+
+def refuse_unknown(row: object, kind: Kind, place: Place) -> None:
+    """Refuse an object with lists that is neither a row of a table nor one of a log, by its keys.
+
+    Raises:
+        InputError: it is one.
+    """
+    if not isinstance(row, Mapping) or not any(isinstance(value, list) for value in row.values()):
+        return
+    if not {"query_id", "doc_id"} <= find_columns([str(key) for key in row], kind).keys():
+        noun = "a run" if kind == "run" else "judgments"
+        raise place.error(
+            f"neither a row of {noun} nor of a log of contexts. Got {keys_of(row)}. A row names "
+            f"query_id, doc_id and {value_column(kind)}. In a log: {NAMES}"
+        )
 
 
 def keys_of(row: object) -> str:
