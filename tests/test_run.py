@@ -248,3 +248,8 @@ def test_of_gives_a_run_back_and_can_rename_it() -> None:
     assert (Run.of(run, name="y").name, run.name) == ("y", "x")
     assert Run.of(RanxLike()).name == "bm25"
     assert Run.of(RanxLike(), name="y").name == "y"
+
+
+def test_a_run_shows_itself_in_one_line() -> None:
+    assert repr(Run.from_dict(NESTED, name="x")) == "<Run 'x': 2 queries, 3 documents, from builtins.dict>"
+    assert repr(Judgments.from_dict({"q": {"d": 1}})) == "<Judgments: 1 queries, 1 documents, from builtins.dict>"

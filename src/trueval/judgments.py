@@ -129,6 +129,11 @@ class Judgments:
         judgments = cls(rows.table.frame, rows.query_ids, rows.offsets, table.source, notes)
         return judgments.with_sources(table.sources) if table.sources else judgments
 
+    def __repr__(self) -> str:
+        """One line: how much there is, and where it is from."""
+        counts = f"{len(self.query_ids):,} queries, {len(self.frame):,} documents"
+        return f"<Judgments: {counts}, from {self.source}>"
+
     def with_sources(self, sources: Mapping[str, str]) -> Judgments:
         """Say from which source (paper, site, file) each document comes; one that is not named is its own source.
 

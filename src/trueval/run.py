@@ -177,6 +177,11 @@ class Run:
         vars(run)["doc_hashes"] = rows.hashes
         return run
 
+    def __repr__(self) -> str:
+        """One line: the name, how much there is, and where it is from."""
+        counts = f"{len(self.query_ids):,} queries, {len(self.documents):,} documents"
+        return f"<Run {self.name!r}: {counts}, from {self.source}>"
+
     def __getstate__(self) -> dict[str, Any]:
         """What a pickle holds: nothing derived, as another version of polars would make other hashes."""
         return {name: value for name, value in vars(self).items() if name not in ("frame", "doc_hashes")}

@@ -143,6 +143,13 @@ class Explanation:
         """The row of a convention."""
         return next(row for row in self.rows if row.convention == convention)
 
+    def __repr__(self) -> str:
+        """The tables of `trueval explain`."""
+        from trueval.evaluation.views.explanation import explanation_table  # late: only views know how results look
+        from trueval.report.terminal import drawn
+
+        return drawn(explanation_table(self.to_dict()))
+
     def to_dict(self) -> dict[str, object]:
         """The JSON of `trueval explain`; null where there is no number."""
         from trueval.version import __version__

@@ -1,10 +1,28 @@
 """Tables of a terminal. They need rich, which is imported here and by the views that draw tables, and nowhere else."""
 
+import io
 from collections.abc import Sequence
 from typing import Literal
 
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
+
+WIDTH = 100  # characters of what Python prints, wherever that goes
+
+
+def drawn(content: RenderableType) -> str:
+    """What a terminal would show, as plain text of at most 100 columns: for print.
+
+    Args:
+        content: a table, or a group of them.
+
+    >>> print(drawn(grid(["run", "RR"], "lr")))
+    run RR
+    """
+    text = io.StringIO()
+    Console(file=text, width=WIDTH, color_system=None, highlight=False).print(content)
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).strip("\n")
 
 
 def grid(head: Sequence[str], columns: str) -> Table:

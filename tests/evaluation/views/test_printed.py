@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from trueval import Judgments, Run, evaluate
+from trueval import Judgments, Run, evaluate, explain
 from trueval.errors import MeasureError
 from trueval.evaluation.scores import Scores
 
@@ -90,3 +90,10 @@ def test_pandas_has_a_row_for_each_query_and_measure() -> None:
     frame = scores().to_pandas()
     assert frame.shape == (6, 7)
     assert frame["sd"].isna().sum() == scores().to_polars()["sd"].null_count()
+
+
+def test_an_explanation_prints_the_tables_of_the_command() -> None:
+    found = explain({"q": {"a": 1.0, "b": 1.0}}, {"q": {"a": 1}}, "RR", conventions=["trec_eval", "ranx"])
+    assert "RR of run under each convention" in str(found)
+    assert all(name in repr(found) for name in ("trec_eval", "ranx", "0.7500"))
+    assert max(map(len, str(found).splitlines())) <= 100

@@ -221,6 +221,15 @@ def test_a_bad_line_is_named_in_files_and_in_memory(row: dict[str, Any], message
         Run.of([GOOD, row])
 
 
+@pytest.mark.parametrize("noun", [Run, Judgments])
+@pytest.mark.parametrize(
+    "row", ['{"query": "q", "ids": [["a", NaN]], "gold": ["a"]}', '{"query": "q", "ids": ["a"], "gold": {"a": NaN}}']
+)
+def test_a_bad_number_is_refused_whichever_part_is_wanted(noun: Any, row: str) -> None:
+    with pytest.raises(InputError, match=r":2: the (score|grade) of document 'a' in query 'q' is nan"):
+        noun.read(io.BytesIO(jsonl({"query": "g", "ids": [["a", 1]], "gold": ["a"]}, row)))
+
+
 def test_shapes_may_be_mixed_between_lines() -> None:
     rows = {"query": "q", "nodes": [node("b")]}, {"input": "r", "context": [document(id="c")]}
     for run in runs_of(GOOD, *rows):

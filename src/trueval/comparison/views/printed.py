@@ -1,17 +1,14 @@
 """What Python shows of a comparison: the tables of `trueval compare` in a console, and in a notebook as HTML."""
 
-import io
 from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from rich.console import Console
-
 from trueval.comparison.views.formats import legend, table
 from trueval.report.printed import notebook
+from trueval.report.terminal import drawn
 from trueval.report.text import counted, fixed, interval, signed
 
-WIDTH = 100
 PAIR = ("pair", "verdict", "difference", "interval", "p", "wins/ties/losses")
 
 
@@ -21,9 +18,7 @@ def console(comparison: Mapping[str, Any]) -> str:
     Args:
         comparison: what `Comparison.to_dict` returns.
     """
-    text = io.StringIO()
-    Console(file=text, width=WIDTH, color_system=None, highlight=False).print(table(comparison))
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).strip("\n")
+    return drawn(table(comparison))
 
 
 def html(comparison: Mapping[str, Any]) -> str:

@@ -36,6 +36,7 @@ from trueval.files.json.shapes import (
     read_entry,
     text_id,
 )
+from trueval.files.rows import check_rows
 from trueval.files.source.content import Content
 from trueval.files.source.encoding import check_text, decoding_error
 from trueval.files.tabular.delimited import canonical_table
@@ -129,12 +130,17 @@ class Log:
         return self._table(rows, "judgments") if rows else None
 
     def table(self, kind: Kind) -> Table:
-        """One of both.
+        """One of both; the other is checked as well, as a log is one file.
 
         Raises:
-            InputError: the log has none.
+            InputError: the log has none, or a row of either is bad.
         """
-        found = self.run() if kind == "run" else self.judgments()
+        judgments = self.judgments()
+        if kind == "run" and judgments is not None:
+            check_rows(judgments, "judgments")
+        elif kind == "judgments" and any(line.entries for line in self.lines):
+            check_rows(self.run(), "run")
+        found = self.run() if kind == "run" else judgments
         if found is None:
             raise Place(self.source).error(
                 "no line names gold documents. Give them under gold, relevant_ids or reference_context_ids, or give a "
