@@ -70,8 +70,8 @@ class Run:
         Raises:
             InputError: it is none of these, or something in it is wrong.
 
-        >>> Run.of([("q1", "d1", 2.0), ("q1", "d2", 1.5)]).frame.rows() == Run.of({"q1": ["d1", "d2"]}).frame.rows()
-        False
+        >>> Run.of([("q1", "d1", 2.0), ("q1", "d2", 1.5)]).frame.rows()
+        [('q1', 'd1', 2.0), ('q1', 'd2', 1.5)]
         >>> Run.of({"q1": ["d1", "d2"]}).frame.rows()
         [('q1', 'd1', -1.0), ('q1', 'd2', -2.0)]
         """

@@ -40,6 +40,13 @@ class Qrel(NamedTuple):
     iteration: str = "0"
 
 
+class Dataset:
+    """As datasets.Dataset: columns by name."""
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        return frame().to_dict(as_series=False)
+
+
 def frame(columns: tuple[str, ...] = COLUMNS) -> pl.DataFrame:
     return pl.DataFrame(ROWS, schema=columns, orient="row")
 
@@ -61,6 +68,8 @@ GIVEN: dict[str, Callable[[], Any]] = {
     "lazy": lambda: frame().lazy(),
     "pyarrow": lambda: frame().to_arrow(),
     "pandas": lambda: pytest.importorskip("pandas").DataFrame(ROWS, columns=["qid", "docno", "sim"]),
+    "columns": lambda: dict(zip(("query-id", "corpus-id", "score"), map(list, zip(*ROWS, strict=True)), strict=True)),
+    "dataset": Dataset,
     "ranx": of_ranx,
     "open file": lambda: io.StringIO(TREC),
     "log": lambda: [
@@ -102,6 +111,25 @@ def test_paths_are_read_and_name_the_run(tmp_path: Path) -> None:
     for given in (path, str(path)):
         assert (Run.of(given).name, Run.of(given, name="x").name) == ("bm25", "x")
         assert Run.of(given).frame.select(COLUMNS).rows() == ROWS
+
+
+def test_a_frame_of_a_log_is_read_as_its_rows() -> None:
+    columns = {
+        "user_input": ["q1", "q2"],
+        "retrieved_context_ids": [["d1", "d2"], ["d1"]],
+        "reference_context_ids": [["d2"], []],
+    }
+    given = pl.DataFrame(columns)
+    pandas = pytest.importorskip("pandas")
+    for each in (given, given.lazy(), given.to_arrow(), pandas.DataFrame(columns)):
+        assert Run.of(each).frame.rows() == [("q1", "d1", -1.0), ("q1", "d2", -2.0), ("q2", "d1", -1.0)]
+        assert Judgments.of(each).frame.rows() == [("q1", "d2", 1.0)]
+
+
+def test_a_frame_with_unlucky_columns_is_a_frame() -> None:
+    pandas = pytest.importorskip("pandas")
+    given = pandas.DataFrame([(*row, 1, 2) for row in ROWS], columns=[*COLUMNS, "query_ids", "read"])
+    assert Run.of(given).frame.rows() == ROWS
 
 
 def test_a_ranx_run_keeps_its_name() -> None:

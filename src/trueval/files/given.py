@@ -9,15 +9,17 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from trueval.errors import Place
+from trueval.files.columns import find_columns
 from trueval.files.frame import Kind, Table, value_column
 from trueval.files.json.document import records_frame
-from trueval.files.json.shapes import refuse_unknown
+from trueval.files.json.shapes import GOLD_KEYS, LIST_KEYS, refuse_unknown
 from trueval.files.memory.logs import is_log, read_rows
 from trueval.files.memory.peers import ATTRIBUTES, as_floats, as_strings, read_dict
 from trueval.files.reading import read_table
 from trueval.files.tabular.delimited import canonical_table
 from trueval.files.tabular.typed import read_frame
 
+MOST_COLUMNS = 64  # a dict of more is one of queries
 # Fields of the tuples of ir_measures: ScoredDoc and Qrel.
 VALUE_FIELDS = {"run": ("score",), "judgments": ("relevance", "grade")}
 
@@ -41,15 +43,15 @@ def read_given(given: Any, kind: Kind, facets: bool = False) -> Given:
     Raises:
         InputError: it is none of these, or something in it is wrong.
     """
+    if isinstance(given, pl.DataFrame | pl.LazyFrame) or hasattr(given, "__arrow_c_stream__"):
+        return Given(_frame(given, kind, facets), "")
     if hasattr(given, "query_ids"):  # a noun of ours, of the other kind: its read is no method of a file
         raise _unknown(given, kind)
     if isinstance(given, str | PathLike) or hasattr(given, "read"):
         return Given(*read_table(given, kind, None, facets))
-    if isinstance(given, pl.DataFrame | pl.LazyFrame) or hasattr(given, "__arrow_c_stream__"):
-        return Given(read_frame(given, kind, facets), "")
     if isinstance(given, Mapping) or any(hasattr(given, name) for name in ("to_dict", *ATTRIBUTES[kind])):
         name = getattr(given, "name", None)
-        return Given(read_dict(given, kind), name if isinstance(name, str) else "")
+        return Given(_mapping(given, kind, facets), name if isinstance(name, str) else "")
     if not isinstance(given, Iterable) or isinstance(given, bytes) or hasattr(given, "ndim"):
         raise _unknown(given, kind)
     items = list(getattr(given, "samples", given))  # a dataset of Ragas keeps its rows there
@@ -61,6 +63,33 @@ def read_given(given: Any, kind: Kind, facets: bool = False) -> Given:
     if not items or not isinstance(items[0], tuple | list):
         raise _unknown(given, kind)
     return Given(_triples(items, kind), "")
+
+
+def _frame(given: Any, kind: Kind, facets: bool) -> Table:
+    """A frame of rows; or of a log of contexts, whose columns hold lists, as to_pandas of Ragas gives it."""
+    frame = given.collect() if isinstance(given, pl.LazyFrame) else given
+    names = getattr(frame, "column_names", None) or getattr(frame, "columns", ())
+    if {*LIST_KEYS, *GOLD_KEYS}.isdisjoint(map(str, names)) or "doc_id" in find_columns(list(map(str, names)), kind):
+        return read_frame(frame, kind, facets)
+    return read_rows(pl.DataFrame(frame).to_dicts()).table(kind)
+
+
+def _mapping(given: Any, kind: Kind, facets: bool) -> Table:
+    """Numbers by query and document; or columns, each with its name, as datasets give them."""
+    nested = given if isinstance(given, Mapping) else given.to_dict() if hasattr(given, "to_dict") else given
+    if isinstance(nested, Mapping) and _are_columns(nested, kind):
+        return read_frame(pl.DataFrame(dict(nested)), kind, facets)
+    return read_dict(nested, kind)
+
+
+def _are_columns(nested: Mapping[Any, Any], kind: Kind) -> bool:
+    """Whether names of all three columns are there, each with a list of the same length."""
+    if len(nested) > MOST_COLUMNS or not all(isinstance(name, str) for name in nested):
+        return False
+    found = find_columns(list(nested), kind)
+    lists = [nested[name] for name in found.values()]
+    is_whole = {"query_id", "doc_id", value_column(kind)} <= found.keys()
+    return is_whole and all(isinstance(each, list) for each in lists) and len({len(each) for each in lists}) == 1
 
 
 def _triples(items: list[Any], kind: Kind) -> Table:
