@@ -132,6 +132,13 @@ def test_a_frame_with_unlucky_columns_is_a_frame() -> None:
     assert Run.of(given).frame.rows() == ROWS
 
 
+def test_queries_with_names_of_columns_stay_queries() -> None:
+    grades = {"q": ["a"], "d": ["b"], "topic": ["c"]}
+    assert Judgments.of(grades).frame.rows() == [("q", "a", 1.0), ("d", "b", 1.0), ("topic", "c", 1.0)]
+    uneven = {"q": ["a"], "d": ["b"], "label": ["c", "d"]}
+    assert Judgments.of(uneven).query_ids.to_list() == ["q", "d", "label"]
+
+
 def test_a_ranx_run_keeps_its_name() -> None:
     run = of_ranx()
     run.name = "monoT5"

@@ -68,8 +68,9 @@ def read_given(given: Any, kind: Kind, facets: bool = False) -> Given:
 def _frame(given: Any, kind: Kind, facets: bool) -> Table:
     """A frame of rows; or of a log of contexts, whose columns hold lists, as to_pandas of Ragas gives it."""
     frame = given.collect() if isinstance(given, pl.LazyFrame) else given
-    names = getattr(frame, "column_names", None) or getattr(frame, "columns", ())
-    if {*LIST_KEYS, *GOLD_KEYS}.isdisjoint(map(str, names)) or "doc_id" in find_columns(list(map(str, names)), kind):
+    columns: Any = getattr(frame, "column_names", None) or getattr(frame, "columns", ())  # Arrow keeps names apart
+    names = [str(name) for name in columns]
+    if {*LIST_KEYS, *GOLD_KEYS}.isdisjoint(names) or "doc_id" in find_columns(names, kind):
         return read_frame(frame, kind, facets)
     return read_rows(pl.DataFrame(frame).to_dicts()).table(kind)
 
