@@ -236,7 +236,7 @@ def test_a_dict_of_runs_names_them(tmp_path: pathlib.Path) -> None:
     assert [run.name for run in runs] == ["old", "2"]
 
 
-@pytest.mark.parametrize("given", [Run.from_dict(NESTED), "a.trec", 3, Run.from_dict(NESTED).frame])
+@pytest.mark.parametrize("given", [Run.from_dict(NESTED), NESTED, "a.trec", 3, Run.from_dict(NESTED).frame])
 def test_one_run_where_several_belong_is_refused(given: Any) -> None:
     with pytest.raises(InputError, match="must be a list, or a dict of runs by name"):
         Run.of_several(given)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Real
 from os import PathLike
 from typing import Any
 
@@ -95,11 +96,11 @@ class Run:
         >>> [run.name for run in Run.of_several({"old": {"q": {"d": 1.0}}, "new": {"q": {"d": 2.0}}})]
         ['old', 'new']
         """
-        if isinstance(given, Mapping):
+        if isinstance(given, Mapping) and not _is_one_run(given):
             return [cls.of(each, name=str(name)) for name, each in given.items()]
-        if isinstance(given, cls | str | PathLike | pl.DataFrame) or not isinstance(given, Iterable):
+        if isinstance(given, cls | str | PathLike | pl.DataFrame | Mapping) or not isinstance(given, Iterable):
             raise InputError(
-                f"Several runs must be a list, or a dict of runs by name. Got {type(given).__name__}. "
+                f"Several runs must be a list, or a dict of runs by name. Got one, of type {type(given).__name__}. "
                 "Give [run_a, run_b], each what Run.of takes."
             )
         items = list(given)
@@ -197,3 +198,9 @@ class Run:
     def doc_hashes(self) -> NDArray[np.uint32]:
         """[row] 32 bits of a hash of each document id, the same for equal ids in one process."""
         return half_hashes(self.documents["doc_id"])
+
+
+def _is_one_run(given: Mapping[Any, Any]) -> bool:
+    """Whether a dict that should hold runs holds one itself: its values are documents with their scores."""
+    first = next(iter(given.values()), None)
+    return isinstance(first, Mapping) and bool(first) and all(isinstance(each, Real) for each in first.values())

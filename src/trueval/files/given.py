@@ -104,7 +104,10 @@ def _triples(items: list[Any], kind: Kind) -> Table:
         elif isinstance(item, tuple | list) and len(item) == 3:
             rows.append(tuple(item))
         else:
-            raise Place(source, row=at).error(f"{str(item)[:80]!r}. It must be a triple (query, document, {name}).")
+            raise Place(source, row=at).error(
+                f"{str(item)[:80]!r}. It must be a triple (query, document, {name}). Lists of numbers go to "
+                "trueval.evaluate_arrays, or through Run.from_arrays and Judgments.from_arrays."
+            )
     queries, documents, values = (list(column) for column in zip(*rows, strict=True))
     frame = pl.DataFrame(
         {

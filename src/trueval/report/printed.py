@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
+CELL = "padding: 2px 8px; white-space: nowrap"
 BORDERS = "border-collapse: collapse; font-variant-numeric: tabular-nums"
 
 
@@ -47,10 +48,11 @@ def notebook(head: Sequence[str], rows: Iterable[Sequence[str]], *, words: int =
     def row(cells: Sequence[str], tag: str) -> str:
         sides = ("left" if place < words else "right" for place in range(len(cells)))
         parts = (
-            f'<{tag} style="text-align: {side}">{escape(cell)}</{tag}>' for cell, side in zip(cells, sides, strict=True)
+            f'<{tag} style="text-align: {side}; {CELL}">{escape(cell)}</{tag}>'
+            for cell, side in zip(cells, sides, strict=True)
         )
         return f"<tr>{''.join(parts)}</tr>"
 
-    title = f'<caption style="text-align: left">{escape(caption)}</caption>' if caption else ""
+    title = f'<caption style="text-align: left; {CELL}">{escape(caption)}</caption>' if caption else ""
     body = "".join(row(cells, "td") for cells in rows)
     return f'<table style="{BORDERS}">{title}<thead>{row(head, "th")}</thead><tbody>{body}</tbody></table>'

@@ -32,8 +32,19 @@ def test_notebooks_get_html_that_is_escaped() -> None:
     assert "&lt;b&gt;" in shown
     assert "<b>" not in shown
     assert len(re.findall("<table", shown)) == 4
-    assert "bad - &lt;b&gt;" in shown
-    assert "-0.5000" in shown
+    assert "&lt;b&gt; - bad" in shown
+    assert "+0.5000" in shown
+
+
+def test_many_runs_show_neighbours_only() -> None:
+    runs = {f"run{n}": {q: ["b"] * (at < n) + ["a"] for at, q in enumerate(QUERIES)} for n in range(7)}
+    found = compare(runs, JUDGMENTS, "RR", resamples=100)
+    shown = found._repr_html_()
+    assert shown.count(" - run") == 6
+    assert "run0 - run1" in shown
+    assert "run0 - run2" not in shown
+    assert "neighbours in the ranking" in shown
+    assert len(found.to_polars()) == 21
 
 
 def test_against_a_baseline_too() -> None:

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from trueval.comparison.views.formats import legend, table
+from trueval.comparison.views.formats import settings, table, turned
 from trueval.report.printed import notebook
 from trueval.report.terminal import drawn
-from trueval.report.text import counted, fixed, interval, signed
+from trueval.report.text import NOT_AVAILABLE, counted, fixed, interval, signed
 
+MOST_PAIRS = 15  # of six runs: more are a wall of numbers
 PAIR = ("pair", "verdict", "difference", "interval", "p", "wins/ties/losses")
 
 
@@ -35,16 +36,33 @@ def html(comparison: Mapping[str, Any]) -> str:
             for row in board["ranking"]
         )
         parts.append(notebook(("run", "expected", "lowest, highest", "groups"), ranking, caption=title))
-        parts.append(notebook(PAIR, _pairs(comparison, board["measure"]), words=2))
-    return "".join([*parts, *(f"<p>{escape(line)}</p>" for line in legend(comparison))])
+        parts.append(notebook(PAIR, _pairs(comparison, board), words=2))
+    return "".join([*parts, *(f"<p>{escape(line)}</p>" for line in _words(comparison))])
 
 
-def _pairs(comparison: Mapping[str, Any], measure: str) -> Iterator[tuple[str, ...]]:
-    for row in comparison["differences"]:
-        if row["measure"] == measure:
-            p = row["tests"].get("adjusted", row["tests"]["holm"])
-            low, high = row["realized_interval"]
-            span = "–" if low is None else f"[{signed(low)}, {signed(high)}]"
-            won = f"{row['wins']}/{row['ties']}/{row['losses']}"
-            pair = f"{row['first']} - {row['second']}"
-            yield pair, row["verdict"], signed(row["expected"]), span, fixed(p), won
+def _words(comparison: Mapping[str, Any]) -> Iterator[str]:
+    """What the columns mean; verdicts are written out, so there are no marks to explain."""
+    if comparison["baseline"] is None:
+        yield "Systems that share a letter are not separated."
+        if len(comparison["runs"]) * (len(comparison["runs"]) - 1) > 2 * MOST_PAIRS:
+            yield "Pairs are neighbours in the ranking; to_polars() and to_pandas() have all of them."
+    level = f"{comparison['choices']['level']:.0%}"
+    yield f"interval: {level} of a realized difference, over queries and tie orders. p: adjusted for the family."
+    yield settings(comparison)
+
+
+def _pairs(comparison: Mapping[str, Any], board: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """The pairs of a measure, the better system first; of many, neighbours in the ranking only."""
+    place = {row["run"]: at for at, row in enumerate(board["ranking"])}
+    rows = [row for row in comparison["differences"] if row["measure"] == board["measure"]]
+    if comparison["baseline"] is None:
+        rows = [row if place[row["first"]] < place[row["second"]] else turned(row) for row in rows]
+        rows.sort(key=lambda row: (place[row["first"]], place[row["second"]]))
+        if len(rows) > MOST_PAIRS:
+            rows = [row for row in rows if place[row["second"]] - place[row["first"]] == 1]
+    for row in rows:
+        p = row["tests"].get("adjusted", row["tests"]["holm"])
+        low, high = row["realized_interval"]
+        span = NOT_AVAILABLE if low is None else f"[{signed(low)}, {signed(high)}]"
+        won = f"{row['wins']}/{row['ties']}/{row['losses']}"
+        yield f"{row['first']} - {row['second']}", row["verdict"], signed(row["expected"]), span, fixed(p), won
