@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pathlib
 import pickle
 from io import BytesIO
 from typing import Any
@@ -52,6 +53,12 @@ def test_dicts_and_result_objects(given: Any) -> None:
     assert run.offsets.tolist() == [0, 2, 3]
 
 
+def test_ids_alone_are_an_order_best_first() -> None:
+    run = Run.from_dict({"q1": ["b", 7], "q2": ("a",), "q3": []})
+    assert run.frame.rows() == [("q1", "b", -1.0), ("q1", "7", -2.0), ("q2", "a", -1.0)]
+    assert "left out 1 queries" in run.notes[0]
+
+
 def test_integer_ids_and_numpy_numbers() -> None:
     run = Run.from_dict({1: {np.int64(7): np.float32(0.5), 8: 2}})
     assert run.frame.rows() == [("1", "7", 0.5), ("1", "8", 2.0)]
@@ -79,7 +86,9 @@ def test_queries_without_documents_are_named() -> None:
         ({"q": {7: 1, "7": 2}}, "twice"),
         ({7: {"d": 1}, "7": {"d": 2}}, "twice"),
         ({"q": [("d", 1), ("d", 1)]}, "twice"),
-        ({"q": ["d1", "d2"]}, "must be a pair"),
+        ({"q": ["d1", ("d2", 1)]}, "must be a pair"),
+        ({"q": ["d1", 1.5]}, "must be a pair"),
+        ({"q": ["d1", "d1"]}, "twice"),
         ({"q": {"d"}}, "query 'q' has set"),
         ({"q": 3}, "query 'q' has int"),
         ({}, "no rows"),
@@ -201,3 +210,46 @@ def test_nobody_makes_a_frame_of_seven_million_queries_to_measure_a_run() -> Non
     grade_unjudged(judgments, run, 0)
     assert "frame" not in vars(run)
     assert run.frame["query_id"].n_unique() == 9
+
+
+def written(folder: pathlib.Path, name: str) -> str:
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("q1 Q0 d1 1 2.0 t\nq1 Q0 d2 2 1.5 t\nq2 Q0 d1 1 0.5 t\n", encoding="utf-8")
+    return str(path)
+
+
+def test_several_runs_get_distinct_names(tmp_path: pathlib.Path) -> None:
+    one, other, third = (written(tmp_path, name) for name in ("a/bm25.trec", "b/bm25.trec", "dense.run"))
+    runs = Run.of_several([one, pathlib.Path(other), third, NESTED, RanxLike(), PAIRS, Run.from_dict(NESTED, name="x")])
+    assert [run.name for run in runs] == [one, other, "dense", "run 4", "bm25", "run 6", "x"]
+    assert all(run.frame.select("query_id", "doc_id", "score").rows() == ROWS for run in runs)
+
+
+def test_one_run_without_a_name_is_run() -> None:
+    assert [run.name for run in Run.of_several([NESTED, RanxLike()])] == ["run", "bm25"]
+
+
+def test_a_dict_of_runs_names_them(tmp_path: pathlib.Path) -> None:
+    path = written(tmp_path, "a.trec")
+    runs = Run.of_several({"old": Run.from_dict(NESTED, name="x"), 2: path})
+    assert [run.name for run in runs] == ["old", "2"]
+
+
+@pytest.mark.parametrize("given", [Run.from_dict(NESTED), NESTED, "a.trec", 3, Run.from_dict(NESTED).frame])
+def test_one_run_where_several_belong_is_refused(given: Any) -> None:
+    with pytest.raises(InputError, match="must be a list, or a dict of runs by name"):
+        Run.of_several(given)
+
+
+def test_of_gives_a_run_back_and_can_rename_it() -> None:
+    run = Run.from_dict(NESTED, name="x")
+    assert Run.of(run) is run
+    assert (Run.of(run, name="y").name, run.name) == ("y", "x")
+    assert Run.of(RanxLike()).name == "bm25"
+    assert Run.of(RanxLike(), name="y").name == "y"
+
+
+def test_a_run_shows_itself_in_one_line() -> None:
+    assert repr(Run.from_dict(NESTED, name="x")) == "<Run 'x': 2 queries, 3 documents, from builtins.dict>"
+    assert repr(Judgments.from_dict({"q": {"d": 1}})) == "<Judgments: 1 queries, 1 documents, from builtins.dict>"

@@ -79,16 +79,22 @@ class MissingExtraError(TruevalError, ImportError):
 
     Args:
         feature: what was asked for, as the subject of a sentence ("Plots").
-        extra: the name of the extra in pyproject.toml.
+        extra: the name of the extra in pyproject.toml; empty where one package by itself is enough.
+        package: that package.
 
     >>> print(MissingExtraError("Plots", "report"))
     Plots need the extra "report". Install it with: pip install "trueval[report]"
+    >>> print(MissingExtraError("Frames of pandas", package="pandas"))
+    Frames of pandas need the package pandas. Install it with: pip install pandas
     """
 
-    def __init__(self, feature: str, extra: str) -> None:
-        super().__init__(f'{feature} need the extra "{extra}". Install it with: pip install "trueval[{extra}]"')
+    def __init__(self, feature: str, extra: str = "", *, package: str = "") -> None:
+        named = f'the extra "{extra}"' if extra else f"the package {package}"
+        wanted = f'"trueval[{extra}]"' if extra else package
+        super().__init__(f"{feature} need {named}. Install it with: pip install {wanted}")
         self.feature = feature
         self.extra = extra
+        self.package = package
 
 
 class TruevalWarning(UserWarning):
@@ -96,10 +102,11 @@ class TruevalWarning(UserWarning):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: the nearest of those known, or nothing.
+    """The end of a message about an unknown name: the nearest of those known, whatever the case, or nothing.
 
-    >>> nearest("tie_odrer", ["tie_order", "depth"])
-    ' Did you mean tie_order?'
+    >>> nearest("tie_odrer", ["tie_order", "depth"]), nearest("ndcg@10", ["nDCG@10"])
+    (' Did you mean tie_order?', ' Did you mean nDCG@10?')
     """
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f" Did you mean {close[0]}?" if close else ""
+    of_lower = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(name.lower(), of_lower, n=1)
+    return f" Did you mean {of_lower[close[0]]}?" if close else ""

@@ -13,7 +13,17 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import Place, PolicyError
-from trueval.files import Source, Table, check_rows, id_notes, read_arrays, read_dict, read_frame, read_table
+from trueval.files import (
+    Source,
+    Table,
+    check_rows,
+    id_notes,
+    read_arrays,
+    read_dict,
+    read_frame,
+    read_given,
+    read_table,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +51,29 @@ class Judgments:
     source_codes: NDArray[np.int64] | None = None
 
     @classmethod
-    def read(cls, source: Source, *, facets: bool = False, format: str | None = None) -> Judgments:
-        """Read a file: TREC or MS MARCO qrels, BEIR tsv, csv, jsonl, json, parquet or Arrow; plain, gzip or zstd.
+    def of(cls, given: Any, *, facets: bool = False) -> Judgments:
+        """Take whatever holds judgments, as `evaluate` and `compare` do.
 
         Args:
-            source: a path, "-" for standard input, or an open file.
+            given: Judgments; a path or open file; a dict {query: {document: grade}} or {query: relevant documents}; a
+                frame of polars, pandas or Arrow; Qrels of ranx; triples (query, document, grade); or rows of a log of
+                contexts that names what should be retrieved.
+            facets: as in `read`.
+
+        Raises:
+            InputError: it is none of these, or something in it is wrong.
+
+        >>> Judgments.of({"q1": ["d1"]}).frame.rows() == Judgments.of([("q1", "d1", 1)]).frame.rows()
+        True
+        """
+        return given if isinstance(given, cls) else cls._from_table(read_given(given, "judgments", facets).table)
+
+    @classmethod
+    def read(cls, source: Source, *, facets: bool = False, format: str | None = None) -> Judgments:
+        """Read a file: TREC or MS MARCO qrels, BEIR tsv, csv, jsonl, json, parquet, Arrow, gold of a log of contexts.
+
+        Args:
+            source: a path, "-" for standard input, or an open file; plain, gzip or zstd.
             facets: keep the second column (diversity qrels); a document may then be graded once for each facet.
             format: one of trueval.files.FORMATS, or one that a package adds; told from the content if None.
 
@@ -98,7 +126,13 @@ class Judgments:
     def _from_table(cls, table: Table) -> Judgments:
         rows = check_rows(table, "judgments")
         notes = table.notes + id_notes(rows.table, rows.query_ids)
-        return cls(rows.table.frame, rows.query_ids, rows.offsets, table.source, notes)
+        judgments = cls(rows.table.frame, rows.query_ids, rows.offsets, table.source, notes)
+        return judgments.with_sources(table.sources) if table.sources else judgments
+
+    def __repr__(self) -> str:
+        """One line: how much there is, and where it is from."""
+        counts = f"{len(self.query_ids):,} queries, {len(self.frame):,} documents"
+        return f"<Judgments: {counts}, from {self.source}>"
 
     def with_sources(self, sources: Mapping[str, str]) -> Judgments:
         """Say from which source (paper, site, file) each document comes; one that is not named is its own source.

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Real
+from os import PathLike
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from trueval.errors import InputError
 from trueval.files import (
     Source,
     Stretches,
@@ -21,8 +26,11 @@ from trueval.files import (
     read_arrays,
     read_dict,
     read_frame,
+    read_given,
     read_table,
 )
+
+UNNAMED = "run"  # what a run is called that nobody named
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +59,66 @@ class Run:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, source: Source, *, name: str | None = None, format: str | None = None) -> Run:
-        """Read a file: TREC, MS MARCO, BEIR tsv, csv, jsonl, json, parquet or Arrow; plain, gzip or zstd.
+    def of(cls, given: Any, *, name: str | None = None) -> Run:
+        """Take whatever holds a run, as `evaluate` and `compare` do.
 
         Args:
-            source: a path, "-" for standard input, or an open file.
+            given: a Run; a path or open file; a dict {query: {document: score}} or {query: documents, best first}; a
+                frame of polars, pandas or Arrow; a Run of ranx; triples (query, document, score); or rows of a log of
+                contexts, dicts or objects.
+            name: what tables call the run; if None its own name, the file name without suffixes, or "run".
+
+        Raises:
+            InputError: it is none of these, or something in it is wrong.
+
+        >>> Run.of([("q1", "d1", 2.0), ("q1", "d2", 1.5)]).frame.rows()
+        [('q1', 'd1', 2.0), ('q1', 'd2', 1.5)]
+        >>> Run.of({"q1": ["d1", "d2"]}).frame.rows()
+        [('q1', 'd1', -1.0), ('q1', 'd2', -2.0)]
+        """
+        if isinstance(given, cls):
+            return given if name is None else replace(given, name=name)
+        table, own = read_given(given, "run")
+        return cls._from_table(table, name or own or UNNAMED)
+
+    @classmethod
+    def of_several(cls, given: Any) -> list[Run]:
+        """Take several runs, told apart by name: a list of what `of` takes, or a dict of them by name.
+
+        Files are called by their names without suffixes, or by their paths where these are equal; what has no name of
+        its own is "run 1", "run 2" and so on, by its place.
+
+        Raises:
+            InputError: one cannot be read, or there is one run where several belong.
+
+        >>> [run.name for run in Run.of_several([{"q": {"d": 1.0}}, {"q": {"d": 2.0}}])]
+        ['run 1', 'run 2']
+        >>> [run.name for run in Run.of_several({"old": {"q": {"d": 1.0}}, "new": {"q": {"d": 2.0}}})]
+        ['old', 'new']
+        """
+        if isinstance(given, Mapping) and not _is_one_run(given):
+            return [cls.of(each, name=str(name)) for name, each in given.items()]
+        if isinstance(given, cls | str | PathLike | pl.DataFrame | Mapping) or not isinstance(given, Iterable):
+            raise InputError(
+                f"Several runs must be a list, or a dict of runs by name. Got one, of type {type(given).__name__}. "
+                "Give [run_a, run_b], each what Run.of takes."
+            )
+        items = list(given)
+        runs = [cls.of(each) for each in items]
+        times = Counter(run.name for run in runs)
+        for place, (item, run) in enumerate(zip(items, runs, strict=True)):
+            if times[run.name] > 1 and isinstance(item, str | PathLike):
+                runs[place] = replace(run, name=run.source)
+            elif times[run.name] > 1 and run.name == UNNAMED:
+                runs[place] = replace(run, name=f"{UNNAMED} {place + 1}")
+        return runs
+
+    @classmethod
+    def read(cls, source: Source, *, name: str | None = None, format: str | None = None) -> Run:
+        """Read a file: TREC, MS MARCO, BEIR tsv, csv, jsonl, json, parquet, Arrow, a log of contexts; also packed.
+
+        Args:
+            source: a path, "-" for standard input, or an open file; plain, gzip or zstd.
             name: what tables call the run; the file name without suffixes if None.
             format: one of trueval.files.FORMATS, or one that a package adds; told from the content if None.
 
@@ -67,8 +130,10 @@ class Run:
         return cls._from_table(table, name or stem)
 
     @classmethod
-    def from_dict(cls, scores: Any, *, name: str = "run") -> Run:
+    def from_dict(cls, scores: Any, *, name: str = UNNAMED) -> Run:
         """Take {query: {document: score}} (pytrec_eval), {query: hits} (sentence-transformers), or an object of ranx.
+
+        Hits may be pairs (document, score), dicts with corpus_id and score, or ids alone, best first.
 
         Raises:
             InputError: an id is neither string nor integer, a score is not a number, or NaN.
@@ -76,7 +141,7 @@ class Run:
         return cls._from_table(read_dict(scores, "run"), name)
 
     @classmethod
-    def from_frame(cls, frame: Any, *, name: str = "run") -> Run:
+    def from_frame(cls, frame: Any, *, name: str = UNNAMED) -> Run:
         """Take a frame of polars, pandas, pyarrow, or anything with the Arrow C stream.
 
         Raises:
@@ -86,7 +151,7 @@ class Run:
 
     @classmethod
     def from_arrays(
-        cls, scores: Any, doc_ids: Any = None, query_ids: Any = None, *, mask: Any = None, name: str = "run"
+        cls, scores: Any, doc_ids: Any = None, query_ids: Any = None, *, mask: Any = None, name: str = UNNAMED
     ) -> Run:
         """Take one list of scores for each query: a matrix, a tensor, or ragged lists.
 
@@ -113,6 +178,11 @@ class Run:
         vars(run)["doc_hashes"] = rows.hashes
         return run
 
+    def __repr__(self) -> str:
+        """One line: the name, how much there is, and where it is from."""
+        counts = f"{len(self.query_ids):,} queries, {len(self.documents):,} documents"
+        return f"<Run {self.name!r}: {counts}, from {self.source}>"
+
     def __getstate__(self) -> dict[str, Any]:
         """What a pickle holds: nothing derived, as another version of polars would make other hashes."""
         return {name: value for name, value in vars(self).items() if name not in ("frame", "doc_hashes")}
@@ -128,3 +198,9 @@ class Run:
     def doc_hashes(self) -> NDArray[np.uint32]:
         """[row] 32 bits of a hash of each document id, the same for equal ids in one process."""
         return half_hashes(self.documents["doc_id"])
+
+
+def _is_one_run(given: Mapping[Any, Any]) -> bool:
+    """Whether a dict that should hold runs holds one itself: its values are documents with their scores."""
+    first = next(iter(given.values()), None)
+    return isinstance(first, Mapping) and bool(first) and all(isinstance(each, Real) for each in first.values())

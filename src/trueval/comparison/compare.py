@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -22,14 +22,14 @@ from trueval.comparison.wins import Column, Winners
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.evaluate import Measures, evaluate
 from trueval.evaluation.scores import Scores
+from trueval.judgments import Judgments
 from trueval.policy.conventions import choose
+from trueval.run import Run
 from trueval.standings.standings import Floats, Ints
 
 if TYPE_CHECKING:
     from trueval.files import Source
-    from trueval.judgments import Judgments
     from trueval.policy.policy import Policy
-    from trueval.run import Run
 
 __all__ = ["Choices", "Comparison", "Difference", "compare", "compare_scores"]
 
@@ -39,8 +39,8 @@ P_VALUES = ("randomization", "t", "wilcoxon", "maxt", "holm", "benjamini_hochber
 
 
 def compare(
-    runs: Iterable[Run],
-    judgments: Judgments,
+    runs: Any,
+    judgments: Any,
     measures: Measures,
     *,
     baseline: str | None = None,
@@ -52,8 +52,8 @@ def compare(
     """Compare every pair of some runs, or each with a baseline; differences are of the first less the second.
 
     Args:
-        runs: two or more, of different names.
-        judgments: grades.
+        runs: two or more: a list, or a dict by name, of Runs or what `Run.of` takes (paths, dicts, frames, ...).
+        judgments: as in evaluate.
         measures: as in evaluate.
         baseline: name of the run to compare the others with; None for all pairs.
         policy: as in evaluate.
@@ -67,15 +67,14 @@ def compare(
         InputError: a run is bad, the queries do not fit the policy, or one has no cluster.
         PolicyError: a choice is unknown.
 
-    >>> from trueval import Judgments, Run
-    >>> judgments = Judgments.from_dict({"q1": {"a": 1}, "q2": {"b": 1}})
-    >>> good = Run.from_dict({"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 1.0, "b": 2.0}}, name="good")
-    >>> tied = Run.from_dict({"q1": {"a": 1.0, "b": 1.0}, "q2": {"a": 1.0, "b": 1.0}}, name="tied")
-    >>> difference, = compare([good, tied], judgments, "P@1").differences
+    >>> good = {"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 1.0, "b": 2.0}}
+    >>> tied = {"q1": {"a": 1.0, "b": 1.0}, "q2": {"a": 1.0, "b": 1.0}}
+    >>> found = compare({"good": good, "tied": tied}, {"q1": {"a": 1}, "q2": {"b": 1}}, "P@1")
+    >>> difference, = found.differences
     >>> difference.expected, difference.lowest, difference.highest, difference.win.value
     (0.5, 0.0, 1.0, 0.875)
     """
-    runs = list(runs)
+    runs, judgments = Run.of_several(runs), Judgments.of(judgments)
     of_comparison = {name: value for name, value in choices.items() if name in Choices.__dataclass_fields__}
     of_policy = {name: value for name, value in choices.items() if name not in of_comparison or name == "seed"}
     chosen = choose(policy, of_policy)

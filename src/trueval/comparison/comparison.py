@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -226,6 +226,28 @@ class Comparison:
     def to_polars(self) -> pl.DataFrame:
         """One row for each difference; null where not available."""
         return pl.DataFrame([dict(flatten(each.to_dict())) for each in self.differences], infer_schema_length=None)
+
+    def to_pandas(self) -> Any:
+        """What `to_polars` returns as a frame of pandas.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        from trueval.report.frames import to_pandas
+
+        return to_pandas(self.to_polars())
+
+    def __repr__(self) -> str:
+        """The tables of `trueval compare`."""
+        from trueval.comparison.views.printed import console  # late: only views know how results look
+
+        return console(self.to_dict())
+
+    def _repr_html_(self) -> str:
+        """The tables for notebooks."""
+        from trueval.comparison.views.printed import html
+
+        return html(self.to_dict())
 
 
 def _ranked(row: Ranked) -> object:

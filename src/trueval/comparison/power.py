@@ -35,15 +35,15 @@ from trueval.comparison.clusters import Clusters
 from trueval.comparison.detection import Detection, MeasurePower, Noise, PairPower, Power
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.evaluate import Measures, evaluate
+from trueval.judgments import Judgments
 from trueval.policy.conventions import choose
+from trueval.run import Run
 from trueval.standings.standings import Floats, Ints
 
 if TYPE_CHECKING:
     from trueval.evaluation.scores import Scores
     from trueval.files import Source
-    from trueval.judgments import Judgments
     from trueval.policy.policy import Policy
-    from trueval.run import Run
 
 __all__ = ["Power", "least_difference", "power", "power_of_scores", "queries_needed"]
 
@@ -151,8 +151,8 @@ def _factor(queries: float, level: float, power: float) -> float:
 
 
 def power(
-    runs: Iterable[Run],
-    judgments: Judgments,
+    runs: Any,
+    judgments: Any,
     measures: Measures,
     *,
     baseline: str | None = None,
@@ -166,8 +166,8 @@ def power(
     """Say how large a difference between runs these queries can find, and how many queries a difference needs.
 
     Args:
-        runs: two or more, of different names.
-        judgments: grades.
+        runs: two or more: a list, or a dict by name, of Runs or what `Run.of` takes (paths, dicts, frames, ...).
+        judgments: as in evaluate.
         measures: as in evaluate.
         baseline: name of the run to hold the others against; None for all pairs.
         clusters: which queries belong together, {query: cluster} or a file; None where each is its own.
@@ -181,15 +181,13 @@ def power(
         InputError: a run is bad, there is only one, or the queries do not fit the policy.
         PolicyError: a choice is unknown or out of range.
 
-    >>> from trueval import Judgments, Run
-    >>> judgments = Judgments.from_dict({"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"a": 1}})
-    >>> one = Run.from_dict({query: {"a": 2.0, "b": 1.0} for query in ("q1", "q2", "q3")}, name="one")
-    >>> tied = Run.from_dict({query: {"a": 1.0, "b": 1.0} for query in ("q1", "q2", "q3")}, name="tied")
-    >>> pair = power([one, tied], judgments, "P@1").pair("P@1", "one", "tied")
+    >>> judgments = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"a": 1}}
+    >>> one, tied = ({query: {"a": score, "b": 1.0} for query in judgments} for score in (2.0, 1.0))
+    >>> pair = power({"one": one, "tied": tied}, judgments, "P@1").pair("P@1", "one", "tied")
     >>> round(pair.expected.sd ** 2, 6), round(pair.tie_broken.sd ** 2, 6), round(pair.ties.share, 6)
     (0.333333, 0.583333, 0.428571)
     """
-    runs = list(runs)
+    runs, judgments = Run.of_several(runs), Judgments.of(judgments)
     _check_runs(len(runs))
     asked = _Asked(level, power, difference).checked()  # refused before any run is evaluated
     chosen = choose(policy, choices)

@@ -22,28 +22,31 @@ from trueval.standings.standings import Bools, Floats, Standings
 Measures: TypeAlias = "str | Measure | Iterable[str | Measure]"
 
 
-def evaluate(
-    run: Run, judgments: Judgments, measures: Measures, *, policy: Policy | None = None, **choices: Any
-) -> Scores:
+def evaluate(run: Any, judgments: Any, measures: Measures, *, policy: Policy | None = None, **choices: Any) -> Scores:
     """Evaluate a run exactly under ties.
 
     Args:
-        run: the scores a system gave.
-        judgments: grades; their queries are the evaluated ones, in their order.
+        run: a Run, or what `Run.of` takes: a path, a dict {query: {document: score}}, a frame, a ranx Run, triples
+            (query, document, score), rows of a log of contexts.
+        judgments: Judgments, or what `Judgments.of` takes; their queries are evaluated, in their order.
         measures: texts or Measures; spaces outside brackets separate several in one text.
         policy: every choice that changes a number; None for ours.
-        choices: single attributes of Policy, which win over those of `policy`: tie_order, tie_precision, rel, base,
-            empty, missing, depth, judged_only, seed and so on; convention="ranx" begins from a tool's own.
+        choices: single attributes of Policy, which win over those of `policy`: tie_order, tie_precision,
+            rel, base, empty, missing, depth, judged_only, seed ...; convention="ranx" begins from a tool's.
 
     Returns:
         Scores, with one-line notes on what looks wrong; each is also a TruevalWarning.
 
     Raises:
-        InputError: no query is judged, a policy of "error" applies, or a score overflows the tie precision.
+        InputError: something cannot be read, no query is judged, or a policy of "error" applies.
         MeasureError: a measure cannot be read.
         PolicyError: a choice is unknown.
+
+    >>> scores = evaluate({"q1": {"d1": 0.9, "d2": 0.9}}, {"q1": {"d2": 1}}, ["nDCG@10", "RR"])
+    >>> scores["RR"].expected, scores["RR"].lowest, scores["RR"].highest
+    (0.75, 0.5, 1.0)
     """
-    _check_roles(run, judgments)
+    run, judgments = _read(run, judgments)
     chosen = choose(policy, choices)
     known = run.query_ids.is_in(judgments.query_ids.implode())
     unjudged, parsed = tuple(run.query_ids.filter(~known).to_list()), parse_list(measures)
@@ -211,8 +214,9 @@ def _ties(counted: Standings, query_ids: Sequence[str], measures: tuple[Measure,
     return Ties(fraction, int(counted.largest_group.max(initial=0)), tuple(query_ids[at] for at in cut), listed)
 
 
-def _check_roles(run: object, judgments: object) -> None:
-    """Refuse swapped arguments and things that are neither."""
-    if not isinstance(run, Run) or not isinstance(judgments, Judgments):
+def _read(run: Any, judgments: Any) -> tuple[Run, Judgments]:
+    """Read both, and refuse swapped arguments."""
+    if isinstance(run, Judgments) or isinstance(judgments, Run):
         got = f"{type(run).__name__} and {type(judgments).__name__}"
-        raise InputError(f"evaluate takes a Run, then Judgments. Got {got}. Make them with Run.read or Run.from_dict.")
+        raise InputError(f"evaluate takes a run, then judgments. Got {got}. Swap them.")
+    return Run.of(run), Judgments.of(judgments)

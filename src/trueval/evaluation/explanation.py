@@ -12,22 +12,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from trueval.errors import InputError, MeasureError, TruevalWarning
 from trueval.evaluation.evaluate import evaluate
 from trueval.evaluation.scores import Estimate, Scores
+from trueval.judgments import Judgments
 from trueval.measures import Measure, parse
 from trueval.numerics import or_null
 from trueval.policy.conventions import TOOLS, choose
 from trueval.policy.policy import OPTIONS, Policy
+from trueval.run import Run
 from trueval.standings.standings import Floats
-
-if TYPE_CHECKING:
-    from trueval.judgments import Judgments
-    from trueval.run import Run
 
 KIND = "explain"
 # 1: the first. 2: every file names its kind.
@@ -145,6 +143,13 @@ class Explanation:
         """The row of a convention."""
         return next(row for row in self.rows if row.convention == convention)
 
+    def __repr__(self) -> str:
+        """The tables of `trueval explain`."""
+        from trueval.evaluation.views.explanation import explanation_table  # late: only views know how results look
+        from trueval.report.terminal import drawn
+
+        return drawn(explanation_table(self.to_dict()))
+
     def to_dict(self) -> dict[str, object]:
         """The JSON of `trueval explain`; null where there is no number."""
         from trueval.version import __version__
@@ -177,23 +182,23 @@ class Outcome(NamedTuple):
 
 
 def explain(
-    run: Run,
-    judgments: Judgments,
+    run: Any,
+    judgments: Any,
     measure: str | Measure,
     *,
     policy: Policy | None = None,
-    conventions: Iterable[str] = TOOLS,
+    conventions: Iterable[str] | None = None,
     examples: int = 5,
     **choices: Any,
 ) -> Explanation:
     """Find why other tools report other numbers.
 
     Args:
-        run: the scores a system gave.
-        judgments: the grades.
+        run: as in evaluate.
+        judgments: as in evaluate.
         measure: one measure; no convention changes parameters that it names.
         policy: what the tools are compared with, beside the tie order; None for ours.
-        conventions: names of presets, all unless told otherwise.
+        conventions: names of presets; None for all.
         examples: how many of the queries that move most are wanted.
         choices: attributes of Policy, which hold for every tool: depth=100, rel=2 and so on.
 
@@ -204,7 +209,12 @@ def explain(
         InputError: our own evaluation refuses the input.
         MeasureError: the measure cannot be read, or its mean over queries is not arithmetic.
         PolicyError: a choice is unknown.
+
+    >>> found = explain({"q": {"a": 1.0, "b": 1.0}}, {"q": {"a": 1}}, "RR")
+    >>> found.row("trec_eval").value, found.ours.expected
+    (0.5, 0.75)
     """
+    run, judgments = Run.of(run), Judgments.of(judgments)
     parsed = parse(measure) if isinstance(measure, str) else measure
     if parsed.definition.mean != "arithmetic":
         raise MeasureError(
@@ -220,7 +230,7 @@ def explain(
     def outcome(chosen: Policy) -> Outcome:
         return ours if chosen == base else _outcome(run, judgments, parsed, chosen)
 
-    conventions = tuple(conventions)
+    conventions = tuple(TOOLS if conventions is None else conventions)
     searches = [_Search(name, parsed, base, choices, outcome) for name in conventions]
     rows = tuple(search.row() for search in searches)
     moves = _moves([search for search in searches if search.has], ours, examples)

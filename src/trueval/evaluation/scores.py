@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from trueval.errors import InputError, MeasureError
+from trueval.errors import InputError, MeasureError, nearest
 from trueval.measures import Measure, parse
 from trueval.numerics import or_null
 from trueval.standings.standings import Floats
@@ -90,6 +90,9 @@ class Ties(NamedTuple):
 class Scores:
     """What evaluation found for one run.
 
+    Printed, it is a table. It also reads like a dict of measures: `scores["nDCG@10"]` is an Estimate, and `"AP" in
+    scores`, `len(scores)`, `for name in scores`, `scores.items()` and `dict(scores)` do what they say.
+
     Attributes:
         name: of the run.
         query_ids: [query] evaluated queries.
@@ -127,6 +130,57 @@ class Scores:
     details: tuple[Mapping[str, float], ...] = ()
     matched: int | None = None
 
+    def __getitem__(self, measure: str | Measure) -> Estimate:
+        """The mean of a measure, `mean` by another name; an alias such as ndcg_cut_10 will do.
+
+        Raises:
+            MeasureError: the measure was not evaluated; it names the nearest that was.
+        """
+        return self.mean(measure)
+
+    def __contains__(self, measure: object) -> bool:
+        """Whether a measure was evaluated."""
+        try:
+            return isinstance(measure, str | Measure) and self.index(measure) >= 0
+        except MeasureError:
+            return False
+
+    def __iter__(self) -> Iterator[str]:
+        """The text forms of the measures, as they were asked for."""
+        return map(str, self.measures)
+
+    def __len__(self) -> int:
+        """How many measures there are."""
+        return len(self.measures)
+
+    def __bool__(self) -> bool:
+        """True, also without any measure: scores are never absent."""
+        return True
+
+    def keys(self) -> tuple[str, ...]:
+        """The text forms of the measures."""
+        return tuple(self)
+
+    def values(self) -> tuple[Estimate, ...]:
+        """The mean of every measure."""
+        return tuple(self.means().values())
+
+    def items(self) -> tuple[tuple[str, Estimate], ...]:
+        """Text form and mean of every measure."""
+        return tuple(self.means().items())
+
+    def __repr__(self) -> str:
+        """A table: one line for each measure."""
+        from trueval.evaluation.views.printed import console  # late: only views know how results look
+
+        return console(self.to_dict(), self.policy.to_dict())
+
+    def _repr_html_(self) -> str:
+        """The table for notebooks."""
+        from trueval.evaluation.views.printed import html
+
+        return html(self.to_dict(), self.policy.to_dict())
+
     def mean(self, measure: str | Measure) -> Estimate:
         """The mean of a measure over the queries for which it is available; geometric for gm(...).
 
@@ -153,12 +207,21 @@ class Scores:
         return {str(measure): self.mean(measure) for measure in self.measures}
 
     def index(self, measure: str | Measure) -> int:
-        """The column of a measure."""
-        wanted = parse(measure) if isinstance(measure, str) else measure
+        """The column of a measure.
+
+        Raises:
+            MeasureError: the measure was not evaluated; it names the nearest that was.
+        """
+        try:
+            wanted = parse(measure) if isinstance(measure, str) else measure
+        except MeasureError as unknown:
+            raise self._not_evaluated(str(measure)) from unknown
         if wanted not in self.measures:
-            known = ", ".join(map(str, self.measures))
-            raise MeasureError(f"{wanted} was not evaluated. Evaluated: {known}.")
+            raise self._not_evaluated(str(wanted))
         return self.measures.index(wanted)
+
+    def _not_evaluated(self, name: str) -> MeasureError:
+        return MeasureError(f"{name} was not evaluated. Evaluated: {', '.join(self)}.{nearest(name, self)}")
 
     def of(self, measures: Sequence[str | Measure]) -> Scores:
         """The scores of some of the measures, in this order.
@@ -218,6 +281,16 @@ class Scores:
         }
         frame = pl.DataFrame(columns, schema={"query": pl.String, "measure": pl.String})
         return frame.with_columns(pl.Series(name, getattr(self, name).ravel()).fill_nan(None) for name in STATISTICS)
+
+    def to_pandas(self) -> Any:
+        """What `to_polars` returns as a frame of pandas.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        from trueval.report.frames import to_pandas
+
+        return to_pandas(self.to_polars())
 
     def to_dict(self, *, per_query: bool = False) -> dict[str, object]:
         """The run's entry in the JSON of results; null where not available."""

@@ -9,6 +9,7 @@ from trueval.files.checks.duplicates import half_hashes
 from trueval.files.checks.ids import id_notes
 from trueval.files.checks.rank_order import rank_notes
 from trueval.files.frame import Kind, Stretches, Table
+from trueval.files.given import Given, read_given
 from trueval.files.memory.arrays import read_arrays
 from trueval.files.memory.peers import read_dict
 from trueval.files.names import NamedFile, name_files, path_of
@@ -21,6 +22,7 @@ from trueval.files.tabular.typed import read_frame
 __all__ = [
     "FORMATS",
     "Content",
+    "Given",
     "Kind",
     "NamedFile",
     "Rows",
@@ -37,5 +39,6 @@ __all__ = [
     "read_arrays",
     "read_dict",
     "read_frame",
+    "read_given",
     "read_table",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -99,6 +99,7 @@ class Table:
         notes: one-line remarks made while reading.
         plain: whether every id is known to hold visible ASCII characters, one at least and no other.
         stretches: the queries of the rows, where frame leaves them out.
+        sources: source (paper, site, file) of each document, where a log names any.
     """
 
     frame: pl.DataFrame
@@ -107,6 +108,7 @@ class Table:
     notes: tuple[str, ...] = field(default=())
     plain: bool = False
     stretches: Stretches | None = None
+    sources: Mapping[str, str] = field(default_factory=dict)
 
     def whole(self) -> pl.DataFrame:
         """The frame with the queries of its rows.

@@ -22,11 +22,13 @@ from typing import TypeAlias
 
 import polars as pl
 
-from trueval.errors import InputError, PolicyError
+from trueval.errors import InputError, Place, PolicyError
 from trueval.files.columns import looks_like_header
 from trueval.files.frame import Kind, Table, value_column
+from trueval.files.json.contexts import holds_contexts, read_log
 from trueval.files.json.document import read_json
 from trueval.files.json.lines import read_jsonl
+from trueval.files.json.shapes import refuse_unknown
 from trueval.files.source.content import Content, Source, read_content
 from trueval.files.source.encoding import check_text
 from trueval.files.source.lines import LineParts, held_parts, open_parts
@@ -36,10 +38,16 @@ from trueval.files.trec.careful import read_trec
 from trueval.files.trec.regular import read_regular
 from trueval.files.trec.row_forms import first_line
 
-FORMATS = ("trec", "msmarco", "beir", "tsv", "csv", "jsonl", "json", "parquet", "arrow")
+FORMATS = ("trec", "msmarco", "beir", "tsv", "csv", "jsonl", "json", "contexts", "parquet", "arrow")
 SIGNATURES = {"parquet": b"PAR1", "arrow": b"ARROW1"}
 JSON_OPENING = re.compile(rb"\s*[\[{]")
 Reader: TypeAlias = Callable[[Content, Kind, bool], Table]
+
+
+def _read_contexts(content: Content, kind: Kind, _facets: bool = False) -> Table:
+    return read_log(content).table(kind)  # which has no facets: measures of facets say so themselves
+
+
 READERS: dict[str, Reader] = {
     "trec": read_trec,
     "msmarco": read_trec,
@@ -47,6 +55,7 @@ READERS: dict[str, Reader] = {
     "tsv": read_delimited,
     "csv": read_delimited,
     "jsonl": read_jsonl,
+    "contexts": _read_contexts,
     "parquet": read_parquet,
     "arrow": read_arrow,
 }
@@ -83,11 +92,14 @@ def read_table(source: Source, kind: Kind, format: str | None = None, facets: bo
     if format is None and (signed := _sniff_signature(content.data)) is not None:
         format = signed
     if format not in ("parquet", "arrow"):
-        looks_like_json = format in ("json", "jsonl") or (
+        looks_like_json = format in ("json", "jsonl", "contexts") or (
             format is None and JSON_OPENING.match(content.data) is not None
         )
         content = check_text(content, is_json=looks_like_json)
-    chosen = format or _sniff_text(content)
+    chosen = format or ("contexts" if holds_contexts(content) else _sniff_text(content))
+    if chosen == "jsonl" and format is None:
+        line = content.data[: -len(content.data.lstrip())].count(b"\n") + 1
+        refuse_unknown(json.loads(first_line(content)), kind, Place(content.source, line))
     if chosen == "json":
         return read_json(content, kind), content.name
     return READERS[chosen](content, kind, facets), content.name

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len
-from rich.console import Group
+from rich.console import Console, Group
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.console import ConsoleOptions, RenderableType, RenderResult
 
 LEGIBLE_NAME: Final = 16  # characters of a name for which columns that follow from others are left out
 LEAST_NAME: Final = 10  # characters that a name keeps however narrow the terminal is
@@ -22,6 +23,21 @@ LEAST_TEXT: Final = 16
 ELLIPSIS: Final = "…"
 # Where a heading may go on in the next line: after a space or a hyphen.
 _BREAKS: Final = re.compile(r"(?<=-)(?=\w)| ")
+WIDTH: Final = 100  # characters of what Python prints, wherever that goes
+
+
+def drawn(content: RenderableType) -> str:
+    """What a terminal would show, as plain text of at most 100 columns: for print.
+
+    Args:
+        content: a table, or a group of them.
+
+    >>> print(drawn(grid(["run", "RR"], "lr")))
+    run RR
+    """
+    text = io.StringIO()
+    Console(file=text, width=WIDTH, color_system=None, highlight=False).print(content)
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).strip("\n")
 
 
 @dataclass

@@ -63,7 +63,7 @@ def _pair_grid(comparison: Mapping[str, Any], board: Row, scale: Scale, pairs: s
     # Two names and nine numbers do not fit in 80 columns: a pair is named by its places in the ranking above it.
     place = {row["run"]: index for index, row in enumerate(board["ranking"], start=1)}
     table = grid(PAIR_HEAD, "lrrrrrRl", SPARE)
-    for row in _shown(comparison, board, pairs):
+    for row in shown(comparison, board, pairs):
         symbol = Text(mark(row, comparison["choices"]["level"]), style="bold" if row["separated"] else "yellow")
         table.add_row(f"{place[row['first']]} - {place[row['second']]}", *_numbers(row, scale), symbol)
     return table
@@ -252,7 +252,7 @@ def to_markdown(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS, pair
         titles = ["run", "expected", "lowest, highest", *_letter_heads(comparison)]
         ranking = pipes(titles, _ranked(comparison, board, scale), words=len(titles))
         rows = []
-        for row in _shown(comparison, board, pairs):
+        for row in shown(comparison, board, pairs):
             difference, *rest = _numbers(row, scale)
             verdict = f"{row['verdict']} {mark(row, comparison['choices']['level'])}".rstrip()
             rows.append(
@@ -317,8 +317,14 @@ def turned(row: Row) -> Row:
     return {**row, **minus, **ends, **spans, **swapped, "win": chance}
 
 
-def _shown(comparison: Mapping[str, Any], board: Row, pairs: str) -> list[Row]:
-    """The pairs of a measure: the better system first, best pairs first; against a baseline, the baseline second."""
+def shown(comparison: Mapping[str, Any], board: Row, pairs: str = "") -> list[Row]:
+    """The pairs of a measure: the better system first, best pairs first; against a baseline, the baseline second.
+
+    Args:
+        comparison: the JSON of `trueval compare`.
+        board: an entry of "leaderboards".
+        pairs: as `table` takes it.
+    """
     place = {row["run"]: index for index, row in enumerate(board["ranking"])}
     rows = [row for row in comparison["differences"] if row["measure"] == board["measure"]]
     if comparison["baseline"] is None:
@@ -349,13 +355,16 @@ def _heading(board: Row) -> str:
 def _ranked(comparison: Mapping[str, Any], board: Row, scale: Scale) -> Iterator[tuple[str, ...]]:
     for row in board["ranking"]:
         values = fixed(row["expected"], scale), interval(row["lowest"], row["highest"], scale)
-        yield row["run"], *values, *(() if comparison["baseline"] is not None else (_ranks(row), row["groups"]))
+        yield row["run"], *values, *(() if comparison["baseline"] is not None else (ranks(row), row["groups"]))
 
 
-def _ranks(row: Row) -> str:
+def ranks(row: Row) -> str:
     """The ranks that a run may have.
 
-    >>> _ranks({"rank_interval": [2, 5]}), _ranks({"rank_interval": [1, 1]})
+    Args:
+        row: an entry of "ranking" of all pairs.
+
+    >>> ranks({"rank_interval": [2, 5]}), ranks({"rank_interval": [1, 1]})
     ('2-5', '1')
     """
     best, worst = row["rank_interval"]

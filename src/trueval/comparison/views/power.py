@@ -1,17 +1,16 @@
 """Power as people and papers read it: a terminal table of 80 columns, Markdown, LaTeX, CSV."""
 
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from trueval.comparison.detection import rows
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.terminal import grid
+from trueval.report.terminal import drawn, grid
 from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent, signed, unit
 
 Entry = Mapping[str, Any]
@@ -20,7 +19,6 @@ Entry = Mapping[str, Any]
 MOST_RUNS = 6
 # The curve is shown from a fifth of these queries to twenty times as many: seven points or eight.
 NEAR, FAR = 0.2, 20
-WIDTH = 100
 
 HEAD = (
     "diff",
@@ -67,10 +65,7 @@ def printed(result: Entry) -> str:
     Args:
         result: the JSON of `trueval power`.
     """
-    text = io.StringIO()
-    Console(file=text, width=WIDTH, color_system=None, highlight=False).print(table(result))
-    lines = [line.rstrip() for line in text.getvalue().splitlines()]
-    return "\n".join([*lines, *(f"note: {note}" for note in result["notes"])])
+    return "\n".join([drawn(table(result)), *(f"note: {note}" for note in result["notes"])])
 
 
 def heading(found: Entry) -> str:

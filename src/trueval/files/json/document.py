@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from trueval.files.columns import find_columns
 from trueval.files.frame import Kind, Table
 from trueval.files.json.lines import RepeatedKeyError, object_of_pairs
 from trueval.files.json.members import find_line, find_repeated_key
+from trueval.files.json.shapes import refuse_unknown
 from trueval.files.memory.peers import as_floats, as_strings, read_dict
 from trueval.files.source.content import Content
 from trueval.files.source.encoding import decoding_error
@@ -33,7 +35,9 @@ def read_json(content: Content, kind: Kind) -> Table:
     text = content.data.decode()
     nested = _decode(text, content.source)
     if isinstance(nested, list) and all(isinstance(record, dict) for record in nested):
-        frame = _records(nested, kind, content.source)
+        if nested:
+            refuse_unknown(nested[0], kind, Place(content.source, find_line(text, (0,), from_outermost=True)))
+        frame = records_frame(nested, kind, content.source)
         # Row -1, the header line of other formats, is the first record.
         return canonical_table(
             frame, kind, content.source, line=lambda row: find_line(text, (max(row, 0),), from_outermost=True)
@@ -83,7 +87,12 @@ def _line_of_pair(text: str, frame: pl.DataFrame, nested: Any, row: int) -> int:
     return find_line(text, (query, document))
 
 
-def _records(records: list[dict[str, Any]], kind: Kind, label: str) -> pl.DataFrame:
+def records_frame(records: Sequence[Mapping[str, Any]], kind: Kind, label: str) -> pl.DataFrame:
+    """The columns that a run or judgments need, of a list of records.
+
+    Raises:
+        InputError: an id is neither string nor integer, or a value is not a number.
+    """
     names = find_columns(list({key: None for record in records for key in record}), kind)
     columns: dict[str, list[Any]] = {column: [record.get(column) for record in records] for column in names.values()}
     for name in ("query_id", "doc_id"):

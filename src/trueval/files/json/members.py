@@ -90,6 +90,22 @@ def find_line(text: str, path: tuple[str | int, ...], *, from_outermost: bool = 
     return _line(text, offset)
 
 
+def item_lines(text: str) -> list[int]:
+    r"""Give the line (from 1) of each item of the outermost list.
+
+    >>> item_lines('[{"q": 1},\n {"q": [2,\n3]}, 4]')
+    [1, 2, 3]
+    """
+    begins = [found.offset for found in members(text) if len(found.path) == 1]
+    lines, line, before = [], 1, 0
+    for offset in begins:
+        found = re.compile(r"\s*").match(text, offset)
+        end = found.end() if found else offset
+        line, before = line + text.count("\n", before, end), end
+        lines.append(line)
+    return lines
+
+
 def _line(text: str, offset: int) -> int:
     """Count the lines up to the first character that is not white space."""
     found = re.compile(r"\s*").match(text, offset)

@@ -12,7 +12,8 @@ from trueval.files.json.lines import INTEGER, Literal, decode_object
 from trueval.files.source.content import Content, Source, read_content
 from trueval.files.source.encoding import check_text, decoding_error, is_unicode
 
-QUERY_KEYS = ("query", "query_id", "qid", "question_id")
+# An id before a text: where a line has both, judgments know the query by its id.
+QUERY_KEYS = ("query_id", "qid", "question_id", "query", "question", "user_input", "input")
 DOC_KEYS = ("id", "doc_id", "document_id", "chunk_id")
 OBJECT = re.compile(rb"\s*\{")
 QUOTED = r'"[^"]*(?:""[^"]*)*"'  # RFC 4180, on one line
@@ -64,12 +65,12 @@ def as_id(value: Any) -> str | None:
 
 
 def first_value(row: Mapping[str, Any], keys: Sequence[str]) -> Any:
-    """Give the value of the first key that is there, None without any.
+    """Give the value of the first key that is there and not null, None without any.
 
-    >>> first_value({"qid": 1, "text": 2}, ("query", "qid"))
+    >>> first_value({"query_id": None, "qid": 1, "text": 2}, ("query_id", "qid"))
     1
     """
-    return next((row[key] for key in keys if key in row), None)
+    return next((row[key] for key in keys if row.get(key) is not None), None)
 
 
 def objects(content: Content) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import chain
 from typing import Any, cast
 
@@ -22,7 +22,8 @@ MOST_LEVELS = 4  # mteb's prediction files: subset, split, query, document
 def read_dict(nested: Any, kind: Kind, source: str | None = None) -> Table:
     """Read {query: {document: number}}, {query: hits}, {query: set of relevant documents}, or an object that holds one.
 
-    Hits are dicts with the document under corpus_id and its score, as sentence-transformers gives them.
+    Hits are dicts with the document under corpus_id and its score, as sentence-transformers gives them, or pairs; the
+    ids alone, best first, are scored by minus their place.
     A dict with levels above (mteb: subset, split) is followed as long as each has one entry.
 
     Raises:
@@ -93,6 +94,9 @@ def _flatten(per_query: Mapping[Any, Any], kind: Kind, label: str) -> tuple[list
         elif isinstance(listed, Set) and kind == "judgments":
             documents.append(sorted(listed, key=str))
             values.append([1.0] * len(listed))
+        elif kind == "run" and isinstance(listed, (list, tuple)) and _are_ids(listed):
+            documents.append(list(listed))  # a strict order, best first
+            values.append([-1.0 - place for place in range(len(listed))])
         elif isinstance(listed, (list, tuple)):
             pairs = [_hit(hit, kind, label, query) for hit in listed]
             documents.append([document for document, _ in pairs])
@@ -102,6 +106,10 @@ def _flatten(per_query: Mapping[Any, Any], kind: Kind, label: str) -> tuple[list
                 f"query {query!r} has {type(listed).__name__}. It must be a dict {{document: {value_column(kind)}}}."
             )
     return documents, values
+
+
+def _are_ids(listed: Sequence[Any]) -> bool:
+    return bool(listed) and all(isinstance(each, (str, int)) and not isinstance(each, bool) for each in listed)
 
 
 def _hit(hit: Any, kind: Kind, label: str, query: Any) -> tuple[Any, Any]:

@@ -1,0 +1,65 @@
+"""What Python shows of a comparison: the tables of `trueval compare` in a console, and in a notebook as HTML."""
+
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import Any
+
+from trueval.comparison.views.formats import MOST_WITH_ALL_PAIRS, ranks, settings, shown, table
+from trueval.report.printed import notebook
+from trueval.report.terminal import drawn
+from trueval.report.text import NOT_AVAILABLE, counted, fixed, interval, signed
+
+PAIR = ("pair", "verdict", "difference", "interval", "p", "wins/ties/losses")
+
+
+def console(comparison: Mapping[str, Any]) -> str:
+    """The tables of `trueval compare` as plain text.
+
+    Args:
+        comparison: what `Comparison.to_dict` returns.
+    """
+    return drawn(table(comparison))
+
+
+def html(comparison: Mapping[str, Any]) -> str:
+    """Leaderboards and pairs as tables of HTML, everything in them escaped.
+
+    Args:
+        comparison: what `Comparison.to_dict` returns.
+    """
+    parts: list[str] = []
+    for board in comparison["leaderboards"]:
+        title = f"{board['measure']}: {board['better']} is better, {counted(board['queries'], 'query', 'queries')}"
+        ranking = (
+            (row["run"], fixed(row["expected"]), interval(row["lowest"], row["highest"]), *_place(row))
+            for row in board["ranking"]
+        )
+        parts.append(notebook(("run", "expected", "lowest, highest", "ranks", "groups"), ranking, caption=title))
+        parts.append(notebook(PAIR, _pairs(comparison, board), words=2))
+    return "".join([*parts, *(f"<p>{escape(line)}</p>" for line in _words(comparison))])
+
+
+def _place(row: Mapping[str, Any]) -> tuple[str, str]:
+    """Ranks and letters; against a baseline there are none."""
+    return ("", "") if row["rank_interval"] is None else (ranks(row), row["groups"])
+
+
+def _words(comparison: Mapping[str, Any]) -> Iterator[str]:
+    """What the columns mean; verdicts are written out, so there are no marks to explain."""
+    if comparison["baseline"] is None:
+        yield "Runs that share a letter are not separated. ranks: those that the separated pairs leave to a run."
+        if len(comparison["runs"]) > MOST_WITH_ALL_PAIRS:
+            yield "Pairs are neighbours in the ranking; to_polars() and to_pandas() have all of them."
+    level = f"{comparison['choices']['level']:.0%}"
+    yield f"interval: {level} of a realized difference, over queries and tie orders. p: adjusted for the family."
+    yield settings(comparison)
+
+
+def _pairs(comparison: Mapping[str, Any], board: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """The pairs of a measure, as the terminal shows them."""
+    for row in shown(comparison, board):
+        low, high = row["realized_interval"]
+        span = NOT_AVAILABLE if low is None else f"[{signed(low)}, {signed(high)}]"
+        won = f"{row['wins']}/{row['ties']}/{row['losses']}"
+        pair, p = f"{row['first']} - {row['second']}", fixed(row["tests"]["adjusted"])
+        yield pair, row["verdict"], signed(row["expected"]), span, p, won

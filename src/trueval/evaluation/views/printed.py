@@ -1,0 +1,46 @@
+"""What Python shows of Scores: a line for each measure, in a console and in a notebook."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trueval.report.printed import notebook, plain
+from trueval.report.text import counted, fixed, interval, percent
+
+HEAD = ("measure", "expected", "lowest, highest", "tie-broken", "sd", "queries")
+
+
+def console(run: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
+    """Lines of plain text: the run, then its measures.
+
+    Args:
+        run: what `Scores.to_dict` returns.
+        policy: what `Policy.to_dict` returns.
+    """
+    return f"{_title(run, policy)}\n{plain(HEAD, _rows(run))}"
+
+
+def html(run: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
+    """The same as a table of HTML, everything in it escaped.
+
+    Args:
+        run: what `Scores.to_dict` returns.
+        policy: what `Policy.to_dict` returns.
+    """
+    return notebook(HEAD, _rows(run), caption=_title(run, policy))
+
+
+def _rows(run: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    for measure, value in run["measures"].items():
+        bound = "" if value.get("exact", True) else "°"  # the mark of `trueval evaluate` for what is not exact
+        spread = interval(value["lowest"], value["highest"]) + bound
+        numbers = fixed(value["expected"]), spread, fixed(value["tie_broken"]), fixed(value["sd"])
+        yield measure, *numbers, str(value["queries"])
+
+
+def _title(run: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
+    tied = run["ties"]["tied_fraction"]
+    parts = [f"{run['name']}: {counted(run['queries'], 'query', 'queries')}"]
+    parts += [] if tied is None else [f"{percent(tied)} of documents tied"]
+    parts += [f"tie order {policy['tie_order']}"]
+    notes = len(run["notes"])
+    return ", ".join([*parts, *([f"{counted(notes, 'note', 'notes')} (scores.notes)"] if notes else [])])

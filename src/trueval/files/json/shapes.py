@@ -1,0 +1,187 @@
+"""What logs of RAG systems call things: our own names, and those of LangChain, LlamaIndex, Ragas and Haystack.
+
+A row of a log names a query, the documents that were retrieved for it, and perhaps those that should have been. A
+document is an id, an id with a score, or an object that holds an id somewhere::
+
+    LangChain    {"input": "...", "context": [{"id": null, "page_content": "...", "metadata": {"id": "d7"}}]}
+    LlamaIndex   {"query": "...", "source_nodes": [{"node": {"id_": "d7", "metadata": {}}, "score": 0.83}]}
+                 {"query": "...", "retrieved_ids": ["d7"], "expected_ids": ["d2"]}
+    Ragas        {"user_input": "...", "retrieved_context_ids": ["d7"], "reference_context_ids": ["d2"]}
+                 {"user_input": "...", "retrieved_contexts": ["text"], "reference_contexts": ["text"]}
+    Haystack     {"query": "...", "documents": [{"id": "d7", "content": "...", "score": 0.83, "meta": {}}]}
+"""
+
+from __future__ import annotations
+
+import hashlib
+import reprlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from trueval.errors import Place
+from trueval.files.columns import find_columns
+from trueval.files.frame import Kind, value_column
+from trueval.files.json.lines import Literal
+from trueval.files.json.pairs import DOC_KEYS, QUERY_KEYS, as_id
+
+# Of several that are there, the first counts: ids rather than texts.
+LIST_KEYS = (
+    *("ids", "doc_ids", "retrieved_ids", "retrieved_doc_ids", "retrieved_chunk_ids", "retrieved_context_ids"),
+    *("retrieved", "contexts", "documents", "retrieved_documents", "source_documents", "source_nodes", "nodes"),
+    *("context", "retrieved_contexts"),
+)
+GOLD_KEYS = (
+    *("gold", "gold_ids", "relevant_ids", "relevant_doc_ids", "relevant_chunk_ids", "expected_ids"),
+    *("reference_context_ids", "reference_contexts"),
+)
+TEXT_LISTS = frozenset({"retrieved_contexts", "reference_contexts"})
+# Lists under these names hold ids in some logs and texts in others; a string of so many words is a text.
+ID_OR_TEXT = frozenset({"retrieved", "contexts", "documents", "retrieved_documents", "context"})
+WORDS_OF_A_TEXT = 8
+OWN_ID_KEYS = (*DOC_KEYS, "node_id", "id_", "_id")
+METADATA_KEYS = ("metadata", "meta", "extra_info")
+METADATA_ID_KEYS = ("id", "doc_id", "document_id", "chunk_id", "node_id", "_id", "source")
+TEXT_KEYS = ("page_content", "pageContent", "text", "content")
+# What an object in memory is asked for, beside the keys of a row; what it does not have is left out.
+PARTS = (*OWN_ID_KEYS, *METADATA_KEYS, *TEXT_KEYS, "node", "document", "score", "source")
+ROW_KEYS = (*QUERY_KEYS, *LIST_KEYS, *GOLD_KEYS, "correct")
+NAMES = (
+    f"Name the query one of {', '.join(QUERY_KEYS)}; the list of what was retrieved one of {', '.join(LIST_KEYS)}; "
+    f"and what should be retrieved one of {', '.join(GOLD_KEYS)}."
+)
+
+
+class Entry(NamedTuple):
+    """One retrieved document.
+
+    Attributes:
+        doc_id: its id, or the id of its text.
+        score: as it is written; None where only the place is known.
+        source: the paper, site or file it is from; None where not said.
+        found: where in the object its id is, such as "metadata.id"; empty where it is the item itself or its own id.
+        is_text: whether it has no id, but a text.
+    """
+
+    doc_id: str
+    score: str | None
+    source: str | None = None
+    found: str = ""
+    is_text: bool = False
+
+
+def listed(row: Mapping[str, Any], keys: Sequence[str]) -> str | None:
+    """The key of a row that says something: the first with anything in it, else the first that is there at all.
+
+    >>> listed({"retrieved_context_ids": [], "retrieved_contexts": ["a text"]}, LIST_KEYS)
+    'retrieved_contexts'
+    """
+    there = [key for key in keys if row.get(key) is not None]
+    return next((key for key in there if row[key]), there[0] if there else None)
+
+
+def looks_like_row(row: object) -> bool:
+    """Tell whether an object is a row of a log: a query, a list of documents, and no single document.
+
+    >>> looks_like_row({"question": "q", "relevant_ids": ["d"]}), looks_like_row({"q": {"d": 1}})
+    (True, False)
+    """
+    if not isinstance(row, Mapping):
+        return False
+    # A row of a run may hold a list too, but it names its one document. Keys that begin with mteb_ describe a file.
+    plain = [str(k) for k, v in row.items() if not isinstance(v, (dict, list)) and not str(k).startswith("mteb_")]
+    lists = any(isinstance(row.get(key), list) for key in LIST_KEYS)
+    lists = lists or any(isinstance(row.get(key), (list, dict)) for key in GOLD_KEYS)
+    return lists and bool(plain) and "doc_id" not in find_columns(plain, "run")
+
+
+def text_id(text: str) -> str:
+    r"""The id of a document that is known by its text only; white space of any length counts as one space.
+
+    >>> text_id("one  text\n") == text_id("one text") != text_id("One text")
+    True
+    """
+    return f"text-{hashlib.sha256(' '.join(text.split()).encode()).hexdigest()[:16]}"
+
+
+def read_entry(item: Any, key: str) -> Entry | None:
+    """Read one retrieved document.
+
+    Args:
+        item: what the list holds, with the numbers of JSON as they are written.
+        key: the name of the list.
+
+    Returns:
+        None where it is nothing that is known.
+    """
+    score = None
+    if isinstance(item, list) and len(item) == 2:  # as similarity_search_with_score of LangChain gives it
+        item, score = item
+    if isinstance(item, str) and not isinstance(item, Literal) and _is_text(item, key):
+        entry = Entry(text_id(item), None, is_text=True) if item.strip() else None
+    elif isinstance(item, Mapping):
+        entry = _of_object(item)
+    else:
+        doc_id = as_id(item)
+        entry = None if doc_id is None else Entry(doc_id, None)
+    if entry is None or (score is not None and not isinstance(score, Literal)):
+        return None
+    return entry if score is None else entry._replace(score=str(score))
+
+
+def _is_text(item: str, key: str) -> bool:
+    return key in TEXT_LISTS or (key in ID_OR_TEXT and len(item.split()) >= WORDS_OF_A_TEXT)
+
+
+def _of_object(item: Mapping[str, Any]) -> Entry | None:
+    """An object that holds an id, its own or in its metadata, or a text; scores are beside it or in it."""
+    score, inner = item.get("score"), _unwrapped(item)
+    score = inner.get("score") if score is None else score
+    metadata: Mapping[str, Any] = next((inner[key] for key in METADATA_KEYS if isinstance(inner.get(key), Mapping)), {})
+    source = next((each for each in (item.get("source"), inner.get("source")) if each is not None), None)
+    if (score is not None and not isinstance(score, Literal)) or (source is not None and as_id(source) is None):
+        return None
+    source = as_id(metadata.get("source")) if source is None else as_id(source)
+    numbers = None if score is None else str(score), source
+    for name, holder, keys in (("", inner, OWN_ID_KEYS), ("metadata.", metadata, METADATA_ID_KEYS)):
+        key = next((key for key in keys if holder.get(key) is not None), None)
+        if key is not None:
+            doc_id = as_id(holder[key])
+            return None if doc_id is None else Entry(doc_id, *numbers, found=f"{name}{key}" if name else "")
+    text = next((inner[key] for key in TEXT_KEYS if isinstance(inner.get(key), str)), "")
+    return Entry(text_id(text), *numbers, is_text=True) if text.strip() else None
+
+
+def _unwrapped(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The document itself: NodeWithScore and some hits hold it whole, and LangChain's JSON under kwargs."""
+    for wrapper in ("node", "document", "kwargs"):
+        named = any(item.get(key) is not None for key in OWN_ID_KEYS) and "lc" not in item  # there "id" names a class
+        if isinstance(item.get(wrapper), Mapping) and not named:
+            item = item[wrapper]
+    return item
+
+
+def refuse_unknown(row: object, kind: Kind, place: Place) -> None:
+    """Refuse an object with lists that is neither a row of a table nor one of a log, by its keys.
+
+    Raises:
+        InputError: it is one.
+    """
+    if not isinstance(row, Mapping) or not any(isinstance(value, list) for value in row.values()):
+        return
+    if not {"query_id", "doc_id"} <= find_columns([str(key) for key in row], kind).keys():
+        noun = "a run" if kind == "run" else "judgments"
+        raise place.error(
+            f"neither a row of {noun} nor of a log of contexts. Got {keys_of(row)}. A row names "
+            f"query_id, doc_id and {value_column(kind)}. In a log: {NAMES}"
+        )
+
+
+def keys_of(row: object) -> str:
+    """The keys of a row, or what it is instead, for a message.
+
+    >>> keys_of({"question": "q", "hits": []}), keys_of([1])
+    ("the keys 'question', 'hits'", '[1]')
+    """
+    if not isinstance(row, Mapping):
+        return reprlib.repr(row)
+    return f"the keys {', '.join(repr(str(key)) for key in row)}" if row else "no keys"

@@ -1,0 +1,63 @@
+"""Rows of logs in memory: dicts, and objects of other libraries, told by what they have and never imported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from contextlib import suppress
+from numbers import Integral, Real
+from typing import Any
+
+from trueval.errors import Place
+from trueval.files.json.contexts import Log, Row, log_of
+from trueval.files.json.lines import Literal
+from trueval.files.json.shapes import PARTS, ROW_KEYS, looks_like_row
+
+DEEPEST = 8  # a node within a hit within a row, and its metadata, are four
+
+
+def is_log(items: list[Any]) -> bool:
+    """Tell whether the first item is a row of a log of contexts.
+
+    >>> is_log([{"question": "q", "relevant_ids": ["d"]}]), is_log([("q", "d", 1.0)])
+    (True, False)
+    """
+    return bool(items) and not isinstance(items[0], (str, list, tuple)) and looks_like_row(plain(items[0]))
+
+
+def read_rows(items: Iterable[Any]) -> Log:
+    """Read rows of a log: dicts, or objects with attributes of these names (SingleTurnSample of Ragas, and the like).
+
+    Raises:
+        InputError: as in files/json/contexts, with the number of the row.
+    """
+    rows = (Row(Place("rows", row=at), at + 1, plain(item)) for at, item in enumerate(items))
+    return log_of(rows, "rows", "", has_lines=False)
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """A value as JSON has it, numbers as they are written; of an object, the parts that a log can have.
+
+    >>> plain({"ids": (7, "d"), "score": 0.5})
+    {'ids': ['7', 'd'], 'score': '0.5'}
+    """
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, Integral):
+        return Literal(int(value))
+    if isinstance(value, Real):
+        return Literal(float(value))
+    if depth == DEEPEST:
+        return None
+    if isinstance(value, Mapping):
+        return {str(key): plain(each, depth + 1) for key, each in value.items()}
+    if isinstance(value, Set):
+        return sorted((plain(each, depth + 1) for each in value), key=str)
+    if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
+        return [plain(each, depth + 1) for each in (value.tolist() if hasattr(value, "tolist") else value)]
+    parts = {}
+    for name in (*PARTS, *ROW_KEYS):
+        with suppress(ValueError):  # a node that is no text refuses to say its text
+            found = getattr(value, name, None)
+            if found is not None and not callable(found):
+                parts[name] = plain(found, depth + 1)
+    return parts

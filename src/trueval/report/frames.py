@@ -1,0 +1,24 @@
+"""Frames of pandas, for whoever has it; nothing else of trueval needs it."""
+
+from typing import Any
+
+import polars as pl
+
+from trueval.errors import MissingExtraError
+
+
+def to_pandas(frame: pl.DataFrame) -> Any:
+    """A frame of pandas with the same columns; numbers that are not available are NaN.
+
+    Args:
+        frame: of polars.
+
+    Raises:
+        MissingExtraError: pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise MissingExtraError("Frames of pandas", package="pandas") from error
+    # Column by column, because polars' own to_pandas needs pyarrow as well.
+    return pd.DataFrame({each.name: each.to_numpy() if each.dtype.is_numeric() else each.to_list() for each in frame})

@@ -1,0 +1,58 @@
+"""Tables that Python shows of a result: plain lines for print, HTML for a notebook. They need no library."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+CELL = "padding: 2px 8px; white-space: nowrap"
+BORDERS = "border-collapse: collapse; font-variant-numeric: tabular-nums"
+
+
+def plain(head: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1) -> str:
+    """A table in lines of equal columns, set apart by two spaces.
+
+    Args:
+        head: headings.
+        rows: cells.
+        words: how many of the first columns hold words; those after them hold numbers, set to the right.
+
+    Example:
+        >>> print(plain(["measure", "expected"], [["RR", "0.5000"]]))
+        measure  expected
+        RR         0.5000
+    """
+    table = [list(head), *map(list, rows)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if place < words else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in table
+    )
+
+
+def notebook(head: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1, caption: str = "") -> str:
+    """A table of HTML, everything in it escaped.
+
+    Args:
+        head: headings.
+        rows: cells.
+        words: as in `plain`.
+        caption: above the table.
+
+    Example:
+        >>> "&lt;b&gt;" in notebook(["run"], [["<b>"]])
+        True
+    """
+
+    def row(cells: Sequence[str], tag: str) -> str:
+        sides = ("left" if place < words else "right" for place in range(len(cells)))
+        parts = (
+            f'<{tag} style="text-align: {side}; {CELL}">{escape(cell)}</{tag}>'
+            for cell, side in zip(cells, sides, strict=True)
+        )
+        return f"<tr>{''.join(parts)}</tr>"
+
+    title = f'<caption style="text-align: left; {CELL}">{escape(caption)}</caption>' if caption else ""
+    body = "".join(row(cells, "td") for cells in rows)
+    return f'<table style="{BORDERS}">{title}<thead>{row(head, "th")}</thead><tbody>{body}</tbody></table>'

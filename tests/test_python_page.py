@@ -1,0 +1,107 @@
+"""The page on Python: its code runs, and ours is no longer than that of other tools. And help() fits a screen."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import io
+import pydoc
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import trueval
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+PEERS = ("ir_measures", "ranx", "pytrec_eval")
+BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+INTRODUCTION, *SECTIONS = re.split(r"^## ", PAGE, flags=re.MULTILINE)
+TASKS = {
+    text.partition("\n")[0]: dict(re.findall(r"^(\w+)\n\n```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE))
+    for text in SECTIONS
+}
+SCREEN = 40
+WIDTH = 100
+
+
+@functools.cache
+def prepared() -> dict[str, Any]:
+    """What the examples begin with."""
+    names: dict[str, Any] = {}
+    with contextlib.chdir(ROOT):
+        exec(BLOCK.findall(INTRODUCTION)[-1], names)
+    return names
+
+
+def printed(code: str) -> str:
+    shown = io.StringIO()
+    with contextlib.chdir(ROOT), contextlib.redirect_stdout(shown):
+        exec(code, dict(prepared()))
+    return shown.getvalue()
+
+
+def length(code: str) -> int:
+    return len([line for line in code.splitlines() if line.strip()])
+
+
+def test_there_are_six_tasks_for_four_tools() -> None:
+    assert len(TASKS) == 6
+    assert all(list(tools) == ["trueval", *PEERS] for tools in TASKS.values())
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_ours_takes_no_more_lines_than_any_other(task: str) -> None:
+    lines = {tool: length(code) for tool, code in TASKS[task].items()}
+    assert lines["trueval"] == min(lines.values()), lines
+    assert all(line.count(";") == 0 and len(line) < WIDTH for line in TASKS[task]["trueval"].splitlines())
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_our_examples_run(task: str) -> None:
+    pytest.importorskip("pandas")
+    assert printed(TASKS[task]["trueval"]).strip()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tool", PEERS)
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.filterwarnings("ignore")
+def test_the_examples_of_other_tools_run(task: str, tool: str) -> None:
+    pytest.importorskip("pandas")
+    pytest.importorskip(tool)
+    assert printed(TASKS[task][tool]).strip()
+
+
+def test_the_table_is_what_python_prints() -> None:
+    (shown,) = re.findall(r"^```text\n(.*?)^```", INTRODUCTION, flags=re.DOTALL | re.MULTILINE)
+    assert printed(BLOCK.findall(INTRODUCTION)[0]) == shown
+
+
+def screens() -> dict[str, Any]:
+    """Every public function, and the public methods of the nouns."""
+    found: dict[str, Any] = {}
+    for name in trueval.__all__:
+        value = getattr(trueval, name)
+        if inspect.isfunction(value):
+            found[name] = value
+        elif inspect.isclass(value):
+            public = (each for each in vars(value) if not each.startswith("_"))
+            methods = {each: getattr(value, each) for each in public}
+            found |= {f"{name}.{each}": method for each, method in methods.items() if inspect.isroutine(method)}
+    return found
+
+
+@pytest.mark.parametrize("name", screens())
+def test_help_fits_a_screen(name: str) -> None:
+    text = pydoc.render_doc(screens()[name], renderer=pydoc.plaintext)
+    wrapped = sum(max(1, -(-len(line) // WIDTH)) for line in text.splitlines())
+    assert wrapped <= SCREEN
+
+
+@pytest.mark.parametrize("name", ["evaluate", "evaluate_arrays", "compare", "explain", "gate"])
+def test_help_shows_the_shortest_use(name: str) -> None:
+    assert ">>> " in str(inspect.getdoc(getattr(trueval, name)))
