@@ -19,8 +19,8 @@ class Outcome(NamedTuple):
 
 @pytest.fixture
 def trueval(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
-    def call(*arguments: object, stdin: str = "") -> Outcome:
-        monkeypatch.setenv("COLUMNS", "80")
+    def call(*arguments: object, stdin: str = "", columns: int = 80) -> Outcome:
+        monkeypatch.setenv("COLUMNS", str(columns))
         monkeypatch.setattr(sys, "argv", ["trueval", *map(str, arguments)])
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8"))
         with pytest.raises(SystemExit) as leaving:

@@ -244,12 +244,10 @@ def test_many_runs_show_close_calls_and_all_pairs_on_request(trueval: Command, t
     assert len(json.loads(trueval(*arguments, "--format", "json").out)["differences"]) == 28
 
 
-def test_the_matrix_goes_on_below_where_the_terminal_ends(
-    trueval: Command, runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "60")
+def test_the_matrix_goes_on_below_where_the_terminal_ends(trueval: Command, runs: Path) -> None:
     measures = "nDCG@10 RR@10 AP P@1 R@10 nDCG@5 RBP"
-    out = trueval("compare", *paths(runs, "good", "bad"), "-m", measures, "--resamples", "500").out
+    out = trueval("compare", *paths(runs, "good", "bad"), "-m", measures, "--resamples", "500", columns=60).out
+    assert max(len(line.rstrip()) for line in out.splitlines()) <= 60
     matrix = out.partition("higher is better")[0]
     assert max(len(line) for line in matrix.splitlines()) <= 60
     assert len(re.findall(r"^run ", matrix, flags=re.MULTILINE)) == 2
@@ -279,3 +277,18 @@ def test_the_baseline_is_a_path_a_name_or_a_named_file(trueval: Command, files: 
     for baseline in ("old", files / "tied.trec", f"old={files / 'tied.trec'}"):
         found = trueval("compare", files / "qrels.trec", *runs, "--baseline", baseline, "--format", "json")
         assert json.loads(found.out)["baseline"] == "old", found.err
+
+
+def test_clusters_bind_queries_and_one_without_is_refused(trueval: Command, runs: Path) -> None:
+    clusters = runs / "clusters.tsv"
+    clusters.write_text("".join(f"q{query}\ttopic{query // 3}\n" for query in range(12)), encoding="utf-8")
+    given = ("compare", *paths(runs, "good", "bad"), "-m", "RR", "--clusters", clusters)
+    found = json.loads(trueval(*given, "--format", "json").out)
+    assert found["choices"]["clusters"] == {"source": str(clusters), "count": 4}
+    assert found["leaderboards"][0]["clusters"] == 4
+    assert found["differences"][0]["tests"]["randomization"] == 2 / 2**4
+    assert "queries of 4 clusters taken together" in re.sub(r"\s+", " ", trueval(*given).out)
+    clusters.write_text("q0 a\n", encoding="utf-8")
+    refused = trueval(*given)
+    assert refused.status == 1
+    assert "no cluster for the query 'q1' and 10 more" in refused.err

@@ -8,6 +8,7 @@ import typer
 from trueval.cli.options import (
     JUDGMENTS,
     OUTPUT,
+    ClusterFile,
     InputOptions,
     Level,
     MeasureList,
@@ -74,6 +75,7 @@ def compare(
     policy: PolicyOptions,
     inputs: InputOptions,
     tests: TestOptions,
+    clusters: ClusterFile = None,
     output: OutputOptions,
     baseline: Annotated[
         str | None,
@@ -111,6 +113,7 @@ def compare(
 
     Example: trueval compare qrels.trec bm25.trec dense.trec rerank.trec.gz -m "nDCG@10 RR@10"
     """
+    from trueval.comparison.clusters import Clusters
     from trueval.comparison.compare import compare_scores
     from trueval.comparison.orders import TieOrders
     from trueval.comparison.views.kind import COMPARE
@@ -120,7 +123,7 @@ def compare(
     paths = with_baseline(runs, baseline)
     if len(paths) < 2:
         raise typer.BadParameter(f"needs at least two runs. Got {runs[0]}.", param_hint="RUN RUN...")
-    chosen, choices = measures_of(measures), tests.to_choices(policy.seed)
+    chosen, choices, members = measures_of(measures), tests.to_choices(policy.seed), Clusters.of(clusters)
     refuse_repeated(qrels, paths)
     if output.out is not None:
         check_folder(output.out)
@@ -142,7 +145,7 @@ def compare(
         )
     scores = evaluated.scores
     name = None if baseline is None else scores[paths.index(baseline)].name
-    found = compare_scores(scores, baseline=name, orders=orders, threads=threads, **asdict(choices))
+    found = compare_scores(scores, baseline=name, orders=orders, clusters=members, threads=threads, **asdict(choices))
     talk([*evaluated.notes, *found.notes])
     comparison = found.to_dict()
     show(COMPARE, comparison, form, percent=output.percent, **({"pairs": pairs} if pairs else {}))

@@ -1,12 +1,13 @@
 """`trueval power`: how large a difference some queries can find, and how many queries a difference needs."""
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from trueval.cli.options import (
     JUDGMENTS,
+    OUTPUT,
     ClusterFile,
     InputOptions,
     Level,
@@ -17,7 +18,7 @@ from trueval.cli.options import (
     with_groups,
 )
 from trueval.cli.output import Format, check_folder, save, show, talk
-from trueval.cli.paths import refuse_repeated, with_baseline
+from trueval.cli.paths import refuse_repeated, run_called, with_baseline
 from trueval.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class PowerOptions:
     """What is to be found, and how surely."""
+
+    panel: ClassVar = "Power"
 
     power: Annotated[float, typer.Option(metavar="X", help="Chance to find a difference that is there.")] = 0.8
     level: Level = 0.95
@@ -44,6 +47,8 @@ class PowerOptions:
 class PublishedOptions:
     """A mean without its run."""
 
+    panel: ClassVar = "A published value, without files"
+
     value: Annotated[
         float | None,
         typer.Option(metavar="X", help="Without files: a published mean, as a fraction of 1. Needs --queries."),
@@ -60,7 +65,9 @@ class PublishedOptions:
 @with_groups
 def power(
     qrels: Annotated[str | None, typer.Argument(metavar="[QRELS]", help=JUDGMENTS)] = None,
-    runs: Annotated[list[str] | None, typer.Argument(metavar="[RUN RUN...]", help="Two or more run files.")] = None,
+    runs: Annotated[
+        list[str] | None, typer.Argument(metavar="[RUN RUN...]", help="Two or more run files, or name=path.")
+    ] = None,
     *,
     measures: MeasureList = None,
     asked: PowerOptions,
@@ -71,9 +78,21 @@ def power(
     output: OutputOptions,
     baseline: Annotated[
         str | None,
-        typer.Option(metavar="RUN", help="Hold every run against this one, and not every pair. Default: all pairs."),
+        typer.Option(
+            metavar="RUN",
+            rich_help_panel="Power",
+            help="Hold every run against this one, and not every pair. Default: all pairs.",
+        ),
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="What to print.")] = "table",
+    form: Annotated[
+        Format,
+        typer.Option(
+            "--format",
+            metavar="FORM",
+            rich_help_panel=OUTPUT,
+            help="What to print: table, json, csv, markdown or latex.",
+        ),
+    ] = "table",
 ) -> None:
     """Says how large a difference between runs these queries can find, and how many queries a difference needs.
 
@@ -90,6 +109,7 @@ def power(
     else:
         if qrels is None:
             raise typer.BadParameter("needs QRELS and two runs, or --value and --queries.", param_hint="QRELS RUN...")
+        baseline = None if baseline is None else run_called(baseline, runs or [])
         paths = with_baseline(runs or [], baseline)
         kind, result = _of_files(qrels, paths, measures, asked, policy, inputs, clusters, baseline)
     show(kind, result, form, percent=output.percent)

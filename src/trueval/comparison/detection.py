@@ -185,6 +185,16 @@ class Power:
 
         return pl.DataFrame(list(rows(self.to_dict())), infer_schema_length=None)
 
+    def to_pandas(self) -> Any:
+        """What `to_polars` returns as a frame of pandas.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        from trueval.report.frames import to_pandas
+
+        return to_pandas(self.to_polars())
+
     def __repr__(self) -> str:
         """The tables of `trueval power`."""
         from trueval.comparison.views.power import printed  # late: only views know how results look
