@@ -11,6 +11,7 @@ from trueval.cli.details import Details
 from trueval.cli.gate import GateOptions, conclude
 from trueval.cli.options import (
     JUDGMENTS,
+    ClusterFile,
     InputOptions,
     MeasureList,
     OutputOptions,
@@ -19,7 +20,7 @@ from trueval.cli.options import (
     with_groups,
 )
 from trueval.cli.output import Format, save, show, talk
-from trueval.cli.paths import refuse_repeated, with_baseline
+from trueval.cli.paths import refuse_repeated
 from trueval.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def evaluate(
     inputs: InputOptions,
     evidence: EvidenceOptions,
     gates: GateOptions,
+    clusters: ClusterFile = None,
     output: OutputOptions,
     per_query: Annotated[bool, typer.Option("--per-query", help="Give the values of every query too.")] = False,
     form: Annotated[Literal[Format, "trec"], typer.Option("--format", help="What to print.")] = "table",
@@ -72,11 +74,16 @@ def evaluate(
 
     chosen = measures_of(measures)
     limits = gates.limits(chosen)  # what is misused is refused before any file is read
+    if clusters is not None and not gates.max_drop:
+        raise typer.BadParameter(
+            "needs --max-drop, which compares queries cluster by cluster.", param_hint="--clusters"
+        )
     check_subjects(chosen, correct=evidence.correct is not None, with_sensitivity=evidence.sensitivity)
     if collection is not None and output.out is None:
         raise typer.BadParameter("needs --out, where the texts are written.", param_hint="--collection")
-    paths = with_baseline(runs, gates.baseline)
+    paths = gates.paths(runs)
     refuse_repeated(qrels, paths)
+    kept = per_query or output.out is not None or bool(limits)  # results that others may be compared with
     details = None if output.out is None else Details(qrels, paths, collection)
     with progress(1 + len(paths)) as begin:
         found = evaluate_files(
@@ -85,14 +92,15 @@ def evaluate(
             chosen,
             inputs=inputs.to_inputs(chosen, policy.grade_map(), evidence.correct),
             with_sensitivity=evidence.sensitivity,
+            content=known_content(collection) if kept else None,
             observe=details,
             begin=begin,
             policy=policy.to_policy(),
         )
     talk(found.notes)
-    results, checks = found.to_dict(per_query=per_query), gates.check(found.scores, len(runs), paths, limits)
-    for run in results["runs"] if limits else ():
-        run["checks"] = [check.to_dict() for check in checks if check.run == run["name"]]
+    gated = gates.check(found.scores, len(runs), paths, limits, missing=policy.said_of_missing(), clusters=clusters)
+    results = found.to_dict(per_query=per_query, content=kept)
+    results = gated.add_to(results) if limits else results
     show(EVALUATE, results, form, percent=output.percent)
     if per_query and form in ("markdown", "latex"):
         talk([f"--format {form} holds means only. --format json, csv or trec, or --out DIR, give every query."])
@@ -105,7 +113,18 @@ def evaluate(
     if output.out is not None and details is not None:
         save(EVALUATE, results, output.out)
         details.save(output.out)
-    conclude(results, checks)
+    conclude(results, gated)
+
+
+def known_content(collection: Path | None) -> dict[str, str]:
+    """The hash of the documents, where there is a collection.
+
+    Args:
+        collection: its folder.
+    """
+    from trueval.evaluation.content import corpus_hash
+
+    return {} if collection is None else {"corpus": corpus_hash(collection)}
 
 
 def lines_beside(found: "Evaluated", results: Mapping[str, Any], *, percent: bool) -> Iterator[str]:

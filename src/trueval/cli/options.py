@@ -87,6 +87,17 @@ MeasureList = Annotated[
 ]
 
 
+ClusterFile = Annotated[
+    str | None,
+    typer.Option(
+        "--clusters",
+        metavar="FILE",
+        help="Query and its topic, document or customer on each line, separated by a tab, a comma or spaces: queries "
+        "of one rise and fall together, and count as one observation.",
+    ),
+]
+
+
 Percent = Annotated[
     bool,
     typer.Option(
@@ -171,6 +182,10 @@ class PolicyOptions(ChoiceOptions):
         from trueval.policy.conventions import convention
 
         return convention(self.convention, **self.choices())
+
+    def said_of_missing(self) -> str | None:
+        """What was chosen for judged queries that a run lacks, by itself or with a convention; None where nothing."""
+        return self.missing if self.convention is None else self.to_policy().missing
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def read_stored(place: str, alike: str | None = None) -> Scores:
     folder, _, name = (place, "", "") if whole else place.rpartition(CHOSEN)
     runs = read_runs(Path(folder))
     if whole:
-        name = next(iter(runs)) if len(runs) == 1 else alike or ""
+        name = next(iter(runs)) if len(runs) == 1 else alike if alike in runs else ""
     if name not in runs:
         listed = ", ".join(f"{folder}{CHOSEN}{each}" for each in runs)
         why = f"there is no run {name!r} in it.{nearest(name, runs)}" if name else "it holds several runs."
