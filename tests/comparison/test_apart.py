@@ -82,7 +82,7 @@ def test_an_end_of_0_is_0_though_the_grids_differ() -> None:
     options = {"resamples": 500, "seed": 0, "threads": 1}
     found = bootstrap_intervals(columns, np.zeros((40, 2)), first, second, level=0.95, **options)
     assert found.expected[0, 0] == 0.0 == found.realized[0, 0]
-    assert randomization_test(columns, first, second, **options)[0] == 1.0
+    assert randomization_test(columns, first, second, **options).p[0] == 1.0
 
 
 def test_bounds_of_realized_differences_look_at_no_other_column() -> None:

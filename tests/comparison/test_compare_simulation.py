@@ -155,7 +155,7 @@ def test_tests_reject_equal_systems_in_5_percent_of_worlds_and_different_ones_mo
     for b in (2.0, 1.7, 1.5):
         expected, _, truth = worlds(queries, 2.0, b, seed=queries + 7)
         p = {
-            "randomization": randomization_test(expected, FIRST, SECOND, resamples=1999, seed=2, threads=2),
+            "randomization": randomization_test(expected, FIRST, SECOND, resamples=1999, seed=2, threads=2).p,
             "t": t_test(expected[:, FIRST] - expected[:, SECOND]),
             "wilcoxon": wilcoxon_test(expected[:, FIRST] - expected[:, SECOND]),
         }

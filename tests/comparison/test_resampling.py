@@ -5,11 +5,10 @@ import pytest
 
 from trueval.comparison.resampling import (
     CHUNK,
+    SignPatterns,
     bootstrap_sums,
     generator,
-    lists_all_signs,
     normal_noise,
-    sign_flip_sums,
     thread_count,
     to_grid,
 )
@@ -26,14 +25,13 @@ def test_sums_of_grid_values_are_exact() -> None:
         assert Fraction(float(np.sort(grid.values[:, column]).sum())) == exact
 
 
-@pytest.mark.parametrize("sums", [bootstrap_sums, sign_flip_sums])
 @pytest.mark.parametrize("queries", [20, 50, 333])
-def test_threads_change_no_bit(sums, queries: int) -> None:
+def test_threads_change_no_bit(queries: int) -> None:
     grid = to_grid(np.random.default_rng(1).normal(size=(queries, 7)))
-    one, two, four = (sums(grid, 1234, 5, threads) for threads in (1, 2, 4))
+    one, two, four = (bootstrap_sums(grid, 1234, 5, threads) for threads in (1, 2, 4))
     assert one.shape == (7, 1234)
     assert one.tobytes() == two.tobytes() == four.tobytes()
-    assert one.tobytes() != sums(grid, 1234, 6, 1).tobytes()
+    assert one.tobytes() != bootstrap_sums(grid, 1234, 6, 1).tobytes()
 
 
 def test_more_resamples_begin_with_the_fewer() -> None:
@@ -56,10 +54,38 @@ def test_bootstrap_means_have_the_mean_and_variance_of_the_queries() -> None:
 
 
 def test_all_signs_are_listed_once_up_to_their_mirror_image() -> None:
-    values = 2.0 ** np.arange(6)[:, None]
-    sums = sign_flip_sums(to_grid(values), 10, 0, 1)[0]
-    assert lists_all_signs(6)
+    signs = SignPatterns(6, 10, 0)
+    assert signs.all_listed
+    assert signs.least_p == 1 / 32
+    sums = all_rows(signs) @ 2.0 ** np.arange(6)
     assert sorted(np.abs(sums)) == list(range(1, 64, 2))
+
+
+def test_listed_patterns_come_in_parts_and_each_once() -> None:
+    signs = SignPatterns(14, 100, 0)
+    assert signs.chunks > 1
+    assert len({tuple(row) for row in all_rows(signs).tolist()}) == signs.count == 2**13
+
+
+@pytest.mark.parametrize("units", [18, 19])
+def test_patterns_are_listed_up_to_200_000(units: int) -> None:
+    signs = SignPatterns(units, 500, 0)
+    assert signs.all_listed == (2 ** (units - 1) <= 200_000)
+    assert signs.least_p == (1 / 2**17 if units == 18 else 1 / 501)
+
+
+def test_drawn_signs_are_fair_and_the_first_of_more() -> None:
+    few, many = all_rows(SignPatterns(40, CHUNK + 7, 3)), all_rows(SignPatterns(40, 4 * CHUNK, 3))
+    assert (many[: CHUNK + 7] == few).all()
+    assert set(np.unique(many)) == {-1.0, 1.0}
+    assert abs(many.mean()) < 4 / np.sqrt(many.size)
+
+
+def all_rows(signs: SignPatterns) -> np.ndarray:
+    parts = [signs.rows(chunk) for chunk in range(signs.chunks)]
+    places = [index for place, _ in parts for index in range(place.start, place.stop)]
+    assert places == list(range(signs.count))
+    return np.concatenate([rows for _, rows in parts])
 
 
 def test_chunks_and_streams_differ() -> None:

@@ -26,7 +26,7 @@ def randomization(values: np.ndarray, **options: int) -> np.ndarray:
     """Test each column against one of zeros."""
     padded = np.column_stack([values, np.zeros(len(values))])
     first, second = np.arange(values.shape[1]), np.full(values.shape[1], values.shape[1])
-    return randomization_test(padded, first, second, **{"resamples": 10_000, "seed": 0, "threads": 1} | options)
+    return randomization_test(padded, first, second, **{"resamples": 10_000, "seed": 0, "threads": 1} | options).p
 
 
 @pytest.mark.parametrize("queries", [5, 12, 30, 60])

@@ -34,11 +34,20 @@ def win(low: float, high: float) -> WinProbability:
 )
 def test_each_condition(changes: dict, words: str) -> None:
     usual = {"expected": 0.1, "tie_broken": 0.1, "tie_range": 0.0, "win": SURE, "adjusted_p": 0.01, "level": 0.95}
+    usual["interval"] = (0.02, 0.2)
     assert judge(**usual | changes).words == words
 
 
 def test_a_reversed_difference_says_what_else_holds() -> None:
-    found = judge(expected=0.1, tie_broken=-0.1, tie_range=0.5, win=win(0.99, 0.99), adjusted_p=0.001, level=0.95)
+    found = judge(
+        expected=0.1,
+        tie_broken=-0.1,
+        tie_range=0.5,
+        win=win(0.99, 0.99),
+        adjusted_p=0.001,
+        interval=(0.02, 0.2),
+        level=0.95,
+    )
     assert (found.reversed, found.undecidable, found.separated) == (True, False, True)
 
 

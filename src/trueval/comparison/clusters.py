@@ -62,6 +62,10 @@ class Clusters:
         numbers: dict[str, int] = {}
         return np.array([numbers.setdefault(self.members[query], len(numbers)) for query in query_ids], dtype=np.int64)
 
+    def count(self, query_ids: Sequence[str]) -> int:
+        """How many clusters the queries are in."""
+        return len({self.members[query] for query in query_ids})
+
 
 def read_clusters(source: Source) -> Clusters:
     """Read the cluster of each query: query and cluster on each line.

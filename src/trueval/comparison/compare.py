@@ -3,71 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trueval.comparison.alignment import Aligned, align
+from trueval.comparison.choices import Choices
+from trueval.comparison.clusters import Clusters
 from trueval.comparison.comparison import Comparison, Difference, Interval, Leaderboard, Ranked, Significance
-from trueval.comparison.correct import Adjusted, adjust
-from trueval.comparison.intervals import Extremes, bootstrap_intervals
+from trueval.comparison.findings import Findings, find
 from trueval.comparison.orders import TieOrders
-from trueval.comparison.resampling import lists_all_signs, thread_count
-from trueval.comparison.tests import effect_sizes, randomization_test, t_test, wilcoxon_test
-from trueval.comparison.verdict import judge, letters
+from trueval.comparison.resampling import thread_count
+from trueval.comparison.verdict import judge, letters, rank_intervals
 from trueval.comparison.wins import Column, Winners
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.evaluate import Measures, evaluate
 from trueval.evaluation.scores import Scores
 from trueval.policy.conventions import choose
-from trueval.standings.standings import Bools, Floats, Ints
+from trueval.standings.standings import Floats, Ints
 
 if TYPE_CHECKING:
+    from trueval.files import Source
     from trueval.judgments import Judgments
     from trueval.policy.policy import Policy
     from trueval.run import Run
 
 __all__ = ["Choices", "Comparison", "Difference", "compare", "compare_scores"]
 
-TESTS: Final = ("randomization", "t", "wilcoxon")
-FAMILIES: Final = ("measure", "all")
 
-
-@dataclass(frozen=True)
-class Choices:
-    """Everything that can be chosen about a comparison.
-
-    Attributes:
-        level: of intervals, tests and verdicts.
-        resamples: bootstrap resamples, and sign patterns of the randomization test where not all are listed.
-        seed: of everything random; results are the same for a seed on any number of threads.
-        test: whose p is adjusted and decides: "randomization", "t" or "wilcoxon".
-        family: tests that are adjusted together: those of each "measure", or "all".
-        tolerance: per-query differences up to this are ties of the count wins, ties, losses.
-        tie_samples: orders drawn for a win probability that cannot be listed; 0 for the normal distribution.
-    """
-
-    level: float = 0.95
-    resamples: int = 10_000
-    seed: int = 0
-    test: str = "randomization"
-    family: str = "measure"
-    tolerance: float = 1e-9
-    tie_samples: int = 0
-
-    def __post_init__(self) -> None:
-        if not 0.5 < self.level < 1:
-            raise PolicyError(f"level must be between 0.5 and 1, such as 0.95. Got {self.level!r}.")
-        if self.resamples < 100:
-            raise PolicyError(f"resamples must be an integer >= 100. Got {self.resamples!r}.")
-        if self.tie_samples < 0 or self.tolerance < 0:
-            raise PolicyError("tie_samples and tolerance must be at least 0.")
-        for name, value, accepted in (("test", self.test, TESTS), ("family", self.family, FAMILIES)):
-            if value not in accepted:
-                raise PolicyError(f"{name} must be one of {', '.join(accepted)}. Got {value!r}.")
+# Of each pair, before one of the adjusted ones decides.
+P_VALUES = ("randomization", "t", "wilcoxon", "maxt", "holm", "benjamini_hochberg")
 
 
 def compare(
@@ -77,6 +45,7 @@ def compare(
     *,
     baseline: str | None = None,
     policy: Policy | None = None,
+    clusters: Clusters | Mapping[str, str] | Source | None = None,
     threads: int | None = None,
     **choices: Any,
 ) -> Comparison:
@@ -88,12 +57,14 @@ def compare(
         measures: as in evaluate.
         baseline: name of the run to compare the others with; None for all pairs.
         policy: as in evaluate.
+        clusters: query id → topic, document or customer it is of, or a file of two columns; None where each query
+            counts by itself.
         threads: that share the work; None for one for each processor. The result does not depend on it.
         choices: attributes of Choices (level, resamples, test, family, ...), and of Policy as in evaluate; `seed` is
             that of both.
 
     Raises:
-        InputError: a run is bad, or the queries do not fit the policy.
+        InputError: a run is bad, the queries do not fit the policy, or one has no cluster.
         PolicyError: a choice is unknown.
 
     >>> from trueval import Judgments, Run
@@ -110,7 +81,10 @@ def compare(
     chosen = choose(policy, of_policy)
     scores = [evaluate(run, judgments, measures, policy=chosen) for run in runs]
     orders = [TieOrders(run, judgments, chosen, stream) for stream, run in enumerate(runs)]
-    return compare_scores(scores, baseline=baseline, orders=orders, threads=threads, **of_comparison)
+    belonging = Clusters.of(clusters)
+    return compare_scores(
+        scores, baseline=baseline, orders=orders, clusters=belonging, threads=threads, **of_comparison
+    )
 
 
 def compare_scores(
@@ -118,6 +92,7 @@ def compare_scores(
     *,
     baseline: str | None = None,
     orders: Sequence[TieOrders] | None = None,
+    clusters: Clusters | Mapping[str, str] | Source | None = None,
     threads: int | None = None,
     **choices: Any,
 ) -> Comparison:
@@ -127,6 +102,7 @@ def compare_scores(
         scores: of two or more runs, by the same measures.
         baseline: name of the run to compare the others with; None for all pairs.
         orders: [run] tie orders, for exact and sampled win probabilities; without them they are normal.
+        clusters: as in compare.
         threads: as in compare.
         choices: attributes of Choices.
 
@@ -141,39 +117,25 @@ def compare_scores(
         raise PolicyError(f"Unknown choice {unknown!r} of a comparison. Choices are {known}.")
     chosen, aligned = Choices(**choices), align(scores)
     pairs = _pairs(aligned.names, baseline)
-    found: dict[int, _Findings] = {}
-    # Measures that count the same queries share their resamples, so each pattern of queries is drawn once.
-    patterns, pattern_of = np.unique(aligned.kept, axis=1, return_inverse=True)
-    for at in range(patterns.shape[1]):
-        kept, measures = np.flatnonzero(patterns[:, at]), np.flatnonzero(pattern_of.ravel() == at)
-        found.update(_compare_group(aligned, kept, measures, pairs, chosen, thread_count(threads)))
-    in_order = [found[measure] for measure in range(len(aligned.measures))]
-    adjusted = adjust([each.p for each in in_order], together=chosen.family == "all")
+    belonging = Clusters.of(clusters)
+    found = find(aligned, pairs, belonging, chosen, thread_count(threads))
     winners = Winners(aligned, orders, chosen.tie_samples, chosen.seed)
     differences = [
         difference
         for measure in range(len(aligned.measures))
-        for difference in _differences(aligned, measure, pairs, found[measure], adjusted, winners, chosen)
+        for difference in _differences(aligned, measure, pairs, found[measure], winners, chosen)
     ]
-    boards = [_leaderboard(aligned, m, differences, ranked=baseline is None) for m in range(len(aligned.measures))]
-    notes = tuple(dict.fromkeys([*(note for each in scores for note in each.notes), *aligned.notes]))
-    used = {**asdict(chosen), "policy": scores[0].policy.to_dict()}
+    boards = []
+    for measure, each in enumerate(found):
+        board = _leaderboard(aligned, measure, differences, ranked=baseline is None)
+        boards.append(board if belonging is None else replace(board, clusters=each.units))
+    warnings = _warnings(aligned, found, len(pairs), chosen)
+    notes = tuple(dict.fromkeys([*(note for each in scores for note in each.notes), *aligned.notes, *warnings]))
+    of_queries = (
+        None if belonging is None else {"source": belonging.source, "count": belonging.count(aligned.query_ids)}
+    )
+    used = {**asdict(chosen), "clusters": of_queries, "policy": scores[0].policy.to_dict()}
     return Comparison(aligned.names, baseline, tuple(differences), tuple(boards), used, notes)
-
-
-class _Findings(NamedTuple):
-    """What resampling and tests say of the pairs on one measure: arrays over pairs."""
-
-    expected: Floats
-    realized: Floats
-    bounded: Bools
-    randomization: Floats
-    t: Floats
-    wilcoxon: Floats
-    cohen_d: Floats
-    hedges_g: Floats
-    p: Floats
-    exact: bool
 
 
 def _pairs(names: Sequence[str], baseline: str | None) -> Ints:
@@ -186,53 +148,25 @@ def _pairs(names: Sequence[str], baseline: str | None) -> Ints:
     return np.array([(first, second) for first in range(len(names)) if first != second], dtype=np.int64)
 
 
-def _compare_group(
-    aligned: Aligned, kept: Ints, measures: Ints, pairs: Ints, chosen: Choices, threads: int
-) -> dict[int, _Findings]:
-    """Resample and test every pair on measures that count the same queries, the same resamples for all."""
-    # Columns are run by run, measure by measure; a pair is two columns of the same measure.
-    expected, sd, lowest, highest = (
-        statistic[:, kept][:, :, measures].transpose(1, 0, 2).reshape(len(kept), len(aligned.names) * len(measures))
-        for statistic in (aligned.expected, aligned.sd, aligned.lowest, aligned.highest)
-    )
-    first, second = ((pairs[:, side][:, None] * len(measures) + np.arange(len(measures))).ravel() for side in (0, 1))
-    options = {"resamples": chosen.resamples, "seed": chosen.seed, "threads": threads}
-    intervals = bootstrap_intervals(
-        expected, sd**2, first, second, level=chosen.level, extremes=Extremes(lowest, highest), **options
-    )
-    differences = expected[:, first] - expected[:, second]
-    p = {
-        "randomization": randomization_test(expected, first, second, **options),
-        "t": t_test(differences),
-        "wilcoxon": wilcoxon_test(differences),
-    }
-    parts = {**intervals._asdict(), **p, **effect_sizes(differences)._asdict(), "p": p[chosen.test]}
-    shaped = {name: part.reshape(len(pairs), len(measures), *part.shape[1:]) for name, part in parts.items()}
-    return {
-        measure: _Findings(**{name: part[:, at] for name, part in shaped.items()}, exact=lists_all_signs(len(kept)))
-        for at, measure in enumerate(measures.tolist())
-    }
-
-
 def _differences(
-    aligned: Aligned, measure: int, pairs: Ints, found: _Findings, adjusted: Adjusted, winners: Winners, chosen: Choices
+    aligned: Aligned, measure: int, pairs: Ints, found: Findings, winners: Winners, chosen: Choices
 ) -> Iterator[Difference]:
     """The pairs on one measure."""
     columns = [Column.of(aligned, run, measure) for run in range(len(aligned.names))]
     for pair, (first, second) in enumerate(pairs.tolist()):
         a, b = columns[first], columns[second]
-        tests = Significance(
-            float(found.randomization[pair]),
-            found.exact,
-            float(found.t[pair]),
-            float(found.wilcoxon[pair]),
-            *(float(each[measure][pair]) for each in adjusted),
-        )
+        p = {name: getattr(found, name) for name in P_VALUES} | {"adjusted": found.adjusted(chosen.correction)}
+        tests = Significance(exact=found.exact, **{name: float(values[pair]) for name, values in p.items()})
         win, gain = winners.probability(measure, first, second), a.sign * (a.expected - b.expected)
         means = {name: _mean(getattr(a, name) - getattr(b, name)) for name in ("expected", "tie_broken")}
         ends = {"lowest": _mean(a.lowest - b.highest), "highest": _mean(a.highest - b.lowest)}
         tie_range = ends["highest"] - ends["lowest"]
-        verdict = judge(**means, tie_range=tie_range, win=win, adjusted_p=tests.holm, level=chosen.level)
+        # Benjamini & Hochberg bound the share of false claims, and simultaneous intervals the chance of any.
+        of_family = chosen.correction != "benjamini-hochberg"
+        decides = (found.together if of_family else found.expected)[pair].tolist()
+        verdict = judge(
+            **means, tie_range=tie_range, win=win, adjusted_p=tests.adjusted, interval=decides, level=chosen.level
+        )
         yield Difference(
             measure=str(aligned.measures[measure]),
             better=aligned.measures[measure].better,
@@ -246,6 +180,8 @@ def _differences(
             win=win,
             expected_interval=Interval(*found.expected[pair].tolist()),
             realized_interval=Interval(*found.realized[pair].tolist()),
+            simultaneous_interval=Interval(*found.together[pair].tolist()),
+            simultaneous_realized_interval=Interval(*found.realized_together[pair].tolist()),
             realized_bounded=bool(found.bounded[pair]),
             tests=tests,
             cohen_d=float(found.cohen_d[pair]),
@@ -265,13 +201,14 @@ def _leaderboard(aligned: Aligned, measure: int, differences: Sequence[Differenc
     name, better = str(aligned.measures[measure]), aligned.measures[measure].better
     means = [_mean(column.expected) for column in columns]
     order = sorted(range(len(columns)), key=lambda run: -columns[run].sign * means[run])
-    apart = np.zeros((len(columns), len(columns)), dtype=bool)
+    better_than = np.zeros((len(columns), len(columns)), dtype=bool)
     for each in differences:
         if each.measure == name and each.separated:
             one, other = aligned.names.index(each.first), aligned.names.index(each.second)
-            apart[one, other] = apart[other, one] = True
+            better_than[(one, other) if each.gain > 0 else (other, one)] = True
     # Against a baseline most pairs were not compared, so nobody knows which systems would share a letter.
-    groups = letters(apart, order) if ranked else [""] * len(columns)
+    groups = letters(better_than | better_than.T, order) if ranked else [""] * len(columns)
+    ranks = rank_intervals(better_than) if ranked else [None] * len(columns)
     ranking = [
         Ranked(
             1 + sum(columns[run].sign * (other - means[run]) > 1e-12 for other in means),
@@ -280,10 +217,33 @@ def _leaderboard(aligned: Aligned, measure: int, differences: Sequence[Differenc
             _mean(columns[run].lowest),
             _mean(columns[run].highest),
             groups[run],
+            ranks[run],
         )
         for run in order
     ]
-    return Leaderboard(name, better, len(columns[0].expected), aligned.left_out(measure), tuple(ranking))
+    return Leaderboard(name, better, len(columns[0].expected), aligned.left_out(measure), None, tuple(ranking))
+
+
+def _warnings(aligned: Aligned, found: Sequence[Findings], pairs: int, chosen: Choices) -> Iterator[str]:
+    """What keeps pairs from being separated, whatever the runs are."""
+    if chosen.test != "randomization":
+        return
+    tests = pairs * (len(found) if chosen.family == "all" else 1)
+    for measure, each in zip(aligned.measures, found, strict=True):
+        least = each.least_p * (tests if chosen.correction == "holm" else 1)
+        if not least >= chosen.alpha:
+            continue
+        cure = "take the correction maxt, or more resamples" if each.least_p < chosen.alpha else "judge more queries"
+        yield (
+            f"{measure}: no difference can be separated, because the least p that the test can reach here, adjusted by "
+            f"{chosen.correction}, is {min(least, 1):.3g}, and {chosen.alpha:g} is needed: {cure}."
+        )
+    needed = math.ceil(20 * tests / chosen.alpha)
+    if chosen.correction == "holm" and chosen.patterns < needed and not all(each.exact for each in found):
+        yield (
+            f"Holm over {tests:,} tests needs about {needed:,} sign patterns, and {chosen.patterns:,} were drawn, so "
+            "its p are too coarse. Take the correction maxt, or more resamples."
+        )
 
 
 def _mean(values: Floats) -> float:

@@ -24,6 +24,10 @@ class Interval(NamedTuple):
     high: float
 
 
+# Intervals of a difference.
+INTERVALS = ("expected_interval", "realized_interval", "simultaneous_interval", "simultaneous_realized_interval")
+
+
 class Significance(NamedTuple):
     """p of the paired tests over queries, two-sided; NaN where not available.
 
@@ -32,16 +36,20 @@ class Significance(NamedTuple):
         exact: whether every sign pattern was listed.
         t: Student's.
         wilcoxon: signed ranks.
+        maxt: of the randomization test, adjusted for the family by the single-step MaxT.
         holm: of the chosen test, adjusted for the family by Holm.
         benjamini_hochberg: of the chosen test, adjusted by Benjamini & Hochberg.
+        adjusted: the one of these three that decides.
     """
 
     randomization: float
     exact: bool
     t: float
     wilcoxon: float
+    maxt: float
     holm: float
     benjamini_hochberg: float
+    adjusted: float
 
 
 @dataclass(frozen=True)
@@ -62,7 +70,10 @@ class Difference:
         win: probability over tie orders that the first is the better one.
         expected_interval: bootstrap interval of the expected difference.
         realized_interval: bootstrap interval of a realized difference.
-        realized_bounded: whether its ends are bounds over all orders of ties, because an sd of either run is not known.
+        simultaneous_interval: of the expected difference; those of all pairs of the family hold together.
+        simultaneous_realized_interval: of a realized difference, likewise.
+        realized_bounded: whether the ends of realized intervals are bounds over all orders of ties, because an sd of
+            either run is not known.
         tests: over queries.
         cohen_d: mean / standard deviation of the differences of expected values over queries; NaN where not defined.
         hedges_g: the same, without its bias in small samples.
@@ -88,6 +99,8 @@ class Difference:
     win: WinProbability
     expected_interval: Interval
     realized_interval: Interval
+    simultaneous_interval: Interval
+    simultaneous_realized_interval: Interval
     realized_bounded: bool
     tests: Significance
     cohen_d: float
@@ -108,7 +121,7 @@ class Difference:
     def to_dict(self) -> dict[str, object]:
         """The difference in the JSON of comparisons; null where not available."""
         parts = {name: getattr(self, name)._asdict() for name in ("win", "tests")}
-        spans = {name: list(getattr(self, name)) for name in ("expected_interval", "realized_interval")}
+        spans = {name: list(getattr(self, name)) for name in INTERVALS}
         return {name: _null(value) for name, value in ({**asdict(self)} | parts | spans).items()}
 
 
@@ -122,6 +135,7 @@ class Ranked(NamedTuple):
         lowest: over tie orders.
         highest: over tie orders.
         groups: letters; systems that share one are not separated. Empty where only a baseline was compared with.
+        rank_interval: the best and the worst rank that the separated pairs leave it; None against a baseline.
     """
 
     place: int
@@ -130,6 +144,7 @@ class Ranked(NamedTuple):
     lowest: float
     highest: float
     groups: str
+    rank_interval: tuple[int, int] | None
 
 
 @dataclass(frozen=True)
@@ -141,6 +156,7 @@ class Leaderboard:
         better: "higher" or "lower".
         queries: counted by all.
         left_out: ids of queries that are not counted.
+        clusters: how many clusters the queries are in; None where each counts by itself.
         ranking: best first.
     """
 
@@ -148,6 +164,7 @@ class Leaderboard:
     better: str
     queries: int
     left_out: tuple[str, ...]
+    clusters: int | None
     ranking: tuple[Ranked, ...]
 
 
@@ -198,7 +215,7 @@ class Comparison:
                 {
                     **asdict(board),
                     "left_out": list(board.left_out),
-                    "ranking": [_null(row._asdict()) for row in board.ranking],
+                    "ranking": [_ranked(row) for row in board.ranking],
                 }
                 for board in self.leaderboards
             ],
@@ -209,6 +226,11 @@ class Comparison:
     def to_polars(self) -> pl.DataFrame:
         """One row for each difference; null where not available."""
         return pl.DataFrame([dict(flatten(each.to_dict())) for each in self.differences], infer_schema_length=None)
+
+
+def _ranked(row: Ranked) -> object:
+    """A row of a ranking in the JSON, which has lists and no tuples."""
+    return _null({**row._asdict(), "rank_interval": None if row.rank_interval is None else list(row.rank_interval)})
 
 
 def _null(value: object) -> object:

@@ -1,4 +1,8 @@
-"""Corrections of p for a family of tests: looking at many pairs finds differences where none are."""
+"""Corrections of p for a family of tests: looking at many pairs finds differences where none are.
+
+MaxT, the default, is made with the signs of the randomization test (tests.py), because it looks at all pairs of a
+pattern at once. Holm and Benjamini-Hochberg need nothing but the p of each pair, and so serve every test.
+"""
 
 from __future__ import annotations
 

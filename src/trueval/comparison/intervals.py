@@ -29,6 +29,9 @@ e is made from the measured queries:
     low = mean - e quantile(t*, (1 + level) / 2),   high = mean - e quantile(t*, (1 - level) / 2)
     t* = (mean* - mean) / e*,   e^2 = (variance over queries + mean tie variance of a realized difference) / n
 
+With clusters a unit is the sum over the queries of one, of size c, and a mean is a ratio, sum of sums / sum of sizes.
+Its residuals sum - mean c take the place of the differences, and the number of clusters that of the queries.
+
 Neither is enough alone: the studentized ends are the shorter ones where differences are few values and mostly 0. BCa
 ends were shorter than both. docs/compare.md has the figures.
 """
@@ -78,16 +81,16 @@ class Extremes(NamedTuple):
     """What the orders of ties can make of every query.
 
     Attributes:
-        lowest: [query, column] least values, or less; NaN where not known.
-        highest: [query, column] greatest values, or more; NaN where not known.
+        lowest: [unit, column] least values, or less; NaN where not known.
+        highest: [unit, column] greatest values, or more; NaN where not known.
     """
 
     lowest: Floats
     highest: Floats
 
 
-class _Draws(NamedTuple):
-    """How queries are resampled, and for which level."""
+class Draws(NamedTuple):
+    """How units are resampled, and for which level."""
 
     resamples: int
     seed: int
@@ -95,61 +98,109 @@ class _Draws(NamedTuple):
     level: float
 
     def sums(self, columns: Grid) -> Floats:
+        """[column, resample] sums over drawn units."""
         return bootstrap_sums(columns, self.resamples, self.seed, self.threads)
 
-    def ends(
+
+class Sizes(NamedTuple):
+    """How many queries the units hold.
+
+    Attributes:
+        units: [unit] their numbers of queries.
+        total: their sum.
+        drawn: [resample] the sum over drawn units; [1] where all units have the same size.
+    """
+
+    units: Floats
+    total: float
+    drawn: Floats
+
+    @classmethod
+    def of(cls, units: Floats, draws: Draws) -> Sizes:
+        """Of resamples; nothing is drawn where they cannot differ."""
+        sizes = cls(units, float(units.sum()), np.array([float(units.sum())]))
+        return sizes if sizes.alike else sizes._replace(drawn=draws.sums(to_grid(units[:, None]))[0])
+
+    @property
+    def alike(self) -> bool:
+        """Whether all units hold as many queries."""
+        return bool((self.units == self.units[0]).all())
+
+
+class _Ends(NamedTuple):
+    """Finds the ends of intervals from the same resamples."""
+
+    draws: Draws
+    sizes: Sizes
+
+    def __call__(
         self, means: Callable[[Ints], Floats], differences: Floats, rounding: Floats, ties: _Ties | None = None
     ) -> Floats:
         """[comparison, 2] low and high ends of intervals.
 
         Args:
             means: of some comparisons, their resampled mean differences without the noise of ties: [some, resample].
-            differences: [query, comparison] on the grid of the means, so that their sums are exact too.
+            differences: [unit, comparison] on the grid of the means, so that their sums are exact too.
             rounding: [comparison] how far from 0 an end can be that rounding to two different grids has made.
             ties: what their orders add; None for nothing.
         """
-        queries, count = differences.shape
-        share, parts, out = tail(queries, self.level), blocks(count, WIDTH), np.empty((count, 2))
+        units, count = differences.shape
+        share, parts, out = tail(units, self.draws.level), blocks(count, WIDTH), np.empty((count, 2))
 
         def work(index: int) -> None:
             part = parts[index]
             found = means(part)
             noisy, added = (found, np.zeros((1, 1))) if ties is None else ties.add(found, part)
             ends = np.quantile(noisy, [share, 1 - share], axis=1).T
-            if queries < FEW:
+            if units < FEW:
                 measured = np.zeros(len(part)) if ties is None else ties.measured[part]
                 low, high = self._studentized(differences[:, part], found, noisy, measured, added).T
                 ends = np.stack([np.minimum(ends[:, 0], low), np.maximum(ends[:, 1], high)], axis=1)
             out[part] = ends
 
-        in_threads(work, len(parts), self.threads)
+        in_threads(work, len(parts), self.draws.threads)
         return np.where(np.abs(out) <= rounding[:, None], 0.0, out)
 
     def _studentized(self, differences: Floats, means: Floats, noisy: Floats, ties: Floats, added: Floats) -> Floats:
         """[some, 2] ends by the studentized bootstrap; the mean itself where nothing varies.
 
         Args:
-            differences: [query, some].
-            means: [some, resample] of resampled queries.
+            differences: [unit, some].
+            means: [some, resample] of resampled units.
             noisy: [some, resample] the same with the noise of ties.
             ties: [some] tie variance of the mean.
             added: [some, resample] tie variance of a resampled mean.
         """
-        queries = len(differences)
-        middle = (differences.sum(axis=0) / queries)[:, None]
-        apart = differences.T - middle
+        count, total = len(differences), self.sizes.total
+        middle = (differences.sum(axis=0) / total)[:, None]
+        apart = differences.T - middle * self.sizes.units
         # In units of the largest: no square overflows, and the grid of squares does not depend on other comparisons.
         unit = np.abs(apart).max(axis=1)[:, None]
         unit[unit < NOTHING] = 1.0
-        squares = to_grid((apart / unit).T ** 2)
-        error = squares.values.sum(axis=0)[:, None] / (queries * (queries - 1)) + ties[:, None] / unit**2
-        spread = self._replace(threads=1).sums(squares) / queries - ((means - middle) / unit) ** 2
-        resampled = np.maximum(spread / (queries - 1) + added / unit**2, LEAST_ERROR * error)
+        residuals = (apart / unit).T
+        squares = to_grid(residuals**2)
+        freedom = count / (count - 1)
+        error = squares.values.sum(axis=0)[:, None] * freedom / total**2 + ties[:, None] / unit**2
+        # Of a resample the residuals are about its own mean: r - (mean* - mean) c, whose squares sum to three sums.
+        moved = (means - middle) / unit
+        alone = Draws(self.draws.resamples, self.draws.seed, 1, self.draws.level)
+        about = alone.sums(squares) + self._shift(alone, residuals, moved)
+        resampled = np.maximum(about * freedom / self.sizes.drawn**2 + added / unit**2, LEAST_ERROR * error)
         resampled[resampled == 0] = 1.0  # nothing varies, and t* is 0
         t = (noisy - middle) / unit / np.sqrt(resampled)
-        far = (1 - self.level) / 2
+        far = (1 - self.draws.level) / 2
         ends: Floats = middle - unit * np.sqrt(error) * np.quantile(t, [1 - far, far], axis=1).T
         return ends
+
+    def _shift(self, alone: Draws, residuals: Floats, moved: Floats) -> Floats:
+        """[some, resample] what the move of the mean takes from the sum of squares, -2 m sum(r c) + m^2 sum(c^2)."""
+        units: Floats = self.sizes.units
+        if self.sizes.alike:  # sum(r) is the move times the queries
+            gone: Floats = -(moved**2) * units[0] * self.sizes.total
+            return gone
+        crossed, squared = alone.sums(to_grid(residuals * units[:, None])), alone.sums(to_grid(units[:, None] ** 2))
+        shift: Floats = -2 * moved * crossed + moved**2 * squared
+        return shift
 
 
 class _Ties(NamedTuple):
@@ -183,6 +234,41 @@ def tail(queries: int, level: float) -> float:
     return float(ndtr(-math.sqrt(queries / (queries - 1)) * quantile))
 
 
+class Resampled(NamedTuple):
+    """Columns and their sums over resampled units, from which intervals of any two of them come.
+
+    Attributes:
+        grid: [unit, column] values.
+        ties: [unit, column] variances over tie orders; 0 where not known.
+        known: [column] whether all its variances are known.
+        sums: [column, resample] of values.
+        spread: [column, resample] of variances.
+        sizes: of the units.
+    """
+
+    grid: Grid
+    ties: Grid
+    known: Bools
+    sums: Floats
+    spread: Floats
+    sizes: Sizes
+
+    @classmethod
+    def of(cls, expected: Floats, variance: Floats, draws: Draws, sizes: Floats | None = None) -> Resampled:
+        """Resample columns.
+
+        Args:
+            expected: [unit, column] sums of expected values, finite.
+            variance: [unit, column] sums of variances over tie orders; NaN where not known.
+            draws: how.
+            sizes: [unit] queries of each; None where each unit is a query.
+        """
+        known: Bools = np.logical_not(np.isnan(variance).any(axis=0))
+        grid, ties = to_grid(expected), to_grid(np.where(known, variance, 0.0))
+        counted = Sizes.of(np.ones(len(expected)) if sizes is None else sizes, draws)
+        return cls(grid, ties, known, draws.sums(grid), draws.sums(ties), counted)
+
+
 def bootstrap_intervals(
     expected: Floats,
     variance: Floats,
@@ -194,53 +280,60 @@ def bootstrap_intervals(
     seed: int,
     threads: int,
     extremes: Extremes | None = None,
+    sizes: Floats | None = None,
 ) -> Intervals:
     """Bootstrap the mean difference of columns, the same resamples for all.
 
     Args:
-        expected: [query, column] expected values, finite.
-        variance: [query, column] variances over tie orders; NaN where not known.
+        expected: [unit, column] expected values, or their sums over the queries of a cluster; finite.
+        variance: [unit, column] variances over tie orders, or their sums; NaN where not known.
         first: [comparison] column of system A.
         second: [comparison] column of system B.
         level: of the intervals, 0.95.
-        resamples: how often the queries are drawn.
+        resamples: how often the units are drawn.
         seed: of the draws.
         threads: that share the work.
         extremes: that bound a realized difference where a variance is not known; None where they are not known.
+        sizes: [unit] queries of each; None where each unit is a query.
     """
-    queries = len(expected)
-    ends = np.full((len(first), 2), np.nan)
-    if queries < 2:
+    if len(expected) < 2:
+        ends = np.full((len(first), 2), np.nan)
         return Intervals(ends, ends.copy(), np.zeros(len(first), dtype=bool))
-    draws = _Draws(resamples, seed, threads, level)
-    known: Bools = np.logical_not(np.isnan(variance).any(axis=0))
-    grid, tie_grid = to_grid(expected), to_grid(np.where(known, variance, 0.0))
-    sums, spread = draws.sums(grid), draws.sums(tie_grid)
+    draws = Draws(resamples, seed, threads, level)
+    return intervals_of(Resampled.of(expected, variance, draws, sizes), first, second, draws, extremes)
+
+
+def intervals_of(
+    resampled: Resampled, first: Ints, second: Ints, draws: Draws, extremes: Extremes | None = None
+) -> Intervals:
+    """The intervals of pairs of resampled columns, each alone; as `bootstrap_intervals`."""
+    grid, sizes, sums, spread = resampled.grid, resampled.sizes, resampled.sums, resampled.spread
+    known, find = resampled.known, _Ends(draws, sizes)
     rounding = grid.step[first] + grid.step[second]
     blurred: Bools = np.any(spread, axis=1)
     differences = grid.values[:, first] - grid.values[:, second]
 
     def means(some: Ints) -> Floats:
-        return (sums[first[some]] - sums[second[some]]) / queries
+        return (sums[first[some]] - sums[second[some]]) / sizes.drawn
 
-    ends = draws.ends(means, differences, rounding)
+    ends = find(means, differences, rounding)
     sure: Bools = np.logical_and(known[first], known[second])
     tied, unknown = np.flatnonzero(sure & (blurred[first] | blurred[second])), np.flatnonzero(~sure)
     realized = np.where(sure[:, None], ends, np.nan)
-    a, b, total = first[tied], second[tied], tie_grid.values.sum(axis=0)
+    a, b, total = first[tied], second[tied], resampled.ties.values.sum(axis=0)
     ties = _Ties(
-        (total[a] + total[b]) / queries**2,
-        lambda some: (spread[a[some]] + spread[b[some]]) / queries**2,
-        normal_noise(resamples, seed),
+        (total[a] + total[b]) / sizes.total**2,
+        lambda some: (spread[a[some]] + spread[b[some]]) / sizes.drawn**2,
+        normal_noise(draws.resamples, draws.seed),
     )
-    realized[tied] = draws.ends(lambda some: means(tied[some]), differences[:, tied], rounding[tied], ties)
+    realized[tied] = find(lambda some: means(tied[some]), differences[:, tied], rounding[tied], ties)
     if extremes is not None and len(unknown):
-        reach = ends - differences.mean(axis=0)[:, None]
-        realized[unknown] = _bounds(extremes, reach[unknown], first[unknown], second[unknown], draws)
+        reach = ends - (differences.sum(axis=0) / sizes.total)[:, None]
+        realized[unknown] = _bounds(extremes, reach[unknown], first[unknown], second[unknown], find)
     return Intervals(ends, realized, ~sure & ~np.isnan(realized[:, 0]))
 
 
-def _bounds(extremes: Extremes, reach: Floats, first: Ints, second: Ints, draws: _Draws) -> Floats:
+def _bounds(extremes: Extremes, reach: Floats, first: Ints, second: Ints, find: _Ends) -> Floats:
     """Ends that no order of ties moves a mean difference past.
 
     Args:
@@ -248,7 +341,7 @@ def _bounds(extremes: Extremes, reach: Floats, first: Ints, second: Ints, draws:
         reach: [comparison, 2] ends of the interval of the expected difference, less the measured mean.
         first: [comparison] column of system A.
         second: [comparison] column of system B.
-        draws: the resamples.
+        find: the ends.
 
     Returns:
         [comparison, 2] bounds; NaN where extremes are not known.
@@ -258,12 +351,12 @@ def _bounds(extremes: Extremes, reach: Floats, first: Ints, second: Ints, draws:
     values = np.hstack([extremes.lowest[:, columns], extremes.highest[:, columns]])
     finite = np.isfinite(values)
     grid = to_grid(np.where(finite, values, 0.0))
-    sums, measured = draws.sums(grid), grid.values.mean(axis=0)
+    sums, measured = find.draws.sums(grid), grid.values.sum(axis=0) / find.sizes.total
     known: Bools = np.logical_and(*np.split(finite.all(axis=0), 2))
 
     def side(a: Ints, b: Ints) -> tuple[Floats, Floats]:
         apart, rounding = grid.values[:, a] - grid.values[:, b], grid.step[a] + grid.step[b]
-        ends = draws.ends(lambda some: (sums[a[some]] - sums[b[some]]) / len(values), apart, rounding)
+        ends = find(lambda some: (sums[a[some]] - sums[b[some]]) / find.sizes.drawn, apart, rounding)
         return ends, (measured[a] - measured[b])[:, None] + reach
 
     # The highest values come after all the lowest.

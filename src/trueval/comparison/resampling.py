@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -21,14 +22,18 @@ from trueval.standings.standings import Floats, Ints
 # Rows drawn at once. Part of what a seed means: another value gives other resamples.
 CHUNK: Final = 250
 
-# Streams of one seed. Tie orders of run i use TIE_ORDERS + i.
+# Streams of one seed. Tie orders of run i use TIE_ORDERS + i, and its own tie noise RUN_NOISE + i.
 RESAMPLES: Final = 0
 NOISE: Final = 1
 SIGNS: Final = 2
 TIE_ORDERS: Final = 3
+RUN_NOISE: Final = 1 << 32
 
-# All sign patterns are listed up to this many queries: 2^15 patterns once the mirror images are left out.
-ALL_SIGNS_UP_TO: Final = 16
+# All sign patterns are listed up to this many units: 2^17 patterns once the mirror images are left out.
+ALL_SIGNS_UP_TO: Final = 18
+
+# Sign patterns listed at once.
+LISTED: Final = 2048
 
 # Sums of grid values stay below 2^51 steps, so that differences of two sums on one step are exact too.
 EXACT_BITS: Final = 51
@@ -41,7 +46,7 @@ class Grid(NamedTuple):
     """Values rounded to multiples of a power of two, one for each column.
 
     Attributes:
-        values: [query, column] as given, each moved by at most half a step.
+        values: [unit, column] as given, each moved by at most half a step.
         step: [column] the power of two.
     """
 
@@ -77,57 +82,88 @@ def generator(seed: int, stream: int, chunk: int) -> np.random.Generator:
 
 
 def bootstrap_sums(columns: Grid, resamples: int, seed: int, threads: int) -> Floats:
-    """Sums over queries drawn with replacement, as many as there are; the same draws for every column.
+    """Sums over units drawn with replacement, as many as there are; the same draws for every column.
 
     Args:
-        columns: [query, column] on a grid.
-        resamples: how often the queries are drawn.
+        columns: [unit, column] on a grid; a unit is a query, or the sum over the queries of a cluster.
+        resamples: how often the units are drawn.
         seed: of the draws.
         threads: that share the work.
 
     Returns:
         [column, resample] sums.
     """
-    queries = len(columns.values)
+    units = len(columns.values)
+    out = np.empty((columns.values.shape[1], resamples))
 
-    def counts(rng: np.random.Generator) -> Floats:
-        drawn = rng.integers(0, queries, size=(CHUNK, queries)) + np.arange(CHUNK)[:, None] * queries
-        return np.bincount(drawn.ravel(), minlength=CHUNK * queries).reshape(CHUNK, queries).astype(np.float64)
+    def work(chunk: int) -> None:
+        start = chunk * CHUNK
+        drawn = generator(seed, RESAMPLES, chunk).integers(0, units, size=(CHUNK, units))
+        drawn += np.arange(CHUNK)[:, None] * units
+        counts = np.bincount(drawn.ravel(), minlength=CHUNK * units).reshape(CHUNK, units).astype(np.float64)
+        rows = counts[: resamples - start]
+        out[:, start : start + len(rows)] = (rows @ columns.values).T
 
-    return _products(columns, counts, RESAMPLES, resamples, seed, threads)
+    in_threads(work, _chunks(resamples), threads)
+    return out
 
 
-def sign_flip_sums(columns: Grid, resamples: int, seed: int, threads: int) -> Floats:
-    """Sums over queries under random signs; the same signs for every column.
+@dataclass(frozen=True)
+class SignPatterns:
+    """The signs of a randomization test: every pattern where they are few, else random ones.
 
-    Args:
-        columns: [query, column] on a grid.
-        resamples: how many sign patterns are drawn, where they are not all listed (lists_all_signs).
+    Attributes:
+        units: how many signs a pattern has.
+        resamples: how many patterns are drawn where they are not all listed.
         seed: of the signs.
-        threads: that share the work.
-
-    Returns:
-        [column, pattern] sums. A listed pattern stands for its mirror image too: look at absolute values only.
     """
-    queries = len(columns.values)
-    if lists_all_signs(queries):
-        pattern = np.arange(2 ** (queries - 1))[:, None] >> np.arange(queries)
-        return np.ascontiguousarray(((1.0 - 2.0 * (pattern & 1)) @ columns.values).T)
 
-    def signs(rng: np.random.Generator) -> Floats:
-        return (2 * rng.integers(0, 2, size=(CHUNK, queries)) - 1).astype(np.float64)
+    units: int
+    resamples: int
+    seed: int
 
-    return _products(columns, signs, SIGNS, resamples, seed, threads)
+    @property
+    def all_listed(self) -> bool:
+        """Whether every pattern is listed. A listed one stands for its mirror image too: look at absolute sums only."""
+        return self.units <= ALL_SIGNS_UP_TO
+
+    @property
+    def count(self) -> int:
+        """How many patterns there are to look at."""
+        return 2 ** (self.units - 1) if self.all_listed else self.resamples
+
+    def share(self, reached: Ints) -> Floats:
+        """The p of tests whose statistic so many patterns reach; drawn ones have the observed signs added."""
+        added = 0 if self.all_listed else 1
+        found: Floats = (reached + added) / (self.count + added)
+        return found
+
+    @property
+    def least_p(self) -> float:
+        """The least p that a test over the patterns can give."""
+        return 1 / self.count if self.all_listed else 1 / (self.count + 1)
+
+    @property
+    def chunks(self) -> int:
+        """In how many parts they come."""
+        return -(-self.count // (LISTED if self.all_listed else CHUNK))
+
+    def rows(self, chunk: int) -> tuple[slice, Floats]:
+        """The patterns of one part: their places among all, and their signs [pattern, unit], 1 or -1."""
+        size = LISTED if self.all_listed else CHUNK
+        place = slice(chunk * size, min((chunk + 1) * size, self.count))
+        if self.all_listed:
+            bits = np.arange(place.start, place.stop)[:, None] >> np.arange(self.units) & 1
+        else:
+            # A whole part is drawn, so that a pattern does not depend on how many are asked for.
+            drawn = generator(self.seed, SIGNS, chunk).integers(0, 2, size=(CHUNK, self.units))
+            bits = 1 - drawn[: place.stop - place.start]
+        return place, (1 - 2 * bits).astype(np.float64)
 
 
-def lists_all_signs(queries: int) -> bool:
-    """Whether the randomization test lists every sign pattern instead of drawing some."""
-    return queries <= ALL_SIGNS_UP_TO
-
-
-def normal_noise(resamples: int, seed: int) -> Floats:
+def normal_noise(resamples: int, seed: int, stream: int = NOISE) -> Floats:
     """[resample] standard normal numbers, for the tie noise of a resample."""
-    chunks = [generator(seed, NOISE, chunk).standard_normal(CHUNK) for chunk in range(_chunks(resamples))]
+    chunks = [generator(seed, stream, chunk).standard_normal(CHUNK) for chunk in range(_chunks(resamples))]
     return np.concatenate(chunks)[:resamples]
 
 
@@ -159,24 +195,19 @@ def blocks(columns: int, width: int) -> list[Ints]:
     return [np.arange(start, min(start + width, columns)) for start in range(0, columns, width)]
 
 
-def _products(
-    columns: Grid,
-    weights: Callable[[np.random.Generator], Floats],
-    stream: int,
-    resamples: int,
-    seed: int,
-    threads: int,
-) -> Floats:
-    """[column, resample] weighted sums; weights draws [CHUNK, query] from the generator of a chunk."""
-    out = np.empty((columns.values.shape[1], resamples))
+def family_blocks(families: Ints, width: int) -> list[Ints]:
+    """Comparisons in blocks of some width, each of one family.
 
-    def work(chunk: int) -> None:
-        start = chunk * CHUNK
-        rows = weights(generator(seed, stream, chunk))[: resamples - start]
-        out[:, start : start + len(rows)] = (rows @ columns.values).T
-
-    in_threads(work, _chunks(resamples), threads)
-    return out
+    Args:
+        families: [comparison] number of the family it belongs to.
+        width: most comparisons of a block.
+    """
+    return [
+        members[part]
+        for number in np.unique(families)
+        for members in [np.flatnonzero(families == number)]
+        for part in blocks(len(members), width)
+    ]
 
 
 def _chunks(resamples: int) -> int:

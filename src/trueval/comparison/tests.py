@@ -7,11 +7,12 @@ two systems were exchanged by the toss of a coin (Fisher 1935; Smucker, Allan & 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from trueval.comparison.resampling import blocks, in_threads, lists_all_signs, sign_flip_sums, to_grid
+from trueval.comparison.resampling import SignPatterns, blocks, family_blocks, in_threads, to_grid
 from trueval.standings.standings import Floats, Ints
 
 # Per-query differences are rounded to this many decimals before they are ranked or called equal: 2/3 - 1/3 is 1/3.
@@ -21,43 +22,127 @@ DECIMALS = 12
 WIDTH = 64
 
 
-def randomization_test(
-    expected: Floats, first: Ints, second: Ints, *, resamples: int, seed: int, threads: int
-) -> Floats:
-    """The p of the two-sided paired randomization test of mean differences.
+class Flipped(NamedTuple):
+    """What the randomization test says of each comparison.
 
-    Exact: the share of all 2^n sign patterns with |mean| >= |observed mean|, up to 16 queries. Beyond, drawn patterns:
-    (1 + those as extreme) / (1 + drawn), which is never 0 (Phipson & Smyth 2010).
+    Attributes:
+        p: [comparison] of each alone; NaN without queries.
+        statistic: [comparison] what MaxT compares: |sum of differences| / sqrt(sum of their squares).
+        family: [comparison] number of its family.
+        largest: [family, pattern] the largest statistic of the family under each pattern, ascending.
+        signs: the patterns.
+    """
+
+    p: Floats
+    statistic: Floats
+    family: Ints
+    largest: Floats
+    signs: SignPatterns
+
+    def maxt(self) -> Floats:
+        """[comparison] p adjusted for its family by the single-step MaxT; NaN without queries."""
+        out = np.full(len(self.statistic), np.nan)
+        for number in range(len(self.largest)):
+            mine = self.family == number
+            out[mine] = self._share(number, self.statistic[mine])
+        return out
+
+    def _share(self, number: int, bars: Floats) -> Floats:
+        """The share of patterns in which the largest statistic of a family reaches each bar."""
+        if not self.signs.units:
+            return np.full(len(bars), np.nan)
+        reached = self.signs.count - np.searchsorted(self.largest[number], bars, side="left")
+        share: Floats = self.signs.share(reached)
+        return share
+
+
+def joint_maxt(groups: Sequence[Flipped]) -> list[Floats]:
+    """[group][comparison] p adjusted by MaxT for one family of comparisons that count different queries.
+
+    Each group has patterns of its own queries. Together, with p_g of each group for the same statistic,
+
+        p = 1 - product over groups of (1 - p_g)
+
+    which is conservative, because measures of the same runs do not contradict each other (Sidak 1967).
 
     Args:
-        expected: [query, column] finite values.
+        groups: each one family.
+    """
+    found = []
+    for each in groups:
+        shares = [other._share(0, each.statistic) for other in groups if other.signs.units]
+        found.append(1 - np.prod([1 - share for share in shares], axis=0) if each.signs.units else each.p.copy())
+    return [each.maxt() for each in groups] if len(groups) == 1 else found
+
+
+def randomization_test(
+    expected: Floats,
+    first: Ints,
+    second: Ints,
+    *,
+    resamples: int,
+    seed: int,
+    threads: int,
+    family: Ints | None = None,
+) -> Flipped:
+    """The two-sided paired randomization test of mean differences, of each comparison alone and for families at once.
+
+    A pattern gives every unit (a query, or a cluster of queries) one random sign, the same for every system. Alone: the
+    share of patterns with |mean| >= |observed mean|. MaxT (Westfall & Young 1993; Boytsov 2013; Sakai 2018): the share
+    of patterns in which the largest |mean| / sqrt(sum of squared differences) of the family is as large as the pair's.
+    That bounds the chance of any false claim as Holm does, without its price for many pairs, because all pairs share
+    the patterns. No sign changes the sum of squares; without it the pairs that vary most would decide for all others
+    (docs/design/compare.md has the figures).
+
+    Exact where all 2^(n-1) patterns are listed, up to 18 units. Beyond, drawn patterns: (1 + those as extreme) /
+    (1 + drawn), which is never 0 (Phipson & Smyth 2010).
+
+    Args:
+        expected: [unit, column] finite values.
         first: [comparison] column of system A.
         second: [comparison] column of system B.
         resamples: how many sign patterns are drawn.
         seed: of the signs.
         threads: that share the work.
-
-    Returns:
-        [comparison] p; NaN without queries.
+        family: [comparison] number of its family; None for one family.
     """
-    out = np.full(len(first), np.nan)
-    queries = len(expected)
-    if not queries:
-        return out
+    signs = SignPatterns(len(expected), resamples, seed)
+    families = np.zeros(len(first), dtype=np.int64) if family is None else family
+    if not len(expected):
+        missing = np.full(len(first), np.nan)
+        return Flipped(missing, missing.copy(), families, np.empty((int(families.max(initial=0)) + 1, 0)), signs)
     grid = to_grid(expected)
-    sums, observed = sign_flip_sums(grid, resamples, seed, threads), grid.values.sum(axis=0)
+    observed = np.abs(grid.values[:, first].sum(axis=0) - grid.values[:, second].sum(axis=0))
     # What rounding to the grids, and rounding before it, can do to a sum of differences.
-    slack = queries * 2 * (grid.step[first] + grid.step[second])
-    added = 0 if lists_all_signs(queries) else 1
-    parts = blocks(len(first), WIDTH)
+    bar = observed - len(expected) * 2 * (grid.step[first] + grid.step[second])
+    inverse = 1 / _scale(grid.values, first, second)
+    parts = family_blocks(families, WIDTH)
+    largest = np.zeros((int(families.max(initial=0)) + 1, signs.count))
+    extreme = np.zeros((signs.chunks, len(first)), dtype=np.uint16)  # a part holds fewer than 2^16 patterns
 
-    def work(index: int) -> None:
-        a, b = first[parts[index]], second[parts[index]]
-        bar = np.abs(observed[a] - observed[b]) - slack[parts[index]]
-        extreme = (np.abs(sums[a] - sums[b]) >= bar[:, None]).sum(axis=1)
-        out[parts[index]] = (extreme + added) / (sums.shape[1] + added)
+    def work(chunk: int) -> None:
+        place, rows = signs.rows(chunk)
+        sums = (rows @ grid.values).T
+        for part in parts:
+            apart = np.abs(sums[first[part]] - sums[second[part]])
+            extreme[chunk, part] = (apart >= bar[part, None]).sum(axis=1)
+            of_family = largest[families[part[0]], place]
+            apart *= inverse[part, None]
+            np.maximum(of_family, apart.max(axis=0), out=of_family)
 
-    in_threads(work, len(parts), threads)
+    in_threads(work, signs.chunks, threads)
+    largest.sort(axis=1)
+    return Flipped(signs.share(extreme.sum(axis=0, dtype=np.int64)), bar * inverse, families, largest, signs)
+
+
+def _scale(values: Floats, first: Ints, second: Ints) -> Floats:
+    """[comparison] square root of the sum of squared differences, which no sign changes; 1 where they are all 0."""
+    out = np.ones(len(first))
+    for part in blocks(len(first), WIDTH):
+        apart = np.round(values[:, first[part]] - values[:, second[part]], DECIMALS)
+        size = np.abs(apart).max(axis=0)
+        unit = np.where(size > 0, size, 1.0)  # squares of the largest do not overflow
+        out[part] = np.where(size > 0, unit * np.sqrt(((apart / unit) ** 2).sum(axis=0)), 1.0)
     return out
 
 

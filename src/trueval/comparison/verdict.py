@@ -26,7 +26,8 @@ class Verdict(NamedTuple):
         reversed: the tie-broken difference and the expected one have opposite signs.
         undecidable: ties change the difference, and neither system is known to win with a probability of at least
             the level: low < level and high > 1 - level of its win probability.
-        separated: the adjusted p is below 1 - level, and the difference is not undecidable.
+        separated: the adjusted p is below 1 - level, the interval that decides is beside 0, and the difference is not
+            undecidable.
         words: "the tie-broken order is reversed by the expectation", "undecidable under ties", "separated" or "not
             separated by these queries", in this order.
     """
@@ -38,7 +39,14 @@ class Verdict(NamedTuple):
 
 
 def judge(
-    *, expected: float, tie_broken: float, tie_range: float, win: WinProbability, adjusted_p: float, level: float
+    *,
+    expected: float,
+    tie_broken: float,
+    tie_range: float,
+    win: WinProbability,
+    adjusted_p: float,
+    interval: tuple[float, float],
+    level: float,
 ) -> Verdict:
     """Judge one difference.
 
@@ -48,17 +56,20 @@ def judge(
         tie_range: highest - lowest difference over tie orders.
         win: probability over tie orders that the first is better.
         adjusted_p: of the test, adjusted for the family; NaN where there is none.
+        interval: of the expected difference, simultaneous for the family; NaN ends where there is none.
         level: 0.95.
 
     >>> sure = WinProbability(1.0, 1.0, 1.0, "certain")
-    >>> judge(expected=0.1, tie_broken=0.1, tie_range=0.0, win=sure, adjusted_p=0.01, level=0.95).words
+    >>> difference = {"expected": 0.1, "tie_broken": 0.1, "tie_range": 0.0, "win": sure}
+    >>> judge(**difference, adjusted_p=0.01, interval=(0.02, 0.2), level=0.95).words
     'separated'
     """
     alpha = round(1 - level, 12)
     apart = min(abs(expected), abs(tie_broken)) > NO_DIFFERENCE
     turned = apart and expected * tie_broken < 0
     undecidable = tie_range > NO_DIFFERENCE and win.low < level and win.high > alpha
-    separated = adjusted_p < alpha and not undecidable
+    beside_zero = interval[0] > 0 or interval[1] < 0
+    separated = adjusted_p < alpha and beside_zero and not undecidable
     said = (REVERSED, turned), (UNDECIDABLE, undecidable), (SEPARATED, separated), (NOT_SEPARATED, True)
     return Verdict(turned, undecidable, separated, next(words for words, holds in said if holds))
 
@@ -88,3 +99,22 @@ def letters(separated: Bools, order: Sequence[int]) -> tuple[str, ...]:
     names = [chr(ord("a") + index % 26) + (str(index // 26) if index >= 26 else "") for index in range(len(columns))]
     pairs = list(zip(names, columns, strict=True))
     return tuple("".join(name for name, column in pairs if system in column) for system in range(len(separated)))
+
+
+def rank_intervals(better: Bools) -> tuple[tuple[int, int], ...]:
+    """The ranks that each system may have: below all that are separated as better, above all separated as worse.
+
+    All of them hold together with the chance that no pair is separated falsely (Mogstad, Romano, Shaikh & Wilhelm
+    2024). Two systems of one group may change places, so the ranks never say more than the groups.
+
+    Args:
+        better: [system, system] whether the first is separated from the second, and better.
+
+    Returns:
+        [system] (best rank, worst rank), from 1.
+
+    >>> rank_intervals(np.array([[False, False, True], [False, False, False], [False, False, False]]))
+    ((1, 2), (1, 3), (2, 3))
+    """
+    best, worst = 1 + better.sum(axis=0), len(better) - better.sum(axis=1)
+    return tuple(zip(best.tolist(), worst.tolist(), strict=True))

@@ -195,7 +195,7 @@ def mark(row: Row, level: float) -> str:
     symbol = SYMBOLS.get(row["verdict"], "")
     if not row["separated"]:
         return symbol
-    p = row["tests"]["holm"]
+    p = row["tests"]["adjusted"]
     return symbol + next((stars for bar, stars in STARS if p < min(bar, 1 - level)), "*")
 
 
@@ -241,7 +241,7 @@ def _numbers(row: Row, scale: Scale) -> Iterator[str]:
     yield signed(row["expected"], scale)
     yield _span(row["realized_interval"], scale) + (BOUNDED if row["realized_bounded"] else "")
     yield _span((row["lowest"], row["highest"]), scale)
-    yield fixed(row["tests"]["holm"])  # a probability, as the one after it: never in points
+    yield fixed(row["tests"]["adjusted"])  # a probability, as the one after it: never in points
     win = row["win"]
     chance = NOT_AVAILABLE if win["value"] is None else f"{win['value']:.3f}"
     yield f"~{chance}" if win["value"] is not None and win["method"] in ("normal", "sampled") else chance

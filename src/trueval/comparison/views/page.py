@@ -141,7 +141,7 @@ def _difference_table(file: ResultFile) -> Table:
         *(Column(name, f"/{name}") for name in ("measure", "first", "second")),
         Column("difference", "/expected", numeric=True, show=signed, strong=lambda _: True),
         Column("verdict", "/verdict"),
-        Column("p", "/tests/holm", numeric=True, show=fixed),
+        Column("p", "/tests/adjusted", numeric=True, show=fixed),
         Column("interval from", "/expected_interval/0", numeric=True, show=signed),
         Column("to", "/expected_interval/1", numeric=True, show=signed),
         Column("joint interval from", "/realized_interval/0", numeric=True, show=signed),

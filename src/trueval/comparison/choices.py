@@ -1,0 +1,73 @@
+"""Everything that can be chosen about a comparison."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from trueval.errors import PolicyError
+
+# Each test, with the correction that goes with it. Otero, Parapar & Ferro (ECIR 2025) found Wilcoxon with Benjamini &
+# Hochberg to keep its level and to have the most power at the sizes of TREC collections, about 50 queries.
+TESTS: Final = {"randomization": "maxt", "t": "holm", "wilcoxon": "benjamini-hochberg"}
+CORRECTIONS: Final = ("maxt", "holm", "benjamini-hochberg")
+FAMILIES: Final = ("measure", "all")
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Everything that can be chosen about a comparison.
+
+    Attributes:
+        level: of intervals, tests and verdicts.
+        resamples: bootstrap resamples, and sign patterns of the randomization test where not all are listed.
+        seed: of everything random; results are the same for a seed on any number of threads.
+        test: whose p is adjusted and decides: "randomization", "t" or "wilcoxon".
+        correction: for a family of pairs: "maxt" (randomization only), "holm", "benjamini-hochberg"; "" for the one
+            that goes with the test: maxt, holm for t, benjamini-hochberg for wilcoxon.
+        family: tests that are adjusted together: those of each "measure", or "all".
+        tolerance: per-query differences up to this are ties of the count wins, ties, losses.
+        tie_samples: orders drawn for a win probability that cannot be listed; 0 for the normal distribution.
+    """
+
+    level: float = 0.95
+    resamples: int = 10_000
+    seed: int = 0
+    test: str = "randomization"
+    correction: str = ""
+    family: str = "measure"
+    tolerance: float = 1e-9
+    tie_samples: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0.5 < self.level < 1:
+            raise PolicyError(f"level must be between 0.5 and 1, such as 0.95. Got {self.level!r}.")
+        if self.resamples < 100:
+            raise PolicyError(f"resamples must be an integer >= 100. Got {self.resamples!r}.")
+        if self.tie_samples < 0 or self.tolerance < 0:
+            raise PolicyError("tie_samples and tolerance must be at least 0.")
+        self._check("test", tuple(TESTS))
+        object.__setattr__(self, "correction", self.correction or TESTS[self.test])
+        self._check("correction", CORRECTIONS)
+        self._check("family", FAMILIES)
+        if self.correction == "maxt" and self.test != "randomization":
+            raise PolicyError(
+                f"The correction maxt needs the signs of the randomization test. Got the test {self.test!r}; take "
+                "holm or benjamini-hochberg."
+            )
+
+    def _check(self, name: str, accepted: tuple[str, ...]) -> None:
+        value = getattr(self, name)
+        if value not in accepted:
+            raise PolicyError(f"{name} must be one of {', '.join(accepted)}. Got {value!r}.")
+
+    @property
+    def alpha(self) -> float:
+        """1 - level, without the error of the subtraction."""
+        return round(1 - self.level, 12)
+
+    @property
+    def patterns(self) -> int:
+        """Sign patterns to draw: enough that the least p is a twentieth of alpha."""
+        return max(self.resamples, math.ceil(20 / self.alpha))

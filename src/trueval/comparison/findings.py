@@ -1,0 +1,238 @@
+"""What resampling and tests say of every pair of systems on every measure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trueval.comparison.alignment import Aligned
+from trueval.comparison.choices import Choices
+from trueval.comparison.clusters import Clusters
+from trueval.comparison.correct import adjust
+from trueval.comparison.intervals import Draws, Extremes, Intervals, Resampled, intervals_of
+from trueval.comparison.simultaneous import Deviations, Family, deviations, simultaneous_intervals
+from trueval.comparison.tests import Flipped, effect_sizes, joint_maxt, randomization_test, t_test, wilcoxon_test
+from trueval.standings.standings import Bools, Floats, Ints
+
+
+class Findings(NamedTuple):
+    """What is known of the pairs on one measure: arrays over pairs.
+
+    Attributes:
+        expected: [pair, 2] interval of the expected difference.
+        realized: [pair, 2] interval of a realized one.
+        bounded: [pair] whether the ends of realized are bounds.
+        together: [pair, 2] interval of the expected difference, simultaneous for the family.
+        realized_together: [pair, 2] interval of a realized one, likewise.
+        randomization: [pair] p.
+        t: [pair] p.
+        wilcoxon: [pair] p.
+        maxt: [pair] p of the randomization test, adjusted by MaxT.
+        holm: [pair] p of the chosen test, adjusted by Holm.
+        benjamini_hochberg: [pair] likewise.
+        cohen_d: [pair] effect size.
+        hedges_g: [pair] effect size.
+        units: queries, or clusters that they are in.
+        exact: whether every sign pattern was listed.
+        least_p: the least p that the randomization test can give alone.
+    """
+
+    expected: Floats
+    realized: Floats
+    bounded: Bools
+    together: Floats
+    realized_together: Floats
+    randomization: Floats
+    t: Floats
+    wilcoxon: Floats
+    maxt: Floats
+    holm: Floats
+    benjamini_hochberg: Floats
+    cohen_d: Floats
+    hedges_g: Floats
+    units: int
+    exact: bool
+    least_p: float
+
+    def adjusted(self, correction: str) -> Floats:
+        """[pair] the p that a correction gives."""
+        found: Floats = getattr(self, correction.replace("-", "_"))
+        return found
+
+
+def find(
+    aligned: Aligned, pairs: Ints, clusters: Clusters | None, chosen: Choices, threads: int
+) -> tuple[Findings, ...]:
+    """Resample and test every pair on every measure.
+
+    Args:
+        aligned: the scores.
+        pairs: [pair, 2] runs.
+        clusters: which queries belong together; None where each counts by itself.
+        chosen: the choices.
+        threads: that share the work.
+
+    Returns:
+        [measure] findings.
+
+    Raises:
+        InputError: a query has no cluster.
+    """
+    codes = np.arange(len(aligned.query_ids)) if clusters is None else clusters.codes(aligned.query_ids)
+    # Measures that count the same queries share their resamples, so each pattern of queries is drawn once.
+    patterns, pattern_of = np.unique(aligned.kept, axis=1, return_inverse=True)
+    groups = [
+        _Group.of(aligned, np.flatnonzero(patterns[:, at]), np.flatnonzero(pattern_of.ravel() == at), pairs, codes)
+        for at in range(patterns.shape[1])
+    ]
+    resampled = [group.resample(chosen, threads) for group in groups]
+    if chosen.family == "all":
+        resampled = _joined(resampled)
+    found = {
+        measure: findings
+        for group, parts in zip(groups, resampled, strict=True)
+        for measure, findings in group.findings(parts, chosen, threads)
+    }
+    in_order = [found[measure] for measure in range(len(aligned.measures))]
+    p = [getattr(each, chosen.test) for each in in_order]
+    adjusted = adjust(p, together=chosen.family == "all")
+    return tuple(
+        each._replace(holm=holm, benjamini_hochberg=shares)
+        for each, holm, shares in zip(in_order, *adjusted, strict=True)
+    )
+
+
+class _Parts(NamedTuple):
+    """What was resampled of a group, before families are put together.
+
+    Attributes:
+        columns: the resampled columns; None below two units.
+        alone: intervals of each comparison.
+        largest: deviations of the families; None below two units.
+        flipped: the randomization test.
+        maxt: [comparison] its p, adjusted.
+    """
+
+    columns: Resampled | None
+    alone: Intervals
+    largest: Deviations | None
+    flipped: Flipped
+    maxt: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Measures that count the same queries, and every pair on each: a comparison is two columns of one measure.
+
+    Attributes:
+        measures: [measure] numbers among all.
+        pairs: [pair, 2] runs.
+        expected: [unit, column] sums over the queries of a unit; columns are run by run, measure by measure.
+        variance: [unit, column] likewise.
+        extremes: [unit, column] likewise.
+        sizes: [unit] its queries.
+    """
+
+    measures: Ints
+    pairs: Ints
+    expected: Floats
+    variance: Floats
+    extremes: Extremes
+    sizes: Floats
+
+    @classmethod
+    def of(cls, aligned: Aligned, kept: Ints, measures: Ints, pairs: Ints, codes: Ints) -> _Group:
+        """Of some queries and measures.
+
+        Args:
+            aligned: the scores.
+            kept: [query] those that are counted.
+            measures: numbers of the measures.
+            pairs: [pair, 2] runs.
+            codes: [query] the unit of every query, counted or not.
+        """
+        units = np.unique(codes[kept], return_inverse=True)[1].ravel()
+        count = int(units.max(initial=-1)) + 1
+        # Queries of a unit adjacent: they are summed up in their order, whatever other columns there are.
+        order = np.argsort(units, kind="stable")
+        starts = np.searchsorted(units[order], np.arange(count))
+
+        wide = len(aligned.names) * len(measures)
+
+        def columns(statistic: Floats) -> Floats:
+            values = statistic[:, kept[order]][:, :, measures].transpose(1, 0, 2).reshape(len(kept), wide)
+            return values if count == len(kept) else np.add.reduceat(values, starts, axis=0)
+
+        extremes = Extremes(columns(aligned.lowest), columns(aligned.highest))
+        sizes = np.bincount(units, minlength=count).astype(np.float64)
+        return cls(measures, pairs, columns(aligned.expected), columns(aligned.sd**2), extremes, sizes)
+
+    def family(self, chosen: Choices) -> Family:
+        """The comparisons, and which of them belong together."""
+        wide = len(self.measures)
+        first, second = ((self.pairs[:, side][:, None] * wide + np.arange(wide)).ravel() for side in (0, 1))
+        of_measure = np.tile(np.arange(wide), len(self.pairs))
+        number = np.zeros_like(of_measure) if chosen.family == "all" else of_measure
+        return Family(first, second, number, np.arange(self.expected.shape[1]) // wide)
+
+    def resample(self, chosen: Choices, threads: int) -> _Parts:
+        """Resample and flip signs."""
+        family, draws = self.family(chosen), _draws(chosen, threads)
+        flipped = randomization_test(
+            self.expected,
+            family.first,
+            family.second,
+            resamples=chosen.patterns,
+            seed=chosen.seed,
+            threads=threads,
+            family=family.number,
+        )
+        if len(self.expected) < 2:
+            missing = np.full((len(family.first), 2), np.nan)
+            alone = Intervals(missing, missing, np.zeros(len(missing), dtype=bool))
+            return _Parts(None, alone, None, flipped, flipped.maxt())
+        columns = Resampled.of(self.expected, self.variance, draws, self.sizes)
+        alone = intervals_of(columns, family.first, family.second, draws, self.extremes)
+        return _Parts(columns, alone, deviations(columns, family, draws), flipped, flipped.maxt())
+
+    def findings(self, parts: _Parts, chosen: Choices, threads: int) -> Iterator[tuple[int, Findings]]:
+        """Each measure with what is known of its pairs."""
+        family, together = self.family(chosen), (parts.alone.expected, parts.alone.realized)
+        if parts.columns is not None and parts.largest is not None:
+            draws = _draws(chosen, threads)
+            together = simultaneous_intervals(parts.columns, family, parts.largest, parts.alone, draws, self.extremes)
+        # Tests that know no size of a unit take the mean of each.
+        differences = (self.expected[:, family.first] - self.expected[:, family.second]) / self.sizes[:, None]
+        effects, p = effect_sizes(differences), parts.flipped.p
+        arrays = {
+            **parts.alone._asdict(),
+            "together": together[0],
+            "realized_together": together[1],
+            **dict.fromkeys(("randomization", "holm", "benjamini_hochberg"), p),
+            "t": t_test(differences),
+            "wilcoxon": wilcoxon_test(differences),
+            "maxt": parts.maxt,
+            **effects._asdict(),
+        }
+        wide, signs = len(self.measures), parts.flipped.signs
+        for at, measure in enumerate(self.measures.tolist()):
+            # Comparisons go pair by pair, measure by measure.
+            mine: dict[str, Any] = {name: each[at::wide] for name, each in arrays.items()}
+            yield measure, Findings(**mine, units=signs.units, exact=signs.all_listed, least_p=signs.least_p)
+
+
+def _joined(groups: Sequence[_Parts]) -> list[_Parts]:
+    """The groups with all their comparisons in one family."""
+    maxt = joint_maxt([each.flipped for each in groups])
+    several = [each.largest for each in groups if each.largest is not None]
+    return [
+        each._replace(maxt=adjusted, largest=None if each.largest is None else each.largest.joined(several))
+        for each, adjusted in zip(groups, maxt, strict=True)
+    ]
+
+
+def _draws(chosen: Choices, threads: int) -> Draws:
+    return Draws(chosen.resamples, chosen.seed, threads, chosen.level)
