@@ -238,18 +238,18 @@ def test_a_baseline_of_the_same_name_is_another_run() -> None:
         ({"content": Content({"judgments": "b"})}, "different judgments, so"),
         ({"content": Content({"judgments": "a", "corpus": "d"})}, "different documents, so"),
         ({"content": Content({"judgments": "a", "unjudged": 1.0})}, "different grades of unjudged documents, so"),
-        ({"policy": Policy(rel=2)}, r"different policies \(rel 1 and 2\), so"),
+        ({"policy": Policy(rel=2)}, r"different policies \(rel 2 and 1\), so"),
         ({"query_ids": tuple(f"q{at}" for at in range(1, 51))}, r"different queries \(2 are evaluated for one"),
         (
             {"policy": Policy(depth=5), "content": Content({"judgments": "b"})},
-            r"different judgments and policies \(depth None and 5\), so",
+            r"different judgments and policies \(depth 5 and None\), so",
         ),
     ],
 )
 def test_a_gate_refuses_what_was_measured_otherwise(change: dict[str, object], said: str) -> None:
     known = Content({"judgments": "a", "corpus": "c", "run": "r"})
     base = replace(BASE, content=known)
-    (check,) = tv.gate(replace(lost(0), content=known, **change), [MaxDrop(None, 0.5)], baseline=base)
+    (check,) = tv.gate(replace(lost(0), **{"content": known, **change}), [MaxDrop(None, 0.5)], baseline=base)
     assert (check.name, check.passed, check.verdict) == ("comparable", False, "failed")
     assert re.search(f"run and base were measured on {said}", check.line), check.line
 
@@ -294,7 +294,12 @@ def test_a_baseline_may_be_the_name_of_a_run() -> None:
 def test_less_of_a_loss_is_better() -> None:
     more, less = (made_scores(name, np.full(9, value), measures=(LOSS,)) for name, value in (("m", 0.5), ("l", 0.2)))
     (check,) = tv.gate(less, [MaxDrop(None, 0)], baseline=more)
-    assert (check.value, check.low, check.high) == (0.3, 0.3, 0.3)
+    assert (check.value, check.low, check.high) == pytest.approx((0.3, 0.3, 0.3), abs=1e-14)
+
+
+def test_a_baseline_must_have_the_measures() -> None:
+    with pytest.raises(MeasureError, match=r"The baseline base was not evaluated by RR. It has nDCG@10"):
+        tv.gate(BAD, [MaxDrop("RR", 0.4)], baseline=BASE)
 
 
 def test_when_unclear_is_pass_or_fail() -> None:

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from trueval.comparison.checks import FAILED, Check
-from trueval.errors import InputError
+from trueval.errors import InputError, MeasureError
 from trueval.evaluation.content import choices_that_matter
 from trueval.evaluation.scores import STATISTICS, Scores
 from trueval.evaluation.stored import is_stored, read_stored
+from trueval.measures import Measure
 from trueval.policy.policy import OURS
 
 # What two measurements must have in common beside queries and policy, and how it is called where they do not.
@@ -66,15 +67,28 @@ def find_baseline(baseline: Scores | str | PathLike[str], runs: Sequence[Scores]
     return read_stored(place, runs[0].name if len(runs) == 1 else None)
 
 
-def against(runs: Sequence[Scores], baseline: Scores, missing: str | None = None) -> Against:
+def against(
+    runs: Sequence[Scores], baseline: Scores, measures: Sequence[Measure], missing: str | None = None
+) -> Against:
     """Which runs can be compared with a baseline, brought onto the queries that all of them have.
 
     Args:
         runs: without the baseline.
-        baseline: by the same measures.
+        baseline: what they are compared with.
+        measures: to compare by; the others are left out.
         missing: what was chosen for judged queries that a run lacks: "worst" or "skip"; None where nothing was, and
             then only the queries count that all have, and that not all do is a failed check.
+
+    Raises:
+        MeasureError: the baseline was not evaluated by one of the measures.
     """
+    if absent := [measure for measure in measures if measure not in baseline.measures]:
+        known = ", ".join(map(str, baseline.measures))
+        raise MeasureError(
+            f"The baseline {baseline.name} was not evaluated by {absent[0]}. It has {known}. Name measures that it has "
+            "(--max-drop MEASURE=X), or evaluate it again."
+        )
+    runs, baseline = [run.of(measures) for run in runs], baseline.of(measures)
     refused = [_refusal(run, baseline, why) for run in runs if (why := differences(run, baseline))]
     fit = [run for run in runs if run.name not in {check.run for check in refused}]
     if any(run.name == baseline.name for run in fit):

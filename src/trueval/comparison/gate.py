@@ -185,7 +185,7 @@ def _drops(
     from trueval.comparison.compare import compare_scores
 
     asked = asked_of(limits, runs[0])
-    sides = against([run.of(asked) for run in runs], baseline.of(asked), missing)
+    sides = against(runs, baseline, asked, missing)
     yield from (*sides.refused, *sides.unlike)
     if not sides.runs:
         return
@@ -220,9 +220,10 @@ class _Paired(NamedTuple):
     def of(cls, run: Scores, baseline: Scores, measure: str, clusters: Clusters | None) -> _Paired:
         """Pair the queries of two runs."""
         place = {query: at for at, query in enumerate(baseline.query_ids)}
+        column = [str(each) for each in run.measures].index(measure)  # the same in both
         rows = np.array([place.get(query, -1) for query in run.query_ids])
-        one = {name: getattr(run, name)[:, run.index(measure)] for name in STATISTICS}
-        other = {name: getattr(baseline, name)[rows, baseline.index(measure)] for name in STATISTICS}
+        one = {name: getattr(run, name)[:, column] for name in STATISTICS}
+        other = {name: getattr(baseline, name)[rows, column] for name in STATISTICS}
         kept = ~np.isnan(one["expected"]) & ~np.isnan(other["expected"]) & (rows >= 0)
         apart, count = (one["expected"] - other["expected"])[kept], int(kept.sum())
         ids = [query for query, counts in zip(run.query_ids, kept.tolist(), strict=True) if counts]

@@ -18,14 +18,14 @@ import numpy as np
 
 from trueval.comparison.against import against, find_baseline
 from trueval.comparison.alignment import Aligned, align
+from trueval.comparison.choices import Choices
 from trueval.comparison.clusters import Clusters
-from trueval.comparison.compare import Choices
 from trueval.comparison.gate import ROUNDING, asked_of
 from trueval.comparison.intervals import Draws, Extremes, Intervals, Resampled, Sizes, intervals_of
 from trueval.comparison.limits import Limit, MaxDrop, check_limits
 from trueval.comparison.resampling import Grid, generator, thread_count, to_grid
 from trueval.comparison.simultaneous import Deviations, Family, deviations, simultaneous_intervals
-from trueval.errors import InputError, PolicyError
+from trueval.errors import InputError, PolicyError, nearest
 from trueval.evaluation.scores import Scores
 from trueval.standings.standings import Bools, Floats, Ints
 
@@ -145,6 +145,10 @@ def self_test(
     drops = [limit for limit in limits if isinstance(limit, MaxDrop)]
     if not drops:
         raise PolicyError("A self-test needs --max-drop: only a drop is told by an interval that chance moves.")
+    if unknown := next((name for name in choices if name not in Choices.__dataclass_fields__), None):
+        raise PolicyError(
+            f"Unknown choice {unknown!r} of a comparison.{nearest(unknown, Choices.__dataclass_fields__)}"
+        )
     if worlds < 1:
         raise PolicyError(f"worlds must be an integer >= 1. Got {worlds!r}.")
     found = find_baseline(baseline, runs)
@@ -154,7 +158,7 @@ def self_test(
     if not others:
         raise InputError("A self-test needs a run beside the baseline. Name one.")
     asked = asked_of(drops, others[0])
-    sides = against([run.of(asked) for run in others], found.of(asked), missing)
+    sides = against(others, found, asked, missing)
     if sides.refused:
         raise InputError(sides.refused[0].line)
     aligned, chosen = align([*sides.runs, sides.baseline]), Choices(**choices)
@@ -243,7 +247,7 @@ class _Prepared(NamedTuple):
         )
         run = np.append(np.tile(group.run, worlds), 0)
         first, zero = np.arange(count), np.full(count, count)
-        family = Family(first, zero, np.repeat(np.arange(worlds), checks), run, studentized=True)
+        family = Family(first, zero, np.repeat(np.arange(worlds), checks), run)
         extremes = Extremes(lowest, highest)
         alone = intervals_of(columns, first, zero, draws, extremes)
         return cls(columns, family, alone, deviations(columns, family, draws), extremes)
