@@ -44,7 +44,8 @@ def test_table_shows_groups_and_marks_within_80_columns(trueval: Command, runs: 
     status, out, err = trueval("compare", *paths(runs, "bad", "tied", "good"), "-m", "RR P@1")
     assert status == 0, err
     assert max(len(line.rstrip()) for line in out.splitlines()) <= 80
-    assert re.search(r"1 good +1\.0000 \[1\.0000, 1\.0000\] a", out)
+    assert re.search(r"1 good +1\.0000 \[1\.0000, 1\.0000\] 1 +a", out)
+    assert re.search(r"^run +RR +P@1 +\ngood +1\.0000 a +1\.0000 a", out, flags=re.MULTILINE)
     assert re.search(r"1 - 3 \+0\.5000 .* 12/0/0 \*\*", out)
 
 
@@ -189,7 +190,7 @@ def test_words_are_about_what_is_printed(trueval: Command, runs: Path) -> None:
     """Marks stand in the Markdown that explains them; LaTeX has letters, or marks against a baseline, and no pairs."""
     given = ("compare", *paths(runs, "good", "bad", "tied"), "-m", "RR", "--format")
     markdown = trueval(*given, "markdown").out
-    assert r"| separated \*\* |" in markdown
+    assert re.search(r"\| separated (\\\*)+ \|", markdown)
     assert "95% interval" in markdown
     assert r"- \* separated: p < 0.05" in markdown
     letters, marks = trueval(*given, "latex").out, trueval(*given, "latex", "--baseline", runs / "bad.trec").out
@@ -214,3 +215,60 @@ def test_out_must_name_a_folder(trueval: Command, runs: Path, command: str) -> N
         status, _, err = trueval(command, *paths(runs, "good", "bad"), "-m", "RR", "--out", place)
         assert status == 1
         assert "good.trec: File exists. --out must name a folder." in err.splitlines()[-1]
+
+
+def many_runs(folder: Path, count: int) -> list[Path]:
+    """Runs of 40 queries, each of which puts the relevant document first on a few queries more."""
+    for number in range(count):
+        lines = ""
+        for query in range(40):
+            good = query < 4 + 2 * number
+            lines += f"q{query} Q0 a 1 {2.0 if good else 0.0} x\nq{query} Q0 b 2 1.0 x\n"
+        (folder / f"run{number}.trec").write_text(lines, encoding="utf-8")
+    qrels = folder / "many.qrels"
+    qrels.write_text("".join(f"q{query} 0 a 1\n" for query in range(40)), encoding="utf-8")
+    return [qrels, *(folder / f"run{number}.trec" for number in range(count))]
+
+
+def test_many_runs_show_close_calls_and_all_pairs_on_request(trueval: Command, tmp_path: Path) -> None:
+    arguments = ("compare", *many_runs(tmp_path, 8), "-m", "RR", "--resamples", "500")
+    close, every = trueval(*arguments).out, trueval(*arguments, "--pairs", "all").out
+    assert len(re.findall(r"^\d - \d [+ ]", close, flags=re.MULTILINE)) == 7
+    assert "--pairs all shows all 28 pairs" in close
+    pairs = re.findall(r"^(\d) - (\d) +([-+]?[.\d]+) ", every, flags=re.MULTILINE)
+    assert len(pairs) == 28
+    assert all(int(one) < int(other) and float(gain) >= 0 for one, other, gain in pairs)  # no zigzag of signs
+    assert "--pairs all shows" not in every
+    assert close.count("|") == 0 < trueval(*arguments, "--format", "markdown").out.count("| run7 | run6 |")
+    assert "| run7 | run0 |" not in trueval(*arguments, "--format", "markdown").out
+    assert len(json.loads(trueval(*arguments, "--format", "json").out)["differences"]) == 28
+
+
+def test_the_matrix_goes_on_below_where_the_terminal_ends(
+    trueval: Command, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    measures = "nDCG@10 RR@10 AP P@1 R@10 nDCG@5 RBP"
+    out = trueval("compare", *paths(runs, "good", "bad"), "-m", measures, "--resamples", "500").out
+    matrix = out.partition("higher is better")[0]
+    assert max(len(line) for line in matrix.splitlines()) <= 60
+    assert len(re.findall(r"^run ", matrix, flags=re.MULTILINE)) == 2
+    assert all(name in matrix for name in measures.split())
+
+
+def test_a_correction_may_be_chosen(trueval: Command, runs: Path) -> None:
+    given = ("compare", *paths(runs, "good", "bad", "tied"), "-m", "RR")
+    assert "adjusted by MaxT over the pairs of a measure" in re.sub(r"\s+", " ", trueval(*given).out)
+    assert "adjusted by Holm" in re.sub(r"\s+", " ", trueval(*given, "--correction", "holm").out)
+    wilcoxon = re.sub(r"\s+", " ", trueval(*given, "--test", "wilcoxon").out)
+    assert "paired wilcoxon test, adjusted by Benjamini & Hochberg" in wilcoxon
+    refused = trueval(*given, "--test", "t", "--correction", "maxt")
+    assert refused.status == 2
+    assert "needs the signs of the randomization test" in re.sub(r"[\s│]+", " ", refused.err)
+
+
+def test_a_small_p_without_a_mark_is_explained(trueval: Command, dl_hard_folder: Path) -> None:
+    files = sorted(dl_hard_folder.glob("*.run.gz"))
+    given = ("compare", dl_hard_folder / "qrels.trec", *files, "--resamples", "1000", "-m")
+    assert "A small p without a mark: the simultaneous interval holds 0" in trueval(*given, "RR@10").out
+    assert "A small p without a mark" not in trueval(*given, "nDCG@10").out

@@ -1,7 +1,7 @@
 """`trueval compare`: which of several runs is better, and how sure that is."""
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -32,6 +32,14 @@ class TestOptions:
     test: Annotated[str, typer.Option(metavar="NAME", help="Test that decides: randomization, t or wilcoxon.")] = (
         "randomization"
     )
+    correction: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="For many pairs: maxt (of the randomization test), holm, benjamini-hochberg. Default: maxt; holm for "
+            "the t test; benjamini-hochberg for wilcoxon.",
+        ),
+    ] = ""
     family: Annotated[
         str, typer.Option(metavar="NAME", help="Tests corrected together: those of each measure, or all.")
     ] = "measure"
@@ -68,6 +76,13 @@ def compare(
         typer.Option(metavar="RUN", help="Compare every run with this one, and not every pair. Default: all pairs."),
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="What to print.")] = "table",
+    pairs: Annotated[
+        Literal["close", "all"] | None,
+        typer.Option(
+            help="Pairs in tables and Markdown: close calls, neighbours in the ranking, or all. Default: all of up to "
+            "6 runs, close beyond.",
+        ),
+    ] = None,
     threads: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Default: one for each processor. Changes no number.")
     ] = None,
@@ -109,6 +124,6 @@ def compare(
     found = compare_scores(scores, baseline=name, orders=orders, threads=threads, **asdict(choices))
     talk([*evaluated.notes, *found.notes])
     comparison = found.to_dict()
-    show(COMPARE, comparison, form, percent=output.percent)
+    show(COMPARE, comparison, form, percent=output.percent, **({"pairs": pairs} if pairs else {}))
     if output.out is not None:
         save(COMPARE, comparison, output.out)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Format = Literal["table", "json", "csv", "markdown", "latex"]
 
 
-def show(kind: "Kind", result: Mapping[str, Any], form: str, *, percent: bool = False) -> None:
+def show(kind: "Kind", result: Mapping[str, Any], form: str, *, percent: bool = False, **told: Any) -> None:
     """Prints a result to stdout.
 
     Args:
@@ -25,10 +25,12 @@ def show(kind: "Kind", result: Mapping[str, Any], form: str, *, percent: bool = 
         result: as its JSON holds it.
         form: "table" for people, or one of the text formats of the kind.
         percent: whether tables, Markdown and LaTeX hold points, 100 times the values; JSON, CSV and trec never do.
+        told: what else the tables and Markdown of the kind take.
     """
     from trueval.report.text import FRACTIONS, POINTS
 
-    text = kind.write(result, form, scale=POINTS if percent else FRACTIONS)
+    told = told if form in ("table", "markdown") else {}
+    text = kind.write(result, form, scale=POINTS if percent else FRACTIONS, **told)
     if form == "table":
         from rich.console import Console
 

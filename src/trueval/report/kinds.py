@@ -62,15 +62,15 @@ class Kind:
     page: Page | None = None
     figures: Figures | None = None
 
-    def write(self, result: Mapping[str, Any], form: str, **rounding: Any) -> Any:
+    def write(self, result: Mapping[str, Any], form: str, **told: Any) -> Any:
         """A result in one of the forms.
 
         Args:
             result: as its JSON holds it.
             form: a key of `text`.
-            rounding: `scale`; heard by the forms that round, and by no other.
+            told: `scale`, and what tables of the kind take; heard by the forms that round, and by no other.
         """
-        return self.text[form](result, **(rounding if form in ROUNDED else {}))
+        return self.text[form](result, **(told if form in ROUNDED else {}))
 
 
 def late(function: str) -> Callable[..., Any]:

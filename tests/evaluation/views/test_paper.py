@@ -16,11 +16,15 @@ from trueval.report.page import write_figures
 NAMES = ("tie-ranges.svg", "tie-ranges.png", "tie-groups.svg", "tie-groups.png", "table.tex", "table.md")
 
 
-def comparison(*, separated: bool, better: str = "higher") -> dict:
-    difference = {"measure": "RR", "first": "a_1", "second": "b|<c>", "expected": 0.5, "better": better}
+def comparison(*, groups: tuple[str, str], baseline: str | None = None) -> dict:
+    runs = ("a_1", "b|<c>")
+    ranking = [{"run": run, "groups": letters} for run, letters in zip(runs, groups, strict=True)]
+    difference = {"measure": "RR", "first": "a_1", "second": "b|<c>", "expected": 0.5, "better": "higher"}
     return {
-        "choices": {"test": "randomization", "level": 0.95},
-        "differences": [{**difference, "separated": separated}],
+        "choices": {"test": "randomization", "correction": "maxt", "level": 0.95},
+        "baseline": baseline,
+        "leaderboards": [{"measure": "RR", "ranking": ranking}],
+        "differences": [{**difference, "separated": groups[0] != groups[1]}],
     }
 
 
@@ -46,27 +50,27 @@ def test_figures_and_tables_are_written_and_do_not_change(tmp_path: Path) -> Non
     assert one[1].read_bytes().startswith(b"\x89PNG")
 
 
-def test_marks_name_the_runs_that_a_run_is_separated_from() -> None:
-    text = latex(RESULTS, comparison(separated=True))
-    assert r"a & a\_1 & \textbf{0.9000}$^{\mathrm{b}}$ \\" in text
-    assert r"b & b|$<$c$>$ & 0.4000 \\" in text
+def test_letters_mean_what_they_mean_in_every_table_of_a_comparison() -> None:
+    text = latex(RESULTS, comparison(groups=("a", "b")))
+    assert r"a\_1 & \textbf{0.9000}$^{\mathrm{a}}$ \\" in text
+    assert r"b|$<$c$>$ & 0.4000$^{\mathrm{b}}$ \\" in text
     assert r"\toprule" in text
-    table = markdown(RESULTS, comparison(separated=True))
-    assert "| a | a_1 | **0.9000**<sup>b</sup> |" in table
-    assert "| b | b\\|\\<c> | 0.4000 |" in table
-    assert "Superscripts: better than those runs, by the randomization test" in table
+    table = markdown(RESULTS, comparison(groups=("a", "ab")))
+    assert "| a_1 | **0.9000**<sup>a</sup> |" in table
+    assert "| b\\|\\<c> | 0.4000<sup>ab</sup> |" in table
+    assert "Superscripts: runs that share a letter are not separated, by the randomization test" in table
 
 
-def test_where_lower_is_better_the_other_run_is_marked() -> None:
-    rows = markdown(RESULTS, comparison(separated=True, better="lower")).splitlines()
-    assert "<sup>a</sup>" in rows[3]
-    assert "<sup>" not in rows[2]
+def test_against_a_baseline_a_star_marks_what_is_separated() -> None:
+    text = markdown(RESULTS, comparison(groups=("", "-"), baseline="b|<c>"))
+    assert "**0.9000**<sup>*</sup>" in text
+    assert "| 0.4000 |" in text
+    assert "<sup>" not in markdown(RESULTS, comparison(groups=("", ""), baseline="b|<c>"))
 
 
-@pytest.mark.parametrize("given", [None, comparison(separated=False)])
-def test_without_separation_there_are_no_marks(given: dict | None) -> None:
-    assert "^{" not in latex(RESULTS, given)
-    assert "<sup>" not in markdown(RESULTS, given)
+def test_without_a_comparison_there_are_no_letters() -> None:
+    assert "^{" not in latex(RESULTS, None)
+    assert "<sup>" not in markdown(RESULTS, None)
 
 
 def test_a_comparison_under_another_policy_gives_no_marks(tmp_path: Path) -> None:

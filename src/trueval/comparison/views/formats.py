@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.console import Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from trueval.comparison.comparison import flatten
+from trueval.comparison.comparison import INTERVALS, flatten
 from trueval.comparison.verdict import REVERSED, UNDECIDABLE
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
@@ -20,37 +21,109 @@ STARS = ((0.001, "***"), (0.01, "**"))
 SYMBOLS = {UNDECIDABLE: "?", REVERSED: "!"}
 # Beside an interval of a realized difference whose ends are bounds; the mark of `evaluate` for what is not exact.
 BOUNDED = "°"
+# Runs of which all pairs are shown unless one asks: 15 lines a measure.
+MOST_WITH_ALL_PAIRS = 6
 BOUNDED_LEGEND = (
     f"{BOUNDED} bounded: a standard deviation over tie orders is not known, so the interval is made from lowest and "
     "highest values. It holds at its level whatever the orders are, chosen ones too, and is wide."
 )
 
 
-def table(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> Group:
-    """What a person reads of a comparison: for each measure the leaderboard, then the pairs; then what marks mean.
+def table(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS, pairs: str = "") -> Group:
+    """What a person reads of a comparison: runs by measures, then for each measure the ranking and the pairs.
 
     Args:
         comparison: what `Comparison.to_dict` returns, the JSON of `trueval compare`.
         scale: of the values.
+        pairs: "close" for those of neighbours in the ranking, "all"; "" for all where they are few.
 
     Returns:
         A renderable for a rich console of 80 columns or more.
     """
+    boards = comparison["leaderboards"]
     parts: list[RenderableType] = []
-    groups = "groups" if comparison["baseline"] is None else ""
-    for board in comparison["leaderboards"]:
-        ranking = grid(("#", "run", "expected", "lowest, highest", groups), "rLrrl")
-        for number, (name, *cells) in enumerate(_ranked(board, scale), start=1):
+    if len(boards) > 1:
+        parts += [Text("runs by measures", style="bold"), Blocks(*_matrix(comparison, scale)), Text()]
+    for board in boards:
+        head = ("#", "run", "expected", "lowest, highest", *_letter_heads(comparison))
+        ranking = grid(head, "rLrrll"[: len(head)])
+        for number, (name, *cells) in enumerate(_ranked(comparison, board, scale), start=1):
             note = " (baseline)" if name == comparison["baseline"] else ""
             ranking.add_row(str(number), Text(name + note), *cells)
-        # Two names and nine numbers do not fit in 80 columns: a pair is named by its places in the table above it.
-        place = {row["run"]: index for index, row in enumerate(board["ranking"], start=1)}
-        pairs = grid(("pair", "diff", "interval", "over tie orders", "p", "win", "w/t/l", ""), "lrrrrrRl")
-        for row in _shown(comparison, board):
-            symbol = Text(mark(row, comparison["choices"]["level"]), style="bold" if row["separated"] else "yellow")
-            pairs.add_row(f"{place[row['first']]} - {place[row['second']]}", *_numbers(row, scale), symbol)
-        parts += [Text(_heading(board), style="bold"), ranking, Text(), pairs, Text()]
+        parts += [Text(_heading(board), style="bold"), ranking, Text(), _pair_grid(comparison, board, scale, pairs)]
+        left = _left_out(comparison, board, pairs)
+        parts += [*([Text(left, style="dim")] if left else []), Text()]
     return Group(*parts, *map(Text, [*legend(comparison), *unit(scale)]))
+
+
+def _pair_grid(comparison: Mapping[str, Any], board: Row, scale: Scale, pairs: str) -> RenderableType:
+    # Two names and nine numbers do not fit in 80 columns: a pair is named by its places in the ranking above it.
+    place = {row["run"]: index for index, row in enumerate(board["ranking"], start=1)}
+    table = grid(("pair", "diff", "interval", "over tie orders", "p", "win", "w/t/l", ""), "lrrrrrRl")
+    for row in _shown(comparison, board, pairs):
+        symbol = Text(mark(row, comparison["choices"]["level"]), style="bold" if row["separated"] else "yellow")
+        table.add_row(f"{place[row['first']]} - {place[row['second']]}", *_numbers(row, scale), symbol)
+    return table
+
+
+class Blocks:
+    """Columns that go on below where the terminal ends: the first column is repeated.
+
+    Args:
+        head: headings.
+        rows: cells.
+    """
+
+    def __init__(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        self.head, self.rows = head, rows
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lines = [self.head, *self.rows]
+        widths = [max(cell_len(cell) for cell in column) for column in zip(*lines, strict=True)]
+        # A name may take half of the line; it goes on in the next line beyond that.
+        room = options.max_width - min(widths[0], options.max_width // 2) - 1
+        start = 1
+        while start < len(widths):
+            end, used = start, 0
+            while end < len(widths) and (end == start or used + widths[end] + 1 <= room):
+                used += widths[end] + 1
+                end += 1
+            block = grid([self.head[0], *self.head[start:end]], "L" + "l" * (end - start))
+            for row in self.rows:
+                block.add_row(*map(Text, [row[0], *row[start:end]]))
+            yield block
+            if end < len(widths):
+                yield Text()
+            start = end
+
+
+def _matrix(comparison: Mapping[str, Any], scale: Scale) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows of expected values with the letters of groups, or the marks against a baseline."""
+    boards = comparison["leaderboards"]
+    rows = []
+    for row in boards[0]["ranking"]:
+        cells = []
+        for board in boards:
+            value, letters = _lettered(comparison, board, row["run"])
+            cells.append(f"{fixed(value, scale)} {letters}".rstrip())
+        rows.append([row["run"], *cells])
+    return ["run", *(board["measure"] for board in boards)], rows
+
+
+def _lettered(comparison: Mapping[str, Any], board: Row, run: str) -> tuple[float | None, str]:
+    """The expected value of a run, and its letters; against a baseline the mark of its pair."""
+    ranked = next(row for row in board["ranking"] if row["run"] == run)
+    if comparison["baseline"] is None:
+        return ranked["expected"], ranked["groups"]
+    for row in comparison["differences"]:
+        if (row["measure"], row["first"]) == (board["measure"], run):
+            return ranked["expected"], mark(row, comparison["choices"]["level"])
+    return ranked["expected"], ""
+
+
+def _letter_heads(comparison: Mapping[str, Any]) -> tuple[str, ...]:
+    """Headings of what only a comparison of all pairs has."""
+    return ("ranks", "groups") if comparison["baseline"] is None else ()
 
 
 def legend(comparison: Mapping[str, Any]) -> Iterator[str]:
@@ -65,7 +138,7 @@ def legend(comparison: Mapping[str, Any]) -> Iterator[str]:
     yield from mark_legend(comparison)
     level = f"{comparison['choices']['level']:.0%}"
     if comparison["baseline"] is None:
-        yield "Systems that share a letter are not separated."
+        yield "Runs that share a letter are not separated. ranks: those that the separated pairs leave to a run."
     yield (
         f"interval: {level} of a realized difference, over queries and tie orders; it is not cut where the measure "
         "ends, so that with few queries it may pass the largest possible difference. "
@@ -85,12 +158,20 @@ def mark_legend(comparison: Mapping[str, Any]) -> Iterator[str]:
     """
     choices = comparison["choices"]
     yield (
-        f"* separated: p < {1 - choices['level']:.2g} by the paired {choices['test']} test, adjusted by Holm over "
-        f"{_family(choices)} (** p < .01, *** p < .001), and ties do not undo it."
+        f"* separated: p < {1 - choices['level']:.2g} by the paired {choices['test']} test, {_corrected(choices)} "
+        f"(** p < .01, *** p < .001), {_interval_beside(choices)} beside 0, and ties do not undo it."
     )
     yield f"? {UNDECIDABLE}: neither wins in {choices['level']:.0%} of the tie orders."
     yield f"! {REVERSED}."
     yield "No mark: not separated by these queries."
+    if any(_p_alone(row, comparison) for row in comparison["differences"]):
+        yield f"A small p without a mark: {_interval_beside(choices)} holds 0, so nothing is claimed."
+
+
+def _p_alone(row: Row, comparison: Mapping[str, Any]) -> bool:
+    """Whether p is small and nothing else keeps the pair together but its interval."""
+    p = row["tests"]["adjusted"]
+    return p is not None and p < 1 - comparison["choices"]["level"] and not row["separated"] and not row["undecidable"]
 
 
 def settings(comparison: Mapping[str, Any]) -> str:
@@ -100,12 +181,23 @@ def settings(comparison: Mapping[str, Any]) -> str:
         comparison: the JSON of `trueval compare`.
     """
     choices = comparison["choices"]
-    missing = choices["policy"]["missing"]
-    return f"missing queries {missing}, {choices['resamples']:,} resamples, seed {choices['seed']}."
+    missing, clusters = choices["policy"]["missing"], choices["clusters"]
+    whole = (
+        "" if clusters is None else f"queries of {counted(clusters['count'], 'cluster', 'clusters')} taken together, "
+    )
+    return f"missing queries {missing}, {whole}{choices['resamples']:,} resamples, seed {choices['seed']}."
 
 
-def _family(choices: Mapping[str, Any]) -> str:
-    return "the pairs of a measure" if choices["family"] == "measure" else "all pairs and measures"
+def _corrected(choices: Mapping[str, Any]) -> str:
+    """How p is adjusted, in words."""
+    family = "the pairs of a measure" if choices["family"] == "measure" else "all pairs and measures"
+    names = {"maxt": "MaxT", "holm": "Holm", "benjamini-hochberg": "Benjamini & Hochberg"}
+    return f"adjusted by {names[choices['correction']]} over {family}"
+
+
+def _interval_beside(choices: Mapping[str, Any]) -> str:
+    """The interval of the expected difference that must be beside 0."""
+    return "its interval" if choices["correction"] == "benjamini-hochberg" else "the simultaneous interval"
 
 
 def _latex_legend(comparison: Mapping[str, Any]) -> Iterator[str]:
@@ -113,8 +205,8 @@ def _latex_legend(comparison: Mapping[str, Any]) -> Iterator[str]:
     choices = comparison["choices"]
     if comparison["baseline"] is None:
         yield (
-            f"Superscripts: systems that share a letter are not separated at level {choices['level']:g} by the "
-            f"paired {choices['test']} test, adjusted by Holm over {_family(choices)}, and the orders of ties."
+            f"Superscripts: runs that share a letter are not separated at level {choices['level']:g} by the "
+            f"paired {choices['test']} test, {_corrected(choices)}, and the orders of ties."
         )
     else:
         yield f"Superscripts: marks of the difference from {comparison['baseline']}."
@@ -135,12 +227,13 @@ def to_csv(comparison: Mapping[str, Any]) -> str:
     return formats.to_csv(list(rows[0]), rows)
 
 
-def to_markdown(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
-    """A leaderboard and a table of pairs for each measure, with significance marks.
+def to_markdown(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS, pairs: str = "") -> str:
+    """Runs by measures, then a ranking and a table of pairs for each measure, with significance marks.
 
     Args:
         comparison: the JSON of `trueval compare`.
         scale: of the values.
+        pairs: as `table` takes it.
 
     Returns:
         Pipe tables, then what the marks mean.
@@ -149,16 +242,22 @@ def to_markdown(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> s
     spans = (f"{level} expected", f"{level} interval", "over tie orders")
     head = ("A", "B", "A - B", *spans, "p", "win", "w/t/l", "verdict")
     parts = []
+    if len(comparison["leaderboards"]) > 1:
+        titles, cells = _matrix(comparison, scale)
+        parts.append(f"### Runs by measures\n\n{pipes(titles, cells, words=len(titles))}\n")
     for board in comparison["leaderboards"]:
-        ranking = pipes(("run", "expected", "lowest, highest", "groups"), _ranked(board, scale), words=4)
+        titles = ["run", "expected", "lowest, highest", *_letter_heads(comparison)]
+        ranking = pipes(titles, _ranked(comparison, board, scale), words=len(titles))
         rows = []
-        for row in _shown(comparison, board):
+        for row in _shown(comparison, board, pairs):
             difference, *rest = _numbers(row, scale)
             verdict = f"{row['verdict']} {mark(row, comparison['choices']['level'])}".rstrip()
             rows.append(
                 (row["first"], row["second"], difference, _span(row["expected_interval"], scale), *rest, verdict)
             )
-        parts.append(f"### {_heading(board)}\n\n{ranking}\n{pipes(head, rows, words=len(head))}\n")
+        left = _left_out(comparison, board, pairs)
+        below = f"\n{markdown(left)}\n" if left else ""
+        parts.append(f"### {_heading(board)}\n\n{ranking}\n{pipes(head, rows, words=len(head))}{below}\n")
     return "".join([*parts, *(f"- {markdown(line)}\n" for line in [*legend(comparison), *unit(scale)])])
 
 
@@ -189,7 +288,7 @@ def mark(row: Row, level: float) -> str:
         level: of the comparison.
 
     Example:
-        >>> mark({"verdict": "separated", "separated": True, "tests": {"holm": 0.004}}, 0.95)
+        >>> mark({"verdict": "separated", "separated": True, "tests": {"adjusted": 0.004}}, 0.95)
         '**'
     """
     symbol = SYMBOLS.get(row["verdict"], "")
@@ -207,8 +306,7 @@ def turned(row: Row) -> Row:
     """
     minus = {name: None if row[name] is None else -row[name] for name in ("expected", "tie_broken")}
     ends = {"lowest": -row["highest"], "highest": -row["lowest"]} if row["lowest"] is not None else {}
-    intervals = ("expected_interval", "realized_interval")
-    spans = {name: [None if end is None else -end for end in reversed(row[name])] for name in intervals}
+    spans = {name: [None if end is None else -end for end in reversed(row[name])] for name in INTERVALS}
     win = row["win"]
     value = None if win["value"] is None else 1 - win["value"]
     chance = {**win, "value": value, "low": 1 - win["high"], "high": 1 - win["low"]}
@@ -216,13 +314,28 @@ def turned(row: Row) -> Row:
     return {**row, **minus, **ends, **spans, **swapped, "win": chance}
 
 
-def _shown(comparison: Mapping[str, Any], board: Row) -> list[Row]:
+def _shown(comparison: Mapping[str, Any], board: Row, pairs: str) -> list[Row]:
     """The pairs of a measure: the better system first, best pairs first; against a baseline, the baseline second."""
     place = {row["run"]: index for index, row in enumerate(board["ranking"])}
     rows = [row for row in comparison["differences"] if row["measure"] == board["measure"]]
     if comparison["baseline"] is None:
         rows = [row if place[row["first"]] < place[row["second"]] else turned(row) for row in rows]
+        if _only_close(comparison, pairs):
+            rows = [row for row in rows if place[row["second"]] == place[row["first"]] + 1]
     return sorted(rows, key=lambda row: (place[row["first"]], place[row["second"]]))
+
+
+def _only_close(comparison: Mapping[str, Any], pairs: str) -> bool:
+    """Whether only neighbours in the ranking are shown: at 17 runs all pairs would be 136 lines a measure."""
+    return pairs == "close" or (not pairs and len(comparison["runs"]) > MOST_WITH_ALL_PAIRS)
+
+
+def _left_out(comparison: Mapping[str, Any], board: Row, pairs: str) -> str:
+    """What is said where only close calls are shown."""
+    count = sum(row["measure"] == board["measure"] for row in comparison["differences"])
+    if comparison["baseline"] is not None or not _only_close(comparison, pairs) or count < len(comparison["runs"]):
+        return ""
+    return f"The close calls: neighbours in the ranking. --pairs all shows all {count:,} pairs, as JSON and CSV do."
 
 
 def _heading(board: Row) -> str:
@@ -230,10 +343,20 @@ def _heading(board: Row) -> str:
     return f"{board['measure']}: {board['better']} is better, {counted(board['queries'], 'query', 'queries')}{left_out}"
 
 
-def _ranked(board: Row, scale: Scale) -> Iterator[tuple[str, ...]]:
+def _ranked(comparison: Mapping[str, Any], board: Row, scale: Scale) -> Iterator[tuple[str, ...]]:
     for row in board["ranking"]:
         values = fixed(row["expected"], scale), interval(row["lowest"], row["highest"], scale)
-        yield row["run"], *values, row["groups"]
+        yield row["run"], *values, *(() if comparison["baseline"] is not None else (_ranks(row), row["groups"]))
+
+
+def _ranks(row: Row) -> str:
+    """The ranks that a run may have.
+
+    >>> _ranks({"rank_interval": [2, 5]}), _ranks({"rank_interval": [1, 1]})
+    ('2-5', '1')
+    """
+    best, worst = row["rank_interval"]
+    return str(best) if best == worst else f"{best}-{worst}"
 
 
 def _numbers(row: Row, scale: Scale) -> Iterator[str]:
@@ -254,10 +377,6 @@ def _span(ends: Sequence[float | None], scale: Scale) -> str:
 
 
 def _latex_cell(comparison: Mapping[str, Any], board: Row, run: str, scale: Scale) -> str:
-    ranked = next(row for row in board["ranking"] if row["run"] == run)
-    superscript = ranked["groups"]
-    for row in comparison["differences"] if comparison["baseline"] is not None else ():
-        if (row["measure"], row["first"]) == (board["measure"], run):
-            superscript = mark(row, comparison["choices"]["level"])
-    value = latex(fixed(ranked["expected"], scale))
+    expected, superscript = _lettered(comparison, board, run)
+    value = latex(fixed(expected, scale))
     return f"{value}$^{{\\mathrm{{{superscript}}}}}$" if superscript else value

@@ -59,7 +59,7 @@ def latex(results: Mapping[str, Any], comparison: Mapping[str, Any] | None = Non
         comparison: of the same runs; None for a table without marks.
 
     Returns:
-        A tabular; the best value of a measure is bold, superscripts name the runs that it is separated from.
+        A tabular; the best value of a measure is bold, runs that share a superscript are not separated.
     """
     best, raised = r"\textbf{{{}}}".format, r"$^{{\mathrm{{{}}}}}$".format
     head, *rows = _rows(results, comparison, formats.latex, best, raised)
@@ -78,26 +78,22 @@ def markdown(results: Mapping[str, Any], comparison: Mapping[str, Any] | None = 
     """
     head, *rows = _rows(results, comparison, formats.markdown, "**{}**".format, "<sup>{}</sup>".format)
     notes = "".join(f"{note}\n" for note in _notes(results, comparison))
-    return f"{pipes(head, rows, words=2, escape=str)}\n{notes}"
+    return f"{pipes(head, rows, words=1, escape=str)}\n{notes}"
 
 
-def significance(comparison: Mapping[str, Any]) -> dict[tuple[str, str], list[str]]:
-    """Which runs each run is better than, where the queries separate the two.
+def superscripts(comparison: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+    """The letters of groups, as every table of a comparison has them; against a baseline, a star where separated.
 
     Args:
         comparison: the JSON of a comparison.
 
     Returns:
-        (measure, run) → names of the runs below it.
+        (measure, run) → what is raised beside its value; "" for nothing.
     """
-    found: dict[tuple[str, str], list[str]] = {}
-    for each in comparison["differences"]:
-        if not each["separated"]:
-            continue
-        gain = each["expected"] if each["better"] == "higher" else -each["expected"]
-        pair = (each["first"], each["second"]) if gain > 0 else (each["second"], each["first"])
-        found.setdefault((each["measure"], pair[0]), []).append(pair[1])
-    return found
+    if comparison["baseline"] is None:
+        boards = comparison["leaderboards"]
+        return {(board["measure"], row["run"]): row["groups"] for board in boards for row in board["ranking"]}
+    return {(each["measure"], each["first"]): "*" * each["separated"] for each in comparison["differences"]}
 
 
 def _rows(
@@ -107,30 +103,17 @@ def _rows(
     best: Callable[[str], str],
     raised: Callable[[str], str],
 ) -> Iterator[list[str]]:
-    """The headings, then a row for each run: its letter, its name, and its values with the letters of worse runs."""
-    yield ["", "run", *map(escape, results["runs"][0]["measures"])]
-    names = [run["name"] for run in results["runs"]]
-    letters = {name: _letter(index) for index, name in enumerate(names)}
-    beaten = {} if comparison is None else significance(comparison)
+    """The headings, then a row for each run: its name, and its values with the letters of their groups."""
+    yield ["run", *map(escape, results["runs"][0]["measures"])]
+    marks = {} if comparison is None else superscripts(comparison)
     for run in results["runs"]:
-        row = [letters[run["name"]], escape(run["name"])]
+        row = [escape(run["name"])]
         for measure, value in run["measures"].items():
-            below = sorted(beaten.get((measure, run["name"]), ()), key=names.index)
             first = by_merit(results, measure)[:1]
             leads = bool(first) and first[0]["measures"][measure]["expected"] == value["expected"]
-            text = escape(fixed(value["expected"]))
-            marks = raised("".join(letters[name] for name in below)) if below else ""
-            row.append((best(text) if leads else text) + marks)
+            text, mark = escape(fixed(value["expected"])), marks.get((measure, run["name"]), "")
+            row.append((best(text) if leads else text) + (raised(mark) if mark else ""))
         yield row
-
-
-def _letter(index: int) -> str:
-    """The letter of a run: a to z, then a1 and so on.
-
-    >>> _letter(0), _letter(27)
-    ('a', 'b1')
-    """
-    return chr(ord("a") + index % 26) + (str(index // 26) if index >= 26 else "")
 
 
 def _notes(results: Mapping[str, Any], comparison: Mapping[str, Any] | None) -> Iterator[str]:
@@ -138,8 +121,9 @@ def _notes(results: Mapping[str, Any], comparison: Mapping[str, Any] | None) -> 
     widest = max((v["range"] or 0.0 for run in results["runs"] for v in run["measures"].values()), default=0.0)
     yield f"The widest tie range of a value is {fixed(widest)}."
     if comparison is not None:
-        choices = comparison["choices"]
+        choices, baseline = comparison["choices"], comparison["baseline"]
+        shared = "runs that share a letter are not separated" if baseline is None else f"* separated from {baseline}"
         yield (
-            f"Superscripts: better than those runs, by the {choices['test']} test over queries with Holm's adjustment "
-            f"at level {choices['level']:g}, and not undecidable under ties."
+            f"Superscripts: {shared}, by the {choices['test']} test over queries, adjusted for the pairs "
+            f"({choices['correction']}) at level {choices['level']:g}, and the orders of ties."
         )
