@@ -272,3 +272,10 @@ def test_a_small_p_without_a_mark_is_explained(trueval: Command, dl_hard_folder:
     given = ("compare", dl_hard_folder / "qrels.trec", *files, "--resamples", "1000", "-m")
     assert "A small p without a mark: the simultaneous interval holds 0" in trueval(*given, "RR@10").out
     assert "A small p without a mark" not in trueval(*given, "nDCG@10").out
+
+
+def test_the_baseline_is_a_path_a_name_or_a_named_file(trueval: Command, files: Path) -> None:
+    runs = [f"old={files / 'tied.trec'}", files / "clear.trec"]
+    for baseline in ("old", files / "tied.trec", f"old={files / 'tied.trec'}"):
+        found = trueval("compare", files / "qrels.trec", *runs, "--baseline", baseline, "--format", "json")
+        assert json.loads(found.out)["baseline"] == "old", found.err

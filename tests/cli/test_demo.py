@@ -55,6 +55,22 @@ def test_the_demo_prints_a_command_that_gives_the_same(trueval: Command, tmp_pat
 
 
 @pytest.mark.usefixtures("without_model")
+def test_the_page_and_the_terminal_of_the_demo_agree(trueval: Command, tmp_path: Path) -> None:
+    out = trueval("demo", "--out", tmp_path).out
+    shown = {run["name"]: run["measures"] for run in demo_results()["runs"]}
+    kept = read(tmp_path / "results.json")
+    for run in kept["runs"]:
+        assert {name: run["measures"][name] for name in shown[run["name"]]} == shown[run["name"]]
+        for name in shown[run["name"]]:
+            assert f"{run['measures'][name]['expected']:.4f}" in out
+    assert demo_results()["policy"] == kept["policy"]
+    assert "every judged document" not in " ".join(note for run in kept["runs"] for note in run["notes"])
+    if (tmp_path / "report.html").is_file():
+        page = (tmp_path / "report.html").read_text(encoding="utf-8")
+        assert f"{shown['ngrams-bf16']['RR@10']['expected']:.4f}" in page
+
+
+@pytest.mark.usefixtures("without_model")
 def test_without_the_model_the_demo_says_what_to_install(trueval: Command, tmp_path: Path) -> None:
     outcome = trueval("demo", "--out", tmp_path)
     assert 'pip install "trueval[demo]"' in outcome.err

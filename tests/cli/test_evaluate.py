@@ -103,7 +103,7 @@ def test_runs_of_the_same_file_name_are_told_apart(trueval: Command, files: Path
     other.mkdir()
     (other / "tied.trec").write_text(CLEAR, encoding="utf-8")
     results = run_json(trueval, files / "qrels.trec", files / "tied.trec", other / "tied.trec")
-    assert [run["name"] for run in results["runs"]] == [str(files / "tied.trec"), str(other / "tied.trec")]
+    assert [run["name"] for run in results["runs"]] == ["tied", "other/tied"]
 
 
 def test_table_shows_values_ties_and_findings(trueval: Command, files: Path) -> None:
@@ -126,11 +126,12 @@ def test_csv_means_and_queries_agree_with_the_json(trueval: Command, files: Path
 
 
 def test_trec_lines_have_three_fields(trueval: Command, files: Path) -> None:
-    out = trueval("evaluate", files / "qrels.trec", files / "tied.trec", "-m", "RR@10", "--format", "trec").out
+    out = trueval("evaluate", files / "qrels.trec", files / "tied.trec", "-m", "RR@10 P@2", "--format", "trec").out
     rows = [[field.strip() for field in line.split("\t")] for line in out.splitlines()]
     assert rows[0] == ["runid", "all", "tied"]
     assert ["RR@10", "all", "0.7500"] in rows
     assert ["RR@10.tie_broken", "all", "0.5000"] in rows
+    assert ["P_2", "all", "0.5000"] in rows
 
 
 @pytest.mark.parametrize(("form", "beginning"), [("markdown", "| run | measure |"), ("latex", "\\begin{tabular}")])
@@ -293,3 +294,59 @@ def test_facets_are_read_on_request_and_for_measures_that_need_them(trueval: Com
     assert "--facets" in refused.err
     assert trueval("evaluate", qrels, run, "-m", "AP", "--facets").status == 0
     assert "alpha_nDCG@2" in trueval("evaluate", qrels, run, "-m", "alpha_nDCG@2").out
+
+
+def test_runs_are_named_on_the_command_line(trueval: Command, files: Path) -> None:
+    results = run_json(trueval, files / "qrels.trec", f"old={files / 'tied.trec'}", files / "clear.trec")
+    assert [run["name"] for run in results["runs"]] == ["old", "clear"]
+    folder = files / "out"
+    assert trueval("evaluate", files / "qrels.trec", f"old={files / 'tied.trec'}", "--out", folder).status == 0
+    details = json.loads((folder / "details.json").read_text())
+    assert [file["path"] for file in details["files"]] == [str(files / "qrels.trec"), str(files / "tied.trec")]
+
+
+def test_a_file_or_a_name_given_twice_is_misuse(trueval: Command, files: Path) -> None:
+    run = files / "tied.trec"
+    twice = trueval("evaluate", files / "qrels.trec", run, f"again={run}")
+    assert twice.status == 2
+    assert "given twice" in twice.err
+    same = trueval("evaluate", files / "qrels.trec", f"a={run}", f"a={files / 'clear.trec'}")
+    assert same.status == 2
+    assert "called 'a'" in same.err
+
+
+def test_aliases_are_read_and_printed_in_ours_and_differences_are_said(trueval: Command, files: Path) -> None:
+    found = trueval(
+        "evaluate", files / "qrels.trec", files / "tied.trec", "-m", "recip_rank,rbp.95 P.1,2", "--format", "json"
+    )
+    assert list(json.loads(found.out)["runs"][0]["measures"]) == ["RR", "RBP(p=0.95)", "P@1", "P@2"]
+    assert "note: rbp.95 is read as RBP(p=0.95)" in found.err
+    bad = trueval("evaluate", files / "qrels.trec", files / "tied.trec", "-m", "ndgc@10 mapp")
+    assert bad.status == 2
+    assert "Did you mean nDCG?" in bad.err
+    assert "Did you mean map, our AP?" in bad.err
+
+
+def test_runs_are_shown_best_first_and_kept_as_given(trueval: Command, files: Path) -> None:
+    """RR: tied .75, clear .5. P@1: tied .5, clear 0. RBP-residual is better where it is lower."""
+    given = ("evaluate", files / "qrels.trec", files / "clear.trec", files / "tied.trec", "-m", "RR RBP-residual")
+
+    def shown(*options: str) -> list[str]:
+        out = trueval(*given, *options).out
+        return [line.split()[0] for line in out.splitlines() if line.startswith((" tied", " clear"))]
+
+    assert shown() == ["tied", "clear"] * 2
+    assert shown("--sort", "given") == ["clear", "tied"] * 2
+    residual = {
+        run["name"]: run["measures"]["RBP-residual"]["expected"] for run in run_json(trueval, *given[1:])["runs"]
+    }
+    assert shown("--sort", "RBP-residual") == sorted(residual, key=residual.__getitem__) * 2
+    assert shown("--sort", "recip_rank") == ["tied", "clear"] * 2
+    assert list(residual) == ["clear", "tied"]
+    csv_runs = [row["run"] for row in csv.DictReader(trueval(*given, "--format", "csv").out.splitlines())]
+    assert csv_runs == ["clear"] * 2 + ["tied"] * 2
+    markdown = trueval(*given, "--format", "markdown").out
+    assert markdown.index("tied |") < markdown.index("clear |")
+    wrong = trueval(*given, "--sort", "AP")
+    assert wrong.status == 2
+    assert "AP is not evaluated. Choose one of RR, RBP-residual, or given." in wrong.err

@@ -166,7 +166,8 @@ def test_the_name_of_a_run_is_a_baseline(trueval: Command, folder: Path) -> None
     assert "worse: RR lost 0.5 against old;" in outcome.err
     unknown = trueval("evaluate", *both, "--baseline", "odl", "--max-drop", "0.4")
     assert unknown.status == 1
-    assert "odl: no such baseline. It must be" in unknown.err
+    assert "--baseline: odl must be a run file" in unknown.err
+    assert "one of the runs: worse, old. Did you mean old?" in unknown.err
 
 
 def test_a_folder_of_results_is_a_baseline(trueval: Command, folder: Path) -> None:
@@ -325,7 +326,7 @@ def test_the_baseline_is_not_gated_unless_it_is_a_run(trueval: Command, folder: 
         (("--baseline", "old.trec"), "needs --max-drop X"),
         (("--baseline", "old.trec", "--max-drop", "-1"), "X >= 0"),
         (("--self-test", "--min", "RR=0.1"), "--self-test needs --max-drop X"),
-        (("--clusters", "topics.tsv"), "needs --max-drop, which compares queries cluster by cluster"),
+        (("--clusters", "topics.tsv", "--min", "RR=0.1"), "--clusters needs --max-drop X"),
     ],
 )
 def test_misuse_leaves_with_two(trueval: Command, folder: Path, options: tuple[str, ...], said: str) -> None:

@@ -142,3 +142,37 @@ def test_precision_takes_a_whole_policy(trueval: Command, files: Path) -> None:
     assert grid["ties"] == {"tied_fraction": 1.0, "largest_group": 2, "group_sizes": [{"size": 2, "groups": 1}]}
     found = json.loads(trueval("precision", files, *options, "--convention", "sklearn").out)
     assert (found["policy"]["convention"], found["policy"]["base"]) == ("sklearn", "list")
+
+
+def panels_of(command: str) -> dict[str, list[str]]:
+    """The options under each heading of a command's help."""
+    found: dict[str, list[str]] = {}
+    heading = ""
+    for line in help_of(command).splitlines():
+        if line.startswith("╭─"):
+            heading = line.strip("╭─╮ ")
+        elif line.startswith("│ --"):
+            found.setdefault(heading, []).append(line.split()[1])
+    return found
+
+
+@pytest.mark.parametrize("command", SHARING)
+def test_help_is_grouped(command: str) -> None:
+    panels = panels_of(command)
+    assert panels["Options"] == ["--help"]  # every other option says where it belongs
+    assert "--measures" in panels["Measures"]
+    assert panels["Ties"] == ["--tie-order", "--tie-precision", "--seed"]
+    assert {"--rel", "--grades", "--empty", "--missing", "--depth"} <= set(panels["Judgments and queries"])
+    assert {"--percent", "--format"} <= set(panels["Output"])
+
+
+def test_groups_of_other_modules_name_their_heading_once() -> None:
+    assert {"--max-range", "--min", "--max-drop", "--baseline"} <= set(panels_of("evaluate")["Gates"])
+    assert {"--test", "--family", "--baseline"} <= set(panels_of("compare")["Comparison"])
+
+
+@pytest.mark.parametrize("command", SHARING)
+def test_help_fits_in_eighty_columns(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("docs.make_commands.WIDTH", 80)
+    lines = help_of(command).splitlines()
+    assert max(map(len, lines)) == 80

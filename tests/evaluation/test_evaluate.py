@@ -32,7 +32,8 @@ def test_gold_of_the_rubric_is_not_grade_one_by_silence() -> None:
     assert not notes_of(rubric, "AllGold(rel=1)@2")
     assert not notes_of(rubric, "AllGold@2", rel=4)
     assert not notes_of({"a": 1, "b": 0}, "AllGold@2")
-    assert not notes_of(rubric, "RR")
+    assert not notes_of(rubric, "RR(rel=4)")
+    assert notes_of(rubric, "AllGold@2").count("AllGold@2") == 1  # not once more as a threshold that all reach
 
 
 def test_a_threshold_that_no_grade_reaches_is_said() -> None:
@@ -42,6 +43,33 @@ def test_a_threshold_that_no_grade_reaches_is_said() -> None:
     assert not notes_of(grades, "AP RR(rel=3) nDCG@2", rel=3)
     assert not notes_of(grades, "nDCG@2", rel=9)
     assert "grades above 0" in notes_of({"a": 0}, "AP", convention="sentence-transformers")
+
+
+def test_a_threshold_that_every_grade_reaches_is_said_as_loudly() -> None:
+    """The rubric 1 to 5 begins at "not relevant": with rel 1 the first document is always relevant, and RR is 1."""
+    rubric = {"a": 1, "b": 2, "c": 5}
+    said = notes_of(rubric, "RR AP@2 P(rel=1)@2 nDCG@2")
+    assert said.startswith("judgments: RR, AP@2 take every judged document for relevant: they count grades from 1 on")
+    assert "the lowest of the judgments is 1, the largest 5" in said
+    assert "--rel 4" in said
+    assert "--grades 1:0" in said
+    assert "P(rel=1)" not in said  # whoever names a threshold has thought about it
+    assert "nDCG" not in said
+    assert "RR takes every judged document" in notes_of({"a": 1, "b": 4}, "RR")
+    assert "(--rel 3)" in notes_of({"a": 2, "b": 3, "c": 7}, "RR")
+    assert not notes_of({"a": 1, "b": 2}, "RR")  # as NFCorpus has it
+    assert not notes_of(rubric, "RR", rel=4)
+    assert not notes_of({"a": 0, "b": 1, "c": 2}, "RR")
+    assert not notes_of({"a": 1, "b": 1}, "RR")  # relevant documents alone, as in most judgments that were not pooled
+
+
+def test_arrays_say_it_too() -> None:
+    with pytest.warns(TruevalWarning, match="RR takes every judged document for relevant"):
+        found = tv.evaluate_arrays([[2.0, 1.0, 0.5]], [[1, 5, np.nan]], "RR")
+    assert found.expected[0, 0] == 1
+    assert len(found.notes) == 1
+    assert not tv.evaluate_arrays([[2.0, 1.0]], [[0, 5]], "RR").notes
+    assert not tv.evaluate_arrays([[2.0, 1.0]], [[0, 0]], "RR").notes
 
 
 def test_a_call_says_what_it_was_told_whatever_was_told_before() -> None:

@@ -43,14 +43,3 @@ def test_the_cutoff_stands_inside() -> None:
 def test_measures_without_a_zero_to_pull_to_are_refused(text: str) -> None:
     with pytest.raises(MeasureError, match="gm needs a measure"):
         evaluate_arrays([[1.0]], [[5]], text)
-
-
-def test_names_of_other_tools_lead_here() -> None:
-    for name, offered in {
-        "gm_map": "gm",
-        "11pt_avg": "IPrec11",
-        "iprec_at_recall": "IPrec",
-        "rbp_resid": "RBP-residual",
-    }.items():
-        with pytest.raises(MeasureError, match=f"Did you mean {offered}|looks like"):
-            parse(name)

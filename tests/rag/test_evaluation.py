@@ -50,7 +50,7 @@ def test_inputs_map_grades_fill_what_is_unjudged_and_name_answers(folder: Path) 
     paths = [str(folder / "log.jsonl"), str(folder / "other" / "log.jsonl")]
     inputs = Inputs(grades={4: 3, 5: 5}, unjudged=2, correct={"q": 1.0, "r": 1.0, "z": 0.0})
     found = evaluate_files(paths[0], paths, "Harm@3 AllGold(rel=5)@1", inputs=inputs, missing="skip")
-    assert [scores.name for scores in found.scores] == paths  # the files have one name
+    assert [scores.name for scores in found.scores] == ["log", "other/log"]  # the files have one name
     assert found.scores[0].mean("Harm@3").expected == pytest.approx((1 / 3 + 0) / 2)
     assert sorted(found.judgments.frame["grade"].unique()) == [3, 5]
     assert [answers["AllGold(rel=5)@1"].hits for answers in found.answers] == [2, 1]

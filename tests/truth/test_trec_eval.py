@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from trueval.errors import MeasureError
 from trueval.evaluation.evaluate import evaluate
+from trueval.evaluation.views.formats import to_trec
 from trueval.judgments import Judgments
 from trueval.measures import parse
+from trueval.measures.aliases import trec_name
+from trueval.rag.evaluation import evaluate_files
 from trueval.run import Run
 
 if TYPE_CHECKING:
@@ -195,3 +199,33 @@ def test_every_covered_value_of_the_dl_hard_outputs(name: str, dl_hard: Path) ->
     compared = compare(printed, dl_hard / f"{name}.run.gz", dl_hard / "qrels.trec", lambda _: False, rel=2, depth=1000)
     assert compared.wrong == []
     assert compared.count == DL_HARD_VALUES
+
+
+def is_own_name(name: str) -> bool:
+    """Whether a printed name is trec_eval's for one of our measures."""
+    try:
+        return trec_name(parse(name)) == name
+    except MeasureError:
+        return False
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    ("output", "run", "qrels", "policy"), [row[:4] for row in OUTPUTS if row[0] != "out.test.meas_params"]
+)
+def test_format_trec_is_line_for_line_what_trec_eval_prints(
+    output: str, run: str, qrels: str, policy: dict[str, object], trec_eval_data: Path
+) -> None:
+    """Whatever of its output we have measures for: names, padding, order, queries, digits."""
+    folder = trec_eval_data
+    printed = [line for line in (folder / output).read_text().splitlines() if is_own_name(line.split()[0])]
+    names = list(dict.fromkeys(line.split()[0] for line in printed))
+    queries = any(line.split()[1] != "all" for line in printed)
+    chosen = {"convention": "trec_eval", "missing": "worst", **policy}
+    found = evaluate_files(str(folder / qrels), [str(folder / run)], names, **chosen)
+    text = to_trec(found.to_dict(per_query=queries))
+    assert len(names) >= 9
+    # trec_eval prints each query's measures in its own order; gm_map, a mean, comes among the others at the end.
+    assert sorted(text.splitlines()) == sorted(printed)
+    if not queries:
+        assert text.splitlines() == printed

@@ -1,12 +1,13 @@
 """`trueval compare`: which of several runs is better, and how sure that is."""
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
 from trueval.cli.options import (
     JUDGMENTS,
+    OUTPUT,
     InputOptions,
     MeasureList,
     OutputOptions,
@@ -15,7 +16,7 @@ from trueval.cli.options import (
     with_groups,
 )
 from trueval.cli.output import Format, check_folder, save, show, talk
-from trueval.cli.paths import refuse_repeated, with_baseline
+from trueval.cli.paths import refuse_repeated, run_called, with_baseline
 from trueval.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class TestOptions:
     """How a comparison is decided."""
+
+    panel: ClassVar = "Comparison"
 
     test: Annotated[str, typer.Option(metavar="NAME", help="Test that decides: randomization, t or wilcoxon.")] = (
         "randomization"
@@ -64,7 +67,7 @@ class TestOptions:
 @with_groups
 def compare(
     qrels: Annotated[str, typer.Argument(metavar="QRELS", help=JUDGMENTS)],
-    runs: Annotated[list[str], typer.Argument(metavar="RUN RUN...", help="Two or more run files.")],
+    runs: Annotated[list[str], typer.Argument(metavar="RUN RUN...", help="Two or more run files, or name=path.")],
     *,
     measures: MeasureList = None,
     policy: PolicyOptions,
@@ -73,18 +76,34 @@ def compare(
     output: OutputOptions,
     baseline: Annotated[
         str | None,
-        typer.Option(metavar="RUN", help="Compare every run with this one, and not every pair. Default: all pairs."),
+        typer.Option(
+            metavar="RUN",
+            rich_help_panel="Comparison",
+            help="Compare every run with this one, and not every pair. Default: all pairs.",
+        ),
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="What to print.")] = "table",
+    form: Annotated[
+        Format,
+        typer.Option(
+            "--format",
+            metavar="FORM",
+            rich_help_panel=OUTPUT,
+            help="What to print: table, json, csv, markdown or latex.",
+        ),
+    ] = "table",
     pairs: Annotated[
         Literal["close", "all"] | None,
         typer.Option(
+            rich_help_panel=OUTPUT,
             help="Pairs in tables and Markdown: close calls, neighbours in the ranking, or all. Default: all of up to "
             "6 runs, close beyond.",
         ),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Default: one for each processor. Changes no number.")
+        int | None,
+        typer.Option(
+            metavar="N", min=1, rich_help_panel="Comparison", help="Default: one for each processor. Changes no number."
+        ),
     ] = None,
 ) -> None:
     """Compares runs: differences with intervals, tests, win probabilities over tie orders, verdicts and groups.
@@ -96,6 +115,7 @@ def compare(
     from trueval.comparison.views.kind import COMPARE
     from trueval.rag.evaluation import evaluate_files
 
+    baseline = None if baseline is None else run_called(baseline, runs)
     paths = with_baseline(runs, baseline)
     if len(paths) < 2:
         raise typer.BadParameter(f"needs at least two runs. Got {runs[0]}.", param_hint="RUN RUN...")

@@ -17,12 +17,11 @@ from trueval.report.text import fixed, percent, signed
 
 SAMPLE = Path(__file__).resolve().parents[1] / "sample"
 RUNS = ("bm25", "ngrams-bf16")
-MEASURES = "nDCG@10 RR@10 AP@100 P@5"
-# The rubric of the sample is 1..5 and begins at "not relevant"; the measures of the demo want that to be 0.
-GRADES: Mapping[float, float] = {1: 0, 2: 1, 3: 2, 4: 3, 5: 4}
-RELEVANT = 3
-# Evidence measures read the rubric as it is. With exponential gains its lowest grade, not relevant, is worth 1 of 31.
-PAGE_MEASURES = "nDCG(gain='exp')@10 RR@10 AP@100 RA-nWG@10 N-Recall4+@10 Harm@10"
+# One set of choices for the terminal, the page and the model. The rubric of the sample is 1..5: from 4 on a document is
+# relevant, and with exponential gains its lowest grade, not relevant, is worth 1 of 31.
+MEASURES = "nDCG(gain='exp')@10 RR@10 AP@100 P@5"
+EVIDENCE_MEASURES = "RA-nWG@10 N-Recall4+@10 Harm@10"
+RELEVANT = 4
 FOLDER = Path("trueval-demo")
 
 
@@ -40,9 +39,11 @@ def demo(
     from rich.console import Console
 
     from trueval.evaluation.views.kind import EVALUATE
+    from trueval.evaluation.views.order import in_order
+    from trueval.measures import parse_list
 
     results = demo_results()
-    show(EVALUATE, results, "table")
+    show(EVALUATE, in_order(results, parse_list(MEASURES)[0]), "table")
     console = Console(highlight=False, markup=False)
     console.print("", *explanation(results), "", "The same table from the files:", "", sep="\n")
     console.print(command(results), soft_wrap=True)
@@ -87,7 +88,8 @@ def write_page(runs: list[str], folder: Path) -> None:
     qrels = str(SAMPLE / "qrels.trec")
     details = Details(qrels, runs, SAMPLE)
     with progress(1 + len(runs)) as begin:
-        found = evaluate_files(qrels, runs, PAGE_MEASURES, observe=details, begin=begin, rel=RELEVANT)
+        measures = f"{MEASURES} {EVIDENCE_MEASURES}"
+        found = evaluate_files(qrels, runs, measures, observe=details, begin=begin, rel=RELEVANT)
     talk(found.notes)
     save(EVALUATE, found.to_dict(), folder)
     details.save(folder)
@@ -101,10 +103,9 @@ def demo_results() -> dict[str, Any]:
         What `trueval.evaluation.scores.results` returns.
     """
     from trueval.rag.evaluation import evaluate_files
-    from trueval.rag.inputs import Inputs
 
     paths = [str(SAMPLE / "runs" / f"{name}.trec") for name in RUNS]
-    found = evaluate_files(str(SAMPLE / "qrels.trec"), paths, MEASURES, inputs=Inputs(grades=GRADES), rel=RELEVANT)
+    found = evaluate_files(str(SAMPLE / "qrels.trec"), paths, MEASURES, rel=RELEVANT)
     talk(found.notes)
     return found.to_dict()
 
@@ -148,5 +149,4 @@ def command(results: Mapping[str, Any]) -> str:
     """
     folder = Path(os.path.relpath(SAMPLE))
     files = [folder / "qrels.trec", *(folder / "runs" / f"{run['name']}.trec" for run in results["runs"])]
-    grades = ",".join(f"{old}:{new}" for old, new in GRADES.items())
-    return f"trueval evaluate {shlex.join(map(str, files))} -m '{MEASURES}' --grades {grades} --rel {RELEVANT}"
+    return f'trueval evaluate {shlex.join(map(str, files))} -m "{MEASURES}" --rel {RELEVANT}'

@@ -19,12 +19,14 @@ class Details:
 
     Args:
         qrels: path of the judgments.
-        runs: paths of the runs.
+        runs: paths of the runs, or name=path.
         collection: folder with the texts, None for ids alone.
     """
 
     def __init__(self, qrels: str, runs: Sequence[str], collection: Path | None) -> None:
-        self._files = [("judgments", qrels), *(("run", path) for path in runs)]
+        from trueval.files.names import path_of  # late: it brings numpy, for which no help should wait
+
+        self._files = [("judgments", qrels), *(("run", path_of(text)) for text in runs)]
         self._collection = collection
         self._policy: dict[str, object] = {}
         self._runs: list[dict[str, Any]] = []

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 
@@ -11,11 +11,12 @@ from trueval.cli.details import Details
 from trueval.cli.gate import GateOptions, conclude
 from trueval.cli.options import (
     JUDGMENTS,
-    ClusterFile,
+    OUTPUT,
     InputOptions,
     MeasureList,
     OutputOptions,
     PolicyOptions,
+    Sort,
     measures_of,
     with_groups,
 )
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 class EvidenceOptions:
     """What to compute beside the means."""
 
+    panel: ClassVar = "Evidence for a reader"
+
     correct: Annotated[
         str | None,
         typer.Option(
@@ -44,24 +47,45 @@ class EvidenceOptions:
     ] = False
 
 
+@dataclass(frozen=True)
+class ShownOptions:
+    """What is shown of the runs, and in which order."""
+
+    panel: ClassVar = OUTPUT
+
+    sort: Sort = None
+    per_query: Annotated[bool, typer.Option("--per-query", help="Give the values of every query too.")] = False
+
+
 @with_groups
 def evaluate(
     qrels: Annotated[str, typer.Argument(metavar="QRELS", help=JUDGMENTS)],
-    runs: Annotated[list[str], typer.Argument(metavar="RUN", help="Run files, in any of these forms; - is stdin.")],
+    runs: Annotated[
+        list[str], typer.Argument(metavar="RUN", help="Run files in any of these forms, or name=path; - is stdin.")
+    ],
     *,
     measures: MeasureList = None,
     policy: PolicyOptions,
     inputs: InputOptions,
     evidence: EvidenceOptions,
     gates: GateOptions,
-    clusters: ClusterFile = None,
     output: OutputOptions,
-    per_query: Annotated[bool, typer.Option("--per-query", help="Give the values of every query too.")] = False,
-    form: Annotated[Literal[Format, "trec"], typer.Option("--format", help="What to print.")] = "table",
+    shown: ShownOptions,
+    form: Annotated[
+        Literal[Format, "trec"],
+        typer.Option(
+            "--format",
+            metavar="FORM",
+            rich_help_panel=OUTPUT,
+            help="What to print: table, json, csv, markdown, latex or trec.",
+        ),
+    ] = "table",
     collection: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Folder with corpus.jsonl and queries.jsonl, whose texts --out shows beside their ids."
+            metavar="DIR",
+            rich_help_panel=OUTPUT,
+            help="Folder with corpus.jsonl and queries.jsonl, whose texts --out shows beside their ids.",
         ),
     ] = None,
 ) -> None:
@@ -70,20 +94,19 @@ def evaluate(
     Example: trueval evaluate qrels.trec bm25.trec rerank.trec.gz -m "nDCG@10 RR@10"
     """
     from trueval.evaluation.views.kind import EVALUATE
+    from trueval.evaluation.views.order import in_order, sort_by
     from trueval.rag.evaluation import check_subjects, evaluate_files
+    from trueval.report.kinds import ROUNDED
 
     chosen = measures_of(measures)
+    first = sort_by(shown.sort, chosen)
     limits = gates.limits(chosen)  # what is misused is refused before any file is read
-    if clusters is not None and not gates.max_drop:
-        raise typer.BadParameter(
-            "needs --max-drop, which compares queries cluster by cluster.", param_hint="--clusters"
-        )
     check_subjects(chosen, correct=evidence.correct is not None, with_sensitivity=evidence.sensitivity)
     if collection is not None and output.out is None:
         raise typer.BadParameter("needs --out, where the texts are written.", param_hint="--collection")
     paths = gates.paths(runs)
     refuse_repeated(qrels, paths)
-    kept = per_query or output.out is not None or bool(limits)  # results that others may be compared with
+    kept = shown.per_query or output.out is not None or bool(limits)  # results that others may be compared with
     details = None if output.out is None else Details(qrels, paths, collection)
     with progress(1 + len(paths)) as begin:
         found = evaluate_files(
@@ -98,11 +121,11 @@ def evaluate(
             policy=policy.to_policy(),
         )
     talk(found.notes)
-    gated = gates.check(found.scores, len(runs), paths, limits, missing=policy.said_of_missing(), clusters=clusters)
-    results = found.to_dict(per_query=per_query, content=kept)
+    gated = gates.check(found.scores, len(runs), paths, limits, missing=policy.said_of_missing())
+    results = found.to_dict(per_query=shown.per_query, content=kept)
     results = gated.add_to(results) if limits else results
-    show(EVALUATE, results, form, percent=output.percent)
-    if per_query and form in ("markdown", "latex"):
+    show(EVALUATE, in_order(results, first) if form in ROUNDED else results, form, percent=output.percent)
+    if shown.per_query and form in ("markdown", "latex"):
         talk([f"--format {form} holds means only. --format json, csv or trec, or --out DIR, give every query."])
     # On stdout only below a table: other formats are read by programs, which take nothing else there.
     if form == "table":

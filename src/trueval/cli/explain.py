@@ -5,7 +5,16 @@ from typing import Annotated, Literal
 
 import typer
 
-from trueval.cli.options import JUDGMENTS, ChoiceOptions, InputOptions, MeasureList, Percent, measures_of, with_groups
+from trueval.cli.options import (
+    JUDGMENTS,
+    OUTPUT,
+    ChoiceOptions,
+    InputOptions,
+    MeasureList,
+    Percent,
+    measures_of,
+    with_groups,
+)
 from trueval.cli.output import show, talk
 from trueval.cli.paths import refuse_repeated
 from trueval.cli.progress import progress
@@ -15,18 +24,28 @@ from trueval.errors import TruevalWarning
 @with_groups
 def explain(
     qrels: Annotated[str, typer.Argument(metavar="QRELS", help=JUDGMENTS)],
-    run: Annotated[str, typer.Argument(metavar="RUN", help="Run file, in any of these forms; - is stdin.")],
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="Run file in any of these forms, or name=path; - is stdin.")
+    ],
     *,
     measures: MeasureList = None,
     choices: ChoiceOptions,
     inputs: InputOptions,
     examples: Annotated[
-        int, typer.Option(metavar="N", min=0, help="How many of the queries that move most to list.")
+        int,
+        typer.Option(
+            metavar="N", min=0, rich_help_panel=OUTPUT, help="How many of the queries that move most to list."
+        ),
     ] = 5,
     percent: Percent = False,
     form: Annotated[
         Literal["table", "json", "markdown"],
-        typer.Option("--format", help="What to print; json is an object for each measure, one after another."),
+        typer.Option(
+            "--format",
+            metavar="FORM",
+            rich_help_panel=OUTPUT,
+            help="What to print: table, json or markdown; json is an object for each measure, one after another.",
+        ),
     ] = "table",
 ) -> None:
     """Shows each measure as every other tool computes it, and finds the convention behind every difference.

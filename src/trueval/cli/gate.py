@@ -4,11 +4,12 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import typer
 
-from trueval.cli.paths import with_baseline
+from trueval.cli.options import ClusterFile
+from trueval.cli.paths import run_called, with_baseline
 from trueval.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class Gated(NamedTuple):
 @dataclass(frozen=True)
 class GateOptions:
     """Limits that runs must keep."""
+
+    panel: ClassVar = "Gates"
 
     max_range: Annotated[
         list[str] | None,
@@ -90,14 +93,37 @@ class GateOptions:
         ),
     ] = False
 
+    clusters: ClusterFile = None
+
     def paths(self, runs: Sequence[str]) -> list[str]:
         """What to read: the runs, then the baseline where it is a file of its own.
 
         Args:
             runs: as given.
+
+        Raises:
+            InputError: the baseline is neither a run, nor a file, nor a folder of results.
         """
-        own = self.baseline is not None and (self.baseline == "-" or Path(self.baseline).is_file())
-        return with_baseline(runs, self.baseline if own else None)
+        return with_baseline(runs, self._file(runs))
+
+    def _file(self, runs: Sequence[str]) -> str | None:
+        """The baseline as a file to read, as given or one of the runs; None where there is none, or it is a folder."""
+        if self.baseline is None:
+            return None
+        from trueval.errors import InputError, nearest
+        from trueval.evaluation.stored import is_stored
+        from trueval.files.names import name_files, path_of
+
+        found = run_called(self.baseline, runs)
+        if found in runs or path_of(found) == "-" or Path(path_of(found)).is_file():
+            return found
+        if is_stored(self.baseline):
+            return None
+        names = [file.name for file in name_files(runs)]
+        raise InputError(
+            f"--baseline: {self.baseline} must be a run file, a folder that --out wrote, or one of the runs: "
+            f"{', '.join(names)}.{nearest(self.baseline, names)}"
+        )
 
     def limits(self, measures: "Sequence[Measure]") -> "tuple[Limit, ...]":
         """The limits as data.
@@ -109,14 +135,15 @@ class GateOptions:
             PolicyError: a limit cannot be read, or `--baseline` and `--max-drop` do not come together.
         """
         given = (("max-range", self.max_range), ("min", self.minimum), ("max-drop", self.max_drop))
-        if self.baseline is None and not any(texts for _, texts in given):
+        if not (self.baseline or self.self_test or self.clusters or any(texts for _, texts in given)):
             return ()  # before the comparison behind the gate is imported
         from trueval.comparison.gate import check_limits, parse_limit
         from trueval.errors import PolicyError
 
         limits = tuple(parse_limit(name, text) for name, texts in given for text in texts or ())
-        for given_too, option in ((self.baseline is not None, "--baseline"), (self.self_test, "--self-test")):
-            if given_too and not self.max_drop:
+        for name in ("baseline", "self_test", "clusters"):
+            if getattr(self, name) and not self.max_drop:
+                option = f"--{name.replace('_', '-')}"
                 raise PolicyError(f"{option} needs --max-drop X. `trueval compare` shows differences without a gate.")
         check_limits(limits, measures, baseline=self.baseline is not None)
         return limits
@@ -129,7 +156,6 @@ class GateOptions:
         limits: "Sequence[Limit]",
         *,
         missing: str | None,
-        clusters: str | None,
     ) -> Gated:
         """Holds runs against their limits.
 
@@ -139,7 +165,6 @@ class GateOptions:
             paths: where scores come from.
             limits: what the runs must keep.
             missing: what was chosen for judged queries that a run lacks; None where nothing was.
-            clusters: file of the queries that belong together.
 
         Raises:
             InputError: there is no such baseline, or a query has no cluster.
@@ -149,8 +174,9 @@ class GateOptions:
         from trueval.comparison.clusters import Clusters
         from trueval.comparison.gate import gate
 
-        baseline = scores[paths.index(self.baseline)] if self.baseline in paths else self.baseline
-        shared: dict[str, Any] = {"baseline": baseline, "missing": missing, "clusters": Clusters.of(clusters)}
+        file = self._file(paths[:runs])
+        baseline = self.baseline if file is None else scores[paths.index(file)]
+        shared: dict[str, Any] = {"baseline": baseline, "missing": missing, "clusters": Clusters.of(self.clusters)}
         checks = gate(scores[:runs], limits, when_unclear=self.when_unclear, **shared)
         told = all(check.name not in ("judged", "comparable") for check in checks)
         return Gated(checks, _self_test(scores[:runs], limits, shared) if self.self_test and told else None)

@@ -1,11 +1,12 @@
 """The options that several commands share: each is declared here once, its help made from the words of the policy."""
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_type_hints
 
 import typer
 
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
     from trueval.policy.policy import Policy
     from trueval.rag.inputs import Inputs
 
+# What the help of a command puts together, in the order in which it first meets them.
+MEASURES: Final = "Measures"
+TIES: Final = "Ties"
+JUDGED: Final = "Judgments and queries"
+OUTPUT: Final = "Output"
+
 DEFAULT_MEASURES = "nDCG@10 RR@10 AP R@100 P@10"
 JUDGMENTS = "Judgments: TREC qrels, BEIR tsv, parquet, csv or jsonl, or a log of contexts; - is stdin."
 
@@ -26,7 +33,8 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     A group is a frozen dataclass whose fields are annotated as typer's options are. typer reads the signature and the
     annotations of a function; here both name the fields in place of each group, in its place, so the help lists them
-    like options of the command's own. What typer then gives is packed back into the groups.
+    like options of the command's own. What typer then gives is packed back into the groups. A group whose class says
+    `panel` has its options under that heading of the help, as far as they name no other.
 
     Args:
         command: some of its parameters are annotated with such classes.
@@ -42,7 +50,12 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
         group = groups[parameter.name]
         annotations = get_type_hints(group, include_extras=True)
         parameters += [
-            Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=annotations[each.name])
+            Parameter(
+                each.name,
+                Parameter.KEYWORD_ONLY,
+                default=each.default,
+                annotation=_under(getattr(group, "panel", None), annotations[each.name]),
+            )
             for each in fields(group)
         ]
 
@@ -60,6 +73,16 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+def _under(panel: str | None, annotation: Any) -> Any:
+    """The annotation of an option, under a heading of the help where it names none of its own."""
+    kind, option = get_args(annotation)
+    if panel is None or option.rich_help_panel is not None:
+        return annotation
+    option = copy(option)
+    option.rich_help_panel = panel
+    return Annotated[kind, option]
+
+
 def _about(name: str, accepted: Iterable[str] | None = None, default: str = "") -> str:
     """The help of a choice of the policy: what it decides, what it accepts and what that means, and our default."""
     option = OPTIONS[name]
@@ -71,9 +94,17 @@ def _about(name: str, accepted: Iterable[str] | None = None, default: str = "") 
 
 def measures_of(texts: list[str] | None) -> "tuple[Measure, ...]":
     """The measures that `--measures` names, the default ones if it is not given."""
+    import warnings
+
+    from trueval.cli.output import talk
+    from trueval.errors import TruevalWarning
     from trueval.measures import parse_list
 
-    return parse_list(texts or DEFAULT_MEASURES)
+    with warnings.catch_warnings(record=True) as remarks:
+        warnings.simplefilter("always", TruevalWarning)
+        found = parse_list(texts or DEFAULT_MEASURES)
+    talk(str(remark.message) for remark in remarks)  # names of other tools that mean something else there
+    return found
 
 
 MeasureList = Annotated[
@@ -82,10 +113,22 @@ MeasureList = Annotated[
         "--measures",
         "-m",
         metavar="LIST",
-        help=f"Measures, separated by spaces or commas, or repeated. Default: {DEFAULT_MEASURES}.",
+        help="Measures, also by the names of trec_eval, ranx and ir_measures; separated by spaces or commas, or "
+        f"repeated. Default: {DEFAULT_MEASURES}.",
+        rich_help_panel=MEASURES,
     ),
 ]
 
+Sort = Annotated[
+    str | None,
+    typer.Option(
+        "--sort",
+        metavar="M",
+        help="Order of runs in tables, Markdown and LaTeX: best first by measure M, or given. Default: by the first "
+        "measure. JSON, csv, trec and --out keep the order given.",
+        rich_help_panel=OUTPUT,
+    ),
+]
 
 ClusterFile = Annotated[
     str | None,
@@ -103,6 +146,7 @@ Percent = Annotated[
     typer.Option(
         "--percent",
         help="Print points, 100 times the values, in tables, Markdown and LaTeX; never in JSON, CSV and trec.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 
@@ -117,6 +161,7 @@ class OutputOptions:
             metavar="DIR",
             help="Write the results there too, in files of several formats, for `trueval report`; models keep their "
             "logits in DIR/logits, where an interrupted run goes on.",
+            rich_help_panel=OUTPUT,
         ),
     ] = None
     percent: Percent = False
@@ -126,26 +171,42 @@ class OutputOptions:
 class ChoiceOptions:
     """Single choices of a policy, and the mapping of grades that comes before all of them."""
 
-    tie_order: Annotated[str | None, typer.Option(metavar="ORDER", help=_about("tie_order", CHOICES))] = None
+    tie_order: Annotated[
+        str | None, typer.Option(metavar="ORDER", help=_about("tie_order", CHOICES), rich_help_panel=TIES)
+    ] = None
     tie_precision: Annotated[
         str | None,
         typer.Option(
-            metavar="P", help=_about("tie_precision", default="as read") + " For example bfloat16, float32 or 0.01."
+            metavar="P",
+            help=_about("tie_precision", default="as read") + " For example bfloat16, float32 or 0.01.",
+            rich_help_panel=TIES,
         ),
     ] = None
-    rel: Annotated[float | None, typer.Option(metavar="N", help=_about("rel"))] = None
+    rel: Annotated[float | None, typer.Option(metavar="N", help=_about("rel"), rich_help_panel=JUDGED)] = None
     grades: Annotated[
-        str | None, typer.Option(metavar="MAP", help="Replace grades before anything else, such as 0:1,1:3,2:4.")
+        str | None,
+        typer.Option(
+            metavar="MAP", help="Replace grades before anything else, such as 0:1,1:3,2:4.", rich_help_panel=JUDGED
+        ),
     ] = None
-    empty: Annotated[str | None, typer.Option(metavar="CHOICE", help=_about("empty"))] = None
-    missing: Annotated[str | None, typer.Option(metavar="CHOICE", help=_about("missing"))] = None
-    judged_only: Annotated[bool, typer.Option("--judged-only", help="Leave unjudged documents out of the lists.")] = (
-        False
+    empty: Annotated[str | None, typer.Option(metavar="CHOICE", help=_about("empty"), rich_help_panel=JUDGED)] = None
+    missing: Annotated[str | None, typer.Option(metavar="CHOICE", help=_about("missing"), rich_help_panel=JUDGED)] = (
+        None
     )
-    depth: Annotated[int | None, typer.Option(metavar="N", min=1, help=_about("depth", default="no limit"))] = None
+    judged_only: Annotated[
+        bool, typer.Option("--judged-only", help="Leave unjudged documents out of the lists.", rich_help_panel=JUDGED)
+    ] = False
+    depth: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help=_about("depth", default="no limit"), rich_help_panel=JUDGED)
+    ] = None
     seed: Annotated[
         int | None,
-        typer.Option(metavar="N", min=0, help="Of everything random; the same seed gives the same result. Default: 0."),
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Of everything random; the same seed gives the same result. Default: 0.",
+            rich_help_panel=TIES,
+        ),
     ] = None
 
     def choices(self) -> dict[str, Any]:
@@ -174,7 +235,11 @@ class PolicyOptions(ChoiceOptions):
 
     convention: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help=f"Do as another tool does: {', '.join(CONVENTIONS)}. Default: our own way."),
+        typer.Option(
+            metavar="NAME",
+            help=f"Do as another tool does: {', '.join(CONVENTIONS)}. Default: our own way.",
+            rich_help_panel=MEASURES,
+        ),
     ] = None
 
     def to_policy(self) -> "Policy":
@@ -194,17 +259,28 @@ class InputOptions:
 
     unjudged: Annotated[
         float | None,
-        typer.Option(metavar="N", min=0, help="Grade every document that a run lists and nobody graded N, such as 1."),
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Grade every document that a run lists and nobody graded N, such as 1.",
+            rich_help_panel=JUDGED,
+        ),
     ] = None
     sources: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
             help="Document and its source on each line, separated by a tab, a comma or spaces, for novelty(...).",
+            rich_help_panel=JUDGED,
         ),
     ] = None
     facets: Annotated[
-        bool, typer.Option("--facets", help="The second column of QRELS holds facets; alpha_nDCG and NRBP imply it.")
+        bool,
+        typer.Option(
+            "--facets",
+            help="The second column of QRELS holds facets; alpha_nDCG and NRBP imply it.",
+            rich_help_panel=JUDGED,
+        ),
     ] = False
 
     def to_inputs(

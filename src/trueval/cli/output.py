@@ -34,7 +34,12 @@ def show(kind: "Kind", result: Mapping[str, Any], form: str, *, percent: bool = 
     if form == "table":
         from rich.console import Console
 
-        Console(highlight=False).print(text)
+        from trueval.report.terminal import breadth
+
+        console = Console(highlight=False)
+        if not console.is_terminal and "COLUMNS" not in os.environ:
+            console.width = max(console.width, breadth(text))  # a pipe has room: nothing is shortened or left out
+        console.print(text, crop=False)
     else:
         sys.stdout.write(text)
 

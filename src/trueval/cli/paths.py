@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 import typer
 
 
 def with_baseline(runs: Sequence[str], baseline: str | None) -> list[str]:
-    """The paths to read: the runs, then the baseline where it is not one of them.
+    """What to read: the runs, then the baseline where it is not one of them.
 
     Example:
         >>> with_baseline(["new.trec"], "old.trec")
@@ -16,15 +17,42 @@ def with_baseline(runs: Sequence[str], baseline: str | None) -> list[str]:
     return [*runs, *([baseline] if baseline is not None and baseline not in runs else [])]
 
 
+def run_called(baseline: str, runs: Sequence[str]) -> str:
+    """The run that a baseline means: one of the runs by its text, its path or its name in tables; else a file.
+
+    Args:
+        baseline: path, name=path, or the name of one of the runs.
+        runs: as given.
+
+    Example:
+        >>> run_called("a/run", ["a/run.trec", "b/run.trec"])
+        'a/run.trec'
+    """
+    from trueval.files.names import name_files, path_of
+
+    if baseline in runs:
+        return baseline
+    by_path = [text for text in runs if path_of(text) == baseline]
+    by_name = [text for text, file in zip(runs, name_files(runs), strict=True) if file.name == baseline]
+    # A file of that name wins over a run that tables call so.
+    return next(iter([*by_path, *([] if Path(baseline).exists() else by_name)]), baseline)
+
+
 def refuse_repeated(qrels: str, runs: Sequence[str]) -> None:
-    """Refuses a file that is named twice; a log of contexts may be the judgments and one of the runs.
+    """Refuses a file that is named twice, and a name for two; a log may be the judgments and one of the runs.
 
     Raises:
-        typer.BadParameter: a path is there twice.
+        typer.BadParameter: a path or a name is there twice.
     """
+    from trueval.files.names import name_files
     from trueval.rag.contexts import looks_like_contexts
 
-    both = qrels in runs and looks_like_contexts(qrels)
-    repeated = [path for path, times in Counter([*runs] if both else [qrels, *runs]).items() if times > 1]
+    named = name_files(runs)
+    paths = [file.path for file in named]
+    both = qrels in paths and looks_like_contexts(qrels)
+    repeated = [path for path, times in Counter(paths if both else [qrels, *paths]).items() if times > 1]
     if repeated:
         raise typer.BadParameter(f"{repeated[0]} is given twice. Name each file once.", param_hint="QRELS RUN...")
+    names = [name for name, times in Counter(file.name for file in named).items() if times > 1]
+    if names:
+        raise typer.BadParameter(f"Two runs are called {names[0]!r}. Name them apart.", param_hint="RUN...")

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from trueval.cli.options import MeasureList, OutputOptions, PolicyOptions, measures_of, with_groups
+from trueval.cli.options import OUTPUT, MeasureList, OutputOptions, PolicyOptions, measures_of, with_groups
 from trueval.cli.output import Format, check_folder, offer_page, save, show, talk
 from trueval.errors import TruevalWarning
 
@@ -25,6 +25,8 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 @dataclass(frozen=True)
 class CollectionOptions:
     """What is read of a collection, and which of its documents are scored."""
+
+    panel: ClassVar = "Collection"
 
     fields: Annotated[
         str, typer.Option(metavar="LIST", help="Fields that make a document's text, separated by commas.")
@@ -72,6 +74,8 @@ class CollectionOptions:
 class FormatOptions:
     """The formats that models run in, that scores are in, and that embeddings are stored in."""
 
+    panel: ClassVar = "Models"
+
     dtype: Annotated[
         str | None,
         typer.Option(
@@ -95,6 +99,8 @@ class FormatOptions:
 @dataclass(frozen=True)
 class LoadingOptions:
     """How models run."""
+
+    panel: ClassVar = "Models"
 
     batch_size: Annotated[
         int, typer.Option(metavar="N", min=1, help="Texts in one forward pass; halved when memory runs out.")
@@ -126,17 +132,29 @@ def precision(
     models: Annotated[
         list[str] | None,
         typer.Option(
-            "--model", metavar="NAME_OR_PATH", help="Recipe, folder, hub id, or RECIPE:FOLDER_OR_ID. May be repeated."
+            "--model",
+            metavar="NAME_OR_PATH",
+            rich_help_panel="Models",
+            help="Recipe, folder, hub id, or RECIPE:FOLDER_OR_ID. May be repeated.",
         ),
     ] = None,
     logits: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
+            rich_help_panel="Models",
             help="Stored logits instead of models: .npz with query, doc and an array for each model dtype.",
         ),
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="What to print.")] = "table",
+    form: Annotated[
+        Format,
+        typer.Option(
+            "--format",
+            metavar="FORM",
+            rich_help_panel=OUTPUT,
+            help="What to print: table, json, csv, markdown or latex.",
+        ),
+    ] = "table",
 ) -> None:
     """Audits models in low precision: what ties in each format do to each measure, and what float32 scoring repairs.
 

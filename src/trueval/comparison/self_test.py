@@ -269,14 +269,15 @@ def _groups(aligned: Aligned, codes: Ints) -> Iterator[tuple[Group, Ints, Ints]]
         # Queries of a unit adjacent, to be summed up.
         order = np.argsort(place.ravel(), kind="stable")
         starts = np.searchsorted(place.ravel()[order], np.arange(len(units)))
-        summed = [
+        apart, lowest, highest, variance = (
             np.add.reduceat(each[:, kept[order]][:, :, measures], starts, axis=1)
             .transpose(1, 0, 2)
             .reshape(len(units), 1, runs * len(measures))
             for each in pairs
-        ]
+        )
         sizes = np.bincount(place.ravel(), minlength=len(units)).astype(np.float64)
-        yield Group(*summed, sizes, np.repeat(np.arange(runs), len(measures))), np.tile(measures, runs), units
+        group = Group(apart, lowest, highest, variance, sizes, np.repeat(np.arange(runs), len(measures)))
+        yield group, np.tile(measures, runs), units
 
 
 class _Bars(NamedTuple):

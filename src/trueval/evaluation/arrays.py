@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from trueval.evaluation.evaluate import Measures, score
+from trueval.evaluation.notes import passed_by_all
 from trueval.evaluation.scores import Scores
 from trueval.files.memory.ragged import ragged
 from trueval.measures import Measure, parse_list
@@ -59,7 +60,8 @@ def evaluate_arrays(
     # The zeros can matter where lists end: which documents are in the list may be left to chance there.
     keep_zeros = chosen.depth is not None or chosen.rel <= 0 or any(measure.needs_zeros for measure in parsed)
     count = counter(Arrays(scores, grades, offsets, name, keep_zeros), None)
-    return score(name, [str(query) for query in range(len(offsets) - 1)], count, parsed, chosen, (), ())
+    notes = passed_by_all(grades[grades >= 0], parsed, chosen)
+    return score(name, [str(query) for query in range(len(offsets) - 1)], count, parsed, chosen, (), notes)
 
 
 @lru_cache(maxsize=256, typed=True)  # typed: 1 and 1.0 are kept apart, so that a policy says what was chosen

@@ -16,6 +16,9 @@ from trueval.policy.policy import LEAST_POSITIVE, Policy
 from trueval.run import Run
 from trueval.standings.standings import Floats, Standings
 
+# The largest grades of judgments on the rubric 1 to 5 of P-B: a set of them may lack its 5.
+TOP_OF_RUBRICS = (4, 5)
+
 
 def notes_of(
     run: Run,
@@ -35,11 +38,15 @@ def notes_of(
         measures: as they were asked for.
         chosen: the policy.
     """
+    gold = _gold_notes(run.name, counted, measures, chosen)
+    # What is said of AllGold already is not said twice.
+    others = [measure for measure in measures if not (gold and measure.name == "AllGold")]
     return (
         *_query_notes(run, judgments, counted, unjudged),
         *_facet_notes(run.name, counted, measures),
-        *_gold_notes(run.name, counted, measures, chosen),
+        *gold,
         *_unreached(run.name, counted, measures, chosen),
+        *passed_by_all(counted.pool_grade, others, chosen),
         *tie_order_notes(run.name, counted, chosen.tie_order),
     )
 
@@ -116,8 +123,8 @@ def _gold_notes(name: str, standings: Standings, measures: Sequence[Measure], ch
     """Say that AllGold takes grade 1 for gold, where the grades look like the rubric 1 to 5 of P-B, whose gold is 4."""
     grades = standings.pool_grade
     open_threshold = [measure for measure in measures if measure.name == "AllGold" and not measure.chosen]
-    # A rubric from 1 has no grade 0, and a set of judgments may lack its 5; where nothing is judged there is no rubric.
-    looks_like_rubric = len(grades) and grades.min() >= 1 and grades.max() in (4, 5)
+    # A rubric from 1 has no grade 0; where nothing is judged there is no rubric.
+    looks_like_rubric = len(grades) and grades.min() >= 1 and grades.max() in TOP_OF_RUBRICS
     if not looks_like_rubric or not open_threshold or chosen.rel > 1:
         return ()
     return (
@@ -130,13 +137,57 @@ def _unreached(name: str, standings: Standings, measures: Sequence[Measure], cho
     """Say where no grade reaches a threshold: the measure then finds nothing, which no order of ties changes."""
     # Where nothing is judged, the note on unjudged documents says why all values are 0.
     largest = standings.pool_grade.max() if len(standings.pool_grade) else math.inf
-    unreached: dict[Measure, Any] = {
-        measure: measure.under(chosen)["rel"] for measure in measures if measure.has_threshold
-    }
     return tuple(
-        f"{name}: {measure} finds nothing relevant in any run: it counts grades "
-        f"{'above 0' if rel == LEAST_POSITIVE else f'from {rel:g} on'}, and the largest of the judgments is "
-        f"{largest:g}. Choose a lower rel, or map the grades."
-        for measure, rel in unreached.items()
+        f"{name}: {measure} finds nothing relevant in any run: it counts grades {_from(rel)}, and the largest of the "
+        f"judgments is {largest:g}. Choose a lower rel, or map the grades."
+        for rel, group in _by_threshold(measures, chosen).items()
+        for measure in group
         if rel > largest
     )
+
+
+def passed_by_all(grades: Floats, measures: Sequence[Measure], chosen: Policy) -> tuple[str, ...]:
+    """Say where every grade reaches a threshold: the measure then takes whatever is judged for relevant.
+
+    Judgments of one or two low grades are left alone: most that were not pooled list the relevant documents only, as
+    NFCorpus does with 1 and 2. A scale of three grades or more, or one that goes up to 4 or 5, has its lowest grade for
+    what is not relevant.
+
+    Args:
+        grades: of every judged document, zeros among them.
+        measures: as they were asked for.
+        chosen: the policy.
+    """
+    if not len(grades):
+        return ()
+    lowest, largest = float(grades.min()), float(grades.max())
+    if lowest == largest or lowest <= 0 or (largest not in TOP_OF_RUBRICS and len(np.unique(grades)) < 3):
+        return ()
+    left_open = [measure for measure in measures if "rel" not in dict(measure.chosen)]  # others were thought about
+    return tuple(
+        _passed_by_all(group, rel, grades) for rel, group in _by_threshold(left_open, chosen).items() if rel <= lowest
+    )
+
+
+def _by_threshold(measures: Sequence[Measure], chosen: Policy) -> dict[Any, list[Measure]]:
+    groups: dict[Any, list[Measure]] = {}
+    for measure in dict.fromkeys(measures):
+        if measure.has_threshold:
+            groups.setdefault(measure.under(chosen)["rel"], []).append(measure)
+    return groups
+
+
+def _passed_by_all(measures: Sequence[Measure], rel: float, grades: Floats) -> str:
+    """One line for all measures of a threshold, the same for every run, as it is about judgments alone."""
+    held = np.unique(grades)
+    higher = 4 if held[0] == 1 and held[-1] in TOP_OF_RUBRICS else held[1]  # 4 is gold on the rubric of P-B
+    take, count = ("takes", "it counts") if len(measures) == 1 else ("take", "they count")
+    return (
+        f"judgments: {', '.join(map(str, measures))} {take} every judged document for relevant: {count} grades "
+        f"{_from(rel)}, and the lowest of the judgments is {held[0]:g}, the largest {held[-1]:g}. If low grades mean "
+        f"not relevant, choose a higher rel (--rel {higher:g}), or map the grades (--grades {held[0]:g}:0,...)."
+    )
+
+
+def _from(rel: float) -> str:
+    return "above 0" if rel == LEAST_POSITIVE else f"from {rel:g} on"

@@ -11,6 +11,7 @@ from trueval.files.checks.rank_order import rank_notes
 from trueval.files.frame import Kind, Stretches, Table
 from trueval.files.memory.arrays import read_arrays
 from trueval.files.memory.peers import read_dict
+from trueval.files.names import NamedFile, name_files, path_of
 from trueval.files.reading import FORMATS, read_table
 from trueval.files.rows import Rows, check_rows
 from trueval.files.source.content import Content, Source
@@ -21,6 +22,7 @@ __all__ = [
     "FORMATS",
     "Content",
     "Kind",
+    "NamedFile",
     "Rows",
     "Source",
     "Stretches",
@@ -29,6 +31,8 @@ __all__ = [
     "check_rows",
     "half_hashes",
     "id_notes",
+    "name_files",
+    "path_of",
     "rank_notes",
     "read_arrays",
     "read_dict",

@@ -4,6 +4,8 @@ list     = measure { ( space | "," ) measure }
 measure  = name [ "(" argument { "," argument } ")" ] [ "@" cutoff ]
 argument = measure | parameter "=" value
 value    = number | 'text' | True | False | None | "{" number ":" number { "," number ":" number } "}"
+
+Names of other tools, such as ndcg_cut_10, P.10 or map@100-l2, are read too (aliases.py), and our own in any case.
 """
 
 from __future__ import annotations
@@ -13,10 +15,13 @@ import re
 from collections.abc import Iterable
 
 from trueval.errors import MeasureError
+from trueval.measures.aliases import LISTING, measure_of, renamed, take_apart, with_level
 from trueval.measures.measure import Measure, Value, find
 
 _MEASURE = re.compile(r"(?P<name>[A-Za-z][\w+-]*)\s*(?:\((?P<arguments>.*)\))?\s*(?:@(?P<cutoff>.+))?", re.DOTALL)
 _PARAMETER = re.compile(r"(?P<name>[A-Za-z]\w*)\s*=\s*(?P<value>.+)", re.DOTALL)
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_NUMBERED = re.compile(r"(?P<name>.*\D[._])\d+(?:\.\d+)?", re.DOTALL)
 _OPEN, _CLOSE = "({[", ")}]"
 
 
@@ -29,14 +34,26 @@ def parse(text: str) -> Measure:
     >>> parse("R(rel=2)@100").cutoff
     100
     """
-    match = _MEASURE.fullmatch(text.strip())
-    if match is None:
-        raise MeasureError(f"A measure looks like nDCG@10 or R(rel=2)@100. Got {text!r}.")
-    inner, parameters = _arguments(match["arguments"] or "", text)
-    measure = find(match["name"])
+    whole = text.strip()
+    match = _MEASURE.fullmatch(whole)
+    measure = None if match is None else find(match["name"])
+    level: str | None = None
+    if match is not None and measure is not None:
+        arguments, cutoff = match["arguments"], match["cutoff"]
+    else:
+        parts = take_apart(whole)
+        if parts is None:
+            raise MeasureError(f"A measure looks like nDCG@10 or R(rel=2)@100. Got {text!r}.")
+        measure = measure_of(parts, whole)
+        arguments, cutoff, level = parts.arguments, parts.cutoff, parts.level
+    inner, parameters = _arguments(arguments or "", text)
     if inner is not None or parameters:
-        measure = measure(inner, **parameters)
-    return measure if match["cutoff"] is None else measure @ _cutoff(match["cutoff"], measure.name)
+        measure = measure(inner, **renamed(measure, parameters))
+    if cutoff is not None and measure.name == "IPrec":
+        measure = measure(recall=_value(cutoff, text))  # as ir_measures writes it
+    elif cutoff is not None:
+        measure = measure @ _cutoff(cutoff, measure.name)
+    return measure if level is None else with_level(measure, int(level), whole)
 
 
 def parse_list(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
@@ -45,18 +62,40 @@ def parse_list(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measu
     Returns:
         The measures in order, each once.
 
-    >>> [str(m) for m in parse_list("nDCG@10, AP R(rel=2)@100")]
-    ['nDCG@10', 'AP', 'R(rel=2)@100']
+    Raises:
+        MeasureError: texts that are no measures, all of them in one message.
+
+    >>> [str(m) for m in parse_list("nDCG@10, AP R(rel=2)@100 P.5,10 recip_rank")]
+    ['nDCG@10', 'AP', 'R(rel=2)@100', 'P@5', 'P@10', 'RR']
     """
     if isinstance(measures, Measure):
         return (measures,)
-    if isinstance(measures, str):
-        found = [parse(part) for part in _split(measures, " \t\n,")]
-    else:
-        found = [one for item in measures for one in parse_list(item)]
+    named = [measures] if isinstance(measures, str) else list(measures)
+    found: list[Measure] = []
+    refused: list[str] = []
+    for item in named:
+        for part in [item] if isinstance(item, Measure) else _repeat_names(_split(item, " \t\n,")):
+            try:
+                found.append(part if isinstance(part, Measure) else parse(part))
+            except MeasureError as error:
+                refused.append(str(error))
+    if len(refused) == 1:
+        raise MeasureError(refused[0])
+    if refused:
+        reasons = [reason.removesuffix(LISTING).strip() for reason in dict.fromkeys(refused)]
+        raise MeasureError("\n".join([f"{len(refused)} measures cannot be read.", *reasons, LISTING]))
     if not found:
         raise MeasureError("No measure is named. Name at least one, for example nDCG@10.")
     return tuple(dict.fromkeys(found))
+
+
+def _repeat_names(parts: list[str]) -> list[str]:
+    """Give numbers that stand alone the name before them: trec_eval lists several cutoffs, P.5,10."""
+    named: list[str] = []
+    for part in parts:
+        before = _NUMBERED.fullmatch(named[-1]) if named and _NUMBER.fullmatch(part) else None
+        named.append(f"{before['name']}{part}" if before else part)
+    return named
 
 
 def _split(text: str, separators: str) -> list[str]:

@@ -290,29 +290,6 @@ def _with_defaults(measure: Measure, **parameters: Value) -> Measure:
 
 _REGISTRY: dict[str, Measure] = {}
 
-# What users of other tools type; offered in errors, never silently taken.
-SYNONYMS: Mapping[str, str] = MappingProxyType(
-    {
-        "11pt_avg": "IPrec11",
-        "accuracy": "Success",
-        "f": "F1",
-        "gm_bpref": "gm",
-        "gm_map": "gm",
-        "gmap": "gm",
-        "hit_rate": "Success",
-        "hitrate": "Success",
-        "iprec_at_recall": "IPrec",
-        "map": "AP",
-        "map_cut": "AP",
-        "mrr": "RR",
-        "ndcg_cut": "nDCG",
-        "precision": "P",
-        "rbp_resid": "RBP-residual",
-        "recall": "R",
-        "recip_rank": "RR",
-    }
-)
-
 
 def register(definition: Definition) -> Measure:
     """Add a measure to the registry: help, docs, the parser and the test suites then know it.
@@ -337,14 +314,12 @@ def registry() -> Mapping[str, Measure]:
     return MappingProxyType(_REGISTRY)
 
 
-def find(name: str) -> Measure:
-    """The registered measure of a name, of a plugin too; the error for an unknown one offers the nearest."""
+def find(name: str) -> Measure | None:
+    """The registered measure of exactly this name, of a plugin too; None if there is none."""
     name = ALIASES.get(name, name)
     if name not in _REGISTRY:
         _load_plugins()
-    if name not in _REGISTRY:
-        raise MeasureError(f"Unknown measure {name!r}.{nearest(name, _REGISTRY)} `trueval measures` lists them all.")
-    return _REGISTRY[name]
+    return _REGISTRY.get(name)
 
 
 @cache
@@ -383,10 +358,8 @@ def nearest(name: str, known: Mapping[str, object]) -> str:
     ' Did you mean nDCG?'
     """
     folded = {key.lower(): key for key in known}
-    synonyms = {synonym: target for synonym, target in SYNONYMS.items() if target in known}
-    table = {**synonyms, **folded}
-    close = difflib.get_close_matches(name.lower(), table, n=1, cutoff=0.5)
-    return f" Did you mean {table[close[0]]}?" if close else ""
+    close = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.5)
+    return f" Did you mean {folded[close[0]]}?" if close else ""
 
 
 def _text(value: Value) -> str:

@@ -79,7 +79,7 @@ def evaluate_files(
 
     Args:
         qrels: path of the judgments, or of a log of contexts that names gold documents; "-" for standard input.
-        runs: paths of runs or logs.
+        runs: paths of runs or logs, or name=path.
         measures: as in `evaluate`.
         inputs: what is done to what is read.
         with_sensitivity: whether to compute the sensitivity of each RA-nWG; then the runs stay in memory.

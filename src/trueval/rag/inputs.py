@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from trueval.files import name_files
 from trueval.rag.contexts import Contexts, contexts_or_file, read_judgments_or_contexts
 from trueval.rag.unjudged import grade_unjudged
 from trueval.run import Run
@@ -63,7 +62,8 @@ class Inputs:
         """Read runs, or the documents that logs of contexts retrieved, one at a time.
 
         Args:
-            paths: "-" for standard input. Runs are named by their files, by whole paths where file names are equal.
+            paths: each a path, "-" for standard input, or name=path. Runs are named by their files, with the shortest
+                end of the path that differs where file names are equal.
             judgments: as `read_judgments` gives them.
             begin: called with each path before it is read.
 
@@ -73,12 +73,10 @@ class Inputs:
         Raises:
             InputError: a file is bad.
         """
-        sources, times = self.sources, Counter(Path(path).name for path in paths)
-        for path in paths:
+        sources = self.sources
+        for name, path in name_files(paths):
             if begin is not None:
                 begin(path)
-            # Two folders may hold runs of one file name; results must not mix them up.
-            name = path if times[Path(path).name] > 1 else None
             found = contexts_or_file(path, name=name)
             correct: Mapping[str, float] = {}
             if isinstance(found, Contexts):

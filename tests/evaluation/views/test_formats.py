@@ -44,9 +44,17 @@ def test_trec_prints_queries_before_means_and_na_for_what_is_missing() -> None:
     row = {"query": "7", "measure": "RR", "expected": 0.5, "lowest": 0.5, "highest": 0.5, "tie_broken": None, "sd": 0.0}
     with_queries["runs"][0]["per_query"] = [row]
     lines = [tuple(field.strip() for field in line.split("\t")) for line in to_trec(with_queries).splitlines()]
-    assert lines[:2] == [("runid", "all", "a"), ("RR", "7", "0.5000")]
-    assert ("RR.tie_broken", "7", "NA") in lines
-    assert lines.index(("RR.sd", "7", "0.0000")) < lines.index(("RR", "all", "0.5000"))
+    assert lines[:2] == [("runid", "all", "a"), ("recip_rank", "7", "0.5000")]
+    assert ("recip_rank.tie_broken", "7", "NA") in lines
+    assert lines.index(("recip_rank.sd", "7", "0.0000")) < lines.index(("recip_rank", "all", "0.5000"))
+
+
+def test_under_a_convention_trec_lines_are_the_tools_own() -> None:
+    content = results({"a": {"RR": value(0.2, 0.25, 0.4, 0.3), "RA-nWG@10": value(0.5, 0.5, 0.5, None)}})
+    content["policy"] = {"convention": "trec_eval"}
+    assert to_trec(content).splitlines() == ["recip_rank            \tall\t0.3000", "RA-nWG@10             \tall\tNA"]
+    content["runs"].append({**content["runs"][0], "name": "b"})
+    assert [line.split()[0] for line in to_trec(content).splitlines()] == ["runid", "recip_rank", "RA-nWG@10"] * 2
 
 
 def test_a_value_below_zero_that_reads_as_zero_is_marked_in_latex() -> None:

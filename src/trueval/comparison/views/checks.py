@@ -10,9 +10,8 @@ from trueval.report.formats import pipes
 from trueval.report.text import NOT_AVAILABLE, counted, fixed, interval, percent, signed
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from trueval.comparison.self_test import Alarms, SelfTest
+    from trueval.report.terminal import Grid
 
 HEADINGS: Final = ("verdict", "run", "measure", "limit", "found")
 NEEDED: Final = "needed"
@@ -33,7 +32,7 @@ def head(checks: Sequence[Check]) -> str:
     return said
 
 
-def table(checks: Sequence[Check]) -> Table:
+def table(checks: Sequence[Check]) -> Grid:
     """Every check with its numbers.
 
     Args:
@@ -48,8 +47,8 @@ def table(checks: Sequence[Check]) -> Table:
     for check in checks:
         style = "bold red" if not check.passed else "yellow" if _is_unclear(check) or check.bounded else "green"
         limit = check.name if check.limit is None else f"{check.name} {check.limit:g}"
-        cells = [Text(check.run), Text(check.measure or "all"), limit, Text(found(check))]
-        rows.add_row(Text(check.verdict, style=style), *cells, *([_needed(check)] if with_needed else []))
+        cells = [check.run, check.measure or "all", limit, found(check), *([_needed(check)] if with_needed else [])]
+        rows.add_row(Text(check.verdict, style=style), *cells)
     return rows
 
 

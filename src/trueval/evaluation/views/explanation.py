@@ -28,7 +28,7 @@ def explanation_table(entry: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> 
     Returns:
         A renderable for a rich console of 80 columns or more.
     """
-    conventions, queries = grid(HEADINGS, "LrrrL"), grid(QUERY_HEADINGS, "LLrrL")
+    conventions, queries = grid(HEADINGS, "Lrrrt"), grid(QUERY_HEADINGS, "LLrrt")
     for cells in _convention_cells(entry, scale):
         conventions.add_row(*map(Text, cells))
     for cells in _query_cells(entry, scale):

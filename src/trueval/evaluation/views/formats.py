@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trueval.evaluation.views.findings import find, sentences
+from trueval.measures import Measure, parse
+from trueval.measures.aliases import trec_name
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
 from trueval.report.text import FRACTIONS, Scale, fixed, interval, signed, unit
@@ -57,27 +59,50 @@ def to_latex(results: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
 
 
 def to_trec(results: Mapping[str, Any]) -> str:
-    """Lines as trec_eval prints them: measure, query or "all", value with four decimals, separated by tabs.
+    """Lines as trec_eval prints them: its own name, query or "all", value with four decimals, separated by tabs.
 
-    A measure's own name carries the expected value; `nDCG@10.tie_broken` and so on carry the other statistics, and the
-    tie-broken one is what trec_eval prints under the same policy.
+    Under a convention each line is what the tool prints: the tie-broken value, and nothing else. So it is with
+    `--convention trec_eval` what `trec_eval -m NAME` prints, per query as with -q. Without one, a name carries the
+    expected value, and `ndcg_cut_10.tie_broken` and so on the other statistics. Measures that trec_eval does not have
+    keep our names.
 
     Args:
         results: what `trueval.evaluation.scores.results` returns.
 
     Returns:
-        The lines; a run begins with its `runid`; a number that is not available is NA.
+        The lines; a number that is not available is NA. Each run begins with its `runid`, but where a convention has
+        one run, as trec_eval prints that for `-m runid` alone.
     """
+    tool = results["policy"].get("convention") is not None
+    measures = {text: parse(text) for run in results["runs"] for text in run["measures"]}
     lines, run = [], None
     for row in _rows(results, means_first=False):
         if row["run"] != run:
             run = row["run"]
-            lines.append(f"{'runid':<22}\tall\t{run}")
-        for statistic in (name for name in STATISTICS if name in row):
-            name = row["measure"] if statistic == "expected" else f"{row['measure']}.{statistic}"
-            value = "NA" if row[statistic] is None else f"{row[statistic]:.4f}"
-            lines.append(f"{name:<22}\t{row['query']}\t{value}")
-    return "".join(f"{line}\n" for line in lines)
+            lines += [] if tool and len(results["runs"]) == 1 else [("runid", "all", run)]
+        measure = measures[row["measure"]]
+        if tool:
+            lines += _as_the_tool_prints(row, measure)
+            continue
+        # trec_eval's num_rel_ret is a sum, and this is a mean.
+        name = str(measure) if measure.name == "Hits" else trec_name(measure)
+        for statistic in (each for each in STATISTICS if each in row):
+            ending = "" if statistic == "expected" else f".{statistic}"
+            lines.append((name + ending, row["query"], _decimals(row[statistic])))
+    return "".join(f"{name:<22}\t{query}\t{value}\n" for name, query, value in lines)
+
+
+def _as_the_tool_prints(row: Mapping[str, Any], measure: Measure) -> Iterator[tuple[str, str, str]]:
+    """The line of trec_eval for a value: sums of counts, and geometric means without the queries behind them."""
+    name, value = trec_name(measure), row["tie_broken"]
+    if name == "num_rel_ret" and value is not None:
+        yield name, row["query"], str(round(value * row.get("queries", 1)))
+    elif row["query"] == "all" or measure.definition.mean == "arithmetic":
+        yield name, row["query"], _decimals(value)
+
+
+def _decimals(value: float | None) -> str:
+    return "NA" if value is None else f"{value:.4f}"
 
 
 def _rows(results: Mapping[str, Any], *, means_first: bool = True) -> Iterator[dict[str, Any]]:

@@ -5,16 +5,16 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from trueval.evaluation.views.findings import NOT_EXACT, find, marks, sentences
 from trueval.policy.policy import OURS
-from trueval.report.terminal import grid
+from trueval.report.terminal import Grid, grid
 from trueval.report.text import FRACTIONS, Scale, fixed, interval, signed, unit
 
 # Choices that go without saying where they are ours: few measures and fewer tools ask for them.
 RARELY_CHOSEN = ("gain", "norm", "short", "rounding", "unopposed", "labels", "float_grades", "nonpositive")
+SPARE = ("range", "bias", "sd")  # the first two follow from the others
 NUMBERS = ("expected", "lowest, highest", "range", "tie-broken", "bias", "sd")
 
 
@@ -27,7 +27,7 @@ def table(results: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> Group:
         scale: of the values.
 
     Returns:
-        A renderable for a rich console of 80 columns or more.
+        A renderable for a rich console of any width.
     """
     parts: list[RenderableType] = [value_table(results, scale), Text(), tie_table(results, scale)]
     if any("per_query" in run for run in results["runs"]):
@@ -38,7 +38,7 @@ def table(results: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> Group:
     return Group(*parts, Text(), *lines, Text(_policy(results["policy"]), style="dim"))
 
 
-def value_table(results: Mapping[str, Any], scale: Scale = FRACTIONS) -> Table:
+def value_table(results: Mapping[str, Any], scale: Scale = FRACTIONS) -> Grid:
     """One row for each run and measure; the rows of several runs are together under their measure.
 
     Args:
@@ -46,10 +46,10 @@ def value_table(results: Mapping[str, Any], scale: Scale = FRACTIONS) -> Table:
         scale: of the values.
 
     Returns:
-        A table that needs 62 characters beside the names.
+        A table that leaves out range, bias and sd where a terminal has no room for them.
     """
     runs, findings = results["runs"], find(results)
-    rows = grid(["measure" if len(runs) == 1 else "", *NUMBERS, ""], "Lrrrrrrl")
+    rows = grid(["measure" if len(runs) == 1 else "", *NUMBERS, ""], "Lrrrrrrl", SPARE)
     for measure in runs[0]["measures"] if runs else ():
         if len(runs) > 1:
             rows.add_row(Text(measure, style="bold"))
@@ -67,12 +67,10 @@ def value_table(results: Mapping[str, Any], scale: Scale = FRACTIONS) -> Table:
                 Text(fixed(value["sd"], scale), style=moved),
                 Text(marks(findings, run["name"], measure) + _bound(value)),
             )
-        if len(runs) > 1:
-            rows.add_section()
     return rows
 
 
-def tie_table(results: Mapping[str, Any], scale: Scale = FRACTIONS) -> Table:
+def tie_table(results: Mapping[str, Any], scale: Scale = FRACTIONS) -> Grid:
     """One row for each run: how much of it is tied, and which queries do not fit the judgments.
 
     Args:
@@ -91,7 +89,7 @@ def tie_table(results: Mapping[str, Any], scale: Scale = FRACTIONS) -> Table:
     return rows
 
 
-def query_table(results: Mapping[str, Any], scale: Scale = FRACTIONS) -> Table:
+def query_table(results: Mapping[str, Any], scale: Scale = FRACTIONS) -> Grid:
     """One row for each run, query and measure.
 
     Args:
@@ -101,14 +99,13 @@ def query_table(results: Mapping[str, Any], scale: Scale = FRACTIONS) -> Table:
     Returns:
         A table without the marks, which are about means.
     """
-    rows = grid(("query", "measure", "expected", "lowest, highest", "tie-broken", "sd"), "Llrrrr")
+    rows = grid(("query", "measure", "expected", "lowest, highest", "tie-broken", "sd"), "LLrrrr", ("sd",))
     for run in results["runs"]:
         rows.add_row(Text(run["name"], style="bold"))
         for row in run["per_query"]:
             spread = interval(row["lowest"], row["highest"], scale)
             expected, *rest = (fixed(row[name], scale) for name in ("expected", "tie_broken", "sd"))
             rows.add_row(Text(f"  {row['query']}"), Text(row["measure"]), expected, spread, *rest)
-        rows.add_section()
     return rows
 
 

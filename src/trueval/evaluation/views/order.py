@@ -1,0 +1,51 @@
+"""The order in which people read runs: the best first. JSON, CSV and trec_eval lines keep the order that was given."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from trueval.errors import MeasureError
+from trueval.measures import Measure, parse
+
+GIVEN: Final = "given"
+
+
+def sort_by(choice: str | None, measures: Sequence[Measure]) -> Measure | None:
+    """The measure that orders the runs.
+
+    Args:
+        choice: a measure, "given" for none, or None for the first one.
+        measures: those evaluated.
+
+    Raises:
+        MeasureError: it is not among them.
+    """
+    if choice == GIVEN:
+        return None
+    measure = measures[0] if choice is None else parse(choice)
+    if measure not in measures:
+        known = ", ".join(map(str, measures))
+        raise MeasureError(f"--sort {choice}: {measure} is not evaluated. Choose one of {known}, or {GIVEN}.")
+    return measure
+
+
+def in_order(results: Mapping[str, Any], measure: Measure | None) -> Mapping[str, Any]:
+    """The results with the best run first, by the expected value; runs without one come last, equals as given.
+
+    Args:
+        results: the JSON of `trueval evaluate`.
+        measure: None leaves them as they are.
+
+    Example:
+        >>> runs = [{"name": name, "measures": {"RR": {"expected": value}}} for name, value in (("a", 0.2), ("b", 0.7))]
+        >>> [run["name"] for run in in_order({"runs": runs}, parse("RR"))["runs"]]
+        ['b', 'a']
+    """
+    if measure is None:
+        return results
+    sign = -1 if measure.better == "higher" else 1
+
+    def place(run: Mapping[str, Any]) -> tuple[bool, float]:
+        value = run["measures"][str(measure)]["expected"]
+        return value is None, sign * (value or 0.0)
+
+    return {**results, "runs": sorted(results["runs"], key=place)}

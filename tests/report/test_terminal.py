@@ -1,0 +1,87 @@
+"""Tables of a terminal: names are shortened in the middle, numbers never, whatever the width."""
+
+import io
+import re
+
+import pytest
+from rich.console import Console, Group
+from rich.text import Text
+
+from trueval.report.terminal import Grid, breadth, grid, shorten, shorten_apart
+
+NAMES = [
+    f"retriever-minilm-{dtype}-scored-{scores}-rerank" for dtype in ("bf16", "fp32") for scores in ("bf16", "fp32")
+]
+NUMBERS = ("0.7391", "[0.7313, 0.7469]", "0.0155", "+0.0076", "100/20/80")
+
+
+def table(spare: tuple[str, ...] = ()) -> Grid:
+    rows = grid(("run", "expected", "lowest, highest", "the range", "tie-broken bias", "w/t/l"), "LrrrrR", spare)
+    for name in NAMES:
+        rows.add_row(Text(name, style="bold"), *NUMBERS)
+    return rows
+
+
+def drawn(renderable: object, width: int) -> list[str]:
+    console = Console(width=width, file=io.StringIO(), color_system=None, highlight=False)
+    console.print(renderable, crop=False)
+    return console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("width", [30, 45, 60, 61, 72, 80, 100, 140])
+def test_no_number_is_cut_and_no_name_is_split(width: int) -> None:
+    lines = drawn(table(), width)
+    rows = [line for line in lines if "0.7391" in line]
+    assert len(rows) == len(NAMES)
+    text = "\n".join(lines)
+    for number in NUMBERS[:-1]:
+        assert text.count(number) == len(NAMES)
+    shown = [line.split()[0] for line in rows]
+    for name, short in zip(NAMES, shown, strict=True):
+        head, _, tail = short.partition("…")
+        assert name.startswith(head)
+        assert name.endswith(tail)
+        assert short == name or "…" in short
+    # Digits may go on after a slash, and nowhere else.
+    assert re.sub(r"\s", "", "".join(line[line.rfind(" ") :] for line in lines)).count("100/") == len(NAMES)
+
+
+@pytest.mark.parametrize("width", [60, 72, 80, 100])
+def test_a_table_fits_where_it_can(width: int) -> None:
+    assert max(map(len, drawn(table(), width))) <= width
+
+
+def test_wide_tables_are_whole() -> None:
+    lines = drawn(table(), table().breadth)
+    assert lines[0].split() == ["run", "expected", "lowest,", "highest", "the", "range", "tie-broken", "bias", "w/t/l"]
+    assert [line.split()[0] for line in lines[1:]] == NAMES
+    assert breadth(Group(Text("x" * 500), table(), Group(table()))) == table().breadth
+    assert breadth(Text("x" * 500)) == 0
+
+
+def test_columns_that_follow_from_others_are_left_out_and_said() -> None:
+    narrow, wide = (drawn(table(("the range", "tie-broken bias")), width) for width in (60, 120))
+    assert "0.0155" not in "\n".join(narrow)
+    assert any(line.startswith("No room for the range") for line in narrow)
+    assert "0.0155" in "\n".join(wide)
+    assert not any("No room" in line for line in wide)
+
+
+def test_texts_go_on_in_the_next_line_between_words() -> None:
+    rows = grid(("tool", "why"), "Lt")
+    rows.add_row("trec_eval", "document id descending by bytes, as trec_eval has it")
+    lines = drawn(rows, 40)
+    assert max(map(len, lines)) <= 40
+    assert " ".join(" ".join(line.split()[line.startswith("trec_eval") :]) for line in lines[1:]) == (
+        "document id descending by bytes, as trec_eval has it"
+    )
+
+
+def test_names_that_differ_still_differ_when_they_are_short() -> None:
+    for width in (8, 12, 20):
+        assert (
+            len(set(shorten_apart(["one-very-long-name-a-with-an-end", "one-very-long-name-b-with-an-end"], 25))) == 2
+        )
+        for name in shorten_apart(NAMES, width):
+            assert len(name) == width
+    assert shorten("検索検索検索検索", 9) == "検索…検索"  # letters two characters wide
