@@ -28,6 +28,7 @@ FACE = [
     "gate",
     "parse",
     "registry",
+    "self_test",
 ]
 HEAVY = ("torch", "scipy", "sklearn", "ml_dtypes", "pandas", "pyarrow")
 

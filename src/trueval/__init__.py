@@ -22,12 +22,14 @@ __all__ = [
     "gate",
     "parse",
     "registry",
+    "self_test",
 ]
 
 if TYPE_CHECKING:
     from trueval import errors
     from trueval.comparison.compare import compare
     from trueval.comparison.gate import gate
+    from trueval.comparison.self_test import self_test
     from trueval.evaluation.arrays import evaluate_arrays
     from trueval.evaluation.evaluate import evaluate
     from trueval.evaluation.explanation import explain
@@ -55,6 +57,7 @@ _HOMES = {
     "gate": "trueval.comparison.gate",
     "parse": "trueval.measures",
     "registry": "trueval.measures",
+    "self_test": "trueval.comparison.self_test",
 }
 
 

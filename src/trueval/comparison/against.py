@@ -13,7 +13,6 @@ from trueval.comparison.checks import FAILED, Check
 from trueval.errors import InputError, MeasureError
 from trueval.evaluation.content import choices_that_matter
 from trueval.evaluation.scores import STATISTICS, Scores
-from trueval.evaluation.stored import is_stored, read_stored
 from trueval.measures import Measure
 from trueval.policy.policy import OURS
 
@@ -53,6 +52,8 @@ def find_baseline(baseline: Scores | str | PathLike[str], runs: Sequence[Scores]
     Raises:
         InputError: there is no such run or folder.
     """
+    from trueval.evaluation.stored import is_stored, read_stored  # late: most baselines are scores
+
     if isinstance(baseline, Scores):
         return baseline
     place = str(baseline)

@@ -11,8 +11,6 @@ A hash is of content, not of bytes: the same rows hash alike as TREC, CSV or a d
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,9 +19,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
-
-from trueval.collection import text_hash
-from trueval.errors import Place
 
 if TYPE_CHECKING:
     from trueval.evaluation.scores import Scores
@@ -96,11 +91,17 @@ def run_hash(run: Run) -> str:
 
 def queries_hash(query_ids: Iterable[str]) -> str:
     """The hash of the ids of queries, whatever their order."""
+    from trueval.collection import text_hash  # here and below late: most evaluations hash nothing
+
     return text_hash(sorted(query_ids))
 
 
 def policy_hash(policy: Policy) -> str:
     """The hash of the choices of a policy."""
+    import json
+
+    from trueval.collection import text_hash
+
     return text_hash([json.dumps(choices_that_matter(policy), sort_keys=True)])
 
 
@@ -119,6 +120,11 @@ def corpus_hash(folder: Path) -> str:
     Raises:
         InputError: the file is missing, or a line is not a text with an id.
     """
+    import json
+
+    from trueval.collection import text_hash
+    from trueval.errors import Place
+
     path, total = folder / "corpus.jsonl", 0
     if not path.is_file():
         raise Place(str(path)).error("no such file. --collection must name a folder with corpus.jsonl in it.")
@@ -143,6 +149,8 @@ def rows_hash(frame: pl.DataFrame) -> str:
     Args:
         frame: columns of texts and numbers without nulls.
     """
+    import hashlib
+
     digest = hashlib.sha256(" ".join(frame.columns).encode())
     ordered = frame.sort(frame.columns)
     for start in range(0, ordered.height, ROWS):
