@@ -213,8 +213,21 @@ def test_the_corpus_is_of_the_content(trueval: Command, folder: Path) -> None:
     gate(trueval, folder, "old", "--out", kept, "--collection", str(folder / "corpus"))
     options = ("--baseline", kept, "--max-drop", "0.1", "--out", str(folder / "now"), "--collection")
     assert gate(trueval, folder, "old", *options, str(folder / "corpus")).status == 0
+    (folder / "corpus" / "queries.jsonl").write_text('{"_id": "q0", "text": "?"}\n', encoding="utf-8")
+    assert gate(trueval, folder, "old", *options, str(folder / "corpus")).status == 0  # of which one does not know
     changed = gate(trueval, folder, "old", *options, str(folder / "changed"))
     assert (changed.status, "measured on different documents, so" in changed.err) == (1, True)
+
+
+def test_grades_of_unjudged_documents_are_of_the_content(trueval: Command, folder: Path) -> None:
+    """Judgments are hashed as they are read: those filled for one run differ from those of another."""
+    kept = str(folder / "kept")
+    gate(trueval, folder, "old", "--out", kept, "--unjudged", "0")
+    options = ("--baseline", kept, "--max-drop", "RR=0.4")
+    worse = gate(trueval, folder, "worse", *options, "--unjudged", "0")
+    assert "worse: RR lost 0.5" in worse.err
+    refused = gate(trueval, folder, "worse", *options)
+    assert (refused.status, "measured on different grades of unjudged documents, so" in refused.err) == (1, True)
 
 
 def test_a_baseline_that_lacks_queries_is_no_way_to_pass(trueval: Command, folder: Path) -> None:
@@ -223,7 +236,7 @@ def test_a_baseline_that_lacks_queries_is_no_way_to_pass(trueval: Command, folde
     options = ("--baseline", str(folder / "short.trec"), "--max-drop", "RR=0.1")
     outcome = gate(trueval, folder, "worse", *options)
     assert outcome.status == 1
-    assert "worse: 10 of 40 judged queries are in both it and short (short lacks 30)" in outcome.err
+    assert "worse: 10 of 40 judged queries are in every run and in short (short lacks 30)" in outcome.err
     assert "worse: RR lost 0.5 against short;" in outcome.err
     # With 0 for the queries that it lacks the baseline is worse than the run; said so, that counts.
     assert gate(trueval, folder, "worse", *options, "--missing", "worst").status == 0

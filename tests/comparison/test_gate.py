@@ -211,7 +211,7 @@ def test_a_baseline_that_lacks_queries_does_not_let_any_drop_pass() -> None:
     base, run = lacking("base", np.full(50, 0.5), missing), made_scores("run", np.full(50, 0.4))
     queries, drop = tv.gate(run, [MaxDrop(None, 0.05)], baseline=base)
     assert (queries.name, queries.value, queries.limit, queries.passed) == ("queries", 20, 50, False)
-    assert "20 of 50 judged queries are in both it and base (base lacks 30)" in queries.line
+    assert "20 of 50 judged queries are in every run and in base (base lacks 30)" in queries.line
     assert (drop.queries, drop.verdict) == (20, "worse")
     assert drop.value == pytest.approx(-0.1)
     # Who says that missing queries count as worst, or are left out, is taken at his word.

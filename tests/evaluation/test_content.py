@@ -15,7 +15,7 @@ from trueval.errors import InputError
 from trueval.evaluation.content import (
     Content,
     choices_that_matter,
-    corpus_hash,
+    collection_hashes,
     judgments_hash,
     policy_hash,
     queries_hash,
@@ -115,13 +115,16 @@ def test_a_corpus_is_its_documents(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         lines = "".join(f"{json.dumps(row)}\n\n" for row in written)
         (tmp_path / name / "corpus.jsonl").write_text(lines, encoding="utf-8")
-    one, other, changed = (corpus_hash(tmp_path / name) for name in ("one", "other", "changed"))
+    one, other, changed = (collection_hashes(tmp_path / name) for name in ("one", "other", "changed"))
     assert one == other != changed
+    assert set(one) == {"corpus"}
+    (tmp_path / "one" / "queries.jsonl").write_text('{"_id": "q", "text": "?"}\n', encoding="utf-8")
+    assert collection_hashes(tmp_path / "one")["query_texts"] not in one.values()
     (tmp_path / "one" / "corpus.jsonl").write_text('{"_id": "1"}\n[]\n', encoding="utf-8")
     with pytest.raises(InputError, match=r"corpus.jsonl:2: not a text with an id"):
-        corpus_hash(tmp_path / "one")
+        collection_hashes(tmp_path / "one")
     with pytest.raises(InputError, match=r"no such file. --collection must name"):
-        corpus_hash(tmp_path)
+        collection_hashes(tmp_path)
 
 
 def test_scores_know_their_judgments_and_make_the_hash_when_asked() -> None:

@@ -108,6 +108,11 @@ def evaluate(
     refuse_repeated(qrels, paths)
     kept = shown.per_query or output.out is not None or bool(limits)  # results that others may be compared with
     details = None if output.out is None else Details(qrels, paths, collection)
+    known: dict[str, str] | None = {} if kept else None
+    if kept and collection is not None:
+        from trueval.evaluation.content import collection_hashes
+
+        known = collection_hashes(collection)
     with progress(1 + len(paths)) as begin:
         found = evaluate_files(
             qrels,
@@ -115,7 +120,7 @@ def evaluate(
             chosen,
             inputs=inputs.to_inputs(chosen, policy.grade_map(), evidence.correct),
             with_sensitivity=evidence.sensitivity,
-            content=known_content(collection) if kept else None,
+            content=known,
             observe=details,
             begin=begin,
             policy=policy.to_policy(),
@@ -137,17 +142,6 @@ def evaluate(
         save(EVALUATE, results, output.out)
         details.save(output.out)
     conclude(results, gated)
-
-
-def known_content(collection: Path | None) -> dict[str, str]:
-    """The hash of the documents, where there is a collection.
-
-    Args:
-        collection: its folder.
-    """
-    from trueval.evaluation.content import corpus_hash
-
-    return {} if collection is None else {"corpus": corpus_hash(collection)}
 
 
 def lines_beside(found: "Evaluated", results: Mapping[str, Any], *, percent: bool) -> Iterator[str]:

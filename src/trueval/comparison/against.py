@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
@@ -20,6 +20,7 @@ from trueval.policy.policy import OURS
 SAME = {
     "judgments": "judgments",
     "corpus": "documents",
+    "query_texts": "texts of queries",
     "unjudged": "grades of unjudged documents",
 }
 
@@ -100,8 +101,8 @@ def against(
     said = missing or (baseline.policy.missing if baseline.policy.missing != OURS.missing else None)
     unlike: list[Check] = []
     if said is None:
-        unlike = [check for run in fit for check in _unlike(run, baseline)]
         lacking = {query for each in (*fit, baseline) for query in each.missing_queries}
+        unlike = [_unlike(run, baseline, lacking) for run in fit if {*run.missing_queries, *baseline.missing_queries}]
         fit, baseline = [without(run, lacking) for run in fit], without(baseline, lacking)
     return Against(tuple(fit), baseline, tuple(refused), tuple(unlike))
 
@@ -150,17 +151,22 @@ def _refusal(run: Scores, baseline: Scores, why: str) -> Check:
     return Check("comparable", run.name, *nothing, FAILED, False, line, "--max-drop", baseline.name)
 
 
-def _unlike(run: Scores, baseline: Scores) -> Iterator[Check]:
-    """A failed check where a judged query is not in both runs."""
-    lacking, judged = {*run.missing_queries, *baseline.missing_queries}, len(run.query_ids)
-    if not lacking:
-        return
+def _unlike(run: Scores, baseline: Scores, lacking: set[str]) -> Check:
+    """The failed check of a run that has not all judged queries in common with its baseline.
+
+    Args:
+        run: the run.
+        baseline: its baseline.
+        lacking: queries that some run of the call lacks, which none of them is compared on.
+    """
+    judged = len(run.query_ids)
     common = judged - len(lacking)
-    who = " and ".join(
-        f"{each.name} lacks {len(each.missing_queries)}" for each in (run, baseline) if each.missing_queries
-    )
+    who = [f"{each.name} lacks {len(each.missing_queries)}" for each in (run, baseline) if each.missing_queries]
     line = (
-        f"{run.name}: {common} of {judged} judged queries are in both it and {baseline.name} ({who}), and only those "
-        "are compared. --missing worst counts the others with the worst value, --missing skip leaves them out."
+        f"{run.name}: {common} of {judged} judged queries are in every run and in {baseline.name} "
+        f"({' and '.join(who)}), and only those are compared. --missing worst counts the others with the worst value, "
+        "--missing skip leaves them out."
     )
-    yield Check("queries", run.name, None, judged, common, None, None, FAILED, False, line, "--max-drop", baseline.name)
+    return Check(
+        "queries", run.name, None, judged, common, None, None, FAILED, False, line, "--max-drop", baseline.name
+    )

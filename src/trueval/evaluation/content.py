@@ -6,7 +6,7 @@ A hash is of content, not of bytes: the same rows hash alike as TREC, CSV or a d
                numbers as little-endian float64, -0 as 0
     queries    the ids of the evaluated queries, sorted
     policy     its choices as JSON with sorted names; the name of the convention, and a seed that nothing uses, left out
-    corpus     the sum modulo 2^256 of the hashes of (id, title, text), read line by line
+    texts      of documents and of queries: the sum modulo 2^256 of the hashes of (id, title, text), read line by line
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Rows that are hashed at once. Part of what a hash means.
 ROWS: Final = 2**20
 # What results say of their content, in this order.
-NAMES: Final = ("judgments", "queries", "policy", "run", "corpus", "unjudged")
+NAMES: Final = ("judgments", "queries", "policy", "run", "corpus", "query_texts", "unjudged")
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,23 +111,32 @@ def choices_that_matter(policy: Policy) -> dict[str, Any]:
     return {name: value for name, value in policy.to_dict().items() if name not in left_out}
 
 
-def corpus_hash(folder: Path) -> str:
-    """The hash of the documents of a BEIR-shaped folder: id, title and text.
+def collection_hashes(folder: Path) -> dict[str, str]:
+    """The hashes of the documents of a BEIR-shaped folder, and of the texts of its queries if there are any.
 
     Args:
-        folder: with corpus.jsonl, of which one line at a time is in memory.
+        folder: with corpus.jsonl, and queries.jsonl or not.
 
     Raises:
-        InputError: the file is missing, or a line is not a text with an id.
+        InputError: corpus.jsonl is missing, or a line is not a text with an id.
     """
+    from trueval.errors import Place
+
+    corpus, queries = folder / "corpus.jsonl", folder / "queries.jsonl"
+    if not corpus.is_file():
+        raise Place(str(corpus)).error("no such file. --collection must name a folder with corpus.jsonl in it.")
+    found = {"corpus": _texts_hash(corpus)}
+    return found | ({"query_texts": _texts_hash(queries)} if queries.is_file() else {})
+
+
+def _texts_hash(path: Path) -> str:
+    """The hash of the texts of a file, of which one line at a time is in memory."""
     import json
 
     from trueval.collection import text_hash
     from trueval.errors import Place
 
-    path, total = folder / "corpus.jsonl", 0
-    if not path.is_file():
-        raise Place(str(path)).error("no such file. --collection must name a folder with corpus.jsonl in it.")
+    total = 0
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
