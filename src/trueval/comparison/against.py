@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,8 +25,7 @@ SAME = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Against:
+class Against(NamedTuple):
     """Runs that can be compared with a baseline.
 
     Attributes:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -39,8 +38,7 @@ SWAPS: Final = 1 << 33
 COLUMNS: Final = 240
 
 
-@dataclass(frozen=True)
-class Alarms:
+class Alarms(NamedTuple):
     """What a gate says in worlds in which candidate and baseline are the same system.
 
     Attributes:
@@ -58,8 +56,7 @@ class Alarms:
     unclear: float
 
 
-@dataclass(frozen=True)
-class SelfTest:
+class SelfTest(NamedTuple):
     """What swapping candidate and baseline at random says of a gate.
 
     Attributes:
@@ -84,10 +81,9 @@ class SelfTest:
 
     def to_dict(self) -> dict[str, Any]:
         """As it appears in the JSON of an evaluation."""
-        entry = asdict(self)
-        for name in ("asked", "zero"):
-            entry[name]["limits"] = list(entry[name]["limits"])
-        return entry
+        alarms = {name: getattr(self, name) for name in ("asked", "zero")}
+        parts = {name: {**each._asdict(), "limits": list(each.limits)} for name, each in alarms.items()}
+        return {**self._asdict(), **parts}
 
 
 class Group(NamedTuple):

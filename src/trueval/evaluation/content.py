@@ -12,7 +12,6 @@ A hash is of content, not of bytes: the same rows hash alike as TREC, CSV or a d
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -32,17 +31,16 @@ ROWS: Final = 2**20
 NAMES: Final = ("judgments", "queries", "policy", "run", "corpus", "query_texts", "unjudged")
 
 
-@dataclass(frozen=True, eq=False)
 class Content:
     """What a run was measured on; the hash of judgments is made when it is first asked for.
 
-    Attributes:
+    Args:
         known: hashes by name, and the grade of `unjudged` documents where one was given.
         source: judgments whose hash is not made yet; None where it is known, or nobody knows it.
     """
 
-    known: Mapping[str, Any]
-    source: Judgments | None = None
+    def __init__(self, known: Mapping[str, Any], source: Judgments | None = None) -> None:
+        self.known, self.source = known, source
 
     @cached_property
     def all(self) -> dict[str, Any]:
