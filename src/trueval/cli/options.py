@@ -119,17 +119,6 @@ MeasureList = Annotated[
     ),
 ]
 
-Sort = Annotated[
-    str | None,
-    typer.Option(
-        "--sort",
-        metavar="M",
-        help="Order of runs in tables, Markdown and LaTeX: best first by measure M, or given. Default: by the first "
-        "measure. JSON, csv, trec and --out keep the order given.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-
 ClusterFile = Annotated[
     str | None,
     typer.Option(
@@ -140,6 +129,17 @@ ClusterFile = Annotated[
     ),
 ]
 
+
+Sort = Annotated[
+    str | None,
+    typer.Option(
+        "--sort",
+        metavar="M",
+        help="Order of runs in tables, Markdown and LaTeX: best first by measure M, or given. Default: by the first "
+        "measure. JSON, csv, trec and --out keep the order given.",
+        rich_help_panel=OUTPUT,
+    ),
+]
 
 Percent = Annotated[
     bool,
