@@ -30,6 +30,7 @@ FACE = [
     "power",
     "published",
     "registry",
+    "self_test",
 ]
 HEAVY = ("torch", "scipy", "sklearn", "ml_dtypes", "pandas", "pyarrow")
 

@@ -24,6 +24,7 @@ __all__ = [
     "power",
     "published",
     "registry",
+    "self_test",
 ]
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from trueval.comparison.gate import gate
     from trueval.comparison.power import power
     from trueval.comparison.published import published
+    from trueval.comparison.self_test import self_test
     from trueval.evaluation.arrays import evaluate_arrays
     from trueval.evaluation.evaluate import evaluate
     from trueval.evaluation.explanation import explain
@@ -61,6 +63,7 @@ _HOMES = {
     "power": "trueval.comparison.power",
     "published": "trueval.comparison.published",
     "registry": "trueval.measures",
+    "self_test": "trueval.comparison.self_test",
 }
 
 

@@ -1,3 +1,4 @@
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -74,7 +75,7 @@ def test_min(trueval: Command, folder: Path, run: str, limit: str, status: int) 
         ("worse", "RR=0.5", 0),
         ("other", "0", 0),
         ("noisy", "RR=0.0", 1),
-        ("noisy", "RR=0.1", 0),  # lost 0.125, but the interval reaches 0.1
+        ("noisy", "RR=0.1", 0),  # lost 0.125, but the interval holds 0.1: it cannot tell
     ],
 )
 def test_max_drop_fails_only_beyond_the_joint_interval(
@@ -84,6 +85,176 @@ def test_max_drop_fails_only_beyond_the_joint_interval(
     assert outcome.status == status, outcome.err
     assert ("is beyond --max-drop" in outcome.err) == (status == 1)
     assert "old" in outcome.out
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv", "markdown", "latex", "trec"])
+def test_every_check_is_said_with_its_numbers_and_stdout_stays_clean(trueval: Command, folder: Path, form: str) -> None:
+    """A loss of .125 with a limit of .1 once passed without a word."""
+    options = ("--baseline", str(folder / "old.trec"), "--max-drop", "RR=0.1", "--min", "RR=0.5", "--max-range", "0.2")
+    quiet, said = (
+        gate(trueval, folder, "noisy", "--format", form),
+        gate(trueval, folder, "noisy", "--format", form, *options),
+    )
+    assert said.status == 0
+    assert "all 4 checks passed, 1 cannot tell (passing)" in said.err
+    lines = [re.sub(r" +", " ", line).strip() for line in said.err.splitlines()]
+    assert "passed noisy RR max-range 0.2 0.0000 [0.8750, 0.8750]" in lines
+    assert "passed noisy RR min 0.5 0.8750" in lines
+    (drop,) = (line for line in lines if line.startswith("cannot tell noisy RR max-drop 0.1 -0.1250 ["))
+    needed = int(drop.rpartition(" ")[2].replace(",", ""))
+    assert 500 < needed < 1500  # (t + t) .219 / sqrt(n) <= .025
+    assert "1 check cannot tell from 40 queries whether the loss is within the limit" in said.err
+    assert "--when-unclear lets them pass" in said.err
+    assert "cannot tell" not in said.out or form == "json"
+    if form != "json":
+        assert quiet.out in (said.out, said.out[: len(quiet.out)]) or "old" in said.out
+        return
+    (run, _) = json.loads(said.out)["runs"]
+    assert [check["verdict"] for check in run["checks"]] == ["passed", "passed", "passed", "cannot tell"]
+    kept = run["checks"][-1]
+    assert (kept["value"], kept["limit"], kept["needed"], kept["queries"]) == (-0.125, 0.1, needed, 40)
+    assert kept["low"] < -0.1 < kept["high"]
+
+
+def test_what_cannot_be_told_fails_where_that_is_asked_for(trueval: Command, folder: Path) -> None:
+    options = ("--baseline", str(folder / "old.trec"), "--max-drop", "RR=0.1", "--when-unclear")
+    assert gate(trueval, folder, "noisy", *options, "pass").status == 0
+    failed = gate(trueval, folder, "noisy", *options, "fail")
+    assert failed.status == 1
+    assert "1 of 1 checks failed, 1 cannot tell (failing)" in failed.err
+    assert "--when-unclear lets them fail" in failed.err
+    assert gate(trueval, folder, "noisy", *options, "maybe").status == 2
+
+
+def test_a_self_test_says_its_false_alarms(trueval: Command, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(folder / "summary.md"))
+    options = ("--baseline", str(folder / "old.trec"), "--max-drop", "RR=0.1", "--self-test", "--format", "json")
+    outcome = gate(trueval, folder, "noisy", *options)
+    assert outcome.status == 0, outcome.err
+    tested = json.loads(outcome.out)["self_test"]
+    assert (tested["worlds"], tested["checks"], tested["queries"], tested["clusters"]) == (1000, 1, 40, None)
+    assert tested["asked"]["limits"] == ["--max-drop RR=0.1"]
+    assert tested["asked"]["worse"] <= tested["zero"]["worse"] <= 0.05
+    head = "self-test: 1,000 random swaps of candidate and baseline, 40 queries, 1 check, 95% intervals"
+    assert head in outcome.err
+    assert re.search(
+        r"--max-drop RR=0: \d\.\d\d% of them with a false alarm \[[\d.%, <]+\]; [\d.]+% of checks cannot tell",
+        outcome.err,
+    )
+    assert f"- {head}\n" in (folder / "summary.md").read_text(encoding="utf-8")
+
+
+def test_clusters_bind(trueval: Command, folder: Path) -> None:
+    (folder / "topics.tsv").write_text("".join(f"q{q}\tt{q // 4}\n" for q in range(QUERIES)), encoding="utf-8")
+    options = ("--baseline", str(folder / "old.trec"), "--max-drop", "RR=0", "--format", "json")
+    alone = json.loads(gate(trueval, folder, "noisy", *options).out)["runs"][0]["checks"][0]
+    found = gate(trueval, folder, "noisy", *options, "--clusters", str(folder / "topics.tsv"))
+    bound = json.loads(found.out)["runs"][0]["checks"][0]
+    # Every topic lost the same, .5 on one of its four queries: ten equal observations.
+    assert (alone["clusters"], bound["clusters"], bound["queries"]) == (None, 10, 40)
+    assert bound["low"] == bound["high"] == -0.125
+    assert alone["low"] < -0.125 < alone["high"]
+    (folder / "topics.tsv").write_text("q0\tt\n", encoding="utf-8")
+    found = gate(trueval, folder, "noisy", *options, "--clusters", str(folder / "topics.tsv"))
+    assert (found.status, "no cluster for the query 'q1'" in found.err) == (1, True)
+
+
+def test_the_name_of_a_run_is_a_baseline(trueval: Command, folder: Path) -> None:
+    both = (folder / "qrels.trec", folder / "worse.trec", folder / "old.trec", "-m", "RR")
+    outcome = trueval("evaluate", *both, "--baseline", "old", "--max-drop", "0.4")
+    assert outcome.status == 1
+    assert "worse: RR lost 0.5 against old;" in outcome.err
+    unknown = trueval("evaluate", *both, "--baseline", "odl", "--max-drop", "0.4")
+    assert unknown.status == 1
+    assert "--baseline: odl must be a run file" in unknown.err
+    assert "one of the runs: worse, old. Did you mean old?" in unknown.err
+
+
+def test_a_folder_of_results_is_a_baseline(trueval: Command, folder: Path) -> None:
+    """The same verdict as with the run itself, whatever file the judgments and the run are in now."""
+    kept = folder / "kept"
+    assert gate(trueval, folder, "old", "--out", str(kept)).status == 0
+    direct = gate(
+        trueval, folder, "noisy", "--baseline", str(folder / "old.trec"), "--max-drop", "0.15", "--format", "json"
+    )
+    rows = [line.split() for line in (folder / "qrels.trec").read_text(encoding="utf-8").splitlines()]
+    csv = "".join(f"{query},{doc},{grade}.0\n" for query, _, doc, grade in reversed(rows))
+    (folder / "qrels.trec").write_text("query_id,doc_id,grade\n" + csv, encoding="utf-8")
+    options = ("--baseline", str(kept), "--max-drop", "0.15", "--format", "json")
+    stored = gate(trueval, folder, "noisy", *options)
+    assert stored.status == direct.status == 0, stored.err
+    ours, theirs = (json.loads(each.out)["runs"][0]["checks"] for each in (stored, direct))
+    assert [check.pop("baseline") for check in ours] == [f"{kept}#old"] * 2
+    assert [check.pop("baseline") for check in theirs] == ["old"] * 2
+    assert ours == theirs
+
+
+def test_a_folder_of_results_on_other_judgments_is_refused(trueval: Command, folder: Path) -> None:
+    kept = folder / "kept"
+    gate(trueval, folder, "old", "--out", str(kept))
+    (folder / "qrels.trec").write_text("".join(f"q{q} 0 a {1 + q % 2}\n" for q in range(QUERIES)), encoding="utf-8")
+    options = ("--baseline", str(kept), "--max-drop", "0.1")
+    outcome = gate(trueval, folder, "old", *options, "--self-test")
+    assert outcome.status == 1
+    assert f"old and {kept}#old were measured on different judgments, so no drop can be told." in outcome.err
+    assert "self-test" not in outcome.err
+    other_rule = gate(trueval, folder, "old", *options, "--rel", "2", "--depth", "3")
+    assert "different judgments and policies (rel 2.0 and 1, depth 3 and None), so" in other_rule.err
+    results = json.loads((kept / "results.json").read_text(encoding="utf-8"))
+    assert set(results["runs"][0]["content"]) == {"judgments", "queries", "policy", "run"}
+
+
+def test_the_corpus_is_of_the_content(trueval: Command, folder: Path) -> None:
+    for name, text in (("corpus", "x"), ("changed", "y")):
+        (folder / name).mkdir()
+        document = json.dumps({"_id": "a", "text": text})
+        (folder / name / "corpus.jsonl").write_text(document + "\n", encoding="utf-8")
+    kept = str(folder / "kept")
+    gate(trueval, folder, "old", "--out", kept, "--collection", str(folder / "corpus"))
+    options = ("--baseline", kept, "--max-drop", "0.1", "--out", str(folder / "now"), "--collection")
+    assert gate(trueval, folder, "old", *options, str(folder / "corpus")).status == 0
+    (folder / "corpus" / "queries.jsonl").write_text('{"_id": "q0", "text": "?"}\n', encoding="utf-8")
+    assert gate(trueval, folder, "old", *options, str(folder / "corpus")).status == 0  # of which one does not know
+    changed = gate(trueval, folder, "old", *options, str(folder / "changed"))
+    assert (changed.status, "measured on different documents, so" in changed.err) == (1, True)
+
+
+def test_grades_of_unjudged_documents_are_of_the_content(trueval: Command, folder: Path) -> None:
+    """Judgments are hashed as they are read: those filled for one run differ from those of another."""
+    kept = str(folder / "kept")
+    gate(trueval, folder, "old", "--out", kept, "--unjudged", "0")
+    options = ("--baseline", kept, "--max-drop", "RR=0.4")
+    worse = gate(trueval, folder, "worse", *options, "--unjudged", "0")
+    assert "worse: RR lost 0.5" in worse.err
+    refused = gate(trueval, folder, "worse", *options)
+    assert (refused.status, "measured on different grades of unjudged documents, so" in refused.err) == (1, True)
+
+
+def test_a_baseline_that_lacks_queries_is_no_way_to_pass(trueval: Command, folder: Path) -> None:
+    text = (folder / "old.trec").read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "short.trec").write_text("".join(text[: 4 * 10]), encoding="utf-8")
+    options = ("--baseline", str(folder / "short.trec"), "--max-drop", "RR=0.1")
+    outcome = gate(trueval, folder, "worse", *options)
+    assert outcome.status == 1
+    assert "worse: 10 of 40 judged queries are in every run and in short (short lacks 30)" in outcome.err
+    assert "worse: RR lost 0.5 against short;" in outcome.err
+    # With 0 for the queries that it lacks the baseline is worse than the run; said so, that counts.
+    assert gate(trueval, folder, "worse", *options, "--missing", "worst").status == 0
+    assert gate(trueval, folder, "worse", *options, "--missing", "skip").status == 1
+    assert gate(trueval, folder, "old", *options, "--missing", "skip").status == 0
+    assert gate(trueval, folder, "old", *options, "--convention", "mteb").status == 0
+
+
+def test_files_of_one_name_are_different_baselines(trueval: Command, folder: Path) -> None:
+    for name, source in (("a", "worse"), ("b", "old")):
+        (folder / name).mkdir()
+        (folder / name / "run.trec").write_bytes((folder / f"{source}.trec").read_bytes())
+    arguments = (folder / "qrels.trec", folder / "a" / "run.trec", "-m", "RR", "--max-drop", "0.4")
+    outcome = trueval("evaluate", *arguments, "--baseline", folder / "b" / "run.trec")
+    assert outcome.status == 1
+    assert re.search(r"RR lost 0\.5 against .*b/run", outcome.err)
+    with_self = trueval("evaluate", *arguments, folder / "b" / "run.trec", "--baseline", folder / "b" / "run.trec")
+    assert with_self.status == 1
 
 
 def test_a_loss_that_ties_may_undo_passes(trueval: Command, folder: Path) -> None:
@@ -133,23 +304,21 @@ def test_without_a_variance_the_orders_of_ties_decide(
     options = ("--baseline", folder / f"{baseline}.trec", "--max-drop", f"IPrec11={limit}")
     outcome = trueval("evaluate", folder / "five.trec", folder / f"{run}.trec", "-m", "IPrec11 RR", *options)
     assert outcome.status == status, outcome.err
-    verdict = (
-        f"is beyond --max-drop IPrec11={limit}." if status else f"reaches --max-drop IPrec11={limit}, so it passes."
-    )
     (line,) = (line for line in outcome.err.splitlines() if "--max-drop" in line)
-    assert line.endswith(f", bounded over all orders of ties, {verdict}")
+    told = f"{'is beyond' if status else 'keeps' if run == 'up' else 'does not decide'} --max-drop IPrec11={limit}."
+    assert f", bounded over all orders of ties, {told}" in line
+    assert ("more queries do not narrow the bounds that ties leave" in line) == ("decide" in told)
     summary = (folder / "summary.md").read_text(encoding="utf-8")
-    assert re.search(r"\| IPrec11 \| `--max-drop IPrec11=[\d.]+` \| \[[^\]]+\] bounded \|", summary)
+    assert re.search(r"\| IPrec11 \| `--max-drop IPrec11=[\d.]+` \| [+-][\d.]+ \[[^\]]+\] bounded \|", summary)
 
 
 def test_a_known_variance_is_not_called_bounded(trueval: Command, folder: Path) -> None:
     outcome = gate(trueval, folder, "worse", "--baseline", str(folder / "old.trec"), "--max-drop", "0.4")
     assert outcome.status == 1
     assert "bounded" not in outcome.err
-    assert (
-        "--max-drop"
-        not in gate(trueval, folder, "old", "--baseline", str(folder / "worse.trec"), "--max-drop", "0.4").err
-    )
+    passed = gate(trueval, folder, "old", "--baseline", str(folder / "worse.trec"), "--max-drop", "0.4")
+    assert "--max-drop" not in passed.err  # what passes plainly needs no sentence beside its row
+    assert "all 2 checks passed\n" in passed.err
 
 
 def test_the_baseline_is_not_gated_unless_it_is_a_run(trueval: Command, folder: Path) -> None:
@@ -169,6 +338,8 @@ def test_the_baseline_is_not_gated_unless_it_is_a_run(trueval: Command, folder: 
         (("--max-drop", "0.1"), "needs --baseline RUN"),
         (("--baseline", "old.trec"), "needs --max-drop X"),
         (("--baseline", "old.trec", "--max-drop", "-1"), "X >= 0"),
+        (("--self-test", "--min", "RR=0.1"), "--self-test needs --max-drop X"),
+        (("--clusters", "topics.tsv", "--min", "RR=0.1"), "--clusters needs --max-drop X"),
     ],
 )
 def test_misuse_leaves_with_two(trueval: Command, folder: Path, options: tuple[str, ...], said: str) -> None:
@@ -179,8 +350,8 @@ def test_misuse_leaves_with_two(trueval: Command, folder: Path, options: tuple[s
 
 def test_one_query_has_no_interval_and_cannot_pass(trueval: Command, tmp_path: Path) -> None:
     (tmp_path / "qrels.trec").write_text("q0 0 a 1\n", encoding="utf-8")
-    for name in ("old", "new"):
-        write(tmp_path, name, [1])
+    for name, rank in (("old", 1), ("new", 2)):
+        write(tmp_path, name, [rank])
     options = ("--baseline", str(tmp_path / "old.trec"), "--max-drop", "0.5")
     outcome = trueval("evaluate", tmp_path / "qrels.trec", tmp_path / "new.trec", "-m", "RR", *options)
     assert outcome.status == 1
@@ -199,9 +370,10 @@ def test_the_summary_is_appended_where_github_wants_it(
     assert gate(trueval, folder, "worse", *options).status == 1
     text = page.read_text(encoding="utf-8")
     assert text.startswith("before\n## trueval: 1 of 4 checks failed\n")
-    assert "| **failed** | worse | RR | `--min RR=0.9` | 0.5000 |" in text
-    assert "| passed | worse | RR | `--max-range 0.1` | 0.0000 [0.5000, 0.5000] |" in text
-    assert "| passed | worse | RR | `--max-drop RR=0.9` | [+0.5000, +0.5000] |" in text
+    assert "| **failed** | worse | RR | `--min RR=0.9` | 0.5000 |  |" in text
+    assert "| passed | worse | RR | `--max-range 0.1` | 0.0000 [0.5000, 0.5000] |  |" in text
+    assert "| not worse | worse | RR | `--max-drop RR=0.9` | -0.5000 [-0.5000, -0.5000] |  |" in text
+    assert "\n- worse: RR is 0.5, below --min RR=0.9.\n" in text
     assert "| worse | RR | 0.5000 |" in text
 
 

@@ -21,7 +21,7 @@ from trueval.cli.options import (
     with_groups,
 )
 from trueval.cli.output import Format, save, show, talk
-from trueval.cli.paths import refuse_repeated, with_baseline
+from trueval.cli.paths import refuse_repeated
 from trueval.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -104,9 +104,15 @@ def evaluate(
     check_subjects(chosen, correct=evidence.correct is not None, with_sensitivity=evidence.sensitivity)
     if collection is not None and output.out is None:
         raise typer.BadParameter("needs --out, where the texts are written.", param_hint="--collection")
-    paths = with_baseline(runs, gates.baseline)
+    paths = gates.paths(runs)
     refuse_repeated(qrels, paths)
+    kept = shown.per_query or output.out is not None or bool(limits)  # results that others may be compared with
     details = None if output.out is None else Details(qrels, paths, collection)
+    known: dict[str, str] | None = {} if kept else None
+    if kept and collection is not None:
+        from trueval.evaluation.content import collection_hashes
+
+        known = collection_hashes(collection)
     with progress(1 + len(paths)) as begin:
         found = evaluate_files(
             qrels,
@@ -114,14 +120,15 @@ def evaluate(
             chosen,
             inputs=inputs.to_inputs(chosen, policy.grade_map(), evidence.correct),
             with_sensitivity=evidence.sensitivity,
+            content=known,
             observe=details,
             begin=begin,
             policy=policy.to_policy(),
         )
     talk(found.notes)
-    results, checks = found.to_dict(per_query=shown.per_query), gates.check(found.scores, len(runs), paths, limits)
-    for run in results["runs"] if limits else ():
-        run["checks"] = [check.to_dict() for check in checks if check.run == run["name"]]
+    gated = gates.check(found.scores, len(runs), paths, limits, missing=policy.said_of_missing())
+    results = found.to_dict(per_query=shown.per_query, content=kept)
+    results = gated.add_to(results) if limits else results
     show(EVALUATE, in_order(results, first) if form in ROUNDED else results, form, percent=output.percent)
     if shown.per_query and form in ("markdown", "latex"):
         talk([f"--format {form} holds means only. --format json, csv or trec, or --out DIR, give every query."])
@@ -134,7 +141,7 @@ def evaluate(
     if output.out is not None and details is not None:
         save(EVALUATE, results, output.out)
         details.save(output.out)
-    conclude(results, checks)
+    conclude(results, gated)
 
 
 def lines_beside(found: "Evaluated", results: Mapping[str, Any], *, percent: bool) -> Iterator[str]:

@@ -4,18 +4,46 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import typer
 
-from trueval.report.text import NOT_AVAILABLE, fixed, interval
+from trueval.cli.options import ClusterFile
+from trueval.cli.paths import run_called, with_baseline
+from trueval.cli.progress import progress
 
 if TYPE_CHECKING:
     from trueval.comparison.gate import Check, Limit
+    from trueval.comparison.self_test import SelfTest
     from trueval.evaluation.scores import Scores
     from trueval.measures import Measure
 
 SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
+
+
+class Gated(NamedTuple):
+    """What the gates found.
+
+    Attributes:
+        checks: every one.
+        self_test: None where it was not asked for.
+    """
+
+    checks: "tuple[Check, ...]" = ()
+    self_test: "SelfTest | None" = None
+
+    def add_to(self, results: Mapping[str, Any]) -> dict[str, Any]:
+        """The JSON of an evaluation with the checks of each run, and the self-test.
+
+        Args:
+            results: of the runs.
+        """
+        runs = [
+            {**run, "checks": [check.to_dict() for check in self.checks if check.run == run["name"]]}
+            for run in results["runs"]
+        ]
+        tested = {} if self.self_test is None else {"self_test": self.self_test.to_dict()}
+        return {**results, "runs": runs, **tested}
 
 
 @dataclass(frozen=True)
@@ -40,13 +68,62 @@ class GateOptions:
         list[str] | None,
         typer.Option(
             metavar="X",
-            help="Exit with 1 when a run lost more than X against the baseline at every value of the 95% interval that "
-            "joins queries and ties; nDCG@10=X for one measure.",
+            help="Exit with 1 when a run is worse than the baseline by more than X at every value of the 95% interval "
+            "that joins queries and ties, of all such checks together; nDCG@10=X for one measure.",
         ),
     ] = None
     baseline: Annotated[
-        str | None, typer.Option(metavar="RUN", help="The run that --max-drop compares every other run with.")
+        str | None,
+        typer.Option(
+            metavar="RUN",
+            help="What --max-drop compares every other run with: a run file, the name of a run in tables, or a folder "
+            "that --out wrote (DIR#RUN for one run of several).",
+        ),
     ] = None
+    when_unclear: Annotated[
+        Literal["pass", "fail"],
+        typer.Option(help="What a check of --max-drop does that the queries cannot tell; it is said in any case."),
+    ] = "pass"
+    self_test: Annotated[
+        bool,
+        typer.Option(
+            "--self-test",
+            help="Swap run and baseline at random 1,000 times, query by query, and say how often --max-drop gives a "
+            "false alarm.",
+        ),
+    ] = False
+
+    clusters: ClusterFile = None
+
+    def paths(self, runs: Sequence[str]) -> list[str]:
+        """What to read: the runs, then the baseline where it is a file of its own.
+
+        Args:
+            runs: as given.
+
+        Raises:
+            InputError: the baseline is neither a run, nor a file, nor a folder of results.
+        """
+        return with_baseline(runs, self._file(runs))
+
+    def _file(self, runs: Sequence[str]) -> str | None:
+        """The baseline as a file to read, as given or one of the runs; None where there is none, or it is a folder."""
+        if self.baseline is None:
+            return None
+        from trueval.errors import InputError, nearest
+        from trueval.evaluation.stored import is_stored
+        from trueval.files.names import name_files, path_of
+
+        found = run_called(self.baseline, runs)
+        if found in runs or path_of(found) == "-" or Path(path_of(found)).is_file():
+            return found
+        if is_stored(self.baseline):
+            return None
+        names = [file.name for file in name_files(runs)]
+        raise InputError(
+            f"--baseline: {self.baseline} must be a run file, a folder that --out wrote, or one of the runs: "
+            f"{', '.join(names)}.{nearest(self.baseline, names)}"
+        )
 
     def limits(self, measures: "Sequence[Measure]") -> "tuple[Limit, ...]":
         """The limits as data.
@@ -58,84 +135,105 @@ class GateOptions:
             PolicyError: a limit cannot be read, or `--baseline` and `--max-drop` do not come together.
         """
         given = (("max-range", self.max_range), ("min", self.minimum), ("max-drop", self.max_drop))
-        if self.baseline is None and not any(texts for _, texts in given):
+        if not (self.baseline or self.self_test or self.clusters or any(texts for _, texts in given)):
             return ()  # before the comparison behind the gate is imported
         from trueval.comparison.gate import check_limits, parse_limit
         from trueval.errors import PolicyError
 
         limits = tuple(parse_limit(name, text) for name, texts in given for text in texts or ())
-        if self.baseline is not None and not self.max_drop:
-            raise PolicyError("--baseline needs --max-drop X. `trueval compare` shows differences without a gate.")
+        for name in ("baseline", "self_test", "clusters"):
+            if getattr(self, name) and not self.max_drop:
+                option = f"--{name.replace('_', '-')}"
+                raise PolicyError(f"{option} needs --max-drop X. `trueval compare` shows differences without a gate.")
         check_limits(limits, measures, baseline=self.baseline is not None)
         return limits
 
     def check(
-        self, scores: "Sequence[Scores]", runs: int, paths: Sequence[str], limits: "Sequence[Limit]"
-    ) -> "tuple[Check, ...]":
+        self,
+        scores: "Sequence[Scores]",
+        runs: int,
+        paths: Sequence[str],
+        limits: "Sequence[Limit]",
+        *,
+        missing: str | None,
+    ) -> Gated:
         """Holds runs against their limits.
 
         Args:
-            scores: of the runs; a baseline that is not among them comes after them, and no gate is asked of it.
+            scores: of the runs; a baseline that is a file of its own comes after them, and no gate is asked of it.
             runs: how many they are.
             paths: where scores come from.
             limits: what the runs must keep.
+            missing: what was chosen for judged queries that a run lacks; None where nothing was.
+
+        Raises:
+            InputError: there is no such baseline, or a query has no cluster.
         """
         if not limits:
-            return ()
+            return Gated()
+        from trueval.comparison.clusters import Clusters
         from trueval.comparison.gate import gate
 
-        baseline = None if self.baseline is None else scores[paths.index(self.baseline)]
-        return gate(scores[:runs], limits, baseline=baseline)
+        file = self._file(paths[:runs])
+        baseline = self.baseline if file is None else scores[paths.index(file)]
+        shared: dict[str, Any] = {"baseline": baseline, "missing": missing, "clusters": Clusters.of(self.clusters)}
+        checks = gate(scores[:runs], limits, when_unclear=self.when_unclear, **shared)
+        told = all(check.name not in ("judged", "comparable") for check in checks)
+        return Gated(checks, _self_test(scores[:runs], limits, shared) if self.self_test and told else None)
 
 
-def conclude(results: Mapping[str, Any], checks: "Sequence[Check]") -> None:
-    """Says what failed or was decided by bounds, writes the summary where GitHub wants one, leaves with 1 on a failure.
+def _self_test(scores: "Sequence[Scores]", limits: "Sequence[Limit]", shared: dict[str, Any]) -> "SelfTest":
+    from trueval.comparison.limits import MaxDrop
+    from trueval.comparison.self_test import WORLDS, parts, self_test
+
+    drops = [limit for limit in limits if isinstance(limit, MaxDrop)]
+    named = {str(measure) for measure in scores[0].measures if {None, str(measure)} & {each.measure for each in drops}}
+    with progress(parts(WORLDS, len(named) * len(scores)), verb="swapping:") as begin:
+        return self_test(scores, drops, begin=begin, **shared)
+
+
+def conclude(results: Mapping[str, Any], gated: Gated) -> None:
+    """Says every check with its numbers, writes the summary where GitHub wants one, leaves with 1 on a failure.
 
     Args:
         results: of the runs.
-        checks: of every gate.
+        gated: what the gates found.
 
     Raises:
         typer.Exit: always.
     """
-    # A pass that bounds decided is said too: whoever reads the log should know that it was not an exact value.
-    for check in checks:
-        if check.bounded or not check.passed:
-            typer.echo(check.line, err=True)
+    if gated.checks:
+        _say(gated)
     place = os.environ.get(SUMMARY_VARIABLE)
-    if checks and place:
+    if gated.checks and place:
         with Path(place).open("a", encoding="utf-8") as file:  # other steps of the build write there too
-            file.write(summary(results, checks))
-    raise typer.Exit(0 if all(check.passed for check in checks) else 1)
+            file.write(summary(results, gated))
+    raise typer.Exit(0 if all(check.passed for check in gated.checks) else 1)
 
 
-def summary(results: Mapping[str, Any], checks: "Sequence[Check]") -> str:
+def summary(results: Mapping[str, Any], gated: Gated) -> str:
     """Markdown for the summary page of a build: the gates, then the results.
 
     Args:
         results: of the runs.
-        checks: of every gate.
+        gated: what the gates found.
     """
+    from trueval.comparison.views.checks import to_markdown as checks_to_markdown
     from trueval.evaluation.views.formats import to_markdown
 
-    failed = sum(not check.passed for check in checks)
-    head = f"## trueval: {f'{failed} of {len(checks)} checks failed' if failed else f'all {len(checks)} checks passed'}"
-    lines = ["| | run | measure | gate | found |", "|---|---|---|---|---|"]
-    for check in checks:
-        verdict = check.verdict if check.passed else f"**{check.verdict}**"
-        cells = (verdict, check.run, check.measure or "all", f"`{check.option}`", _found(check))
-        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
-    return "\n".join([head, "", *lines, "", to_markdown(results)])
+    return checks_to_markdown(gated.checks, gated.self_test) + to_markdown(results)
 
 
-def _found(check: "Check") -> str:
-    """The number or interval that decided."""
-    if check.name == "judged":
-        return "nothing is judged"
-    if check.name == "min":
-        return fixed(check.value)
-    if check.name == "max-range":
-        return f"{fixed(check.value)} {interval(check.low, check.high)}"
-    if check.low is None:
-        return NOT_AVAILABLE
-    return f"[{check.low:+.4f}, {check.high:+.4f}]{' bounded' if check.bounded else ''}"
+def _say(gated: Gated) -> None:
+    """On stderr, whatever the format: stdout is for the results."""
+    from rich.console import Console
+
+    from trueval.comparison.views.checks import head, self_test_lines, sentences, table
+
+    console = Console(stderr=True, highlight=False)
+    console.print(f"\n{head(gated.checks)}", markup=False)
+    console.print(table(gated.checks))
+    for line in sentences(gated.checks):
+        typer.echo(line, err=True)
+    for line in () if gated.self_test is None else self_test_lines(gated.self_test):
+        typer.echo(line, err=True)

@@ -119,17 +119,6 @@ MeasureList = Annotated[
     ),
 ]
 
-Sort = Annotated[
-    str | None,
-    typer.Option(
-        "--sort",
-        metavar="M",
-        help="Order of runs in tables, Markdown and LaTeX: best first by measure M, or given. Default: by the first "
-        "measure. JSON, csv, trec and --out keep the order given.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-
 ClusterFile = Annotated[
     str | None,
     typer.Option(
@@ -140,6 +129,17 @@ ClusterFile = Annotated[
     ),
 ]
 
+
+Sort = Annotated[
+    str | None,
+    typer.Option(
+        "--sort",
+        metavar="M",
+        help="Order of runs in tables, Markdown and LaTeX: best first by measure M, or given. Default: by the first "
+        "measure. JSON, csv, trec and --out keep the order given.",
+        rich_help_panel=OUTPUT,
+    ),
+]
 
 Percent = Annotated[
     bool,
@@ -249,6 +249,10 @@ class PolicyOptions(ChoiceOptions):
         from trueval.policy.conventions import convention
 
         return convention(self.convention, **self.choices())
+
+    def said_of_missing(self) -> str | None:
+        """What was chosen for judged queries that a run lacks, by itself or with a convention; None where nothing."""
+        return self.missing if self.convention is None else self.to_policy().missing
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,13 @@ PATIENCE = 2.0  # seconds without a bar
 
 @contextmanager
 def progress(
-    steps: int, *, patience: float = PATIENCE, console: "Console | None" = None
+    steps: int, *, verb: str = "reading", patience: float = PATIENCE, console: "Console | None" = None
 ) -> Iterator[Callable[[str], None]]:
     """Shows on stderr how many of the steps are done, once the wait is longer than the patience.
 
     Args:
         steps: how many there are.
+        verb: what is done, before the name of each step.
         patience: seconds before the bar appears.
         console: where to draw; stderr by default. Nothing is drawn where it is not a terminal.
 
@@ -42,7 +43,7 @@ def progress(
 
     def begin(name: str) -> None:
         nonlocal begun
-        bar.update(task, description=f"reading {name}", completed=begun)
+        bar.update(task, description=f"{verb} {name}", completed=begun)
         begun += 1
 
     # A timer starts the bar, as a long read gives no other moment to look at the clock; a quick command never shows it.

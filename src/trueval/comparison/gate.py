@@ -1,205 +1,77 @@
-"""Gates: limits that runs must keep, and what was found about each.
+"""Gates: runs held against limits, and what was found about each.
 
 The limits are data, and so are the findings: a command, a test or a notebook decides what to do with them.
+
+A drop is told by the joint interval [low, high] of run - baseline, in the direction in which more is better. It holds
+the uncertainty of queries and of the ties of both, and is simultaneous over all runs and measures of the call:
+
+    not worse      low >= -limit
+    worse          high < -limit
+    cannot tell    else
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import numpy as np
+
+from trueval.comparison.against import against, find_baseline
+from trueval.comparison.checks import CANNOT_TELL, FAILED, NOT_WORSE, POWER, WORSE, Check, passed_or_failed
+from trueval.comparison.limits import Limit, MaxDrop, MaxRange, Minimum, check_limits, parse_limit
+from trueval.comparison.power import queries_needed
 from trueval.errors import PolicyError
-from trueval.evaluation.scores import Scores
-from trueval.measures import parse
+from trueval.evaluation.scores import STATISTICS, Scores
 from trueval.numerics import or_null
 
 if TYPE_CHECKING:
+    from trueval.comparison.clusters import Clusters
     from trueval.comparison.comparison import Difference
+    from trueval.files import Source
     from trueval.measures import Measure
 
+__all__ = ["Check", "Limit", "MaxDrop", "MaxRange", "Minimum", "check_limits", "gate", "mismatch", "parse_limit"]
 
-@dataclass(frozen=True)
-class _Limit:
-    name: ClassVar[str]
-    example: ClassVar[str]
+WHEN_UNCLEAR: Final = ("pass", "fail")
 
-    measure: str | None
-    limit: float
-
-    def __post_init__(self) -> None:
-        limit: object = self.limit
-        if not isinstance(limit, int | float) or not 0 <= limit < math.inf:
-            raise PolicyError(f"--{self.name} must be a number >= 0. Got {self.limit!r}.")
-        if self.measure is not None:
-            object.__setattr__(self, "measure", str(parse(self.measure)))  # as scores name it
-
-    def __str__(self) -> str:
-        """The limit as an option of the command line."""
-        return f"--{self.name} {'' if self.measure is None else f'{self.measure}='}{self.limit:g}"
-
-
-@dataclass(frozen=True)
-class MaxRange(_Limit):
-    """The widest range of values that the order of ties may leave to a mean.
-
-    Attributes:
-        measure: text form of the measure; None for every one.
-        limit: on the scale of the measure, so 0.02 is two points of a hundred.
-    """
-
-    name = "max-range"
-    example = "X or MEASURE=X with a number X >= 0, such as 0.02 or nDCG@10=0.02"
-
-
-@dataclass(frozen=True)
-class Minimum(_Limit):
-    """The least expected mean that passes.
-
-    Attributes:
-        measure: text form of the measure, one of which more is better.
-        limit: on the scale of the measure.
-    """
-
-    name = "min"
-    example = "MEASURE=X with a number X >= 0, such as nDCG@10=0.3"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.measure is None:
-            raise PolicyError(f"--min must be {self.example}. Got {self.limit:g}.")
-        if parse(self.measure).better == "lower":
-            raise PolicyError(f"--min is for measures of which more is better. Of {self.measure}, less is.")
-
-
-@dataclass(frozen=True)
-class MaxDrop(_Limit):
-    """The largest loss against a baseline that passes.
-
-    A run fails when it lost more than the limit at every value of the joint interval, that of a realized difference,
-    which holds the uncertainty of both queries and ties.
-
-    Attributes:
-        measure: text form of the measure; None for every one.
-        limit: on the scale of the measure.
-    """
-
-    name = "max-drop"
-    example = "X or MEASURE=X with a number X >= 0, such as 0.01 or nDCG@10=0.01"
-
-
-Limit: TypeAlias = MaxRange | Minimum | MaxDrop
-LIMITS: Final[dict[str, type[Limit]]] = {each.name: each for each in (MaxRange, Minimum, MaxDrop)}
-
-
-@dataclass(frozen=True)
-class Check:
-    """What was found about one limit, run and measure.
-
-    Attributes:
-        name: "max-range", "min", "max-drop", or "judged" of a run of which nothing is judged.
-        run: its name.
-        measure: the measure's text form; None where it is about all.
-        limit: the limit; None where there is none.
-        value: what was held against it: the range, the expected mean, or the loss; None where not available.
-        low: lower end of what was found: the lowest mean, or the lower end of the interval of the loss.
-        high: its upper end.
-        passed: whether the run keeps the limit; what is not available does not.
-        line: the whole story in one sentence.
-        option: the limit as an option of the command line.
-        baseline: name of the run that it is compared with; None if there is none.
-        level: of the interval; None where there is none.
-        bounded: whether the interval is made of bounds, so that passing says little.
-    """
-
-    name: str
-    run: str
-    measure: str | None
-    limit: float | None
-    value: float | None
-    low: float | None
-    high: float | None
-    passed: bool
-    line: str
-    option: str
-    baseline: str | None = None
-    level: float | None = None
-    bounded: bool = False
-
-    @property
-    def verdict(self) -> str:
-        """Passed or failed, in a word."""
-        return "passed" if self.passed else "failed"
-
-    def to_dict(self) -> dict[str, Any]:
-        """As it appears in the JSON of a run."""
-        names = ("name", "measure", "baseline", "limit", "value", "low", "high", "level", "bounded", "verdict")
-        return {name: getattr(self, name) for name in names} | {"passed": self.passed}
-
-
-def parse_limit(name: str, text: str) -> Limit:
-    """Read a limit as the command line has it.
-
-    Args:
-        name: "max-range", "min" or "max-drop".
-        text: "X", or "MEASURE=X" for one measure.
-
-    Raises:
-        MeasureError: the measure cannot be read.
-        PolicyError: X is not a number from 0, or the limit needs a measure.
-
-    >>> parse_limit("max-range", "nDCG(gain='exp')@10=0.1")
-    MaxRange(measure="nDCG(gain='exp')@10", limit=0.1)
-    """
-    kind = LIMITS[name]
-    measure, _, number = text.rpartition("=")
-    try:
-        limit = float(number)
-    except ValueError:
-        limit = -1.0
-    if not 0 <= limit < math.inf or (kind is Minimum and not measure):
-        raise PolicyError(f"--{name} must be {kind.example}. Got {text}.")
-    return kind(measure or None, limit)
-
-
-def check_limits(limits: Iterable[Limit], measures: Sequence[Measure], *, baseline: bool) -> None:
-    """Refuse limits that nothing can be held against, before any work is done.
-
-    Args:
-        limits: as in `gate`.
-        measures: those evaluated.
-        baseline: whether there is one.
-
-    Raises:
-        PolicyError: a limit names a measure that is not evaluated, or a loss has no baseline.
-    """
-    names = [str(measure) for measure in measures]
-    for limit in limits:
-        if limit.measure is not None and limit.measure not in names:
-            raise PolicyError(
-                f"--{limit.name}: {limit.measure} is not evaluated. Add it with -m, or name one of {' '.join(names)}."
-            )
-        if isinstance(limit, MaxDrop) and not baseline:
-            raise PolicyError("--max-drop needs --baseline RUN. `trueval compare` shows differences without a gate.")
+# Sums of the same doubles in another order differ by less: a loss of exactly the limit keeps it.
+ROUNDING: Final = 1e-12
 
 
 def gate(
-    scores: Scores | Sequence[Scores], limits: Iterable[Limit], *, baseline: Scores | None = None, **choices: Any
+    scores: Scores | Sequence[Scores],
+    limits: Iterable[Limit],
+    *,
+    baseline: Scores | str | PathLike[str] | None = None,
+    when_unclear: str = "pass",
+    missing: str | None = None,
+    clusters: Clusters | Mapping[str, str] | Source | None = None,
+    threads: int | None = None,
+    **choices: Any,
 ) -> tuple[Check, ...]:
     """Hold runs against limits.
 
     Args:
         scores: of the runs.
         limits: what they must keep.
-        baseline: scores of the run that MaxDrop compares with; it may be one of the runs, and only then the other
-            limits are about it too.
+        baseline: what MaxDrop compares with: scores, the name of one of the runs, or a folder that
+            `trueval evaluate --out` wrote (DIR#RUN for one run of several). It may be one of the runs, and only then
+            the other limits are about it too.
+        when_unclear: whether a check that cannot tell is a "pass" or a "fail".
+        missing: "worst" or "skip" where that is what judged queries are to count that a run lacks, as the policy of the
+            scores has it. None: only queries that all have are compared, and that not all do fails.
+        clusters: of queries that belong together, as in compare.
+        threads: as in compare.
         choices: of the comparison behind MaxDrop: level, resamples, seed.
 
     Returns:
         What was found; where the judgments know no query or no document of a run, that alone, and it fails.
 
     Raises:
+        InputError: there is no such baseline.
         MeasureError: a measure has no interval, as geometric means.
         PolicyError: a limit names a measure that was not evaluated, or MaxDrop comes without a baseline.
 
@@ -209,20 +81,32 @@ def gate(
     >>> check.passed, check.line
     (False, 'tied: the range of RR is 0.5, above --max-range 0.02.')
     """
-    runs = [scores] if isinstance(scores, Scores) else list(scores)
-    limits = tuple(limits)
+    runs, limits = [scores] if isinstance(scores, Scores) else list(scores), tuple(limits)
+    check_choice("when_unclear", when_unclear, WHEN_UNCLEAR)
+    found_baseline = None if baseline is None else find_baseline(baseline, runs)
     for each in runs:
         check_limits(limits, each.measures, baseline=baseline is not None)
-    strangers = tuple(_strangers([*runs, *([] if baseline is None else [baseline])])) if limits else ()
-    if strangers:
+    every = [*runs, *([] if found_baseline is None else [found_baseline])]
+    if strangers := tuple(_strangers(every)) if limits else ():
         return strangers
     found = [check for limit in limits if isinstance(limit, MaxRange) for check in _ranges(runs, limit)]
     found += [check for limit in limits if isinstance(limit, Minimum) for check in _minima(runs, limit)]
     drops = [limit for limit in limits if isinstance(limit, MaxDrop)]
-    others = [each for each in runs if each is not baseline]
-    if drops and others and baseline is not None:
-        found += _drops(others, baseline, drops, choices)
+    others = [each for each in runs if each is not found_baseline]
+    if drops and others and found_baseline is not None:
+        asked = {**choices, "clusters": clusters, "threads": threads}
+        found += _drops(others, found_baseline, drops, asked, when_unclear, missing)
     return tuple(found)
+
+
+def check_choice(name: str, value: str | None, accepted: Sequence[str]) -> None:
+    """Refuse a choice that is not accepted.
+
+    Raises:
+        PolicyError: it is not one of those.
+    """
+    if value not in accepted:
+        raise PolicyError(f"{name} must be one of {', '.join(accepted)}. Got {value!r}.")
 
 
 def mismatch(scores: Scores) -> str:
@@ -236,12 +120,29 @@ def mismatch(scores: Scores) -> str:
     return "no retrieved document is judged" if scores.matched == 0 else ""
 
 
+def asked_of(limits: Iterable[MaxDrop], scores: Scores) -> list[Measure]:
+    """The measures that some limit is about: others may have no interval at all."""
+    named = {limit.measure for limit in limits}
+    return [measure for measure in scores.measures if None in named or str(measure) in named]
+
+
+def verdict_of(low: float, high: float, limit: float) -> str:
+    """What an interval of run - baseline says of an allowed drop.
+
+    >>> verdict_of(-0.02, 0.01, 0.05), verdict_of(-0.02, 0.01, 0.0), verdict_of(-0.02, -0.01, 0.0)
+    ('not worse', 'cannot tell', 'worse')
+    """
+    if low >= -limit - ROUNDING:
+        return NOT_WORSE
+    return WORSE if high < -limit - ROUNDING else CANNOT_TELL
+
+
 def _strangers(scores: Iterable[Scores]) -> Iterator[Check]:
     """A failed check for each run whose ids the judgments do not know."""
     for name, why in {each.name: mismatch(each) for each in scores}.items():
         if why:
             line = f"{name}: {why}, so no gate can pass. Are the ids the same?"
-            yield Check("judged", name, None, None, None, None, None, False, line, "any gate")
+            yield Check("judged", name, None, None, None, None, None, FAILED, False, line, "any gate")
 
 
 def _ranges(scores: Iterable[Scores], limit: MaxRange) -> Iterator[Check]:
@@ -255,8 +156,8 @@ def _ranges(scores: Iterable[Scores], limit: MaxRange) -> Iterator[Check]:
             else:
                 line = f"{what} {found:.6g}, {'above' if found > limit.limit else 'not above'} {limit}."
             passed = found is not None and found <= limit.limit
-            ends = or_null(mean.lowest), or_null(mean.highest)
-            yield Check(limit.name, run.name, name, limit.limit, found, *ends, passed, line, str(limit))
+            numbers = limit.limit, found, or_null(mean.lowest), or_null(mean.highest)
+            yield Check(limit.name, run.name, name, *numbers, passed_or_failed(passed), passed, line, str(limit))
 
 
 def _minima(scores: Iterable[Scores], limit: Minimum) -> Iterator[Check]:
@@ -267,39 +168,134 @@ def _minima(scores: Iterable[Scores], limit: Minimum) -> Iterator[Check]:
         line = f"{run.name}: {limit.measure} has no value, so {limit} fails."
         if found is not None:
             line = f"{run.name}: {limit.measure} is {found:.6g}, {'not ' if passed else ''}below {limit}."
-        ends = or_null(mean.lowest), or_null(mean.highest)
-        yield Check(limit.name, run.name, limit.measure, limit.limit, found, *ends, passed, line, str(limit))
+        numbers = limit.limit, found, or_null(mean.lowest), or_null(mean.highest)
+        yield Check(limit.name, run.name, limit.measure, *numbers, passed_or_failed(passed), passed, line, str(limit))
 
 
 def _drops(
-    scores: Sequence[Scores], baseline: Scores, limits: Sequence[MaxDrop], choices: dict[str, Any]
+    runs: Sequence[Scores],
+    baseline: Scores,
+    limits: Sequence[MaxDrop],
+    choices: dict[str, Any],
+    when_unclear: str,
+    missing: str | None,
 ) -> Iterator[Check]:
+    """The checks of allowed drops, after those that say why some run cannot be compared, or not on all queries."""
+    from trueval.comparison.clusters import Clusters
     from trueval.comparison.compare import compare_scores
 
-    # Only measures that a limit is about: others may have no interval at all.
-    named = {limit.measure for limit in limits}
-    asked = [measure for measure in baseline.measures if None in named or str(measure) in named]
-    compared = compare_scores([each.of(asked) for each in (*scores, baseline)], baseline=baseline.name, **choices)
+    asked = asked_of(limits, runs[0])
+    sides = against(runs, baseline, asked, missing)
+    yield from (*sides.refused, *sides.unlike)
+    if not sides.runs:
+        return
+    clusters = choices["clusters"] = Clusters.of(choices["clusters"])
+    compared = compare_scores(
+        [*sides.runs, sides.baseline], baseline=sides.baseline.name, **{**choices, "family": "all"}
+    )
+    by_name, level = {run.name: run for run in sides.runs}, float(str(compared.choices["level"]))
     for limit in limits:
         for row in compared.differences:
             if limit.measure in (None, row.measure):
-                yield _drop(row, limit, float(str(compared.choices["level"])))
+                pair = _Paired.of(by_name[row.first], sides.baseline, row.measure, clusters)
+                yield _drop(row, pair, limit, level, len(compared.differences), when_unclear)
 
 
-def _drop(row: Difference, limit: MaxDrop, level: float) -> Check:
-    """Whether some value of the joint interval is a loss within the limit."""
-    higher = row.better == "higher"
-    drop = -row.expected if higher else row.expected
-    ends = row.realized_interval
-    low, high = (0.0 - ends.high, 0.0 - ends.low) if higher else (ends.low, ends.high)  # 0 -: no minus zero
-    what, known = f"{row.first}: {row.measure}", not math.isnan(low)
-    passed, bounded = known and low <= limit.limit, known and row.realized_bounded
-    if known:
-        joint = f"the {level:.0%} interval of the loss [{low:.4f}, {high:.4f}]"
-        joint += ", bounded over all orders of ties," if bounded else ""
-        verdict = f"{joint} reaches {limit}, so it passes." if passed else f"{joint} is beyond {limit}."
-        line = f"{what} {'lost' if drop > 0 else 'gained'} {abs(drop):.6g} against {row.second}; {verdict}"
-    else:
-        line = f"{what} has no interval against {row.second}, so {limit} cannot pass."
-    numbers = (limit.limit, or_null(drop), or_null(low), or_null(high))
-    return Check(limit.name, row.first, row.measure, *numbers, passed, line, str(limit), row.second, level, bounded)
+class _Paired(NamedTuple):
+    """What the queries that two runs have in common say about their difference on one measure.
+
+    Attributes:
+        same: whether no query tells the two apart.
+        units: how many queries, or clusters of them.
+        clusters: how many clusters; None where there are none.
+        sd: of a difference between units, ties included: sqrt(units) times the standard error of the mean.
+    """
+
+    same: bool
+    units: int
+    clusters: int | None
+    sd: float
+
+    @classmethod
+    def of(cls, run: Scores, baseline: Scores, measure: str, clusters: Clusters | None) -> _Paired:
+        """Pair the queries of two runs."""
+        place = {query: at for at, query in enumerate(baseline.query_ids)}
+        column = [str(each) for each in run.measures].index(measure)  # the same in both
+        rows = np.array([place.get(query, -1) for query in run.query_ids])
+        one = {name: getattr(run, name)[:, column] for name in STATISTICS}
+        other = {name: getattr(baseline, name)[rows, column] for name in STATISTICS}
+        kept = ~np.isnan(one["expected"]) & ~np.isnan(other["expected"]) & (rows >= 0)
+        apart, count = (one["expected"] - other["expected"])[kept], int(kept.sum())
+        ids = [query for query, counts in zip(run.query_ids, kept.tolist(), strict=True) if counts]
+        codes = np.arange(count) if clusters is None else clusters.codes(ids)
+        units = len(np.unique(codes))
+        same = count > 0 and all(
+            np.array_equal(one[name][kept], other[name][kept], equal_nan=True)
+            for name in STATISTICS
+            if name != "tie_broken"
+        )
+        if units < 2:
+            return cls(same, units, None if clusters is None else units, math.nan)
+        # A ratio of sums where clusters differ in size; with one query each, the standard deviation of differences.
+        sizes, residuals = np.bincount(codes), np.bincount(codes, weights=apart - apart.mean())
+        ties = (one["sd"][kept] ** 2 + other["sd"][kept] ** 2).sum() / count**2
+        error = (residuals**2).sum() * units / (units - 1) / sizes.sum() ** 2 + ties
+        return cls(same, units, None if clusters is None else units, math.sqrt(units * error))
+
+
+def _drop(row: Difference, pair: _Paired, limit: MaxDrop, level: float, checks: int, when_unclear: str) -> Check:
+    """What the joint interval of a difference says of an allowed drop."""
+    low, high = row.simultaneous_realized_interval
+    if row.better == "lower":
+        low, high = 0.0 - high, 0.0 - low  # 0 -: no minus zero
+    known, needed = not math.isnan(low), None
+    verdict = NOT_WORSE if pair.same else verdict_of(low, high, limit.limit) if known else CANNOT_TELL
+    # Without an interval nothing is known, which is less than unclear.
+    passed = verdict == NOT_WORSE or (verdict == CANNOT_TELL and known and when_unclear == "pass")
+    if known and verdict == CANNOT_TELL and not row.realized_bounded:
+        # Simultaneous over the checks: of a level that is shared out between them.
+        shared = 1 - (1 - level) / checks
+        needed = queries_needed(row.gain + limit.limit, pair.sd, level=shared, power=POWER)
+        needed = None if needed is None else max(needed, pair.units + 1)
+    what = f"{row.first}: {row.measure} {'lost' if row.gain < 0 else 'gained'} {abs(row.gain):.6g} against {row.second}"
+    line = f"{row.first}: {row.measure} has no interval against {row.second}, so {limit} cannot pass."
+    if pair.same:
+        line = f"{row.first}: {row.measure} is the same on every query as in {row.second}, which keeps {limit}."
+    elif known:
+        bounds = ", bounded over all orders of ties," if row.realized_bounded else ""
+        span = f"the {level:.0%} interval of the difference [{low:+.4f}, {high:+.4f}]{bounds}"
+        said = {
+            NOT_WORSE: f"{span} keeps {limit}.",
+            WORSE: f"{span} is beyond {limit}.",
+            CANNOT_TELL: f"{span} does not decide {limit}. {_unclear(pair, needed, row, passed)}",
+        }
+        line = f"{what}; {said[verdict]}"
+    numbers = (limit.limit, or_null(row.gain), or_null(low), or_null(high))
+    return Check(
+        limit.name,
+        row.first,
+        row.measure,
+        *numbers,
+        verdict,
+        passed,
+        line,
+        str(limit),
+        row.second,
+        level,
+        known and row.realized_bounded,
+        row.queries,
+        pair.clusters,
+        needed,
+    )
+
+
+def _unclear(pair: _Paired, needed: int | None, row: Difference, passed: bool) -> str:
+    """What a check that cannot tell says of itself."""
+    units = "queries" if pair.clusters is None else "clusters"
+    more = "no number of queries would decide a difference at the limit"
+    if row.realized_bounded:
+        more = "more queries do not narrow the bounds that ties leave"
+    elif needed is not None:
+        more = f"about {needed:,} would decide it with a chance of {POWER:.0%}, if the difference stays"
+    end = "It passes" if passed else "It fails"
+    return f"{pair.units:,} {units} cannot tell; {more}. {end}, as --when-unclear says."

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from trueval.errors import InputError, TruevalWarning
+from trueval.evaluation.content import Content
 from trueval.evaluation.notes import notes_of, open_orders
 from trueval.evaluation.scores import STATISTICS, Scores, Ties
 from trueval.judgments import Judgments
@@ -53,7 +54,8 @@ def evaluate(run: Any, judgments: Any, measures: Measures, *, policy: Policy | N
     count = counter(run, judgments)
     counted = count(chosen)
     notes = (*judgments.notes, *run.notes, *notes_of(run, judgments, counted, unjudged, parsed, chosen))
-    return score(run.name, judgments.query_ids.to_list(), count, parsed, chosen, unjudged, notes)
+    found = score(run.name, judgments.query_ids.to_list(), count, parsed, chosen, unjudged, notes)
+    return replace(found, content=Content({}, judgments))
 
 
 def score(

@@ -17,7 +17,8 @@ from trueval.numerics import or_null
 from trueval.standings.standings import Floats
 
 if TYPE_CHECKING:
-    from trueval.policy.conventions import Policy
+    from trueval.evaluation.content import Content
+    from trueval.policy.policy import Policy
 
 KIND = "evaluate"
 # 1: the first. 2: every file names its kind, by which `trueval report` finds what belongs to it.
@@ -111,6 +112,7 @@ class Scores:
         notes: one-line warnings, those of the readers included.
         details: [measure] numbers that belong beside the mean, by name.
         matched: judged documents that the run lists for their queries; None where nobody counted.
+        content: what the run was measured on, as hashes; None where nobody knows.
     """
 
     name: str
@@ -129,6 +131,7 @@ class Scores:
     notes: tuple[str, ...]
     details: tuple[Mapping[str, float], ...] = ()
     matched: int | None = None
+    content: Content | None = None
 
     def __getitem__(self, measure: str | Measure) -> Estimate:
         """The mean of a measure, `mean` by another name; an alias such as ndcg_cut_10 will do.
@@ -269,6 +272,51 @@ class Scores:
             notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
             details=(),
             matched=None if None in matched else sum(filter(None, matched)),
+            content=None,
+            **arrays,
+        )
+
+    @staticmethod
+    def from_dict(
+        entry: Mapping[str, Any], policy: Policy, per_query: Sequence[Mapping[str, Any]] | None = None
+    ) -> Scores:
+        """Scores again, out of the JSON of results: the same values to the last bit, without their details.
+
+        Args:
+            entry: of one run, as `to_dict` gave it.
+            policy: behind the numbers.
+            per_query: rows as `to_polars` has them; those of the entry if None.
+
+        Raises:
+            InputError: the values of queries are not there, or not of every query and measure.
+            MeasureError: a measure is not known here.
+        """
+        from trueval.evaluation.content import Content
+
+        names, rows = list(entry["measures"]), list(entry.get("per_query", ()) if per_query is None else per_query)
+        ids = tuple(dict.fromkeys(row["query"] for row in rows))
+        place = {(row["query"], row["measure"]): row for row in rows}
+        if len(ids) != entry["queries"] or any((query, name) not in place for query in ids for name in names):
+            raise InputError(
+                f"{entry['name']}: the values of its queries are not all there. Write them with --out, or --per-query."
+            )
+        arrays: dict[str, Any] = {
+            statistic: np.array([[place[query, name][statistic] for name in names] for query in ids], dtype=np.float64)
+            for statistic in STATISTICS
+        }
+        ties = {**entry["ties"], "cut_queries": tuple(entry["ties"]["cut_queries"])}
+        return Scores(
+            entry["name"],
+            ids,
+            tuple(parse(name) for name in names),
+            exact=tuple(bool(entry["measures"][name].get("exact", True)) for name in names),
+            ties=Ties(**ties),
+            missing_queries=tuple(entry["missing_queries"]),
+            unjudged_queries=tuple(entry["unjudged_queries"]),
+            policy=policy,
+            notes=tuple(entry.get("notes", ())),
+            matched=entry.get("matched"),
+            content=Content(entry["content"]) if "content" in entry else None,
             **arrays,
         )
 
@@ -292,8 +340,13 @@ class Scores:
 
         return to_pandas(self.to_polars())
 
-    def to_dict(self, *, per_query: bool = False) -> dict[str, object]:
-        """The run's entry in the JSON of results; null where not available."""
+    def to_dict(self, *, per_query: bool = False, content: bool = False) -> dict[str, object]:
+        """The run's entry in the JSON of results; null where not available.
+
+        Args:
+            per_query: whether to add the values of every query.
+            content: whether to add the hashes of what was measured, as far as they are known.
+        """
         entry: dict[str, object] = {
             "name": self.name,
             "queries": len(self.query_ids),
@@ -303,6 +356,8 @@ class Scores:
             "measures": {str(m): self._entry(m, exact) for m, exact in zip(self.measures, self.exact, strict=True)},
             "notes": list(self.notes),
         }
+        if content and self.content is not None:
+            entry["content"] = self.content.all
         if per_query:
             entry["per_query"] = self.to_polars().to_dicts()
         return entry
@@ -343,8 +398,14 @@ def geometric_mean(values: Floats) -> float:
     return float(np.exp(np.log(np.maximum(values, LEAST_IN_GEOMETRIC_MEAN)).mean()))
 
 
-def results(scores: Sequence[Scores], *, per_query: bool = False) -> dict[str, object]:
-    """The JSON of `trueval evaluate`: kind, format number, version, policy and one entry per run."""
+def results(scores: Sequence[Scores], *, per_query: bool = False, content: bool = False) -> dict[str, object]:
+    """The JSON of `trueval evaluate`: kind, format number, version, policy and one entry per run.
+
+    Args:
+        scores: of the runs.
+        per_query: as in `Scores.to_dict`.
+        content: as in `Scores.to_dict`.
+    """
     from trueval.version import __version__
 
     return {
@@ -352,5 +413,5 @@ def results(scores: Sequence[Scores], *, per_query: bool = False) -> dict[str, o
         "format": FORMAT_VERSION,
         "trueval": __version__,
         "policy": scores[0].policy.to_dict() if scores else {},
-        "runs": [one.to_dict(per_query=per_query) for one in scores],
+        "runs": [one.to_dict(per_query=per_query, content=content) for one in scores],
     }

@@ -268,6 +268,23 @@ class Policy:
         by_measure = {name: dict(each.choices) for each in self.exceptions for name in each.measures}
         return entry | {"exceptions": by_measure or None}
 
+    @staticmethod
+    def from_dict(entry: Mapping[str, Any]) -> Policy:
+        """The policy that `to_dict` gave; its exceptions are one for each measure.
+
+        Raises:
+            PolicyError: a choice is unknown, or has a value that is not accepted.
+
+        >>> Policy.from_dict(Policy(rel=2).to_dict()) == Policy(rel=2)
+        True
+        """
+        unknown = next((name for name in entry if name not in Policy.__dataclass_fields__), None)
+        if unknown is not None:
+            raise PolicyError(f"Unknown choice {unknown!r}.{nearest(unknown, Policy.__dataclass_fields__)}")
+        own = entry.get("exceptions") or {}
+        exceptions = tuple(Exceptional((name,), tuple(choices.items())) for name, choices in own.items())
+        return Policy(**{**entry, "exceptions": exceptions})
+
 
 # trueval's own: docs/formulas.md §2-3, with the tie order that most tools use.
 OURS: Final = Policy()

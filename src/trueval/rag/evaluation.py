@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from trueval.errors import MeasureError, TruevalWarning
+from trueval.evaluation.content import Content, full_content
 from trueval.evaluation.evaluate import Measures, evaluate
 from trueval.evaluation.scores import Scores, results
 from trueval.measures import parse_list
@@ -45,9 +46,14 @@ class Evaluated:
     sensitivity: tuple[Sensitivity, ...]
     notes: tuple[str, ...]
 
-    def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
-        """The JSON of `trueval evaluate`."""
-        found: dict[str, Any] = results(self.scores, per_query=per_query)
+    def to_dict(self, *, per_query: bool = False, content: bool = False) -> dict[str, Any]:
+        """The JSON of `trueval evaluate`.
+
+        Args:
+            per_query: whether to add the values of every query.
+            content: whether to add the hashes of what was measured.
+        """
+        found: dict[str, Any] = results(self.scores, per_query=per_query, content=content)
         for run, answers in zip(found["runs"], self.answers, strict=True):
             if answers:
                 run["answers"] = {name: one.to_dict() for name, one in answers.items()}
@@ -63,6 +69,7 @@ def evaluate_files(
     *,
     inputs: Inputs | None = None,
     with_sensitivity: bool = False,
+    content: Mapping[str, str] | None = None,
     observe: Observe | None = None,
     begin: Callable[[str], None] | None = None,
     policy: Policy | None = None,
@@ -76,6 +83,7 @@ def evaluate_files(
         measures: as in `evaluate`.
         inputs: what is done to what is read.
         with_sensitivity: whether to compute the sensitivity of each RA-nWG; then the runs stay in memory.
+        content: hashes that are known of what is measured, such as that of the corpus; None makes none of the runs.
         observe: called with each run, its judgments and its scores.
         begin: called with each path before it is read.
         policy: as in `evaluate`.
@@ -98,6 +106,9 @@ def evaluate_files(
         judgments = inputs.read_judgments(qrels)
         for pair in inputs.read_runs(runs, judgments, begin):
             found = evaluate(pair.run, pair.judgments, parsed, policy=chosen)
+            # Of the judgments as read: those that are filled differ from run to run, and what filled them is said.
+            measured = Content({"unjudged": inputs.unjudged, **(content or {})}, judgments)
+            found = replace(found, content=measured if content is None else full_content(found, pair.run, measured))
             scores.append(found)
             answers.append(accuracies(found, pair.correct) if pair.correct else {})
             if observe is not None:

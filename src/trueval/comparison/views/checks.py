@@ -1,0 +1,147 @@
+"""How the checks of a gate look: a table in a terminal, Markdown for the page of a build, sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from trueval.comparison.checks import CANNOT_TELL, POWER, Check
+from trueval.report.formats import pipes
+from trueval.report.text import NOT_AVAILABLE, counted, fixed, interval, percent, signed
+
+if TYPE_CHECKING:
+    from trueval.comparison.self_test import Alarms, SelfTest
+    from trueval.report.terminal import Grid
+
+HEADINGS: Final = ("verdict", "run", "measure", "limit", "found")
+NEEDED: Final = "needed"
+
+
+def head(checks: Sequence[Check]) -> str:
+    """How many checks failed and how many cannot tell, in one line.
+
+    Args:
+        checks: of every gate, at least one.
+    """
+    failed, unclear = sum(not check.passed for check in checks), sum(map(_is_unclear, checks))
+    said = f"{failed} of {len(checks)} checks failed" if failed else f"all {len(checks)} checks passed"
+    passed = sum(_is_unclear(check) and check.passed for check in checks)
+    if unclear:
+        how = "passing" if passed == unclear else "failing" if not passed else f"{passed} of them passing"
+        said += f", {unclear} cannot tell ({how})"
+    return said
+
+
+def table(checks: Sequence[Check]) -> Grid:
+    """Every check with its numbers.
+
+    Args:
+        checks: of every gate.
+    """
+    from rich.text import Text
+
+    from trueval.report.terminal import grid
+
+    with_needed = any(map(_is_unclear, checks))
+    rows = grid((*HEADINGS, NEEDED) if with_needed else HEADINGS, "lLlllr" if with_needed else "lLlll")
+    for check in checks:
+        style = "bold red" if not check.passed else "yellow" if _is_unclear(check) or check.bounded else "green"
+        limit = check.name if check.limit is None else f"{check.name} {check.limit:g}"
+        cells = [check.run, check.measure or "all", limit, found(check), *([_needed(check)] if with_needed else [])]
+        rows.add_row(Text(check.verdict, style=style), *cells)
+    return rows
+
+
+def to_markdown(checks: Sequence[Check], self_test: SelfTest | None = None) -> str:
+    """The checks for the summary page of a build.
+
+    Args:
+        checks: of every gate.
+        self_test: of the gate; None where there is none.
+
+    Returns:
+        A heading, a pipe table, then what needs a sentence as a list.
+    """
+    rows = []
+    for check in checks:
+        verdict = check.verdict if check.passed and not _is_unclear(check) else f"**{check.verdict}**"
+        cells = (verdict, check.run, check.measure or "all", f"`{check.option}`", found(check), _needed(check))
+        rows.append([cell.replace("|", "\\|") for cell in cells])
+    words = [*sentences(checks), *([] if self_test is None else self_test_lines(self_test))]
+    listed = "".join(f"- {line.strip()}\n" for line in words)
+    return f"## trueval: {head(checks)}\n\n{pipes((*HEADINGS, NEEDED), rows, words=5, escape=str)}\n{listed}\n"
+
+
+def sentences(checks: Sequence[Check]) -> Iterator[str]:
+    """The whole story of each check that failed, or was decided by bounds; then what cannot be told, and what decides.
+
+    Args:
+        checks: of every gate.
+    """
+    yield from (check.line for check in checks if check.bounded or not (check.passed or _is_unclear(check)))
+    unclear = [check for check in checks if _is_unclear(check)]
+    if not unclear:
+        return
+    first = unclear[0]
+    count, units = (first.queries, "queries") if first.clusters is None else (first.clusters, "clusters")
+    passing = "pass" if first.passed else "fail"
+    yield (
+        f"{counted(len(unclear), 'check', 'checks')} cannot tell from {count:,} {units} whether the loss is within the "
+        f"limit: --when-unclear lets them {passing}. As many {units} as {NEEDED} would decide with a chance of "
+        f"{POWER:.0%}, if the difference stays."
+    )
+
+
+def self_test_lines(self_test: SelfTest) -> Iterator[str]:
+    """What a self-test found.
+
+    Args:
+        self_test: of a gate.
+    """
+    units = counted(self_test.queries, "query", "queries")
+    if self_test.clusters is not None:
+        units += f" in {counted(self_test.clusters, 'cluster', 'clusters')}"
+    worlds, checks = (
+        counted(self_test.worlds, "random swap", "random swaps"),
+        counted(self_test.checks, "check", "checks"),
+    )
+    yield f"self-test: {worlds} of candidate and baseline, {units}, {checks}, {self_test.level:.0%} intervals"
+    yield f"  {_alarms(self_test.asked)}"
+    if self_test.zero.limits != self_test.asked.limits:
+        yield f"  {_alarms(self_test.zero)}"
+
+
+def found(check: Check) -> str:
+    """The numbers that decided."""
+    if check.name == "judged":
+        return "nothing is judged"
+    if check.name == "comparable":
+        return "measured otherwise"
+    if check.name == "queries" and check.limit is not None:
+        return f"{check.value:g} of {check.limit:g} queries"
+    if check.name == "min":
+        return fixed(check.value)
+    if check.name == "max-range":
+        return f"{fixed(check.value)} {interval(check.low, check.high)}"
+    if check.low is None:
+        return NOT_AVAILABLE
+    bounded = " bounded" if check.bounded else ""
+    return f"{signed(check.value)} [{signed(check.low)}, {signed(check.high)}]{bounded}"
+
+
+def _needed(check: Check) -> str:
+    """How many queries decide; a check of bounds or of a difference at the limit is not decided by any number."""
+    return "" if not _is_unclear(check) else NOT_AVAILABLE if check.needed is None else f"{check.needed:,}"
+
+
+def _is_unclear(check: Check) -> bool:
+    """Whether an interval does not decide; without an interval nothing is known, and the check fails."""
+    return check.verdict == CANNOT_TELL and check.low is not None
+
+
+def _alarms(alarms: Alarms) -> str:
+    sure = f"[{percent(alarms.low)}, {percent(alarms.high)}]"
+    return (
+        f"{' '.join(alarms.limits)}: {percent(alarms.worse)} of them with a false alarm {sure}; "
+        f"{percent(alarms.unclear)} of checks cannot tell"
+    )

@@ -1,0 +1,170 @@
+"""Content: hashes of what was measured, by which results of two days are known to be comparable.
+
+A hash is of content, not of bytes: the same rows hash alike as TREC, CSV or a dict, compressed or not, in any order.
+
+    rows       sorted by all their columns; every 2^20 of them column by column: texts as lengths and UTF-8,
+               numbers as little-endian float64, -0 as 0
+    queries    the ids of the evaluated queries, sorted
+    policy     its choices as JSON with sorted names; the name of the convention, and a seed that nothing uses, left out
+    texts      of documents and of queries: the sum modulo 2^256 of the hashes of (id, title, text), read line by line
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import polars as pl
+
+if TYPE_CHECKING:
+    from trueval.evaluation.scores import Scores
+    from trueval.judgments import Judgments
+    from trueval.policy.policy import Policy
+    from trueval.run import Run
+
+# Rows that are hashed at once. Part of what a hash means.
+ROWS: Final = 2**20
+# What results say of their content, in this order.
+NAMES: Final = ("judgments", "queries", "policy", "run", "corpus", "query_texts", "unjudged")
+
+
+class Content:
+    """What a run was measured on; the hash of judgments is made when it is first asked for.
+
+    Args:
+        known: hashes by name, and the grade of `unjudged` documents where one was given.
+        source: judgments whose hash is not made yet; None where it is known, or nobody knows it.
+    """
+
+    def __init__(self, known: Mapping[str, Any], source: Judgments | None = None) -> None:
+        self.known, self.source = known, source
+
+    @cached_property
+    def all(self) -> dict[str, Any]:
+        """Everything that is known, by name."""
+        made = {} if self.source is None else {"judgments": judgments_hash(self.source)}
+        known = {**made, **self.known}
+        return {name: known[name] for name in NAMES if known.get(name) is not None}
+
+    def but(self, **known: Any) -> Content:
+        """The same with more that is known."""
+        return Content({**self.known, **known}, self.source)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle holds: hashes, not the judgments themselves."""
+        return {"known": self.all, "source": None}
+
+
+def full_content(scores: Scores, run: Run, content: Content) -> Content:
+    """The hashes of queries, policy and run beside what is known.
+
+    Args:
+        scores: of the run.
+        run: as it was read.
+        content: what is known already.
+    """
+    queries, policy = queries_hash(scores.query_ids), policy_hash(scores.policy)
+    return content.but(queries=queries, policy=policy, run=run_hash(run))
+
+
+def judgments_hash(judgments: Judgments) -> str:
+    """The hash of query, document, grade and, where there are facets, facet of every judgment.
+
+    >>> from trueval import Judgments
+    >>> one, other = Judgments.from_dict({"q": {"a": 1, "b": 0}}), Judgments.from_dict({"q": {"b": 0, "a": 1}})
+    >>> judgments_hash(one) == judgments_hash(other)
+    True
+    """
+    names = ("query_id", "doc_id", "grade", "facet")
+    return rows_hash(judgments.frame.select([name for name in names if name in judgments.frame.columns]))
+
+
+def run_hash(run: Run) -> str:
+    """The hash of query, document and score of every row; ranks and the order of rows are left out."""
+    return rows_hash(run.frame.select("query_id", "doc_id", "score"))
+
+
+def queries_hash(query_ids: Iterable[str]) -> str:
+    """The hash of the ids of queries, whatever their order."""
+    from trueval.collection import text_hash  # here and below late: most evaluations hash nothing
+
+    return text_hash(sorted(query_ids))
+
+
+def policy_hash(policy: Policy) -> str:
+    """The hash of the choices of a policy."""
+    import json
+
+    from trueval.collection import text_hash
+
+    return text_hash([json.dumps(choices_that_matter(policy), sort_keys=True)])
+
+
+def choices_that_matter(policy: Policy) -> dict[str, Any]:
+    """The choices of a policy by name, without the name of its convention and without a seed that nothing uses."""
+    left_out = {"convention"} | ({"seed"} if policy.tie_order != "random" else set())
+    return {name: value for name, value in policy.to_dict().items() if name not in left_out}
+
+
+def collection_hashes(folder: Path) -> dict[str, str]:
+    """The hashes of the documents of a BEIR-shaped folder, and of the texts of its queries if there are any.
+
+    Args:
+        folder: with corpus.jsonl, and queries.jsonl or not.
+
+    Raises:
+        InputError: corpus.jsonl is missing, or a line is not a text with an id.
+    """
+    from trueval.errors import Place
+
+    corpus, queries = folder / "corpus.jsonl", folder / "queries.jsonl"
+    if not corpus.is_file():
+        raise Place(str(corpus)).error("no such file. --collection must name a folder with corpus.jsonl in it.")
+    found = {"corpus": _texts_hash(corpus)}
+    return found | ({"query_texts": _texts_hash(queries)} if queries.is_file() else {})
+
+
+def _texts_hash(path: Path) -> str:
+    """The hash of the texts of a file, of which one line at a time is in memory."""
+    import json
+
+    from trueval.collection import text_hash
+    from trueval.errors import Place
+
+    total = 0
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+                parts = [str(row["_id"]), str(row.get("title") or ""), str(row.get("text") or "")]
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise Place(str(path), number).error(
+                    "not a text with an id. Each line must be an object with _id and text. Correct or remove the line."
+                ) from error
+            total += int(text_hash(parts), 16)
+    return f"{total % 2**256:064x}"
+
+
+def rows_hash(frame: pl.DataFrame) -> str:
+    """The SHA-256 of rows, whatever their order.
+
+    Args:
+        frame: columns of texts and numbers without nulls.
+    """
+    import hashlib
+
+    digest = hashlib.sha256(" ".join(frame.columns).encode())
+    ordered = frame.sort(frame.columns)
+    for start in range(0, ordered.height, ROWS):
+        for column in ordered.slice(start, ROWS).iter_columns():
+            if column.dtype == pl.String:
+                digest.update(column.str.len_bytes().to_numpy().astype("<u4").tobytes())
+                digest.update(str(column.str.join("").item()).encode())
+            else:
+                digest.update((column.to_numpy().astype("<f8") + np.float64(0.0)).tobytes())  # + 0: no minus zero
+    return digest.hexdigest()
