@@ -1,4 +1,4 @@
-"""Figures inside the page: the SVG of a chart without what a page has no use for, a third of the bytes and elements."""
+"""Figures inside the page: the SVG of a chart without what a page has no use for, about a third of its bytes."""
 
 from __future__ import annotations
 
