@@ -21,6 +21,7 @@ from trueval.report.kinds import read_directory
 from trueval.report.page import TEMPLATES, page
 from trueval.report.text import NOT_AVAILABLE, fixed, percent, signed
 
+LEVELS = ("none", "some", "much")
 EVIL = '<script>alert("x")</script> & $a_1$'
 
 
@@ -291,6 +292,31 @@ def test_numbers_in_tables_stand_in_the_files(html: str) -> None:
             assert float(value) == found, at
         if value:
             assert text in shown(float(value)) | {str(int(float(value)))}, (at, text)
+
+
+def test_of_many_groups_the_matrix_shows_the_first_and_their_number(tmp_path: Path) -> None:
+    comparison = json.loads((FOLDER / "comparison.json").read_text(encoding="utf-8"))
+    comparison["leaderboards"][0]["ranking"][0]["groups"] = "abcdefa1b1"
+    (tmp_path / "comparison.json").write_text(json.dumps(comparison), encoding="utf-8")
+    html = page(read_directory(tmp_path), live=False)
+    cells = {attributes.get("data-at"): text for attributes, text in Page(html).all("td")}
+    assert cells["/leaderboards/0/ranking/0/groups"] == "abc… 8 groups"
+    assert cells["/leaderboards/0/ranking/1/groups"] == "a"
+
+
+def test_badges_say_what_ties_can_do_to_each_run(parsed: Page) -> None:
+    badges = [(each["class"], " ".join(text.split())) for each, text in parsed.all("li") if each.get("class") in LEVELS]
+    assert badges == [("much", "tied can change rank, 0.2500"), ("none", f"{EVIL} no tie risk")]
+
+
+def test_the_first_screen_has_one_sentence_and_one_plot(html: str, parsed: Page) -> None:
+    (verdict,) = [text for each, text in parsed.all("p") if each.get("class") == "verdict"]
+    assert verdict == f"RR@10: tied is first with 0.8750; these queries do not separate it from {EVIL}."
+    screen = html[html.index('<section id="summary"') : html.index("<h3>What to do</h3>")]
+    assert re.findall(r'<div class="plot" id="([^"]*)"', screen) == ["lead"]
+    order = [each["id"] for each, _ in parsed.all("section")]
+    places = [order.index(name) for name in ("summary", "matrix-block", "differences", "values", "ties", "queries")]
+    assert places == sorted(places)
 
 
 def test_a_pair_is_shown_with_the_better_run_first(tmp_path: Path) -> None:

@@ -189,7 +189,15 @@ THEME: Final[Mapping[str, Any]] = {
     "view": {"stroke": None},
     "axis": {**_LABELS, **_TITLES, **_LINES, "labelLimit": 170},
     "axisY": {"ticks": False, "labelPadding": 6},
-    "legend": {**_LABELS, **_TITLES, "orient": "top", "columns": 2, "labelLimit": 150, "symbolStrokeWidth": 2},
+    "legend": {
+        **_LABELS,
+        **_TITLES,
+        "orient": "top",
+        "columns": 2,
+        "labelLimit": 150,
+        "symbolStrokeWidth": 2,
+        "symbolOpacity": 1,
+    },
     # One weight for all text: vl-convert writes the fonts of a PDF in no fixed order, so two would change its bytes.
     "title": {
         "font": FONT,

@@ -1,9 +1,9 @@
-"""Figures inside the page: the SVG of a chart without what a page has no use for, a third of the bytes and elements."""
+"""Figures inside the page: the SVG of a chart without what a page has no use for, about a third of its bytes."""
 
 from __future__ import annotations
 
 import re
-from xml.etree import ElementTree
+import xml.etree.ElementTree as ET
 
 from trueval.report.figures import FONT, SIZE, Chart, drawn
 
@@ -34,7 +34,7 @@ def inline(chart: Chart) -> str:
         is its title, which browsers show when a pointer rests on it.
     """
     # The text is what vl-convert made of our own chart: names in it are escaped, and there are no entities to expand.
-    root = ElementTree.fromstring(drawn(chart))  # noqa: S314
+    root = ET.fromstring(drawn(chart))  # noqa: S314
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
     _clean(root)
@@ -47,12 +47,12 @@ def inline(chart: Chart) -> str:
         "font-size": f"{SIZE}px",
         "aria-hidden": "true",  # the figure's own description is read aloud
     }
-    return ElementTree.tostring(root, encoding="unicode", short_empty_elements=False)
+    return ET.tostring(root, encoding="unicode", short_empty_elements=False)
 
 
-def _clean(parent: ElementTree.Element) -> None:
+def _clean(parent: ET.Element) -> None:
     """Drops empty elements and attributes that say nothing, and lifts what an empty group holds out of it."""
-    kept: list[ElementTree.Element] = []
+    kept: list[ET.Element] = []
     for child in parent:
         if _shows_nothing(child):
             continue
@@ -60,7 +60,7 @@ def _clean(parent: ElementTree.Element) -> None:
         told = child.attrib.pop("aria-label", "") if child.attrib.get("role") == "graphics-symbol" else ""
         child.attrib = {name: _short(text) for name, text in child.attrib.items() if _says(name, text)}
         if child.tag == "path" and told:
-            title = ElementTree.SubElement(child, "title")
+            title = ET.SubElement(child, "title")
             title.text = told
         if child.tag == "g" and not child.attrib:
             kept.extend(child)
@@ -69,7 +69,7 @@ def _clean(parent: ElementTree.Element) -> None:
     parent[:] = kept
 
 
-def _shows_nothing(element: ElementTree.Element) -> bool:
+def _shows_nothing(element: ET.Element) -> bool:
     attributes = element.attrib
     if element.tag != "path" or attributes.get("class") not in ("background", "foreground"):
         return False

@@ -13,6 +13,7 @@ from trueval.report.text import fixed, interval, signed
 ROW = 20  # CSS pixels of a run
 LEAD = 440  # CSS pixels of the plot of the first screen
 MOST_LEADING = 24  # runs in it
+MOST_BRACKETS = 12  # more would take the room of the values
 LONGEST = 26  # characters of a name beside a plot
 # Half a unit of the last digit that is shown: what lies nearer is the same number for a reader.
 DIFFERS = 0.00005
@@ -100,8 +101,8 @@ def dot_plot(
         }
         for name, dot in zip(names, dots, strict=True)
     ]
-    drawn = [value for dot in dots for value in (dot.lowest, dot.highest, dot.expected)]
-    domain = axis_domain([*drawn, *(each["tick"] for each in rows)])
+    ticks = (dot.tie_broken for dot in dots if _differs(dot))
+    domain = axis_domain([*(value for dot in dots for value in (dot.lowest, dot.highest, dot.expected)), *ticks])
     room, side = _label_width(names), 13 * len(brackets)
     shape = {"width": max(120, width - room - side - 16), "height": row * len(rows)}
     base = alt.Chart(alt.Data(values=rows)).encode(y=names_axis(names))
@@ -133,6 +134,8 @@ def lead_figure(name: str, measure: str, dots: Sequence[Dot], groups: Mapping[st
     """
     shown = dots[:MOST_LEADING]
     brackets = brackets_of([groups.get(dot.name, "") for dot in shown])
+    if len(brackets) > MOST_BRACKETS:
+        brackets = ()
     title = measure if len(shown) == len(dots) else f"{measure}: the first {len(shown)} of {len(dots)} runs"
     description = f"{measure}: expected value and tie range of each run, best first; {dots[0].name} comes first."
     chart = dot_plot(shown, brackets=brackets, width=LEAD, row=row_height(len(shown)))
@@ -169,7 +172,7 @@ def span_plot(spans: Sequence[Span], *, title: str = "", width: int = NARROW) ->
         }
         for name, span in zip(names, spans, strict=True)
     ]
-    domain = axis_domain([0.0, *(row[end] for row in rows for end in ("low", "high", "lowest", "highest"))])
+    domain = axis_domain([0.0, *(end for span in spans for end in (*span.ties, *span.interval))])
     scale = alt.Scale(domain=domain, nice=False, zero=False)
     shape = {"width": width - 24, "height": 34 * len(rows)}
     base = alt.Chart(alt.Data(values=rows)).encode(y=alt.Y("name:N", sort=None, title=None, axis=None))

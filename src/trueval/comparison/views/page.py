@@ -16,6 +16,7 @@ MOST_PAIRS = 40  # differences drawn in one plot
 MOST_OPEN = 100  # rows of the table of close calls that are open from the beginning
 MOST = 4  # things of one kind that a sentence names
 PAIRS = 2  # pairs that advice names
+MOST_LETTERS = 6  # of a run in the matrix; forty runs can be in dozens of groups, which ranks say shorter
 SIDE_BY_SIDE = 5  # measures of one matrix, which fit a screen
 KEY = (
     ("ring", "expected difference"),
@@ -208,11 +209,21 @@ def _matrix(file: ResultFile, place: int, boards: Sequence[tuple[int, Mapping[st
             best = row["place"] == 1
             cells.append(Cell(fixed(row["expected"]), row["expected"], best, pointer(*where, "expected")))
             if grouped:
-                cells.append(Cell(row["groups"], row["groups"], source=pointer(*where, "groups")))
+                cells.append(Cell(_letters(row["groups"]), row["groups"], source=pointer(*where, "groups")))
                 cells.append(Cell(_ranks(row["rank_interval"]), None, source=pointer(*where, "rank_interval")))
         rows.append(Row("", tuple(cells)))
     caption = (", ".join(board["measure"] for _, board in boards) + ".",)
     return Table(f"matrix-{place}", caption, file.name, tuple(columns), tuple(rows))
+
+
+def _letters(groups: str) -> str:
+    """The letters of a run's groups, of many the first ones and how many there are.
+
+    >>> _letters("abc"), _letters("abcdefghijkl")
+    ('abc', 'abc… 12 groups')
+    """
+    letters = letters_of(groups)
+    return groups if len(letters) <= MOST_LETTERS else f"{''.join(letters[:3])}… {len(letters)} groups"
 
 
 def _ranks(ends: Sequence[int] | None) -> str:

@@ -32,6 +32,7 @@ TIE_COLUMNS = (
     Column("unjudged queries", "/unjudged_queries", numeric=True, strong=bool),
 )
 MOST_OPEN = 60  # rows of a table that is open from the beginning
+MOST_NAMED = 12  # pairs of one kind that a finding names; of more it says how many
 MEANINGS = (
     "Expected is the mean over all orders of documents with equal scores; lowest and highest are the values of the "
     "worst and the best order, range their difference. Tie-broken is the value under one tie order, that which a tool "
@@ -207,13 +208,16 @@ def finding_notes(results: Mapping[str, Any]) -> list[str]:
     Returns:
         Lines that begin with their mark.
     """
-    notes: list[str] = []
-    for line in sentences(find(results)):
-        if line.startswith(" "):
-            notes[-1] += f"{' ' if notes[-1].endswith(':') else '; '}{line.strip()}"
-        else:
-            notes.append(line)
-    return [f"{note}." for note in notes]
+    findings = find(results)
+    notes = []
+    for kind, mark in MARKS.items():
+        mine = tuple(each for each in findings if each.kind == kind)
+        if len(mine) > MOST_NAMED:
+            notes.append(f"{mark} {len(mine)} pairs of runs {WORDS[kind]}; the table of means marks their runs.")
+        elif mine:
+            head, *rest = sentences(mine)
+            notes.append(f"{head} {'; '.join(line.strip() for line in rest)}.")
+    return notes
 
 
 def _group_table(details: ResultFile) -> Table:

@@ -82,9 +82,9 @@ def badges(file: ResultFile) -> Iterator[Badge]:
             continue
         moved = _value(file, run, widest, "range")
         if any(run["name"] in (each.first, each.second) for each in findings):
-            yield Badge(run["name"], ("ties can change its rank, ", moved), "much")
+            yield Badge(run["name"], ("can change rank, ", moved), "much")
         else:
-            yield Badge(run["name"], ("ties move it by ", moved), "some")
+            yield Badge(run["name"], ("moves by ", moved), "some")
 
 
 def advice(results: Mapping[str, Any], *, compared: bool) -> Iterator[Words]:

@@ -64,17 +64,15 @@ def curve_plot(regimes: Sequence[Mapping[str, Any]], measure: str, *, title: str
     ends = axis_domain(row[end] for row in rows for end in ("lowest", "highest", "tie"))
     # Cutoffs are apart by their place and not by their size: 1, 5 and 100 would leave the first two in one.
     x = alt.X("k:N", sort=None, title="k", axis=alt.Axis(labelAngle=0, grid=False))
-    y = alt.Y(
-        "expected:Q", title=None, scale=alt.Scale(domain=ends, nice=False, zero=False), axis=alt.Axis(tickCount=4)
-    )
+    scale, axis = alt.Scale(domain=ends, nice=False, zero=False), alt.Axis(tickCount=4)
     colors = [tone(RUN_TONES[index % len(RUN_TONES)]) for index in range(len(names))]
     color = alt.Color("name:N", title=None, sort=None, scale=alt.Scale(domain=names, range=colors))
     base = alt.Chart(alt.Data(values=rows)).encode(x=x, color=color)
     layers = [
-        base.mark_area(opacity=0.18).encode(
-            y=alt.Y("lowest:Q", title=None, scale=y.scale, axis=y.axis), y2="highest:Q"
+        base.mark_area(opacity=0.18).encode(y=alt.Y("lowest:Q", title=None, scale=scale, axis=axis), y2="highest:Q"),
+        base.mark_line(point=alt.OverlayMarkDef(size=24, filled=True), strokeWidth=1.5).encode(
+            y=alt.Y("expected:Q", title=None, scale=scale, axis=axis)
         ),
-        base.mark_line(point=alt.OverlayMarkDef(size=24, filled=True), strokeWidth=1.5).encode(y=y),
         base.mark_point(shape=HOLLOW_TICK, size=70, filled=False, strokeWidth=1.2)
         .transform_filter("isValid(datum.tie)")
         .encode(y="tie:Q"),
