@@ -100,7 +100,9 @@ def scores_of(queries: Mapping[str, lists.Query], measures: list[Measure], **pol
     run = Run.from_dict({q: dict(query.scores) for q, query in queries.items()})
     judgments = Judgments.from_dict({q: dict(query.grades) for q, query in queries.items()})
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*(finds nothing relevant|sees one facet)", TruevalWarning)
+        warnings.filterwarnings(
+            "ignore", ".*(finds nothing relevant|every judged document|sees one facet)", TruevalWarning
+        )
         scores = evaluate(run, judgments, measures, **policy)
     assert scores.query_ids == tuple(queries)
     return scores

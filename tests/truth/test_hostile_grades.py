@@ -102,6 +102,7 @@ BINARY = ["alpha_nDCG", "NRBP", "IPrec", "IPrec11", "bpref", "gm(AP)", "AP", "AP
 BINARY += ["AllGold@2", "P@2", "R@2", "F1@2", "Rprec", "Hits@2", "Judged@2", "RBP", "RBP-residual"]
 
 
+@pytest.mark.filterwarnings("ignore:.*every judged document for relevant")
 @pytest.mark.parametrize("rel", [5e-324, 1e-200, 1, 1e200])
 @pytest.mark.parametrize("grades", LISTS, ids=str)
 def test_a_measure_of_relevant_documents_sees_no_more_than_a_threshold(grades: list[float], rel: float) -> None:
