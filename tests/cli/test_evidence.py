@@ -59,14 +59,14 @@ def test_unjudged_documents_get_a_grade(trueval: Callable[..., Any], folder: Pat
 
 def test_answers_are_averaged_where_all_gold_is_there(trueval: Callable[..., Any], folder: Path) -> None:
     """At rel 4 q lacks c, so only r is a hit, and its answer is wrong; at rel 5 both are."""
-    options = ("-m", "Hit(rel=4)@3 Hit(rel=5)@3", "--correct", folder / "answers.csv")
+    options = ("-m", "AllGold(rel=4)@3 AllGold(rel=5)@3", "--correct", folder / "answers.csv")
     outcome = trueval("evaluate", folder / "qrels.trec", folder / "run.trec", *options)
     assert "Acc|AllGold(rel=4)@3: 0.0000 over 1 expected hits (0.0000 to 0.0000 over tie orders)" in outcome.out
     assert "Acc|AllGold(rel=5)@3: 0.5000 over 2 expected hits" in outcome.out
 
 
 def test_a_log_of_contexts_serves_as_run_and_as_judgments(trueval: Callable[..., Any], folder: Path) -> None:
-    options = ("-m", "RA-nWG@3 Hit(rel=5)@3", "--format", "json")
+    options = ("-m", "RA-nWG@3 AllGold(rel=5)@3", "--format", "json")
     from_log = json.loads(trueval("evaluate", folder / "gold.jsonl", folder / "log.jsonl", *options).out)["runs"][0]
     from_files = json.loads(trueval("evaluate", folder / "qrels.trec", folder / "run.trec", *options).out)["runs"][0]
     assert from_log["measures"] == from_files["measures"]
@@ -74,7 +74,7 @@ def test_a_log_of_contexts_serves_as_run_and_as_judgments(trueval: Callable[...,
 
 
 def test_one_log_of_contexts_serves_as_both_and_other_files_do_not(trueval: Callable[..., Any], folder: Path) -> None:
-    options = ("-m", "Hit(rel=5)@3", "--format", "json")
+    options = ("-m", "AllGold(rel=5)@3", "--format", "json")
     one = trueval("evaluate", folder / "log.jsonl", folder / "log.jsonl", *options)
     two = trueval("evaluate", folder / "gold.jsonl", folder / "log.jsonl", *options)
     assert one.status == 0
@@ -108,11 +108,11 @@ def test_every_command_reads_logs_by_one_function_and_refuses_bad_ones(
 
 def test_an_answer_to_a_query_that_nobody_judged_is_named(trueval: Callable[..., Any], folder: Path) -> None:
     (folder / "answers.txt").write_text("q 1\nr 0\nz 1\ny 1\n", encoding="utf-8")
-    options = ("-m", "Hit(rel=5)@3", "--correct", folder / "answers.txt")
+    options = ("-m", "AllGold(rel=5)@3", "--correct", folder / "answers.txt")
     outcome = trueval("evaluate", folder / "qrels.trec", folder / "run.trec", *options)
     assert outcome.status == 0
     assert "2 queries are not in the judgments and are ignored, the first 'y'" in " ".join(outcome.err.split())
-    options = ("-m", "Hit(rel=5)@3", "--correct", folder / "answers.csv")
+    options = ("-m", "AllGold(rel=5)@3", "--correct", folder / "answers.csv")
     assert "ignored" not in trueval("evaluate", folder / "qrels.trec", folder / "run.trec", *options).err
 
 

@@ -28,7 +28,7 @@ def test_table_shows_the_same_in_eighty_columns(trueval: Callable[..., Outcome])
 
 
 def test_only_the_measures_that_are_named(trueval: Callable[..., Outcome]) -> None:
-    out = trueval("measures", "Hit", "RBP(p=0.5)@10", "--format", "json").out
+    out = trueval("measures", "AllGold", "RBP(p=0.5)@10", "--format", "json").out
     assert [entry["name"] for entry in json.loads(out)["measures"]] == ["AllGold", "RBP"]
     wrong = trueval("measures", "nDGC")
     assert wrong.status == 2

@@ -321,7 +321,7 @@ def test_nothing_judged_fails_alone() -> None:
     [
         ("max-range", "0.02", MaxRange(None, 0.02)),
         ("max-range", "nDCG(gain='exp')@10=0", MaxRange("nDCG(gain='exp')@10", 0)),
-        ("max-drop", "Hit@3=1e-3", MaxDrop("AllGold@3", 0.001)),
+        ("max-drop", "AllGold@3=1e-3", MaxDrop("AllGold@3", 0.001)),
         ("min", "P@5=0.5", Minimum("P@5", 0.5)),
     ],
 )

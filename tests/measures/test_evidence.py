@@ -124,8 +124,8 @@ def test_the_worked_example_of_the_documentation() -> None:
         "N-Recall5@3": 1,
         "P4+@3": 2 / 3,
         "Harm@3": 1 / 3,
-        "Hit(rel=4)@3": 0,
-        "Hit(rel=5)@3": 1,
+        "AllGold(rel=4)@3": 0,
+        "AllGold(rel=5)@3": 1,
         "PROC(RA-nWG, pool=4)@3": 1.35 / 1.5,
         "pPROC(RA-nWG, pool=4)@3": 1.25 / 1.35,
         "retrieval_headroom(RA-nWG, pool=4)@3": 0.15 / 1.5,
@@ -274,9 +274,9 @@ def test_all_gold_over_all_orders(k: int) -> None:
 def test_queries_with_more_gold_than_places_are_counted() -> None:
     judgments = Judgments.from_dict({"q": {"a": 1, "b": 1, "c": 1}, "r": {"a": 1}, "s": {"a": 0}})
     run = Run.from_dict({q: {"a": 3.0, "b": 2.0, "c": 1.0} for q in "qrs"})
-    scores = evaluate(run, judgments, "Hit@2")
+    scores = evaluate(run, judgments, "AllGold@2")
     assert scores.details == ({"impossible_queries": 1.0, "impossible_share": 0.5},)
-    assert scores.mean("Hit@2").queries == 2
+    assert scores.mean("AllGold@2").queries == 2
     assert scores.to_dict()["measures"]["AllGold@2"]["details"]["impossible_share"] == 0.5  # type: ignore[index]
 
 
@@ -389,5 +389,7 @@ def test_parameters_are_checked(text: str) -> None:
         parse(text)
 
 
-def test_hit_is_another_name_of_all_gold() -> None:
-    assert parse("Hit@10") == parse("AllGold@10")
+@pytest.mark.parametrize("text", ["Hit@10", "hit@10", "Hit(rel=4)@3"])
+def test_hit_is_refused_because_elsewhere_it_means_any(text: str) -> None:
+    with pytest.raises(MeasureError, match=r"Success@k asks for any .* AllGold@k for all"):
+        parse(text)

@@ -15,7 +15,7 @@ from trueval.rag.sensitivity import sensitivity
 from trueval.rag.unjudged import grade_unjudged
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
-MEASURES = "RA-nWG@10 nWG@10 N-Recall4+@10 N-Recall5@10 P4+@10 Harm@10 Judged@10 Hit(rel=4)@10"
+MEASURES = "RA-nWG@10 nWG@10 N-Recall4+@10 N-Recall5@10 P4+@10 Harm@10 Judged@10 AllGold(rel=4)@10"
 DL_HARD = {0: 1, 1: 3, 2: 4, 3: 5}
 
 

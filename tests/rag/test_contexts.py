@@ -92,7 +92,7 @@ def test_a_query_that_retrieved_nothing_is_missing_from_the_run_and_counts_as_th
     assert "1 queries retrieved nothing, the first 'r'" in found.notes[0]
     assert found.judgments is not None
     with pytest.warns(UserWarning, match="."):
-        scores = evaluate(found.run, found.judgments, "Hit@1")
+        scores = evaluate(found.run, found.judgments, "AllGold@1")
     assert scores.expected[:, 0].tolist() == [1, 0]
 
 
@@ -223,12 +223,12 @@ def test_accuracy_given_a_hit_by_hand() -> None:
     """Hits of q1 (right) and q2 (wrong); q3 misses; q4 hits in half of its orders and is right: 1.5 of 2.5."""
     run = Run.from_dict({"q1": {"a": 1.0}, "q2": {"a": 1.0}, "q3": {"b": 1.0}, "q4": {"a": 1.0, "b": 1.0}})
     judgments = Judgments.from_dict({q: {"a": 1} for q in ("q1", "q2", "q3", "q4")})
-    scores = evaluate(run, judgments, "Hit@1")
-    found = accuracy_given_hit(scores, "Hit@1", {"q1": 1, "q2": 0, "q3": 1, "q4": 1})
+    scores = evaluate(run, judgments, "AllGold@1")
+    found = accuracy_given_hit(scores, "AllGold@1", {"q1": 1, "q2": 0, "q3": 1, "q4": 1})
     assert found.expected == pytest.approx(1.5 / 2.5)
     assert (found.lowest, found.highest) == (1 / 2, 2 / 3)
     assert (found.tie_broken, found.hits, found.queries, found.unanswered) == (1 / 2, 2.5, 4, 0)
-    assert accuracy_given_hit(scores, "Hit@1", {"q1": 1}).unanswered == 3
+    assert accuracy_given_hit(scores, "AllGold@1", {"q1": 1}).unanswered == 3
 
 
 def test_the_extremes_are_those_of_all_combinations_of_hits() -> None:
@@ -240,8 +240,8 @@ def test_the_extremes_are_those_of_all_combinations_of_hits() -> None:
         lists = {"hit": {"g": 1.0}, "miss": {"x": 1.0}, "open": {"g": 1.0, "x": 1.0}}
         run = Run.from_dict({f"q{i}": lists[k] for i, k in enumerate(kind)})
         judgments = Judgments.from_dict({f"q{i}": {"g": 1, "x": 0} for i in range(count)})
-        scores = evaluate(run, judgments, "Hit@1")
-        found = accuracy_given_hit(scores, "Hit@1", {f"q{i}": float(v) for i, v in enumerate(value)})
+        scores = evaluate(run, judgments, "AllGold@1")
+        found = accuracy_given_hit(scores, "AllGold@1", {f"q{i}": float(v) for i, v in enumerate(value)})
         ratios = [
             sum(h * v for h, v in zip(hits, value, strict=True)) / sum(hits)
             for hits in itertools.product(*[{"hit": [1], "miss": [0], "open": [0, 1]}[k] for k in kind])

@@ -98,7 +98,7 @@ def compare(
         Literal["close", "all"] | None,
         typer.Option(
             rich_help_panel=OUTPUT,
-            help="Pairs in tables and Markdown: close calls, neighbours in the ranking, or all. Default: all of up to "
+            help="Pairs in tables and Markdown: close calls, neighbors in the ranking, or all. Default: all of up to "
             "6 runs, close beyond.",
         ),
     ] = None,

@@ -1,4 +1,4 @@
-"""AllGold: whether all the evidence is among the first K documents; P-B calls it Hit."""
+"""AllGold: whether all the evidence is among the first K documents; P-B's Hit@K."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _details(standings: Standings, measure: Measure, counted: Bools) -> dict[str
 AllGold = register(
     Definition(
         "AllGold",
-        "1 if all relevant documents are among the first K, else 0; P-B calls it Hit.",
+        "1 if all relevant documents are among the first K, else 0; P-B's Hit@K.",
         "1[every relevant d has rank(d) <= K]; under a tie across K: C(m-r, K-c-r) / C(m, K-c)",
         "P-B (Dallaire 2025) §2.3.1; docs/formulas.md §3",
         _all_gold,

@@ -347,8 +347,9 @@ def _load_plugins() -> None:
         del waiting[0]
 
 
-# Other names of the same measure: P-B calls AllGold Hit; of UDCG there is only the proxy, and results say so.
-ALIASES: dict[str, str] = {"Hit": "AllGold", "UDCG": "UDCG-proxy"}
+# Another name of the same measure: of UDCG there is only the proxy, and results say so. Hit, P-B's name of AllGold, is
+# none, because everywhere else a hit means any relevant document.
+ALIASES: dict[str, str] = {"UDCG": "UDCG-proxy"}
 
 
 def nearest(name: str, known: Mapping[str, object]) -> str:

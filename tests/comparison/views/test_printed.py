@@ -36,14 +36,14 @@ def test_notebooks_get_html_that_is_escaped() -> None:
     assert "+0.5000" in shown
 
 
-def test_many_runs_show_neighbours_only() -> None:
+def test_many_runs_show_neighbors_only() -> None:
     runs = {f"run{n}": {q: ["b"] * (at < n) + ["a"] for at, q in enumerate(QUERIES)} for n in range(7)}
     found = compare(runs, JUDGMENTS, "RR", resamples=100)
     shown = found._repr_html_()
     assert shown.count(" - run") == 6
     assert "run0 - run1" in shown
     assert "run0 - run2" not in shown
-    assert "neighbours in the ranking" in shown
+    assert "neighbors in the ranking" in shown
     assert len(found.to_polars()) == 21
 
 

@@ -38,7 +38,7 @@ def table(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS, pairs: str
     Args:
         comparison: what `Comparison.to_dict` returns, the JSON of `trueval compare`.
         scale: of the values.
-        pairs: "close" for those of neighbours in the ranking, "all"; "" for all where they are few.
+        pairs: "close" for those of neighbors in the ranking, "all"; "" for all where they are few.
 
     Returns:
         A renderable for a rich console of 80 columns or more.
@@ -335,7 +335,7 @@ def shown(comparison: Mapping[str, Any], board: Row, pairs: str = "") -> list[Ro
 
 
 def _only_close(comparison: Mapping[str, Any], pairs: str) -> bool:
-    """Whether only neighbours in the ranking are shown: at 17 runs all pairs would be 136 lines a measure."""
+    """Whether only neighbors in the ranking are shown: at 17 runs all pairs would be 136 lines a measure."""
     return pairs == "close" or (not pairs and len(comparison["runs"]) > MOST_WITH_ALL_PAIRS)
 
 
@@ -344,7 +344,7 @@ def _left_out(comparison: Mapping[str, Any], board: Row, pairs: str) -> str:
     count = sum(row["measure"] == board["measure"] for row in comparison["differences"])
     if comparison["baseline"] is not None or not _only_close(comparison, pairs) or count < len(comparison["runs"]):
         return ""
-    return f"The close calls: neighbours in the ranking. --pairs all shows all {count:,} pairs, as JSON and CSV do."
+    return f"The close calls: neighbors in the ranking. --pairs all shows all {count:,} pairs, as JSON and CSV do."
 
 
 def _heading(board: Row) -> str:

@@ -18,7 +18,7 @@ def console(comparison: Mapping[str, Any]) -> str:
     Args:
         comparison: what `Comparison.to_dict` returns.
     """
-    return drawn(table(comparison))
+    return "\n".join([drawn(table(comparison)), *(f"note: {note}" for note in comparison["notes"])])
 
 
 def html(comparison: Mapping[str, Any]) -> str:
@@ -49,10 +49,11 @@ def _words(comparison: Mapping[str, Any]) -> Iterator[str]:
     if comparison["baseline"] is None:
         yield "Runs that share a letter are not separated. ranks: those that the separated pairs leave to a run."
         if len(comparison["runs"]) > MOST_WITH_ALL_PAIRS:
-            yield "Pairs are neighbours in the ranking; to_polars() and to_pandas() have all of them."
+            yield "Pairs are neighbors in the ranking; to_polars() and to_pandas() have all of them."
     level = f"{comparison['choices']['level']:.0%}"
     yield f"interval: {level} of a realized difference, over queries and tie orders. p: adjusted for the family."
     yield settings(comparison)
+    yield from (f"Note: {note}" for note in comparison["notes"])
 
 
 def _pairs(comparison: Mapping[str, Any], board: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:

@@ -11,7 +11,7 @@ from trueval.evaluation.views.findings import MARKS, NOT_EXACT, WORDS, find, mar
 from trueval.evaluation.views.queries import query_block, worst_block
 from trueval.evaluation.views.verdicts import advice, badges, by_merit, summary
 from trueval.report.closing import policy_block, provenance_block
-from trueval.report.content import Block, Cell, Column, Figure, Part, Table, row_of, statistic
+from trueval.report.content import Block, Cell, Column, Figure, Part, Table, Words, row_of, statistic
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.plots import DOT_KEY, dot_plot, lead_figure, row_height
 from trueval.report.text import fixed
@@ -66,13 +66,36 @@ def build(file: ResultFile, directory: Directory) -> Part:
     return Part(
         verdict=said.verdict,
         summary=said.summary,
-        advice=tuple(advice(results, compared=bool(comparisons))),
+        advice=(*notes_of_all(results), *advice(results, compared=bool(comparisons))),
         blocks=(*matrix, value_block(file), tie_block(file, details), *(each for each in optional if each is not None)),
         closing=(policy_block(file), provenance_block(file, details)),
         lead=lead_figures(results, measures, boards),
         badges=tuple(badges(file)),
-        findings=(*said.findings, *((note,) for note in finding_notes(results))),
+        findings=(*said.findings, *((note,) for note in (*finding_notes(results), *notes_of_some(results)))),
     )
+
+
+def notes_of_all(results: Mapping[str, Any]) -> tuple[Words, ...]:
+    """What the evaluation remarked of every run, as of judgments that do not fit a threshold: it changes every number.
+
+    Args:
+        results: of an evaluation.
+    """
+    first, *others = (run["notes"] for run in results["runs"]) if results["runs"] else ([],)
+    return tuple((f"{note[:1].upper()}{note[1:]}",) for note in first if all(note in notes for notes in others))
+
+
+def notes_of_some(results: Mapping[str, Any]) -> Iterator[str]:
+    """What the evaluation remarked of some runs only, with their names.
+
+    Args:
+        results: of an evaluation.
+    """
+    runs = results["runs"]
+    for note in dict.fromkeys(note for run in runs for note in run["notes"]):
+        names = [run["name"] for run in runs if note in run["notes"]]
+        if len(names) < len(runs):
+            yield f"{', '.join(names[:MOST_NAMED])}: {note}"
 
 
 def about(comparison: Mapping[str, Any], results: Mapping[str, Any]) -> bool:
