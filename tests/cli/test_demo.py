@@ -106,5 +106,5 @@ def test_the_demo_runs_a_model_in_two_formats_and_writes_a_page(trueval: Command
         audited = next(each for each in (low, reference) if each["label"] == label)["measures"]["RA-nWG@10"]
         assert runs[name]["RA-nWG@10"]["expected"] == pytest.approx(audited["expected"])
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "precisionCurves" in page
+    assert ">Over cutoffs<" in page
     assert "RA-nWG@10" in page

@@ -84,5 +84,5 @@ def test_a_failed_drawing_leaves_the_old_figures_and_nothing_else(
     after = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert after.keys() == before.keys()
     figures = [path for path in before if path.parts[0] == "figures"]
-    assert len(figures) == 4
+    assert len(figures) == 5
     assert all(after[path] == before[path] for path in figures)

@@ -23,7 +23,15 @@ def results(measures: dict[str, dict[str, dict[str, Any]]]) -> dict[str, Any]:
     """Results from run → measure → value."""
     ties = {"tied_fraction": 0.25, "largest_group": 7, "cut_queries": []}
     runs = [
-        {"name": name, "queries": 50, "missing_queries": [], "unjudged_queries": [], "ties": ties, "measures": values}
+        {
+            "name": name,
+            "queries": 50,
+            "missing_queries": [],
+            "unjudged_queries": [],
+            "ties": ties,
+            "measures": values,
+            "notes": [],
+        }
         for name, values in measures.items()
     ]
     return {

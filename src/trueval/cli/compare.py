@@ -66,6 +66,26 @@ class TestOptions:
         return Choices(seed=seed or 0, **asdict(self))
 
 
+@dataclass(frozen=True)
+class PairOptions:
+    """Which pairs are compared, and which of them are shown."""
+
+    panel: ClassVar = "Comparison"
+
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="RUN", help="Compare every run with this one, and not every pair. Default: all pairs."),
+    ] = None
+    pairs: Annotated[
+        Literal["close", "all"] | None,
+        typer.Option(
+            rich_help_panel=OUTPUT,
+            help="Pairs in tables and Markdown: close calls, neighbors in the ranking, or all. Default: all of up to "
+            "6 runs, close beyond.",
+        ),
+    ] = None
+
+
 @with_groups
 def compare(
     qrels: Annotated[str, typer.Argument(metavar="QRELS", help=JUDGMENTS)],
@@ -77,14 +97,7 @@ def compare(
     tests: TestOptions,
     clusters: ClusterFile = None,
     output: OutputOptions,
-    baseline: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RUN",
-            rich_help_panel="Comparison",
-            help="Compare every run with this one, and not every pair. Default: all pairs.",
-        ),
-    ] = None,
+    shown: PairOptions,
     form: Annotated[
         Format,
         typer.Option(
@@ -94,14 +107,6 @@ def compare(
             help="What to print: table, json, csv, markdown or latex.",
         ),
     ] = "table",
-    pairs: Annotated[
-        Literal["close", "all"] | None,
-        typer.Option(
-            rich_help_panel=OUTPUT,
-            help="Pairs in tables and Markdown: close calls, neighbors in the ranking, or all. Default: all of up to "
-            "6 runs, close beyond.",
-        ),
-    ] = None,
     threads: Annotated[
         int | None,
         typer.Option(
@@ -119,7 +124,7 @@ def compare(
     from trueval.comparison.views.kind import COMPARE
     from trueval.rag.evaluation import evaluate_files
 
-    baseline = None if baseline is None else run_called(baseline, runs)
+    baseline = None if shown.baseline is None else run_called(shown.baseline, runs)
     paths = with_baseline(runs, baseline)
     if len(paths) < 2:
         raise typer.BadParameter(f"needs at least two runs. Got {runs[0]}.", param_hint="RUN RUN...")
@@ -148,6 +153,6 @@ def compare(
     found = compare_scores(scores, baseline=name, orders=orders, clusters=members, threads=threads, **asdict(choices))
     talk([*evaluated.notes, *found.notes])
     comparison = found.to_dict()
-    show(COMPARE, comparison, form, percent=output.percent, **({"pairs": pairs} if pairs else {}))
+    show(COMPARE, comparison, form, percent=output.percent, pairs=shown.pairs or "")
     if output.out is not None:
         save(COMPARE, comparison, output.out)

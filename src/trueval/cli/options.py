@@ -126,6 +126,7 @@ ClusterFile = Annotated[
         metavar="FILE",
         help="Query and its topic, document or customer on each line, separated by a tab, a comma or spaces: queries "
         "of one rise and fall together, and count as one observation.",
+        rich_help_panel=JUDGED,
     ),
 ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -21,8 +21,8 @@ LEGIBLE_NAME: Final = 16  # characters of a name for which columns that follow f
 LEAST_NAME: Final = 10  # characters that a name keeps however narrow the terminal is
 LEAST_TEXT: Final = 16
 ELLIPSIS: Final = "…"
-# Where a heading may go on in the next line: after a space or a hyphen.
-_BREAKS: Final = re.compile(r"(?<=-)(?=\w)| ")
+# Where a heading may go on in the next line, beside spaces: after a hyphen.
+_HYPHEN: Final = re.compile(r"(?<=-)(?=\w)")
 WIDTH: Final = 100  # characters of what Python prints, wherever that goes
 
 
@@ -48,7 +48,7 @@ class Grid:
     that follow from others are left out, which a line below says. Where that is not enough, lines are too long.
 
     Attributes:
-        head: headings.
+        head: headings; a line feed breaks one in any case.
         columns: as `grid` takes them.
         spare: headings of the columns to leave out, the first first.
         rows: cells of each row.
@@ -96,13 +96,14 @@ class Grid:
 
     def _natural(self, place: int) -> int:
         if place not in self._widest:
-            self._widest[place] = max(map(cell_len, (self.head[place], *(row[place].plain for row in self.rows))))
+            lines = self.head[place].split("\n")
+            self._widest[place] = max(map(cell_len, (*lines, *(row[place].plain for row in self.rows))))
         return self._widest[place]
 
     def _least(self, place: int) -> int:
         """Characters that a column needs at least."""
         natural, kind = self._natural(place), self.columns[place]
-        heading = max(map(cell_len, _BREAKS.split(self.head[place])), default=0)
+        heading = max(cell_len(word) for line in self.head[place].split("\n") for _, word in _words(line))
         if kind in "Lt":
             return min(natural, max(heading, LEAST_NAME if kind == "L" else LEAST_TEXT))
         cells = [row[place].plain for row in self.rows]
@@ -209,12 +210,26 @@ def shorten_apart(names: Sequence[str], width: int) -> list[str]:
 
 
 def _broken(heading: str, width: int) -> str:
-    """A heading in lines of at most so many characters, as far as its breaks allow."""
-    lines = [""]
-    for word in _BREAKS.split(heading):
-        glue = "" if not lines[-1] or lines[-1].endswith("-") else " "
-        if cell_len(lines[-1] + glue + word) <= width or not lines[-1]:
-            lines[-1] += glue + word
-        else:
-            lines.append(word)
+    r"""A heading in lines of at most so many characters, as far as its breaks allow.
+
+    >>> _broken("least tie-broken", 9), _broken("pairs of 1 - 2", 14)
+    ('least\ntie-\nbroken', 'pairs of 1 - 2')
+    """
+    lines = []
+    for whole in heading.split("\n"):
+        line = ""
+        for glue, word in _words(whole):
+            if line and cell_len(line + glue + word) > width:
+                lines.append(line)
+                line = word
+            else:
+                line += (glue if line else "") + word
+        lines.append(line)
     return "\n".join(lines)
+
+
+def _words(line: str) -> Iterator[tuple[str, str]]:
+    """The parts of a line between which it may go on in the next one, each with what stands before it."""
+    for number, between_spaces in enumerate(line.split(" ")):
+        for place, word in enumerate(_HYPHEN.split(between_spaces)):
+            yield " " if number and not place else "", word

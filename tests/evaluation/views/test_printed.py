@@ -61,6 +61,7 @@ def test_scores_read_like_a_dict_of_measures() -> None:
     assert list(found.values()) == list(found.means().values())
     assert "RR" in found
     assert found.measures[0] in found
+    assert found["p@1"] == found["P_1"] == found["P@1"]
     assert ("AP" in found, "no such" in found, 3 in found) == (False, False, False)
 
 
@@ -68,7 +69,6 @@ def test_scores_read_like_a_dict_of_measures() -> None:
     ("name", "message"),
     [
         ("P@10", r"P@10 was not evaluated. Evaluated: RR, P@1, gm\(AP\). Did you mean P@1\?"),
-        ("p@1", r"p@1 was not evaluated. Evaluated: RR, P@1, gm\(AP\). Did you mean P@1\?"),
         ("P@", "P@ was not evaluated"),
         ("nonsense", r"nonsense was not evaluated. Evaluated: RR, P@1, gm\(AP\)\.$"),
     ],
