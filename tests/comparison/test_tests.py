@@ -13,7 +13,7 @@ from trueval.comparison.tests import (
 KINDS = ("plain", "ties", "zeros")
 
 
-def differences(queries: int, kind: str, columns: int = 12) -> np.ndarray:
+def differences(queries: int, kind: str, columns: int = 5) -> np.ndarray:
     values = np.random.default_rng(queries).normal(0.1, 1, (queries, columns))
     if kind == "ties":
         values = np.round(values * 3) / 3 + 1 / 7

@@ -23,6 +23,10 @@ def head(checks: Sequence[Check]) -> str:
     Args:
         checks: of every gate, at least one.
     """
+    if len(checks) == 1:
+        (check,) = checks
+        said = "passed" if check.passed else "failed"
+        return f"the check cannot tell, and {said}" if _is_unclear(check) else f"the check {said}"
     failed, unclear = sum(not check.passed for check in checks), sum(map(_is_unclear, checks))
     said = f"{failed} of {len(checks)} checks failed" if failed else f"all {len(checks)} checks passed"
     passed = sum(_is_unclear(check) and check.passed for check in checks)
