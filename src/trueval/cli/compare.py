@@ -9,6 +9,7 @@ from trueval.cli.options import (
     JUDGMENTS,
     OUTPUT,
     ClusterFile,
+    Form,
     InputOptions,
     Level,
     MeasureList,
@@ -17,7 +18,7 @@ from trueval.cli.options import (
     measures_of,
     with_groups,
 )
-from trueval.cli.output import Format, check_folder, save, show, talk
+from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.paths import refuse_repeated, run_called, with_baseline
 from trueval.cli.progress import progress
 
@@ -98,15 +99,7 @@ def compare(
     clusters: ClusterFile = None,
     output: OutputOptions,
     shown: PairOptions,
-    form: Annotated[
-        Format,
-        typer.Option(
-            "--format",
-            metavar="FORM",
-            rich_help_panel=OUTPUT,
-            help="What to print: table, json, csv, markdown or latex.",
-        ),
-    ] = "table",
+    form: Form = "table",
     threads: Annotated[
         int | None,
         typer.Option(

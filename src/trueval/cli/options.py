@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_type_hint
 
 import typer
 
+from trueval.cli.output import Format
 from trueval.policy.conventions import CONVENTIONS
 from trueval.policy.policy import CHOICES, OPTIONS, OURS
 
@@ -138,6 +139,16 @@ Sort = Annotated[
         metavar="M",
         help="Order of runs in tables, Markdown and LaTeX: best first by measure M, or given. Default: by the first "
         "measure. JSON, csv, trec and --out keep the order given.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+
+Form = Annotated[
+    Format,
+    typer.Option(
+        "--format",
+        metavar="FORM",
+        help="What to print: table, json, csv, markdown or latex.",
         rich_help_panel=OUTPUT,
     ),
 ]

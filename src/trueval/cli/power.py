@@ -7,8 +7,8 @@ import typer
 
 from trueval.cli.options import (
     JUDGMENTS,
-    OUTPUT,
     ClusterFile,
+    Form,
     InputOptions,
     Level,
     MeasureList,
@@ -17,7 +17,7 @@ from trueval.cli.options import (
     measures_of,
     with_groups,
 )
-from trueval.cli.output import Format, check_folder, save, show, talk
+from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.paths import refuse_repeated, run_called, with_baseline
 from trueval.cli.progress import progress
 
@@ -84,15 +84,7 @@ def power(
             help="Hold every run against this one, and not every pair. Default: all pairs.",
         ),
     ] = None,
-    form: Annotated[
-        Format,
-        typer.Option(
-            "--format",
-            metavar="FORM",
-            rich_help_panel=OUTPUT,
-            help="What to print: table, json, csv, markdown or latex.",
-        ),
-    ] = "table",
+    form: Form = "table",
 ) -> None:
     """Says how large a difference between runs these queries can find, and how many queries a difference needs.
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from trueval.cli.options import OUTPUT, MeasureList, OutputOptions, PolicyOptions, measures_of, with_groups
-from trueval.cli.output import Format, check_folder, offer_page, save, show, talk
+from trueval.cli.options import Form, MeasureList, OutputOptions, PolicyOptions, measures_of, with_groups
+from trueval.cli.output import check_folder, offer_page, save, show, talk
 from trueval.errors import TruevalWarning
 
 if TYPE_CHECKING:
@@ -146,15 +146,7 @@ def precision(
             help="Stored logits instead of models: .npz with query, doc and an array for each model dtype.",
         ),
     ] = None,
-    form: Annotated[
-        Format,
-        typer.Option(
-            "--format",
-            metavar="FORM",
-            rich_help_panel=OUTPUT,
-            help="What to print: table, json, csv, markdown or latex.",
-        ),
-    ] = "table",
+    form: Form = "table",
 ) -> None:
     """Audits models in low precision: what ties in each format do to each measure, and what float32 scoring repairs.
 
