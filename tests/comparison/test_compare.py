@@ -356,11 +356,11 @@ def test_frame_and_json_hold_the_same_numbers() -> None:
 def test_all_pairs_of_the_real_runs_in_seconds(dl_hard_folder: Path, precision: str | None) -> None:
     runs = [tv.Run.read(path) for path in sorted(dl_hard_folder.glob("*.run.gz"))]
     judgments = tv.Judgments.read(dl_hard_folder / "qrels.trec")
-    begin = time.perf_counter()
+    begin = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tv.errors.TruevalWarning)
         found = tv.compare(runs, judgments, "nDCG@10 RR@10 AP@100 R@100 P@10", tie_precision=precision)
-    assert time.perf_counter() - begin < 20
+    assert time.process_time() - begin < 20  # of the processor: others may be working on this machine
     assert len(found.differences) == 15 * 5
     for pair in found.differences:
         assert pair.lowest <= pair.expected <= pair.highest
