@@ -111,3 +111,11 @@ def test_exact_by_hand(nudge: float, value: float) -> None:
 def test_certain_by_hand(lowest: float, highest: float, value: float | None) -> None:
     found = certain(lowest, highest)
     assert found == (None if value is None else (value, value, value, "certain"))
+
+
+def test_the_interval_of_wilson_stays_between_0_and_1() -> None:
+    """Where all are lost or all are won, rounding alone would put an end outside."""
+    for count in range(1, 200):
+        lost, won = sampled(np.zeros(count), np.ones(count)), sampled(np.ones(count), np.zeros(count))
+        assert 0 <= lost.low < 1e-15 < lost.high < 1
+        assert 0 < won.low < 1 - 1e-15 < won.high <= 1

@@ -25,3 +25,10 @@ def test_by_hand(scores: list[int], grades: list[int], k: int, values: tuple[flo
     found = evaluate_arrays([scores], [grades], f"AllGold@{k}").mean(f"AllGold@{k}")
     assert (found.lowest, found.expected, found.highest, found.tie_broken) == pytest.approx(values, abs=1e-15)
     assert found.sd == pytest.approx((values[1] * (1 - values[1])) ** 0.5, abs=1e-15)
+
+
+def test_exactly_k_gold_is_not_impossible() -> None:
+    """One, two, three gold documents and none at K = 2: one query of three with gold has more of it than places."""
+    grades = [[1, 0, 0], [1, 1, 0], [1, 1, 1], [0, 0, 0]]
+    found = evaluate_arrays([[3.0, 2.0, 1.0]] * 4, grades, "AllGold@2")
+    assert found.details[0] == {"impossible_queries": 1.0, "impossible_share": 1 / 3}
