@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from fractions import Fraction
 
 import ml_dtypes
@@ -176,7 +177,20 @@ def test_resolution_of_the_formats_in_the_unit_interval():
 
 
 def test_seven_million_scores_round_within_a_second():
+    """A second is a dozen times what it takes: 0.07 s, where NumPy divides and rounds in 0.05 s.
+
+    Both are slowed by whatever else the machine does, so the test holds their ratio, in time of the processor and the
+    best of three turns. Rounding one by one, or in chunks of 256, is over it.
+    """
     source = np.random.default_rng(3).standard_normal(7_000_000)
-    start = time.perf_counter()
-    round_to(source, "bfloat16")
-    assert time.perf_counter() - start < 1.0
+    ours, theirs = [], []
+    for _ in range(3):
+        theirs.append(processor_time(lambda: np.rint(source / 0.1)))
+        ours.append(processor_time(lambda: round_to(source, "bfloat16")))
+    assert min(ours) < 8 * min(theirs)
+
+
+def processor_time(work: Callable[[], object]) -> float:
+    begun = time.process_time()
+    work()
+    return time.process_time() - begun

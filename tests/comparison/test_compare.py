@@ -356,11 +356,11 @@ def test_frame_and_json_hold_the_same_numbers() -> None:
 def test_all_pairs_of_the_real_runs_in_seconds(dl_hard_folder: Path, precision: str | None) -> None:
     runs = [tv.Run.read(path) for path in sorted(dl_hard_folder.glob("*.run.gz"))]
     judgments = tv.Judgments.read(dl_hard_folder / "qrels.trec")
-    begin = time.perf_counter()
+    begin = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tv.errors.TruevalWarning)
         found = tv.compare(runs, judgments, "nDCG@10 RR@10 AP@100 R@100 P@10", tie_precision=precision)
-    assert time.perf_counter() - begin < 20
+    assert time.process_time() - begin < 20  # of the processor: others may be working on this machine
     assert len(found.differences) == 15 * 5
     for pair in found.differences:
         assert pair.lowest <= pair.expected <= pair.highest
@@ -394,3 +394,75 @@ def test_a_geometric_mean_is_not_compared_query_by_query() -> None:
     one, other = (tv.Run.from_dict({"q": {"a": 2.0, "b": 1.0}, "r": {"b": 1.0}}, name=name) for name in "ab")
     with pytest.raises(MeasureError, match="Compare AP instead"):
         tv.compare([one, other], judgments, "gm(AP)")
+
+
+# Ties that the choices below move, split or cut, and documents of q3 without a grade.
+UNDER = {
+    "one": {"q1": {"a": 3.0, "b": 3.0, "c": 3.0}, "q2": {"c": 2.0, "b": 1.0, "a": 1.0}, "q3": {"x": 3.0, "a": 2.0}},
+    "other": {"q1": {"b": 2.0, "a": 1.0, "x": 1.0}, "q2": {"a": 2.0, "b": 2.0}, "q3": {"y": 2.0, "a": 2.0, "x": 2.0}},
+}
+GRADES = {"q1": {"a": 1, "b": 0, "c": 0}, "q2": {"a": 0, "b": 1, "c": 0}, "q3": {"a": 1}, "q4": {"a": 0}}
+CHOSEN = [
+    {"depth": 2},
+    {"judged_only": True},
+    {"convention": "sklearn"},
+    {"convention": "pytrec_eval"},
+    {"convention": "torchmetrics"},
+    {"policy": tv.Policy(depth=2, judged_only=True)},
+    {"policy": tv.Policy(depth=1), "depth": 2},
+]
+
+
+def quietly(call, *arguments, **choices):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)
+        return call(*arguments, **choices)
+
+
+@pytest.mark.parametrize("choices", CHOSEN, ids=str)
+def test_a_comparison_is_of_the_values_that_evaluate_finds_under_the_same_choices(choices) -> None:
+    measures, judgments = ["AP", "nDCG", "nDCG@2"], tv.Judgments.from_dict(GRADES)
+    runs = [tv.Run.from_dict(run, name=name) for name, run in UNDER.items()]
+    one, other = (quietly(tv.evaluate, run, judgments, measures, **choices) for run in runs)
+    found = quietly(tv.compare, runs, judgments, measures, resamples=100, **choices)
+    usual = quietly(tv.compare, runs, judgments, measures, resamples=100)
+    assert found.choices["policy"] == one.policy.to_dict() != usual.choices["policy"]
+    rankings = [{row.run: (row.expected, row.lowest, row.highest) for row in b.ranking} for b in found.leaderboards]
+    for pair, ranking in zip(found.differences, rankings, strict=True):
+        mean, less = one[pair.measure], other[pair.measure]
+        assert pair.queries == mean.queries == less.queries
+        assert ranking == {name: pytest.approx(each[:3]) for name, each in (("one", mean), ("other", less))}
+        for name in ("expected", "tie_broken"):
+            apart = getattr(mean, name) - getattr(less, name)
+            assert getattr(pair, name) == pytest.approx(apart, nan_ok=True, abs=1e-15)
+        ends = (mean.lowest - less.highest, mean.highest - less.lowest)
+        assert (pair.lowest, pair.highest) == pytest.approx(ends, abs=1e-15)
+        assert pair.sd == pytest.approx(math.hypot(mean.sd, less.sd), abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("choices", "win"),
+    [
+        # RR of q1 is 1, 1/2 or 1/3 by chance against 1/2 or 1/3: won 1/3 + 1/6, even 1/6 + 1/6, lost 1/6.
+        ({}, 1 / 3 + 1 / 6 + (1 / 6 + 1 / 6) / 2),
+        # 1, 1/2 or 0 against 1/2 or 0: the same order of values.
+        ({"depth": 2}, 1 / 3 + 1 / 6 + (1 / 6 + 1 / 6) / 2),
+        # 1 or 0, against 0: what is not the first is not listed.
+        ({"depth": 1}, 1 / 3 + (2 / 3) / 2),
+        # Without the document that nobody judged, a is the second of two for certain: 1, 1/2 or 1/3 against 1/2.
+        ({"judged_only": True}, 1 / 3 + (1 / 3) / 2),
+    ],
+)
+def test_win_probabilities_are_of_the_lists_that_the_choices_leave(choices, win: float) -> None:
+    judgments = tv.Judgments.from_dict({"q1": GRADES["q1"]})
+    runs = {name: {"q1": run["q1"]} for name, run in UNDER.items()}
+    (pair,) = quietly(tv.compare, runs, judgments, "RR", resamples=100, **choices).differences
+    assert pair.win.method == "exact"
+    assert pair.win.value == pytest.approx(win, abs=1e-12)
+
+
+def test_the_deviation_of_no_queries_is_not_0() -> None:
+    a, b = (made_scores(name, [np.nan, np.nan], [np.nan, np.nan]) for name in "ab")
+    found = only(a, b)
+    assert (found.queries, found.win.method) == (0, "none")
+    assert math.isnan(found.sd)

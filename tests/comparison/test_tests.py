@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -115,3 +117,21 @@ def test_hedges_removes_the_bias_of_cohen() -> None:
     error = found.hedges_g.std() / 200
     assert found.hedges_g.mean() == pytest.approx(0.5, abs=4 * error)
     assert found.cohen_d.mean() > 0.5 + 10 * error
+
+
+@pytest.mark.parametrize(
+    ("values", "d", "g"),
+    [
+        # J(2) = Gamma(1) / Gamma(1/2) = 1 / sqrt(pi); Hedges (1981), table 1: .5642.
+        ([1.0, 2.0, 3.0], 2.0, 2 * 0.5641895835477563),
+        # J(4) = Gamma(2) / (sqrt(2) Gamma(3/2)) = sqrt(2 / pi); table 1: .7979.
+        ([1.0, 2.0, 3.0, 4.0, 5.0], 3 / math.sqrt(2.5), 3 / math.sqrt(2.5) * 0.7978845608028654),
+        ([1.0, 3.0], math.sqrt(2), math.nan),  # J(1) is not there: Gamma(0)
+        ([1.0], math.nan, math.nan),
+        ([1.0, 1.0, 1.0], math.nan, math.nan),
+    ],
+)
+def test_cohen_and_hedges_by_hand(values: list[float], d: float, g: float) -> None:
+    found = effect_sizes(np.array(values)[:, None])
+    assert found.cohen_d[0] == pytest.approx(d, rel=1e-14, nan_ok=True)
+    assert found.hedges_g[0] == pytest.approx(g, rel=1e-14, nan_ok=True)

@@ -149,3 +149,61 @@ def test_measures_of_facets_say_that_there_is_one_facet(facets: list[str], expec
         warnings.simplefilter("ignore", TruevalWarning)
         notes = tv.evaluate(RUN, judgments, "RR alpha_nDCG@5").notes
     assert any("alpha_nDCG@5 sees one facet" in note for note in notes) == expected
+
+
+# What a query counts as that the run lacks and that has nothing to find, one of the two, or neither.
+NOT_THERE = tv.Judgments.from_dict({"both": {"a": 0}, "absent": {"a": 1}, "empty": {"c": 0}, "there": {"b": 1}})
+TWO_OF_FOUR = tv.Run.from_dict({query: {"a": 3.0, "b": 2.0, "c": 2.0} for query in ("empty", "there")})
+
+
+@pytest.mark.parametrize(
+    ("missing", "empty", "both", "absent", "nothing"),
+    [
+        ("skip", "zero", np.nan, np.nan, 0.0),
+        ("skip", "one", np.nan, np.nan, 1.0),
+        ("skip", "skip", np.nan, np.nan, np.nan),
+        ("worst", "zero", 0.0, 0.0, 0.0),
+        ("worst", "one", 1.0, 0.0, 1.0),
+        ("worst", "skip", np.nan, 0.0, np.nan),
+    ],
+)
+def test_absent_and_empty_queries(missing: str, empty: str, both: float, absent: float, nothing: float) -> None:
+    """A query left out stays out, and its deviation is not available; one that counts has a deviation of 0."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)
+        scores = tv.evaluate(TWO_OF_FOUR, NOT_THERE, "RR", missing=missing, empty=empty)
+    settled = np.array([both, absent, nothing])
+    for statistic in ("expected", "lowest", "highest", "tie_broken"):
+        np.testing.assert_array_equal(getattr(scores, statistic)[:3, 0], settled, err_msg=statistic)
+    np.testing.assert_array_equal(scores.sd[:3, 0], 0.0 * settled)
+    assert scores.expected[3, 0] == pytest.approx((1 / 2 + 1 / 3) / 2)
+    assert scores.sd[3, 0] == pytest.approx((1 / 2 - 1 / 3) / 2)
+    assert scores.mean("RR").queries == 1 + int((~np.isnan(settled)).sum())
+    assert scores.missing_queries == ("both", "absent")
+
+
+@pytest.mark.parametrize(("missing", "value"), [("worst", 1.0), ("skip", np.nan)])
+def test_an_absent_query_counts_as_the_worst_value_which_may_be_1(missing: str, value: float) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)
+        scores = tv.evaluate(TWO_OF_FOUR, NOT_THERE, "RBP-residual", missing=missing)
+    np.testing.assert_array_equal(scores.expected[:2, 0], [value, value])
+    np.testing.assert_array_equal(scores.sd[:2, 0], [0.0 * value] * 2)
+
+
+@pytest.mark.parametrize(
+    ("measures", "cut"), [("P@2", ()), ("P@3", ("q",)), ("P@2 P@3 P@1", ("q",)), ("P@1 P@2", ()), ("AP", ("q",))]
+)
+def test_a_list_that_may_end_inside_a_tie_concerns_measures_that_look_into_it(
+    measures: str, cut: tuple[str, ...]
+) -> None:
+    """The last group begins at rank 3, and a relevant document may have been cut off behind it."""
+    run = tv.Run.from_dict({"q": {"a": 4.0, "b": 3.0, "c": 2.0, "d": 2.0}})
+    assert tv.evaluate(run, tv.Judgments.from_dict({"q": {"a": 1, "z": 1}}), measures).ties.cut_queries == cut
+
+
+@pytest.mark.parametrize(("depth", "cut"), [(2, ()), (3, ("q",))])
+def test_a_depth_keeps_measures_out_of_the_last_group(depth: int, cut: tuple[str, ...]) -> None:
+    run = tv.Run.from_dict({"q": {"a": 4.0, "b": 3.0, "c": 2.0, "d": 2.0}})
+    found = tv.evaluate(run, tv.Judgments.from_dict({"q": {"a": 1, "z": 1}}), "AP", depth=depth)
+    assert found.ties.cut_queries == cut

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.comparison.made_scores import made_scores
 
 from trueval.errors import InputError, MeasureError
 from trueval.evaluation.evaluate import evaluate
@@ -40,3 +41,38 @@ def test_what_cannot_be_joined_is_refused() -> None:
         Scores.join([scores_of(["q0", "q1"]), scores_of(["q1"])])
     with pytest.raises(MeasureError, match="same measures"):
         Scores.join([scores_of(["q0"]), scores_of(["q1"], "AP")])
+
+
+def test_the_deviation_of_a_mean_is_the_root_of_the_summed_variances_over_its_queries() -> None:
+    """Deviations .3 and .4 of four queries: .5 / 4. A query without a value is not among them."""
+    four = made_scores("run", [0.5, 0.5, 0.5, 0.5], [0.3, 0.4, 0.0, 0.0], tie_broken=[0.7, 0.5, 0.5, 0.5])
+    found = four.mean("nDCG@10")
+    assert found.sd == pytest.approx(0.125, abs=1e-16)
+    assert (found.range, found.bias, found.z) == pytest.approx((0.35, 0.05, 0.4))
+    three = made_scores("run", [0.5, 0.5, np.nan, 0.5], [0.3, 0.4, 0.2, 0.0]).mean("nDCG@10")
+    assert three.sd == pytest.approx(0.5 / 3, abs=1e-16)
+    assert three.queries == 3
+
+
+def test_the_deviation_of_a_mean_by_hand_from_lists() -> None:
+    """RR of one relevant document of two tied is 1 or 1/2, a deviation of 1/4. Two such queries, and one untied."""
+    pair = {"a": 1.0, "b": 1.0}
+    run = Run.from_dict({"q1": pair, "q2": pair, "q3": {"a": 2.0, "b": 1.0}})
+    found = evaluate(run, Judgments.from_dict({query: {"a": 1} for query in ("q1", "q2", "q3")}), "RR")["RR"]
+    assert found.sd == pytest.approx(0.25 * 2**0.5 / 3, abs=1e-16)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_the_deviation_of_a_mean_whose_squares_are_out_of_range(size: float) -> None:
+    found = made_scores("run", [0.0, 0.0], [3 * size, 4 * size]).mean("nDCG@10")
+    assert found.sd == pytest.approx(2.5 * size, rel=1e-15)
+
+
+def test_a_deviation_that_is_not_known_is_not_0() -> None:
+    one = made_scores("run", [0.5, 0.5], [0.3, np.nan]).mean("nDCG@10")
+    assert np.isnan(one.sd)
+    none = made_scores("run", [np.nan, np.nan], [np.nan, np.nan]).mean("nDCG@10")
+    assert np.isnan(none[:5]).all()
+    assert none.queries == 0
+    assert np.isnan(made_scores("run", [0.5, 0.5], [0.3, 0.0], measures="gm(AP)").mean("gm(AP)").sd)
+    assert made_scores("run", [0.5, 0.5], [0.0, 0.0], measures="gm(AP)").mean("gm(AP)").sd == 0

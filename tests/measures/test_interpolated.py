@@ -64,3 +64,26 @@ def test_the_deviation_of_the_eleven_points_is_not_guessed() -> None:
     assert scores.sd[0, 0] > 0
     assert math.isnan(scores.sd[1, 0])
     assert math.isfinite(scores.expected[1, 0])
+
+
+def eleven_points(depth: int | None, scores: list[float], grades: list[int]) -> tuple[float, ...]:
+    found = evaluate_arrays([scores], [grades], "IPrec11", depth=depth).mean("IPrec11")
+    return found.lowest, found.expected, found.highest, found.tie_broken, found.sd
+
+
+@pytest.mark.parametrize(("depth", "second"), [(1, 0.0), (3, 0.0), (4, 2 / 4), (5, 2 / 4), (None, 2 / 4)])
+def test_the_eleven_points_see_nothing_past_the_depth(depth: int | None, second: float) -> None:
+    """Relevant at ranks 1 and 4: recall 0 to .5 is reached by the first, .6 to 1 by the second."""
+    value = (6 * 1.0 + 5 * second) / 11
+    assert eleven_points(depth, [5.0, 4.0, 3.0, 2.0, 1.0], [1, 0, 0, 1, 0]) == pytest.approx((*[value] * 4, 0.0))
+
+
+@pytest.mark.parametrize(("depth", "late"), [(2, None), (3, 0.0), (4, 2 / 4), (None, 2 / 4)])
+def test_the_eleven_points_where_the_depth_cuts_a_tie(depth: int | None, late: float | None) -> None:
+    """Relevant at rank 1, and at 3 or 4 by the toss of a coin; the list as given has it at 4."""
+    early = 2 / 3
+    if late is None:
+        early = late = 0.0
+    low, high = (6 + 5 * late) / 11, (6 + 5 * early) / 11
+    values = (low, (low + high) / 2, high, low, (high - low) / 2)
+    assert eleven_points(depth, [5.0, 4.0, 3.0, 3.0], [1, 0, 0, 1]) == pytest.approx(values, abs=1e-15)

@@ -143,6 +143,19 @@ def test_ranx_from_sixteen_documents_has_no_number_where_ties_matter() -> None:
     assert "ranx sorts lists of 16 documents" in " ".join(scores.notes)
 
 
+@pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
+@pytest.mark.parametrize("length", [2, 15, 16, 17, 40])
+def test_ranx_knows_the_order_of_lists_of_fewer_than_sixteen_documents(length: int) -> None:
+    """The relevant document is the second of two tied ones: 1/2 as listed, 1 the other way round."""
+    listed = {f"d{at:02}": 1.0 if at < 2 else 1.0 / at for at in range(length)}
+    tied, apart = {"q": listed}, {"q": listed | {"d00": 2.0}}
+    judgments = {"q": {"d01": 1}}
+    assert ours((apart, judgments), ["RR"], "ranx").tie_broken.tolist() == [[0.5]]
+    scores = ours((tied, judgments), ["RR"], "ranx")
+    assert (scores.lowest[0, 0], scores.expected[0, 0], scores.highest[0, 0]) == (0.5, 0.75, 1.0)
+    np.testing.assert_array_equal(scores.tie_broken, [[0.5 if length < 16 else np.nan]])
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # as above
 def test_ranx_has_no_bpref_where_nothing_judged_is_not_relevant() -> None:

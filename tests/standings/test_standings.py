@@ -130,3 +130,30 @@ def test_the_counts_are_those_that_evaluate_uses() -> None:
     whole = count(RUN, JUDGMENTS, OURS)
     expected = evaluate(RUN, JUDGMENTS, "nDCG@5").expected[:, 0]
     np.testing.assert_array_equal(parse("nDCG@5").evaluate(whole).expected, expected)
+
+
+@pytest.mark.parametrize(
+    ("last", "grades", "cut"),
+    [
+        ([2.0, 2.0], {"a": 1, "z": 1}, True),  # a relevant document may have been cut off behind the last two
+        ([2.0, 2.0], {"a": 0, "z": 1}, True),
+        ([2.0, 2.0], {"a": 1, "z": 0}, False),  # all relevant ones are listed
+        ([2.0, 2.0], {"a": 1, "c": 2}, False),
+        ([2.0, 2.0], {"z": 0}, False),  # nothing is relevant
+        ([2.0, 1.0], {"a": 1, "z": 1}, False),  # the last one is alone
+        ([3.0, 3.0], {"z": 1}, True),  # one group of all
+    ],
+)
+def test_a_list_may_be_cut_inside_its_last_group(last: list[float], grades: dict[str, int], cut: bool) -> None:
+    counted = count(
+        Run.from_dict({"q": dict(zip("abc", [3.0, *last], strict=True))}), Judgments.from_dict({"q": grades}), OURS
+    )
+    assert counted.possibly_cut.tolist() == [cut]
+
+
+def test_only_the_longest_lists_of_a_run_may_be_cut() -> None:
+    run = Run.from_dict(
+        {"long": dict.fromkeys("abc", 1.0), "as long": dict.fromkeys("abc", 1.0), "short": {"a": 1.0, "b": 1.0}}
+    )
+    judgments = Judgments.from_dict({query: {"z": 1} for query in ("short", "long", "as long", "absent")})
+    assert count(run, judgments, OURS).possibly_cut.tolist() == [False, True, True, False]
