@@ -14,6 +14,8 @@ from trueval.files.frame import Kind, Table, other_kind, value_column
 # Squashed names (lower case, without "_", "-", "." and space), the most telling first: of query_id and query, query_id.
 QUERY_NAMES = ("queryid", "qid", "topicid", "topicno", "queryno", "qno", "topic", "query", "q")
 DOC_NAMES = ("docid", "docno", "documentid", "corpusid", "passageid", "pid", "did", "itemid", "document", "doc", "d")
+# Names that can only mean the id: of query and query_id, or topic and qid, one may be the text, so query_id is taken.
+ID_NAMES = {"query_id": QUERY_NAMES[:6], "doc_id": DOC_NAMES[:3]}
 SCORE_NAMES = ("score", "sim", "similarity", "scores", "rsv")
 GRADE_NAMES = ("grade", "relevance", "label", "rel", "relevancelabel", "relevancy", "judgment", "qrel", "score")
 RANK_NAMES = ("rank", "position", "ranking")
@@ -65,7 +67,7 @@ def find_columns(header: Sequence[str], kind: Kind, facets: bool = False) -> dic
 
 
 def refuse_repeated_columns(header: Sequence[str], kind: Kind, facets: bool, place: Place) -> None:
-    """Refuse a table that has a needed column twice under one name.
+    """Refuse a table that has a needed column twice, under one name or as qid and query_id.
 
     Raises:
         InputError: it does.
@@ -75,6 +77,12 @@ def refuse_repeated_columns(header: Sequence[str], kind: Kind, facets: bool, pla
         if squashed.count(squash(column)) > 1:
             raise place.error(
                 f"the column {column!r} is there twice. There must be one {canonical}. "
+                f"Got: {_listed(header)}. Remove or rename one."
+            )
+        same = [column for column in header if squash(column) in ID_NAMES.get(canonical, ())]
+        if len(same) > 1:
+            raise place.error(
+                f"the columns {same[0]!r} and {same[1]!r} both name the {canonical}. There must be one {canonical}. "
                 f"Got: {_listed(header)}. Remove or rename one."
             )
 
