@@ -6,6 +6,7 @@ import io
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from trueval.errors import InputError, PolicyError
@@ -84,3 +85,22 @@ def test_facets_need_columns() -> None:
     arguments: dict[str, Any] = {"facets": True, "format": "json"}
     with pytest.raises(PolicyError, match="facets=True needs"):
         Judgments.read(io.BytesIO(b'{"q": {"d": 1}}'), **arguments)
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan")])
+def test_grades_are_never_infinite_nor_nan(number: float) -> None:
+    """By whichever way they come: gains of them are infinite, and a gate passes DCG = inf."""
+    frame = pl.DataFrame({"qid": ["q"], "docid": ["d"], "grade": [number]})
+    for call in (
+        lambda: Judgments.from_dict({"q": {"d": number}}),
+        lambda: Judgments.from_frame(frame),
+        lambda: Judgments.of([("q", "d", number)]),
+        lambda: Judgments.read(io.BytesIO(f"q 0 d {number}\n".encode())),
+    ):
+        with pytest.raises(InputError, match="finite number"):
+            call()
+    for mapping in ({1: number}, {1: 1, number: 2}):
+        with pytest.raises(PolicyError, match="finite"):
+            Judgments.from_dict({"q": {"d": 1}}).map_grades(mapping)
+    with pytest.raises(PolicyError, match="old:new"):
+        grade_map(f"1:{number}")

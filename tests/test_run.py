@@ -147,7 +147,7 @@ def test_tensors() -> None:
         (([1.0, 2.0],), "nest it once"),
         ((np.array([1.0, 2.0]),), "two-dimensional"),
         ((3.0,), "one list for each query"),
-        (([["a", "b"]],), "must be numbers"),
+        (([["a", "b"]],), "must hold real numbers"),
         (([[1, 2]], None, ["a", "b"]), "2 ids for 1 lists"),
         (([[1, 2], [3]], ["a", "b"]), "shaped as the values"),
         (([[1, 2]], [["a"]]), "shaped as the values"),

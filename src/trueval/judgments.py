@@ -155,10 +155,14 @@ class Judgments:
 
         Raises:
             InputError: a grade from 0 up has no mapping.
+            PolicyError: a grade is infinite or NaN.
 
         >>> Judgments.from_dict({"q": {"a": 0, "b": 3}}).map_grades({0: 1, 3: 5}).frame["grade"].to_list()
         [1.0, 5.0]
         """
+        for old, new in mapping.items():
+            if not math.isfinite(old) or not math.isfinite(new):
+                raise PolicyError(f"grades must be mapped from and to finite numbers. Got {old:g}:{new:g}.")
         grades = self.frame["grade"]
         missing = [g for g in grades.unique().sort() if g >= 0 and g not in mapping]
         if missing:

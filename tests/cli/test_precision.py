@@ -127,6 +127,10 @@ def test_queries_can_be_left_out(trueval: Command, collection: Path, logits: Pat
         assert result["regimes"][0]["measures"]["RR@10"]["expected"] == 1
     result = json.loads(trueval("precision", collection, *options, "--limit", 1).out)
     assert (result["candidates"]["queries"], result["candidates"]["pairs"]) == (1, 2)
+    (collection / "out.txt").write_text("q1,q2\n", encoding="utf-8")
+    refused = trueval("precision", collection, *options, "--exclude-queries", collection / "out.txt")
+    assert refused.status == 1
+    assert "'q1,q2'" in refused.err
 
 
 needs_models = pytest.mark.skipif(

@@ -69,6 +69,33 @@ def test_a_collection_is_narrowed_in_the_order_of_its_judgments(tmp_path: Path) 
         read_ids(tmp_path / "ids")
 
 
+@pytest.mark.parametrize(
+    ("text", "unknown"),
+    [
+        ("\ufeffq1\nq2\n", r"1 of 2 ids .*'\\ufeffq1'"),
+        ("q1,q2\n", r"1 of 1 ids .*'q1,q2'"),
+        ("q1\nq22\n", "1 of 2 ids .*'q22'"),
+        ('{"ids": ["q1"]}', "2 of 2 ids .*'{\"ids\":'"),
+        ('[["q1"]]', "1 of 1 ids "),
+        ("\n".join(f"x{number}" for number in range(90)), "90 of 90 ids .*'x0', 'x1', 'x2' and others"),
+        ("x" * 100_000, "1 of 1 ids .*'x{40}'[.]{3}"),
+    ],
+)
+def test_ids_of_no_query_are_refused_beside_a_sample_of_both(tmp_path: Path, text: str, unknown: str) -> None:
+    (tmp_path / "ids").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=f"ids: {unknown}.*Its queries are 'q3', 'q2', 'q1'") as caught:
+        read_ids(tmp_path / "ids", COLLECTION)
+    assert len(str(caught.value)) < 1000
+
+
+def test_files_of_ids_that_cannot_be_read_are_our_errors(tmp_path: Path) -> None:
+    (tmp_path / "latin-1").write_bytes(b"q\xe9\n")
+    (tmp_path / "deep").write_text("[" * 100_000, encoding="utf-8")
+    for name, said in (("latin-1", "not UTF-8"), ("deep", "damaged"), ("absent", "cannot be read"), (".", "cannot be")):
+        with pytest.raises(InputError, match=said):
+            read_ids(tmp_path / name, COLLECTION)
+
+
 class Model:
     """A reranker that gives the same logits in every format."""
 

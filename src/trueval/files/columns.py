@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from trueval.errors import Place
 from trueval.files.frame import Kind, Table, other_kind, value_column
@@ -12,11 +14,16 @@ from trueval.files.frame import Kind, Table, other_kind, value_column
 # Squashed names (lower case, without "_", "-", "." and space), the most telling first: of query_id and query, query_id.
 QUERY_NAMES = ("queryid", "qid", "topicid", "topicno", "queryno", "qno", "topic", "query", "q")
 DOC_NAMES = ("docid", "docno", "documentid", "corpusid", "passageid", "pid", "did", "itemid", "document", "doc", "d")
+# Names that can only mean the id: of query and query_id, or topic and qid, one may be the text, so query_id is taken.
+ID_NAMES = {"query_id": QUERY_NAMES[:6], "doc_id": DOC_NAMES[:3]}
 SCORE_NAMES = ("score", "sim", "similarity", "scores", "rsv")
 GRADE_NAMES = ("grade", "relevance", "label", "rel", "relevancelabel", "relevancy", "judgment", "qrel", "score")
 RANK_NAMES = ("rank", "position", "ranking")
 FACET_NAMES = ("facet", "subtopic", "subtopicid", "intent", "aspect", "iteration", "iter")
 SPACES = " \t\r"
+CURE = "Subtract one number from all of the query's, or give small integers in the same order."
+EXACT = 2.0**53  # from here on a double does not hold every integer
+INTEGER = r"^[+-]?0*([0-9]+)(?:\.0*)?$"
 EXAMPLES = {
     "query_id": "query_id, query-id, qid, topic",
     "doc_id": "doc_id, docid, docno, corpus-id, pid",
@@ -60,7 +67,7 @@ def find_columns(header: Sequence[str], kind: Kind, facets: bool = False) -> dic
 
 
 def refuse_repeated_columns(header: Sequence[str], kind: Kind, facets: bool, place: Place) -> None:
-    """Refuse a table that has a needed column twice under one name.
+    """Refuse a table that has a needed column twice, under one name or as qid and query_id.
 
     Raises:
         InputError: it does.
@@ -70,6 +77,12 @@ def refuse_repeated_columns(header: Sequence[str], kind: Kind, facets: bool, pla
         if squashed.count(squash(column)) > 1:
             raise place.error(
                 f"the column {column!r} is there twice. There must be one {canonical}. "
+                f"Got: {_listed(header)}. Remove or rename one."
+            )
+        same = [column for column in header if squash(column) in ID_NAMES.get(canonical, ())]
+        if len(same) > 1:
+            raise place.error(
+                f"the columns {same[0]!r} and {same[1]!r} both name the {canonical}. There must be one {canonical}. "
                 f"Got: {_listed(header)}. Remove or rename one."
             )
 
@@ -168,21 +181,33 @@ def as_numbers(column: pl.Series, name: str, source: str) -> pl.Series:
 
 
 def may_have_lost(numbers: pl.Series) -> bool:
-    """Tell whether a number is infinite or 0: a double holds nothing above 1.8e308 and nothing below 4.9e-324.
+    """Tell whether a number is infinite, 0, or at least 2^53.
 
-    >>> may_have_lost(pl.Series([0.5])), may_have_lost(pl.Series([0.0]))
-    (False, True)
+    A double holds nothing above 1.8e308, nothing below 4.9e-324, and not every integer from 2^53 on.
+
+    >>> may_have_lost(pl.Series([0.5])), may_have_lost(pl.Series([0.0])), may_have_lost(pl.Series([2.0**53]))
+    (False, True, True)
     """
-    return bool((numbers.is_infinite() | (numbers == 0)).any())
+    return bool((numbers == 0).any()) or has_large(numbers.to_numpy())
+
+
+def has_large(numbers: NDArray[np.float64]) -> bool:
+    """Tell whether a number is at least 2^53, where a double does not hold every integer.
+
+    >>> has_large(np.array([0.5, -(2.0**53)])), has_large(np.array([2.0**53 - 1])), has_large(np.array([]))
+    (True, False, False)
+    """
+    return bool(numbers.size) and bool(np.fmax.reduce(numbers) >= EXACT or np.fmin.reduce(numbers) <= -EXACT)
 
 
 def loses_values(numbers: pl.Series, texts: pl.Series) -> bool:
-    """Tell whether a finite number became infinite, or one other than 0 became 0.
+    """Tell whether a finite number became infinite, one other than 0 became 0, or an integer may have been rounded.
 
     >>> [loses_values(pl.Series([0.0]), pl.Series([text])) for text in ("0.00", "1e-999")]
     [False, True]
     """
-    return bool((_overflown(numbers, texts) | _vanished(numbers, texts)).any())
+    rounded = (numbers.abs() >= EXACT) & texts.str.contains(INTEGER)
+    return bool((_overflown(numbers, texts) | _vanished(numbers, texts) | rounded).any())
 
 
 def _overflown(numbers: pl.Series, texts: pl.Series) -> pl.Series:
@@ -217,3 +242,40 @@ def lost_values(numbers: pl.Series, texts: pl.Series, table: Table) -> tuple[str
         f"{table.place(row)}: {vanished.sum()} {numbers.name}s are too small for a double and count as 0, for "
         f"instance {texts[row][:40]!r}",
     )
+
+
+def refuse_equal_integers(numbers: pl.Series, written: pl.Series, queries: pl.Series, table: Table) -> None:
+    """Refuse two different integers of one query that became the same double: they would tie.
+
+    Args:
+        numbers: [row] Float64.
+        written: [row] the same numbers as text, integers or decimals; null where one is not known exactly.
+        queries: [row] their queries.
+        table: knows where each row is.
+
+    Raises:
+        InputError: two are equal as doubles.
+    """
+    rows = (numbers.is_finite() & (numbers.abs() >= EXACT)).arg_true()
+    if rows.is_empty():
+        return
+    texts = written.gather(rows).cast(pl.String).str.strip_chars(SPACES)
+    # Equal doubles have equal signs, so the digits alone tell integers apart.
+    found = pl.DataFrame(
+        {
+            "row": rows,
+            "query": queries.gather(rows),
+            "number": numbers.gather(rows),
+            "text": texts,
+            "digits": texts.str.extract(INTEGER, 1),
+        }
+    ).drop_nulls("digits")
+    first = [pl.col(name).first().over("query", "number").alias(f"first_{name}") for name in ("row", "text", "digits")]
+    wrong = found.with_columns(first).filter(pl.col("digits") != pl.col("first_digits")).head(1)
+    for at in wrong.iter_rows(named=True):
+        other = "" if table.line is None else f" (line {table.line(at['first_row'])})"
+        raise table.error(
+            at["row"],
+            f"the {numbers.name}s {at['text'][:40]} and {at['first_text'][:40]}{other} of query {at['query']!r} are "
+            f"the same double, for integers beyond 2^53 are rounded, and would tie. {CURE}",
+        )

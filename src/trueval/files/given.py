@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from trueval.errors import Place
-from trueval.files.columns import find_columns
+from trueval.files.columns import find_columns, has_large, refuse_equal_integers
 from trueval.files.frame import Kind, Table, value_column
 from trueval.files.json.document import records_frame
 from trueval.files.json.shapes import GOLD_KEYS, LIST_KEYS, refuse_unknown
 from trueval.files.memory.logs import is_log, read_rows
-from trueval.files.memory.peers import ATTRIBUTES, as_floats, as_strings, read_dict
+from trueval.files.memory.peers import ATTRIBUTES, as_floats, as_strings, as_text, read_dict
 from trueval.files.reading import read_table
 from trueval.files.tabular.delimited import canonical_table
 from trueval.files.tabular.typed import read_frame
@@ -116,7 +116,10 @@ def _triples(items: list[Any], kind: Kind) -> Table:
             name: as_floats(values, name, source),
         }
     )
-    return Table(frame, source)
+    table = Table(frame, source)
+    if has_large(frame[name].to_numpy()):
+        refuse_equal_integers(frame[name], as_text(values, name), frame["query_id"], table)
+    return table
 
 
 def _unknown(given: Any, kind: Kind) -> Exception:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trueval.collection import candidate_lists
-from trueval.errors import InputError
+from trueval.errors import Place
 from trueval.precision.logits import Step, model_outputs
 from trueval.precision.regimes import plan
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 
 Begin: TypeAlias = Callable[[str], Step]
+SAMPLE = 3  # ids that an error shows
+LONGEST = 40  # characters of each
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,17 +131,46 @@ def narrowed(
     return collection if len(kept) == len(judged) else collection.restricted(frozenset(kept))
 
 
-def read_ids(path: Path) -> frozenset[str]:
+def read_ids(path: Path, collection: Collection | None = None) -> frozenset[str]:
     """Read ids of queries: a JSON list, or one a line.
 
+    Args:
+        path: of the file.
+        collection: refuses ids that are none of its queries; None takes any.
+
     Raises:
-        InputError: the file is neither.
+        InputError: the file is neither, cannot be read, or names queries that the collection does not have.
     """
-    text = path.read_text(encoding="utf-8")
+    place = Place(str(path))
     try:
+        text = path.read_text(encoding="utf-8")
         found = json.loads(text) if text.lstrip().startswith("[") else text.split()
-    except ValueError as error:
-        raise InputError(
-            f"{path}: a JSON list of ids is damaged ({error}). Correct it, or write one id a line."
-        ) from None
-    return frozenset(map(str, found))
+    except OSError as error:
+        raise place.error(f"cannot be read ({error.strerror}). It must hold one id a line.") from None
+    except UnicodeDecodeError:
+        raise place.error("not UTF-8. It must hold one id a line. Write it again as UTF-8.") from None
+    except (RecursionError, ValueError) as error:
+        raise place.error(f"a JSON list of ids is damaged ({error}). Correct it, or write one id a line.") from None
+    ids = list(dict.fromkeys(map(str, found)))
+    if collection is not None:
+        _refuse_unknown(ids, collection, place)
+    return frozenset(ids)
+
+
+def _refuse_unknown(ids: list[str], collection: Collection, place: Place) -> None:
+    """Refuse ids of no query, which would leave in what should be out; both are shown, to be compared by eye."""
+    judged = collection.judgments.query_ids.to_list()
+    known = {*judged, *collection.queries}
+    unknown = [each for each in ids if each not in known]
+    if unknown:
+        raise place.error(
+            f"{len(unknown)} of {len(ids)} ids are not queries of {collection.name}: {_sample(unknown)}. "
+            f"Its queries are {_sample(judged)}. Write one id a line, or a JSON list, as UTF-8 without a byte order "
+            "mark, and correct or remove these."
+        )
+
+
+def _sample(ids: list[str]) -> str:
+    """The first ids as they are, with what cannot be seen in them."""
+    shown = ", ".join(ascii(each) if len(each) <= LONGEST else f"{each[:LONGEST]!a}..." for each in ids[:SAMPLE])
+    return shown + (" and others" if len(ids) > SAMPLE else "")

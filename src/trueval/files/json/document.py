@@ -11,12 +11,12 @@ from typing import Any
 import polars as pl
 
 from trueval.errors import Place
-from trueval.files.columns import find_columns
+from trueval.files.columns import find_columns, has_large
 from trueval.files.frame import Kind, Table
 from trueval.files.json.lines import RepeatedKeyError, object_of_pairs
 from trueval.files.json.members import find_line, find_repeated_key
 from trueval.files.json.shapes import refuse_unknown
-from trueval.files.memory.peers import as_floats, as_strings, read_dict
+from trueval.files.memory.peers import as_floats, as_strings, as_text, read_dict
 from trueval.files.source.content import Content
 from trueval.files.source.encoding import decoding_error
 from trueval.files.tabular.delimited import canonical_table
@@ -42,8 +42,7 @@ def read_json(content: Content, kind: Kind) -> Table:
         return canonical_table(
             frame, kind, content.source, line=lambda row: find_line(text, (max(row, 0),), from_outermost=True)
         )
-    table = read_dict(nested, kind, content.source)
-    return Table(table.frame, table.source, partial(_line_of_pair, text, table.frame, nested), table.notes)
+    return read_dict(nested, kind, content.source, partial(_line_of_pair, text, nested))
 
 
 def _decode(text: str, source: str) -> Any:
@@ -77,7 +76,7 @@ def _integer(text: str) -> int:
     return int(text)
 
 
-def _line_of_pair(text: str, frame: pl.DataFrame, nested: Any, row: int) -> int:
+def _line_of_pair(text: str, nested: Any, frame: pl.DataFrame, row: int) -> int:
     query, document = frame.row(row)[:2]
     while isinstance(nested, dict) and query not in nested and nested:  # levels above the queries, as mteb has them
         nested = next((value for key, value in nested.items() if not key.startswith("mteb_")), None)
@@ -88,7 +87,7 @@ def _line_of_pair(text: str, frame: pl.DataFrame, nested: Any, row: int) -> int:
 
 
 def records_frame(records: Sequence[Mapping[str, Any]], kind: Kind, label: str) -> pl.DataFrame:
-    """The columns that a run or judgments need, of a list of records.
+    """The columns that a run or judgments need, of a list of records; large numbers as text, which loses none.
 
     Raises:
         InputError: an id is neither string nor integer, or a value is not a number.
@@ -101,7 +100,12 @@ def records_frame(records: Sequence[Mapping[str, Any]], kind: Kind, label: str) 
     numbers = {column for name, column in names.items() if name not in ("query_id", "doc_id")}
     return pl.DataFrame(
         [
-            as_floats(values, key, label) if key in numbers else pl.Series(key, values, dtype=pl.String)
+            _numbers(values, key, label) if key in numbers else pl.Series(key, values, dtype=pl.String)
             for key, values in columns.items()
         ]
     )
+
+
+def _numbers(values: list[Any], name: str, label: str) -> pl.Series:
+    floats = as_floats(values, name, label)
+    return as_text(values, name) if has_large(floats.to_numpy()) else floats

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from trueval.errors import InputError
 from trueval.files.frame import Kind, Table, value_column
+from trueval.files.memory.plain import masked, plain_array, plain_numbers
 
 
 def read_arrays(values: Any, kind: Kind, doc_ids: Any = None, query_ids: Any = None, mask: Any = None) -> Table:
     """Read one list of scores or grades for each query.
 
     Args:
-        values: [query, document] array or tensor, or a ragged list of them.
+        values: [query, document] array or tensor, or a ragged list of them. What a masked array masks is left out.
         kind: what the numbers are.
         doc_ids: ids shaped as the values, or one list for all queries; positions from 0 without it.
         query_ids: one for each list; positions from 0 without it.
@@ -26,7 +27,9 @@ def read_arrays(values: Any, kind: Kind, doc_ids: Any = None, query_ids: Any = N
     Raises:
         InputError: shapes differ, values are not numbers, or ids are neither strings nor integers.
     """
-    rows = [_floats(row) for row in _lists(values, f"{value_column(kind)}s")]
+    name = f"{value_column(kind)}s"
+    lists = _lists(values, name)
+    rows = _numbers(lists, name)
     lengths = [len(row) for row in rows]
     queries = _ids(range(len(rows)) if query_ids is None else query_ids, "query_ids")
     if len(queries) != len(rows):
@@ -39,40 +42,35 @@ def read_arrays(values: Any, kind: Kind, doc_ids: Any = None, query_ids: Any = N
             value_column(kind): np.concatenate(rows) if rows else np.empty(0),
         }
     )
-    if mask is not None:
-        frame = frame.filter(pl.Series(_flags(mask, lengths), dtype=pl.Boolean))
+    inside = np.ones(frame.height, bool) if mask is None else _flags(mask, lengths)
+    if kind == "run":  # of judgments, NaN says already that nobody judged
+        hidden = [masked(row) for row in lists]
+        inside &= ~np.concatenate([np.zeros(n, bool) if h is None else h for h, n in zip(hidden, lengths, strict=True)])
+    if not inside.all():
+        frame = frame.filter(pl.Series(inside, dtype=pl.Boolean))
     return Table(frame, "arrays")
 
 
-def _to_numpy(values: Any) -> NDArray[Any]:
-    if hasattr(values, "detach"):  # a tensor; NumPy has no bfloat16, and float32 holds every bfloat16
-        values = values.detach().cpu()
-        values = values.float() if "bfloat16" in str(values.dtype) else values
-        return np.asarray(values.numpy())
-    return np.asarray(values)
-
-
-def _lists(values: Any, name: str) -> Sequence[NDArray[Any]]:
+def _lists(values: Any, name: str) -> list[Any]:
+    """One list for each query, as it is; of a matrix its rows."""
     if hasattr(values, "ndim"):
-        matrix = _to_numpy(values)
+        matrix = values if isinstance(values, np.ma.MaskedArray) else plain_array(values, name)
         if matrix.ndim == 2:
             return list(matrix)
         raise InputError(f"{name} must be two-dimensional, [query, document]. Got {matrix.ndim} dimensions.")
     if not isinstance(values, Iterable) or isinstance(values, (str, bytes, dict)):
         raise InputError(f"{name} must be one list for each query. Got {type(values).__name__}.")
-    rows = [_to_numpy(row) for row in values]
+    return list(values)
+
+
+def _numbers(lists: Sequence[Any], name: str) -> list[NDArray[np.float64]]:
+    rows = [plain_numbers(row, name) for row in lists]
     wrong = next((i for i, row in enumerate(rows) if row.ndim != 1), None)
     if wrong is not None:
         raise InputError(
             f"{name} must be one list for each query. Got {rows[wrong].ndim} dimensions in list {wrong}; nest it once."
         )
     return rows
-
-
-def _floats(row: NDArray[Any]) -> NDArray[np.float64]:
-    if row.size and row.dtype.kind not in "fiub" and "float" not in row.dtype.name:  # ml_dtypes registers kind "V"
-        raise InputError(f"Scores and grades must be numbers. Got {row.dtype} in a list: {row[:3].tolist()}.")
-    return row.astype(np.float64)
 
 
 def _documents(doc_ids: Any, lengths: Sequence[int]) -> list[pl.Series]:
@@ -90,7 +88,11 @@ def _documents(doc_ids: Any, lengths: Sequence[int]) -> list[pl.Series]:
 
 
 def _ids(ids: Any, name: str) -> pl.Series:
-    plain = _to_numpy(ids).tolist() if hasattr(ids, "dtype") and not isinstance(ids, pl.Series) else list(ids)
+    plain = (
+        np.asarray(ids.detach().cpu() if hasattr(ids, "detach") else ids).tolist()
+        if hasattr(ids, "dtype") and not isinstance(ids, pl.Series)
+        else list(ids)
+    )
     for i in plain:
         if not isinstance(i, (str, int, np.integer)) or isinstance(i, bool):
             raise InputError(f"{name} must be strings or integers. Got {i!r}, a {type(i).__name__}.")
@@ -98,7 +100,7 @@ def _ids(ids: Any, name: str) -> pl.Series:
 
 
 def _flags(mask: Any, lengths: Sequence[int]) -> NDArray[np.bool_]:
-    rows = _lists(mask, "mask")
+    rows = _numbers(_lists(mask, "mask"), "mask")
     if [len(row) for row in rows] != list(lengths):
         raise InputError(
             f"mask must be shaped as the values. Got {[len(row) for row in rows][:5]}, need {list(lengths)[:5]}."

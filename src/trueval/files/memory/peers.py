@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from functools import partial
 from itertools import chain
+from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
 import polars as pl
 
 from trueval.errors import Place
-from trueval.files.columns import find_columns
+from trueval.files.columns import find_columns, has_large, refuse_equal_integers
 from trueval.files.frame import Kind, Table, value_column
 
 # Attributes under which result objects keep {query: {document: number}}: ranx has run and qrels, and to_dict() for
@@ -19,15 +21,24 @@ ATTRIBUTES: dict[Kind, tuple[str, ...]] = {"run": ("run", "results"), "judgments
 MOST_LEVELS = 4  # mteb's prediction files: subset, split, query, document
 
 
-def read_dict(nested: Any, kind: Kind, source: str | None = None) -> Table:
+def read_dict(
+    nested: Any, kind: Kind, source: str | None = None, line: Callable[[pl.DataFrame, int], int] | None = None
+) -> Table:
     """Read {query: {document: number}}, {query: hits}, {query: set of relevant documents}, or an object that holds one.
 
     Hits are dicts with the document under corpus_id and its score, as sentence-transformers gives them, or pairs; the
     ids alone, best first, are scored by minus their place.
     A dict with levels above (mteb: subset, split) is followed as long as each has one entry.
 
+    Args:
+        nested: what holds the numbers.
+        kind: what they are.
+        source: what errors call it; its type if None.
+        line: gives the line of a row of the table; None where there are no lines.
+
     Raises:
-        InputError: an id is neither string nor integer, a value is not a number, or the nesting is another.
+        InputError: an id is neither string nor integer, a value is not a number, two integers of a query are the same
+            double, or the nesting is another.
     """
     label = source or f"{type(nested).__module__.partition('.')[0]}.{type(nested).__name__}"
     per_query = _descend(_mapping(nested, kind, label), label)
@@ -36,21 +47,25 @@ def read_dict(nested: Any, kind: Kind, source: str | None = None) -> Table:
     if len(set(queries)) < len(queries):
         twice = next(query for index, query in enumerate(queries) if query in queries[:index])
         raise Place(label).error(f"the query {twice!r} is there twice, as string and as integer. Keep one.")
+    name, listed = value_column(kind), list(chain.from_iterable(values))
     frame = pl.DataFrame(
         {
             "query_id": pl.Series(queries, dtype=pl.String).repeat_by(pl.Series([len(d) for d in documents])).explode(),
             "doc_id": pl.Series(
                 as_strings(list(chain.from_iterable(documents)), "document id", label), dtype=pl.String
             ),
-            value_column(kind): as_floats(list(chain.from_iterable(values)), value_column(kind), label),
+            name: as_floats(listed, name, label),
         }
         if any(documents)
-        else {"query_id": [], "doc_id": [], value_column(kind): []},
-        schema={"query_id": pl.String, "doc_id": pl.String, value_column(kind): pl.Float64},
+        else {"query_id": [], "doc_id": [], name: []},
+        schema={"query_id": pl.String, "doc_id": pl.String, name: pl.Float64},
     )
-    bare = [query for query, listed in zip(queries, documents, strict=True) if not listed]
+    bare = [query for query, found in zip(queries, documents, strict=True) if not found]
     note = f"{label}: left out {len(bare)} queries without any document, for instance {bare[0]!r}" if bare else ""
-    return Table(frame, label, None, (note,) if bare else ())
+    table = Table(frame, label, None if line is None else partial(line, frame), (note,) if bare else ())
+    if has_large(frame[name].to_numpy()):
+        refuse_equal_integers(frame[name], as_text(listed, name), frame["query_id"], table)
+    return table
 
 
 def _mapping(nested: Any, kind: Kind, label: str) -> Mapping[Any, Any]:
@@ -166,3 +181,14 @@ def as_floats(values: list[Any], name: str, label: str) -> pl.Series:
         return pl.Series(name, np.fromiter(values, np.float64, len(values)))
     except (OverflowError, TypeError, ValueError) as error:
         raise Place(label).error(f"a {name} cannot be a number: {error}. Convert it.") from error
+
+
+def as_text(values: list[Any], name: str) -> pl.Series:
+    """Write numbers that as_floats takes, integers without rounding.
+
+    >>> as_text([2**53 + 1, 0.5], "score").to_list()
+    ['9007199254740993', '0.5']
+    """
+    return pl.Series(
+        name, [str(int(v)) if isinstance(v, Integral) else repr(float(v)) for v in values], dtype=pl.String
+    )

@@ -16,6 +16,7 @@ from trueval.files.columns import (
     lost_values,
     may_have_lost,
     pick_columns,
+    refuse_equal_integers,
     refuse_repeated_columns,
     squash,
 )
@@ -165,6 +166,8 @@ def canonical_table(
         picked += ranks
     if value in columns:
         numbers, lost = _numbers(table, columns[value], value)
+        if not frame[columns[value]].dtype.is_float():  # integers, decimals and text
+            refuse_equal_integers(numbers, frame[columns[value]], picked[0], table)
         picked.append(numbers)
         notes += lost
     result = pl.DataFrame(picked)

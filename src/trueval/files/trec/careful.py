@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import Place
-from trueval.files.columns import lost_values, may_have_lost
+from trueval.files.columns import lost_values, may_have_lost, refuse_equal_integers
 from trueval.files.frame import Kind, Table, in_canonical_order
 from trueval.files.source.content import Content
 from trueval.files.source.encoding import decoding_error, shown
@@ -84,9 +84,11 @@ def _refuse_wrong_width(regular: RegularText, form: RowForm, table: Table) -> No
 def _finish(frame: pl.DataFrame, text: bytes, form: RowForm, table: Table) -> Table:
     numbers = frame[form.numbers[0]]
     notes: tuple[str, ...] = ()
-    if may_have_lost(numbers):  # some are infinite or 0, which may have been written as something else
+    if may_have_lost(numbers):  # some are infinite, 0 or large, which may have been written as something else
         written = parse_rows(text, " ", form, columns=[numbers.name], strings=True, more=True)
-        notes = () if written is None else lost_values(numbers, written[numbers.name], table)
+        if written is not None:
+            notes = lost_values(numbers, written[numbers.name], table)
+            refuse_equal_integers(numbers, written[numbers.name], frame["query_id"], table)
     if "rank" in frame.columns and frame["rank"].null_count():
         row = int(frame["rank"].is_null().arg_max() or 0)
         frame = frame.drop("rank")

@@ -113,7 +113,7 @@ def has_nulls(frame: pl.DataFrame) -> bool:
 
 
 def _loses_values(frame: pl.DataFrame, text: bytes, separator: str, form: RowForm) -> bool:
-    """Parse the numbers again as they are written where some are infinite or 0, which may have been something else."""
+    """Parse the numbers again as they are written where some are infinite, 0 or large, and may have been others."""
     numbers = frame[form.numbers[0]]
     if not may_have_lost(numbers):
         return False

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from trueval.files.columns import has_large
 from trueval.files.frame import Stretches
 from trueval.files.source.limits import LINE
 from trueval.files.source.lines import LineParts
@@ -87,7 +88,8 @@ def scan_text(text: LineParts, separator: str, form: RowForm) -> tuple[pl.DataFr
                 text.read(parts[place]), roles, ord(separator), place, longest, _powers_of_five(),
                 views[rows], numbers[rows], ranks[rows],
             )  # fmt: skip
-        if found is None or found[0] != lines[place]:
+        # Integers that a double does not hold must be looked at as they are written.
+        if found is None or found[0] != lines[place] or has_large(numbers[rows]):
             irregular.set()
         return found
 
