@@ -58,12 +58,22 @@ def find_columns(header: Sequence[str], kind: Kind, facets: bool = False) -> dic
     Returns:
         the column of the table for each canonical name found.
     """
-    squashed = {squash(column): column for column in reversed(header)}  # of equal names the first
+    squashed = {squash(column): column for column in reversed(_without_terrier(header))}  # of equal names the first
     return {
         canonical: next(squashed[name] for name in names if name in squashed)
         for canonical, names in _names(kind, facets).items()
         if not squashed.keys().isdisjoint(names)
     }
+
+
+def _without_terrier(header: Sequence[str]) -> Sequence[str]:
+    """The columns without docid where docno is beside it: PyTerrier's frames count documents there by themselves.
+
+    >>> _without_terrier(["qid", "docid", "docno", "score"])
+    ['qid', 'docno', 'score']
+    """
+    both = {"docid", "docno"} <= {column.strip() for column in header}
+    return [column for column in header if column.strip() != "docid"] if both else header
 
 
 def refuse_repeated_columns(header: Sequence[str], kind: Kind, facets: bool, place: Place) -> None:
@@ -79,7 +89,7 @@ def refuse_repeated_columns(header: Sequence[str], kind: Kind, facets: bool, pla
                 f"the column {column!r} is there twice. There must be one {canonical}. "
                 f"Got: {_listed(header)}. Remove or rename one."
             )
-        same = [column for column in header if squash(column) in ID_NAMES.get(canonical, ())]
+        same = [column for column in _without_terrier(header) if squash(column) in ID_NAMES.get(canonical, ())]
         if len(same) > 1:
             raise place.error(
                 f"the columns {same[0]!r} and {same[1]!r} both name the {canonical}. There must be one {canonical}. "

@@ -15,7 +15,7 @@ from trueval.errors import InputError
     ("header", "said"),
     [
         ("query_id,qid,docid,score", "'query_id' and 'qid' both name the query_id"),
-        ("qid,docid,docno,score", "'docid' and 'docno' both name the doc_id"),
+        ("qid,doc_id,docno,score", "'doc_id' and 'docno' both name the doc_id"),
         ("qid,topic_no,docid,score", "'qid' and 'topic_no'"),
     ],
 )
@@ -38,3 +38,10 @@ def test_two_ids_of_one_kind_are_refused(header: str, said: str) -> None:
 def test_a_column_that_may_be_the_text_is_none(other: str) -> None:
     text = f"{other},qid,docid,score\nwhat is it,q1,d1,0.5\n".encode()
     assert Run.read(io.BytesIO(text)).frame.rows() == [("q1", "d1", 0.5)]
+
+
+def test_frames_of_pyterrier_have_their_documents_in_docno() -> None:
+    frame = pl.DataFrame({"qid": ["q"], "docid": [17], "docno": ["d1"], "rank": [0], "score": [0.5], "query": ["what"]})
+    assert Run.from_frame(frame).frame.rows() == [("q", "d1", 0.5)]
+    text = b"qid,docid,docno,rank,score,query\nq,17,d1,0,0.5,what\n"
+    assert Run.read(io.BytesIO(text)).frame.rows() == [("q", "d1", 0.5)]
