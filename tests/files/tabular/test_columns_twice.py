@@ -42,6 +42,6 @@ def test_a_column_that_may_be_the_text_is_none(other: str) -> None:
 
 def test_frames_of_pyterrier_have_their_documents_in_docno() -> None:
     frame = pl.DataFrame({"qid": ["q"], "docid": [17], "docno": ["d1"], "rank": [0], "score": [0.5], "query": ["what"]})
-    assert Run.from_frame(frame).frame.rows() == [("q", "d1", 0.5)]
+    assert Run.from_frame(frame).frame["doc_id"].to_list() == ["d1"]
     text = b"qid,docid,docno,rank,score,query\nq,17,d1,0,0.5,what\n"
-    assert Run.read(io.BytesIO(text)).frame.rows() == [("q", "d1", 0.5)]
+    assert Run.read(io.BytesIO(text)).frame["doc_id"].to_list() == ["d1"]
