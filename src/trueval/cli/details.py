@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from trueval.cli.output import save
+from trueval.cli.output import save, say
 
 if TYPE_CHECKING:
     from trueval.evaluation.scores import Scores
@@ -51,4 +49,4 @@ class Details:
         from trueval.evaluation.views.details import DETAILS, to_details
 
         save(DETAILS, to_details(self._runs, self._policy, self._files, self._collection), folder)
-        typer.echo(f"trueval report {folder} makes the page of it", err=True)
+        say(f"trueval report {folder} makes the page of it")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 import typer
 
 from trueval.cli.options import ClusterFile
+from trueval.cli.output import say
 from trueval.cli.paths import run_called, with_baseline
 from trueval.cli.progress import progress
 
@@ -234,6 +235,6 @@ def _say(gated: Gated) -> None:
     console.print(f"\n{head(gated.checks)}", markup=False)
     console.print(table(gated.checks))
     for line in sentences(gated.checks):
-        typer.echo(line, err=True)
+        say(line)
     for line in () if gated.self_test is None else self_test_lines(gated.self_test):
-        typer.echo(line, err=True)
+        say(line)
