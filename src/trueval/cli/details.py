@@ -23,7 +23,9 @@ class Details:
 
     def __init__(self, qrels: str, runs: Sequence[str], collection: Path | None) -> None:
         from trueval.files.names import path_of  # late: it brings numpy, for which no help should wait
+        from trueval.report.provenance import date
 
+        date()  # a SOURCE_DATE_EPOCH that is no date is refused before the work
         self._files = [("judgments", qrels), *(("run", path_of(text)) for text in runs)]
         self._collection = collection
         self._policy: dict[str, object] = {}

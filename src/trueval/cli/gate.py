@@ -40,11 +40,18 @@ class Gated(NamedTuple):
             results: of the runs.
         """
         runs = [
-            {**run, "checks": [check.to_dict() for check in self.checks if check.run == run["name"]]}
+            {**run, "checks": [_recorded(check.to_dict()) for check in self.checks if check.run == run["name"]]}
             for run in results["runs"]
         ]
         tested = {} if self.self_test is None else {"self_test": self.self_test.to_dict()}
         return {**results, "runs": runs, **tested}
+
+
+def _recorded(check: dict[str, Any]) -> dict[str, Any]:
+    """A check whose baseline, where it is a folder of results, is recorded as other paths are."""
+    from trueval.report.provenance import recorded
+
+    return {**check, "baseline": check["baseline"] and recorded(check["baseline"])} if "baseline" in check else check
 
 
 @dataclass(frozen=True)
