@@ -11,7 +11,7 @@ PACKAGE = SRC / "trueval"
 
 # Bottom up. Rooms of one floor do not know each other.
 FLOORS = (
-    ("version", "errors", "threads", "numerics", "scoring", "sample"),
+    ("version", "printable", "errors", "threads", "numerics", "scoring", "sample"),
     ("files",),
     ("run", "judgments", "collection"),
     ("policy",),
@@ -30,7 +30,13 @@ FLOORS = (
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 # On one floor, but one built on the other.
-STANDS_ON = {("numerics", "errors"), ("scoring", "errors"), ("scoring", "numerics"), ("threads", "errors")}
+STANDS_ON = {
+    ("errors", "printable"),
+    ("numerics", "errors"),
+    ("scoring", "errors"),
+    ("scoring", "numerics"),
+    ("threads", "errors"),
+}
 STANDS_ON |= {("judgments", "run"), ("collection", "run"), ("collection", "judgments")}
 # The public face and `python -m trueval` are above the house.
 OUTSIDE = {"__init__", "__main__"}

@@ -13,9 +13,18 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from trueval.printable import printable_message
+
 
 class TruevalError(Exception):
-    """The root of every error that trueval raises on purpose."""
+    """The root of every error that trueval raises on purpose.
+
+    As a text it is fit for a terminal whatever ids it names (printable.py); `args` hold the message as it was given.
+    """
+
+    def __str__(self) -> str:
+        """The message, control characters written out and very long ids without their middles."""
+        return printable_message(super().__str__())
 
 
 class InputError(TruevalError, ValueError):
@@ -69,6 +78,10 @@ class Place(str):
 class MeasureError(TruevalError, ValueError):
     """An unknown measure, parameter or cutoff."""
 
+    def __str__(self) -> str:
+        """The message, of several lines where several measures are refused."""
+        return printable_message(Exception.__str__(self), lines=True)
+
 
 class PolicyError(TruevalError, ValueError):
     """An unknown or contradicting option value."""
@@ -99,6 +112,10 @@ class MissingExtraError(TruevalError, ImportError):
 
 class TruevalWarning(UserWarning):
     """A one-line remark on data or options that do not stop the work."""
+
+    def __str__(self) -> str:
+        """The remark, control characters written out and very long ids without their middles."""
+        return printable_message(super().__str__())
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

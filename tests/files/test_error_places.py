@@ -20,6 +20,7 @@ from trueval import Judgments, Run
 from trueval.collection import Collection
 from trueval.errors import InputError, Place
 from trueval.files.json.pairs import Columns, read_pairs
+from trueval.printable import printable
 
 PARQUET, ARROW = io.BytesIO(), io.BytesIO()
 FRAME = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["d", "d"], "score": [1.0, 2.0]})
@@ -75,7 +76,7 @@ def place_of(read: Callable[[], Any]) -> tuple[str | None, int | None]:
         read()
     error = caught.value
     assert error.source is not None, error
-    assert str(error).startswith(f"{Place(error.source, error.line)}: "), error
+    assert str(error).startswith(f"{printable(Place(error.source, error.line))}: "), error
     rest = str(error)[len(error.source) :]
     assert (re.match(r":\d", rest) is not None) == (error.line is not None), error
     return error.source, error.line

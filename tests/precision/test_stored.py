@@ -39,7 +39,7 @@ def test_stored_logits_follow_the_judgments_and_leave_out_other_queries(path: Pa
     about = found.to_dict()
     assert about["candidates"] == {"kind": "m", "queries": 2, "pairs": 4, "notes": []}
     assert about["collection"] == {"name": "c", "source": "c", "documents": 2}
-    assert about["passes"] == [{"model": "m", "path": str(path), "dtype": "float32"}]
+    assert about["passes"] == [{"model": "m", "path": path.name, "dtype": "float32"}]
 
 
 def test_bad_requests_of_stored_logits(path: Path) -> None:

@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from trueval.cli.output import save
+from trueval.cli.output import save, say
 
 if TYPE_CHECKING:
     from trueval.evaluation.scores import Scores
@@ -25,7 +23,9 @@ class Details:
 
     def __init__(self, qrels: str, runs: Sequence[str], collection: Path | None) -> None:
         from trueval.files.names import path_of  # late: it brings numpy, for which no help should wait
+        from trueval.report.provenance import date
 
+        date()  # a SOURCE_DATE_EPOCH that is no date is refused before the work
         self._files = [("judgments", qrels), *(("run", path_of(text)) for text in runs)]
         self._collection = collection
         self._policy: dict[str, object] = {}
@@ -51,4 +51,4 @@ class Details:
         from trueval.evaluation.views.details import DETAILS, to_details
 
         save(DETAILS, to_details(self._runs, self._policy, self._files, self._collection), folder)
-        typer.echo(f"trueval report {folder} makes the page of it", err=True)
+        say(f"trueval report {folder} makes the page of it")

@@ -20,7 +20,7 @@ from trueval.cli.options import (
     measures_of,
     with_groups,
 )
-from trueval.cli.output import Format, save, show, talk
+from trueval.cli.output import Format, save, say, show, talk
 from trueval.cli.paths import refuse_repeated
 from trueval.cli.progress import progress
 
@@ -135,7 +135,7 @@ def evaluate(
     # On stdout only below a table: other formats are read by programs, which take nothing else there.
     if form == "table":
         for line in lines_beside(found, results, percent=output.percent):
-            typer.echo(line)
+            say(line, err=False)
     else:
         talk(lines_beside(found, results, percent=output.percent))
     if output.out is not None and details is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 import typer
 
 from trueval.cli.options import ClusterFile
+from trueval.cli.output import say
 from trueval.cli.paths import run_called, with_baseline
 from trueval.cli.progress import progress
 
@@ -39,11 +40,18 @@ class Gated(NamedTuple):
             results: of the runs.
         """
         runs = [
-            {**run, "checks": [check.to_dict() for check in self.checks if check.run == run["name"]]}
+            {**run, "checks": [_recorded(check.to_dict()) for check in self.checks if check.run == run["name"]]}
             for run in results["runs"]
         ]
         tested = {} if self.self_test is None else {"self_test": self.self_test.to_dict()}
         return {**results, "runs": runs, **tested}
+
+
+def _recorded(check: dict[str, Any]) -> dict[str, Any]:
+    """A check whose baseline, where it is a folder of results, is recorded as other paths are."""
+    from trueval.report.provenance import recorded
+
+    return {**check, "baseline": check["baseline"] and recorded(check["baseline"])} if "baseline" in check else check
 
 
 @dataclass(frozen=True)
@@ -234,6 +242,6 @@ def _say(gated: Gated) -> None:
     console.print(f"\n{head(gated.checks)}", markup=False)
     console.print(table(gated.checks))
     for line in sentences(gated.checks):
-        typer.echo(line, err=True)
+        say(line)
     for line in () if gated.self_test is None else self_test_lines(gated.self_test):
-        typer.echo(line, err=True)
+        say(line)

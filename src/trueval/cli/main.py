@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from trueval.errors import MeasureError, PolicyError, TruevalError
+from trueval.printable import printable_message
 from trueval.version import __version__
 
 if TYPE_CHECKING:
@@ -152,5 +153,5 @@ def root(
 
 
 def _leave(message: str, status: int) -> NoReturn:
-    typer.echo(f"trueval: {message}", err=True)
+    typer.echo(f"trueval: {printable_message(message, lines=True)}", err=True)
     sys.exit(status)

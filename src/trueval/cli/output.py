@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from trueval.errors import InputError, MissingExtraError
+from trueval.printable import printable, printable_message
 
 if TYPE_CHECKING:
     from trueval.report.kinds import Kind
@@ -60,7 +61,7 @@ def save(kind: "Kind", result: Mapping[str, Any], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, form in kind.files.items():
         write_atomically(folder / name, kind.write(result, form))
-    typer.echo(f"wrote {', '.join(kind.files)} to {folder}", err=True)
+    say(f"wrote {', '.join(kind.files)} to {folder}")
 
 
 def save_page(folder: Path, file: Path | None = None, *, figures: bool = True) -> None:
@@ -79,7 +80,7 @@ def save_page(folder: Path, file: Path | None = None, *, figures: bool = True) -
 
     directory, file = read_directory(folder), file or folder / "report.html"
     write_atomically(file, page(directory))
-    typer.echo(f"wrote {file}", err=True)
+    say(f"wrote {file}")
     if not figures:
         return
     with tempfile.TemporaryDirectory(dir=folder) as place:  # drawn there, so that a failure leaves the old ones
@@ -88,7 +89,7 @@ def save_page(folder: Path, file: Path | None = None, *, figures: bool = True) -
             (folder / "figures").mkdir(exist_ok=True)
             path.replace(folder / "figures" / path.name)
     if drawn:
-        typer.echo(f"wrote {', '.join(path.name for path in drawn)} to {folder / 'figures'}", err=True)
+        say(f"wrote {', '.join(path.name for path in drawn)} to {folder / 'figures'}")
 
 
 def offer_page(folder: Path) -> None:
@@ -150,4 +151,14 @@ def talk(lines: Iterable[str]) -> None:
         lines: remarks of one line.
     """
     for line in dict.fromkeys(lines):
-        typer.echo(f"note: {line}", err=True)
+        say(f"note: {line}")
+
+
+def say(line: str, *, err: bool = True) -> None:
+    """Says one line, control characters in its ids and names written out.
+
+    Args:
+        line: without a line feed of ours in it.
+        err: whether on stderr.
+    """
+    typer.echo(printable_message(line) if err else printable(line), err=err)

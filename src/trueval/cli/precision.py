@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from trueval.cli.options import Form, MeasureList, OutputOptions, PolicyOptions, measures_of, with_groups
-from trueval.cli.output import check_folder, offer_page, save, show, talk
+from trueval.cli.output import check_folder, offer_page, save, say, show, talk
 from trueval.errors import TruevalWarning
+from trueval.printable import printable
 
 if TYPE_CHECKING:
     from trueval.collection import Collection
@@ -200,7 +201,7 @@ def _interruptible(out: Path | None) -> Iterator[None]:
         kept = "Nothing is kept. With models and --out DIR finished shards of logits are."
         if out is not None:
             kept = f"Finished shards are kept in {out / 'logits'}. The same command goes on from there."
-        typer.echo(f"trueval: interrupted. {kept}", err=True)
+        say(f"trueval: interrupted. {kept}")
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -210,7 +211,7 @@ def _remarks() -> Iterator[None]:
 
     def say(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
         if issubclass(category, TruevalWarning):
-            typer.echo(f"note: {message}", err=True)
+            say(f"note: {message}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -227,6 +228,7 @@ def bars() -> "Iterator[Callable[[str], Step]]":
         A function from a name to the function that `model_outputs` calls after every shard.
     """
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import Progress
 
     console = Console(stderr=True)
@@ -237,7 +239,7 @@ def bars() -> "Iterator[Callable[[str], Step]]":
 
             def step(part: str, done: int, total: int) -> None:
                 if part not in tasks:
-                    tasks[part] = shown.add_task(f"{name}: {part}", total=total)
+                    tasks[part] = shown.add_task(printable(escape(f"{name}: {part}")), total=total)
                 shown.update(tasks[part], completed=done)
 
             return step

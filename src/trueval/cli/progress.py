@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from threading import Timer
 from typing import TYPE_CHECKING
 
+from trueval.printable import printable_message
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -37,13 +39,13 @@ def progress(
     if not console.is_terminal:
         yield lambda name: None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     bar = Progress(*columns, console=console, transient=True)
     task, begun = bar.add_task("", total=steps), 0
 
     def begin(name: str) -> None:
         nonlocal begun
-        bar.update(task, description=f"{verb} {name}", completed=begun)
+        bar.update(task, description=printable_message(f"{verb} {name}"), completed=begun)
         begun += 1
 
     # A timer starts the bar, as a long read gives no other moment to look at the clock; a quick command never shows it.

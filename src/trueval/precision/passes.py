@@ -11,6 +11,7 @@ from trueval.collection import candidate_lists
 from trueval.errors import Place
 from trueval.precision.logits import Step, model_outputs
 from trueval.precision.regimes import plan
+from trueval.report.provenance import recorded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,12 +43,12 @@ class Passes:
     settings: Sequence[Mapping[str, Any]]
 
     def about(self) -> dict[str, Any]:
-        """What results say of their origin."""
+        """What results say of their origin; absolute paths are recorded without their folders."""
         collection, candidates = self.collection, self.candidates
         return {
             "collection": {
                 "name": collection.name,
-                "source": collection.source,
+                "source": recorded(collection.source),
                 "documents": len(collection.documents),
             },
             "candidates": {
@@ -56,7 +57,7 @@ class Passes:
                 "pairs": candidates.pairs,
                 "notes": [*collection.notes, *candidates.notes],
             },
-            "passes": list(self.settings),
+            "passes": [{**each, "path": recorded(str(each.get("path", "")))} for each in self.settings],
         }
 
 

@@ -7,12 +7,16 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
+
+from trueval.printable import printable
 
 LATEX_SPECIALS = str.maketrans(
     {char: f"\\{char}" for char in "&%$#_{}"}
     | {"~": r"\~{}", "^": r"\^{}", "\\": r"\textbackslash{}", "<": "$<$", ">": "$>$", "–": "--"}
 )
+# What a spreadsheet takes for a formula where a cell of text begins with it, numbers apart.
+FORMULA: Final = re.compile(r"[=+\-@](?!(?<=[+-])(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z)")
 # What would make a column, be emphasized, or begin an HTML tag.
 MARKDOWN_SPECIALS = re.compile(r"[|*]|<(?=[a-zA-Z/!?])")
 
@@ -33,7 +37,10 @@ def to_json(result: Mapping[str, Any]) -> str:
 
 
 def to_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
-    """Rows as comma-separated values in full precision.
+    """Rows as comma-separated values in full precision, control characters written out.
+
+    A text that a spreadsheet would take for a formula gets an apostrophe in front, which spreadsheets do not show:
+    `=1+2`, `+a`, `-a` and `@a`, but not the numbers `-1` and `+1e-3`.
 
     Args:
         columns: names, the first line.
@@ -42,17 +49,29 @@ def to_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: _csv_cell(row.get(name)) for name in columns} for row in rows)
     return text.getvalue()
 
 
+def _csv_cell(value: Any) -> Any:
+    """A value as a cell holds it.
+
+    >>> [_csv_cell(value) for value in ("=1+2", "-a", "-1.5", "+1e-3", "bm25", -2.0, None)]
+    ["'=1+2", "'-a", '-1.5', '+1e-3', 'bm25', -2.0, None]
+    """
+    if not isinstance(value, str):
+        return value
+    text = printable(value)
+    return f"'{text}" if FORMULA.match(text) else text
+
+
 def markdown(text: str) -> str:
-    r"""A text as Markdown shows it, in a cell or a sentence.
+    r"""A text of one line as Markdown shows it, in a cell or a sentence.
 
     >>> print(markdown("a|b, <c> and 0.5 <.0001 **"))
     a\|b, \<c> and 0.5 <.0001 \*\*
     """
-    return MARKDOWN_SPECIALS.sub(r"\\\g<0>", text)
+    return MARKDOWN_SPECIALS.sub(r"\\\g<0>", printable(text))
 
 
 def pipes(
@@ -111,12 +130,12 @@ def tabular(head: Sequence[str], rows: Iterable[Sequence[str]], columns: str, *,
 
 
 def latex(text: str) -> str:
-    r"""A text as LaTeX shows it.
+    r"""A text of one line as LaTeX shows it.
 
     >>> print(latex("a_1 & 5%"))
     a\_1 \& 5\%
     """
-    return text.translate(LATEX_SPECIALS)
+    return printable(text).translate(LATEX_SPECIALS)
 
 
 def _latex_row(cells: Iterable[str]) -> str:

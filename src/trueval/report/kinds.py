@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trueval.errors import InputError
+from trueval.printable import printable, printable_all
 from trueval.report.directory import Directory, ResultFile
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 GROUP = "trueval.kinds"
 # Forms that round; their writers take `scale`, a Scale of report/text.py. All others give every digit of a fraction.
 ROUNDED = ("table", "markdown", "latex")
+# Forms that escape by themselves: they hold names and ids as they are.
+RAW = ("json",)
 
 Writer: TypeAlias = Callable[..., Any]
 Page: TypeAlias = "Callable[[ResultFile, Directory], Part]"
@@ -63,14 +66,15 @@ class Kind:
     figures: Figures | None = None
 
     def write(self, result: Mapping[str, Any], form: str, **told: Any) -> Any:
-        """A result in one of the forms.
+        """A result in one of the forms, control characters in its texts written out but in JSON.
 
         Args:
             result: as its JSON holds it.
             form: a key of `text`.
             told: `scale`, and what tables of the kind take; heard by the forms that round, and by no other.
         """
-        return self.text[form](result, **(told if form in ROUNDED else {}))
+        shown = result if form in RAW else printable_all(result)
+        return self.text[form](shown, **(told if form in ROUNDED else {}))
 
 
 def late(function: str) -> Callable[..., Any]:
@@ -157,7 +161,7 @@ def read_directory(path: Path) -> Directory:
             "Make one with --out of another command."
         )
     known_files = tuple(file for file in found if kinds[file.kind])
-    return Directory(path, known_files, tuple(file.name for file in found if not kinds[file.kind]))
+    return Directory(path, known_files, tuple(printable(file.name) for file in found if not kinds[file.kind]))
 
 
 def _why_unknown(file: ResultFile) -> str:
@@ -174,4 +178,5 @@ def _read(file: Path) -> ResultFile:
         raise InputError(f"{file}: not JSON ({error}). Write it again, or move it out of the folder.") from error
     if not isinstance(data, dict):
         data = {}  # JSON of something else, as a list of texts: of no kind, like an object without "kind"
-    return ResultFile(file.name, str(data.get("kind", "")), data)
+    # Pages and figures show what others wrote: SVG does not even allow all control characters.
+    return ResultFile(file.name, str(data.get("kind", "")), printable_all(data))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from trueval.errors import MissingExtraError
+from trueval.printable import printable
 from trueval.report.content import PLACES, Block, Figure, Part, Table
 from trueval.report.directory import Directory
 from trueval.report.figures import needed, specification
@@ -62,7 +63,7 @@ def page(directory: Directory, *, live: bool = True) -> str:
     # so that a run named "<script>" does nothing even if escaping failed.
     hashes = [_hash(text) for text in (script, library) if text]
     text: str = environment.get_template("page.html.j2").render(
-        title=f"trueval: {directory.path.resolve().name}",
+        title=f"trueval: {printable(directory.path.resolve().name)}",
         part=part,
         others=directory.others,
         style=(TEMPLATES / "page.css").read_text(encoding="utf-8"),

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from trueval.printable import printable
+
 CELL = "padding: 2px 8px; white-space: nowrap"
 BORDERS = "border-collapse: collapse; font-variant-numeric: tabular-nums"
 
@@ -20,7 +22,7 @@ def plain(head: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1)
         measure  expected
         RR         0.5000
     """
-    table = [list(head), *map(list, rows)]
+    table = [list(head), *([printable(cell) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return "\n".join(
         "  ".join(
@@ -48,11 +50,11 @@ def notebook(head: Sequence[str], rows: Iterable[Sequence[str]], *, words: int =
     def row(cells: Sequence[str], tag: str) -> str:
         sides = ("left" if place < words else "right" for place in range(len(cells)))
         parts = (
-            f'<{tag} style="text-align: {side}; {CELL}">{escape(cell)}</{tag}>'
+            f'<{tag} style="text-align: {side}; {CELL}">{escape(printable(cell))}</{tag}>'
             for cell, side in zip(cells, sides, strict=True)
         )
         return f"<tr>{''.join(parts)}</tr>"
 
-    title = f'<caption style="text-align: left; {CELL}">{escape(caption)}</caption>' if caption else ""
+    title = f'<caption style="text-align: left; {CELL}">{escape(printable(caption))}</caption>' if caption else ""
     body = "".join(row(cells, "td") for cells in rows)
     return f'<table style="{BORDERS}">{title}<thead>{row(head, "th")}</thead><tbody>{body}</tbody></table>'

@@ -10,8 +10,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
+
+from trueval.errors import InputError
 
 LIBRARIES = ("numpy", "polars")
 
@@ -24,17 +26,53 @@ def provenance(files: Sequence[tuple[str, str]], now: datetime | None = None) ->
         now: the date; the clock's, or that of SOURCE_DATE_EPOCH, if None.
 
     Returns:
-        written, command, versions and files with bytes and sha256.
+        written, command, versions and files with bytes and sha256; of absolute paths the file name alone.
+
+    Raises:
+        InputError: SOURCE_DATE_EPOCH is not a date.
     """
-    if now is None:
-        epoch = os.environ.get("SOURCE_DATE_EPOCH")  # reproducible-builds.org/specs/source-date-epoch
-        now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
     return {
-        "written": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "command": shlex.join(["trueval", *sys.argv[1:]]),
+        "written": (now or date()).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "command": shlex.join(["trueval", *map(recorded, sys.argv[1:])]),
         "versions": versions(),
-        "files": [{"role": role, "path": path, **_fingerprint(path)} for role, path in files],
+        "files": [{"role": role, "path": recorded(path), **_fingerprint(path)} for role, path in files],
     }
+
+
+def date() -> datetime:
+    """The clock's date, or that of SOURCE_DATE_EPOCH (reproducible-builds.org/specs/source-date-epoch).
+
+    Raises:
+        InputError: the variable is not a number of seconds that is a date.
+    """
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    if not epoch:
+        return datetime.now(UTC)
+    try:
+        return datetime.fromtimestamp(int(epoch), UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise InputError(f"SOURCE_DATE_EPOCH must be a date in whole seconds since 1970. Got {epoch!r}.") from error
+
+
+def recorded(argument: str) -> str:
+    """A path as results keep it: as it was given, an absolute one without its folders.
+
+    Results are handed on, and where they were made says nothing of them: who is asked for the file, or for bytes and
+    hash, finds it by its name.
+
+    Args:
+        argument: of a command: a path, name=path, --option=path, or anything else, which stays.
+
+    Example:
+        >>> recorded("runs/bm25.trec"), recorded("/home/me/bm25.trec"), recorded("new=/home/me/bm25.trec.gz")
+        ('runs/bm25.trec', 'bm25.trec', 'new=bm25.trec.gz')
+        >>> recorded("nDCG@10"), recorded("--out=/home/me/results"), recorded("/home/me/results#bm25")
+        ('nDCG@10', '--out=results', 'results#bm25')
+    """
+    before, equals, path = argument.partition("=")
+    if PurePath(argument).is_absolute():
+        return PurePath(argument).name or argument
+    return f"{before}={PurePath(path).name}" if equals and PurePath(path).is_absolute() else argument
 
 
 def versions() -> dict[str, str]:

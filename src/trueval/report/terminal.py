@@ -14,6 +14,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from trueval.printable import printable
+
 if TYPE_CHECKING:
     from rich.console import ConsoleOptions, RenderableType, RenderResult
 
@@ -63,6 +65,9 @@ class Grid:
     def add_row(self, *cells: str | Text) -> None:
         """Adds a row below the others; cells that are not given are empty."""
         texts = [Text(cell) if isinstance(cell, str) else cell for cell in cells]
+        # A line feed in an id would begin a line that looks like a row of its own.
+        shown = [(text, printable(text.plain)) for text in texts]
+        texts = [text if plain == text.plain else Text(plain, style=text.style) for text, plain in shown]
         self._widest.clear()
         self.rows.append(texts + [Text()] * (len(self.columns) - len(texts)))
 

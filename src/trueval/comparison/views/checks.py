@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from trueval.comparison.checks import CANNOT_TELL, POWER, Check
+from trueval.printable import printable
 from trueval.report.formats import pipes
 from trueval.report.text import NOT_AVAILABLE, counted, fixed, interval, percent, signed
 
@@ -70,9 +71,9 @@ def to_markdown(checks: Sequence[Check], self_test: SelfTest | None = None) -> s
     for check in checks:
         verdict = check.verdict if check.passed and not _is_unclear(check) else f"**{check.verdict}**"
         cells = (verdict, check.run, check.measure or "all", f"`{check.option}`", found(check), _needed(check))
-        rows.append([cell.replace("|", "\\|") for cell in cells])
+        rows.append([printable(cell).replace("|", "\\|") for cell in cells])
     words = [*sentences(checks), *([] if self_test is None else self_test_lines(self_test))]
-    listed = "".join(f"- {line.strip()}\n" for line in words)
+    listed = "".join(f"- {printable(line.strip())}\n" for line in words)
     return f"## trueval: {head(checks)}\n\n{pipes((*HEADINGS, NEEDED), rows, words=5, escape=str)}\n{listed}\n"
 
 

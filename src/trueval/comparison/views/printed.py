@@ -5,6 +5,7 @@ from html import escape
 from typing import Any
 
 from trueval.comparison.views.formats import MOST_WITH_ALL_PAIRS, ranks, settings, shown, table
+from trueval.printable import printable_all
 from trueval.report.printed import notebook
 from trueval.report.terminal import drawn
 from trueval.report.text import NOT_AVAILABLE, counted, fixed, interval, signed
@@ -18,6 +19,7 @@ def console(comparison: Mapping[str, Any]) -> str:
     Args:
         comparison: what `Comparison.to_dict` returns.
     """
+    comparison = printable_all(comparison)
     return "\n".join([drawn(table(comparison)), *(f"note: {note}" for note in comparison["notes"])])
 
 
@@ -27,6 +29,7 @@ def html(comparison: Mapping[str, Any]) -> str:
     Args:
         comparison: what `Comparison.to_dict` returns.
     """
+    comparison = printable_all(comparison)
     parts: list[str] = []
     for board in comparison["leaderboards"]:
         title = f"{board['measure']}: {board['better']} is better, {counted(board['queries'], 'query', 'queries')}"

@@ -6,6 +6,7 @@ from typing import Any
 from trueval.evaluation.views.findings import find, sentences
 from trueval.measures import Measure, parse
 from trueval.measures.aliases import trec_name
+from trueval.printable import printable
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
 from trueval.report.text import FRACTIONS, Scale, fixed, interval, signed, unit
@@ -89,7 +90,7 @@ def to_trec(results: Mapping[str, Any]) -> str:
         for statistic in (each for each in STATISTICS if each in row):
             ending = "" if statistic == "expected" else f".{statistic}"
             lines.append((name + ending, row["query"], _decimals(row[statistic])))
-    return "".join(f"{name:<22}\t{query}\t{value}\n" for name, query, value in lines)
+    return "".join(f"{name:<22}\t{printable(query)}\t{printable(value)}\n" for name, query, value in lines)
 
 
 def _as_the_tool_prints(row: Mapping[str, Any], measure: Measure) -> Iterator[tuple[str, str, str]]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trueval.printable import printable
 from trueval.report.printed import notebook, plain
 from trueval.report.text import counted, fixed, interval, percent
 
@@ -39,7 +40,7 @@ def _rows(run: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
 
 def _title(run: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
     tied = run["ties"]["tied_fraction"]
-    parts = [f"{run['name']}: {counted(run['queries'], 'query', 'queries')}"]
+    parts = [f"{printable(run['name'])}: {counted(run['queries'], 'query', 'queries')}"]
     parts += [] if tied is None else [f"{percent(tied)} of documents tied"]
     parts += [f"tie order {policy['tie_order']}"]
     notes = len(run["notes"])

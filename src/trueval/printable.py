@@ -1,0 +1,80 @@
+"""Texts of others as they may be shown: what would move a cursor, end a line or turn a text around is written out."""
+
+from __future__ import annotations
+
+import operator
+import re
+from typing import Any, Final
+
+# C0, DEL and C1; marks and overrides of direction (Unicode Bidi_Control); separators of lines and paragraphs; halves of
+# surrogates, which file names that are not UTF-8 bring and no output can encode.
+_HIDDEN: Final = "\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_CONTROL: Final = re.compile(f"[{_HIDDEN}]")
+_CONTROL_IN_LINES: Final = re.compile(f"(?!\n)[{_HIDDEN}]")
+_LONG_WORD: Final = re.compile(r"\S{301,}")
+SHORT: Final = 80  # characters that are left of a word of more than 300, which is longer than names of files are
+LONGEST: Final = 4000  # characters of a message
+ELLIPSIS: Final = "…"
+
+
+def printable(text: str) -> str:
+    r"""A text in which control characters are written out as Python writes them; any other text is itself.
+
+    Args:
+        text: an id, a name, or a line that holds some.
+
+    Example:
+        >>> print(printable("q1\nmap all 1.0"), printable("\x1b[2J"), printable("a\u202eb"), printable("é b"))
+        q1\nmap all 1.0 \x1b[2J a\u202eb é b
+    """
+    return _CONTROL.sub(_written_out, text) if not text.isprintable() and _CONTROL.search(text) else text
+
+
+def printable_all(value: Any) -> Any:
+    r"""A result, every text in it printable, names of values too; itself where nothing changes.
+
+    Args:
+        value: what JSON holds: objects, lists, texts, numbers.
+
+    Example:
+        >>> printable_all({"name": "a\n", "queries": [1, None]})
+        {'name': 'a\\n', 'queries': [1, None]}
+    """
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, dict):
+        names = [printable(name) if isinstance(name, str) else name for name in value]
+        several = [printable_all(each) for each in value.values()]
+        same = all(map(operator.is_, names, value)) and all(map(operator.is_, several, value.values()))
+        return value if same else dict(zip(names, several, strict=True))
+    if isinstance(value, (list, tuple)):
+        several = [printable_all(each) for each in value]
+        return value if all(map(operator.is_, several, value)) else several
+    return value
+
+
+def printable_message(text: str, *, lines: bool = False) -> str:
+    r"""A message for people: printable, and without the middle of ids that nobody would read to the end.
+
+    Args:
+        text: what is wrong, with ids and names in it.
+        lines: whether line feeds in it are ours.
+
+    Example:
+        >>> print(printable_message("query " + "x" * 1_000_000 + " appears twice."))
+        query xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx appears twice.
+    """
+    if len(text) > SHORT:
+        text = _LONG_WORD.sub(lambda found: _without_middle(found[0], SHORT), text)
+    if len(text) > LONGEST:
+        text = _without_middle(text, LONGEST)
+    return _CONTROL_IN_LINES.sub(_written_out, text) if lines else printable(text)
+
+
+def _without_middle(text: str, length: int) -> str:
+    end = (length - 1) // 2
+    return f"{text[: length - 1 - end]}{ELLIPSIS}{text[len(text) - end :]}"
+
+
+def _written_out(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode("ascii")
