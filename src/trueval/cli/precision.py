@@ -209,14 +209,14 @@ def _interruptible(out: Path | None) -> Iterator[None]:
 def _remarks() -> Iterator[None]:
     """Says on stderr at once what the library remarks, such as a batch size that was halved."""
 
-    def say(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
+    def remark(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
         if issubclass(category, TruevalWarning):
             say(f"note: {message}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", TruevalWarning)
-        warnings.showwarning = say
+        warnings.showwarning = remark
         yield
 
 
