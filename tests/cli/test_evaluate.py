@@ -302,7 +302,7 @@ def test_runs_are_named_on_the_command_line(trueval: Command, files: Path) -> No
     folder = files / "out"
     assert trueval("evaluate", files / "qrels.trec", f"old={files / 'tied.trec'}", "--out", folder).status == 0
     details = json.loads((folder / "details.json").read_text())
-    assert [file["path"] for file in details["files"]] == [str(files / "qrels.trec"), str(files / "tied.trec")]
+    assert [file["path"] for file in details["files"]] == ["qrels.trec", "tied.trec"]
 
 
 def test_a_file_or_a_name_given_twice_is_misuse(trueval: Command, files: Path) -> None:
