@@ -6,7 +6,6 @@ much. Resampling draws whole clusters, and a randomization test flips the signs 
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueval.errors import InputError
-from trueval.files.json.pairs import QUERY_KEYS, Columns, as_id, read_pairs
-from trueval.standings.standings import Ints
+from trueval.files.json.pairs import QUERY_KEYS, Columns, read_names
+from trueval.standings.standings import Floats, Ints
 
 if TYPE_CHECKING:
     from trueval.files import Source
@@ -67,6 +66,34 @@ class Clusters:
         return len({self.members[query] for query in query_ids})
 
 
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Queries put together into units: clusters, or queries by themselves.
+
+    Attributes:
+        number: [query] of its unit, from 0.
+        sizes: [unit] its queries.
+    """
+
+    number: Ints
+    sizes: Floats
+
+    @classmethod
+    def of(cls, codes: Ints) -> Units:
+        """Of the queries that count, by the cluster of each."""
+        number = np.unique(codes, return_inverse=True)[1].ravel()
+        return cls(number, np.bincount(number).astype(np.float64))
+
+    def sums(self, values: Floats) -> Floats:
+        """The sum over the queries of each unit, in their order, along the first axis: [query, ...] → [unit, ...]."""
+        if len(self.sizes) == len(self.number):  # one query each, which a sum would only put in another order
+            return values[np.argsort(self.number)]
+        order = np.argsort(self.number, kind="stable")
+        starts = np.searchsorted(self.number[order], np.arange(len(self.sizes)))
+        found: Floats = np.add.reduceat(values[order], starts, axis=0)
+        return found
+
+
 def read_clusters(source: Source) -> Clusters:
     """Read the cluster of each query: query and cluster on each line.
 
@@ -75,13 +102,7 @@ def read_clusters(source: Source) -> Clusters:
             separated by a tab, a comma or spaces; a line of column names is skipped.
 
     Raises:
-        InputError: a line is bad, or a query is in two clusters; with file and line.
+        InputError: a line is bad, or a query has two clusters; with file and line.
     """
-    found: dict[str, str] = {}
-    for place, query, value in read_pairs(source, COLUMNS):
-        named = as_id(value)
-        if named is None:
-            raise place.error(f"the cluster must be a string or an integer. Got {reprlib.repr(value)}. Correct it.")
-        if found.setdefault(query, named) != named:
-            raise place.error(f"the query {query!r} is in two clusters, {found[query]!r} and {named!r}. Give one.")
+    found = read_names(source, COLUMNS, "the query", "cluster")
     return Clusters(found, str(source) if isinstance(source, str) or hasattr(source, "__fspath__") else "clusters")

@@ -10,7 +10,7 @@ import numpy as np
 
 from trueval.comparison.alignment import Aligned
 from trueval.comparison.choices import Choices
-from trueval.comparison.clusters import Clusters
+from trueval.comparison.clusters import Clusters, Units
 from trueval.comparison.correct import adjust
 from trueval.comparison.intervals import Draws, Extremes, Intervals, Resampled, intervals_of
 from trueval.comparison.simultaneous import Deviations, Family, deviations, simultaneous_intervals
@@ -154,21 +154,14 @@ class _Group:
             pairs: [pair, 2] runs.
             codes: [query] the unit of every query, counted or not.
         """
-        units = np.unique(codes[kept], return_inverse=True)[1].ravel()
-        count = int(units.max(initial=-1)) + 1
-        # Queries of a unit adjacent: they are summed up in their order, whatever other columns there are.
-        order = np.argsort(units, kind="stable")
-        starts = np.searchsorted(units[order], np.arange(count))
-
-        wide = len(aligned.names) * len(measures)
+        units, wide = Units.of(codes[kept]), len(aligned.names) * len(measures)
 
         def columns(statistic: Floats) -> Floats:
-            values = statistic[:, kept[order]][:, :, measures].transpose(1, 0, 2).reshape(len(kept), wide)
-            return values if count == len(kept) else np.add.reduceat(values, starts, axis=0)
+            values = statistic[:, kept][:, :, measures].transpose(1, 0, 2).reshape(len(kept), wide)
+            return units.sums(values)
 
         extremes = Extremes(columns(aligned.lowest), columns(aligned.highest))
-        sizes = np.bincount(units, minlength=count).astype(np.float64)
-        return cls(measures, pairs, columns(aligned.expected), columns(aligned.sd**2), extremes, sizes)
+        return cls(measures, pairs, columns(aligned.expected), columns(aligned.sd**2), extremes, units.sizes)
 
     def family(self, chosen: Choices) -> Family:
         """The comparisons, and which of them belong together."""

@@ -18,7 +18,7 @@ import numpy as np
 from trueval.comparison.against import against, find_baseline
 from trueval.comparison.alignment import Aligned, align
 from trueval.comparison.choices import Choices
-from trueval.comparison.clusters import Clusters
+from trueval.comparison.clusters import Clusters, Units
 from trueval.comparison.gate import ROUNDING, asked_of
 from trueval.comparison.intervals import Draws, Extremes, Intervals, Resampled, Sizes, intervals_of
 from trueval.comparison.limits import Limit, MaxDrop, check_limits
@@ -261,19 +261,15 @@ def _groups(aligned: Aligned, codes: Ints) -> Iterator[tuple[Group, Ints, Ints]]
     )
     for at in range(patterns.shape[1]):
         kept, measures = np.flatnonzero(patterns[:, at]), np.flatnonzero(pattern_of.ravel() == at)
-        units, place = np.unique(codes[kept], return_inverse=True)
-        # Queries of a unit adjacent, to be summed up.
-        order = np.argsort(place.ravel(), kind="stable")
-        starts = np.searchsorted(place.ravel()[order], np.arange(len(units)))
+        units = Units.of(codes[kept])
         apart, lowest, highest, variance = (
-            np.add.reduceat(each[:, kept[order]][:, :, measures], starts, axis=1)
-            .transpose(1, 0, 2)
-            .reshape(len(units), 1, runs * len(measures))
+            units.sums(each[:, kept][:, :, measures].transpose(1, 0, 2)).reshape(
+                len(units.sizes), 1, runs * len(measures)
+            )
             for each in pairs
         )
-        sizes = np.bincount(place.ravel(), minlength=len(units)).astype(np.float64)
-        group = Group(apart, lowest, highest, variance, sizes, np.repeat(np.arange(runs), len(measures)))
-        yield group, np.tile(measures, runs), units
+        group = Group(apart, lowest, highest, variance, units.sizes, np.repeat(np.arange(runs), len(measures)))
+        yield group, np.tile(measures, runs), np.unique(codes[kept])
 
 
 class _Bars(NamedTuple):

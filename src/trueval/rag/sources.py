@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import reprlib
 from typing import TYPE_CHECKING
 
-from trueval.files.json.pairs import DOC_KEYS, Columns, as_id, read_pairs
+from trueval.files.json.pairs import DOC_KEYS, Columns, read_names
 
 if TYPE_CHECKING:
     from trueval.files import Source
@@ -24,11 +23,4 @@ def read_sources(source: Source) -> dict[str, str]:
     Raises:
         InputError: a line is bad, or a document has two sources; with file and line.
     """
-    found: dict[str, str] = {}
-    for place, doc, value in read_pairs(source, COLUMNS):
-        named = as_id(value)
-        if named is None:
-            raise place.error(f"the source must be a string or an integer. Got {reprlib.repr(value)}. Correct it.")
-        if found.setdefault(doc, named) != named:
-            raise place.error(f"document {doc!r} has two sources, {found[doc]!r} and {named!r}. Give one.")
-    return found
+    return read_names(source, COLUMNS, "document", "source")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -137,3 +138,25 @@ def _lines(content: Content, *, is_json: bool) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(content.data.decode().split("\n"), 1):
         if line.strip(" \t\r"):
             yield number, line
+
+
+def read_names(source: Source, columns: Columns, of: str, name: str) -> dict[str, str]:
+    """Read the one name that each id has, as the source of a document or the cluster of a query.
+
+    Args:
+        source: as read_pairs takes it.
+        columns: what the two columns are called.
+        of: what has the id, as a message begins: "document", "the query".
+        name: what is named, such as "source".
+
+    Raises:
+        InputError: a line is bad, or an id has two names; with file and line.
+    """
+    found: dict[str, str] = {}
+    for place, id, value in read_pairs(source, columns):
+        named = as_id(value)
+        if named is None:
+            raise place.error(f"the {name} must be a string or an integer. Got {reprlib.repr(value)}. Correct it.")
+        if found.setdefault(id, named) != named:
+            raise place.error(f"{of} {id!r} has two {name}s, {found[id]!r} and {named!r}. Give one.")
+    return found
