@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueval.cli.output import save, say
-
 if TYPE_CHECKING:
     from trueval.evaluation.scores import Scores
     from trueval.judgments import Judgments
@@ -38,17 +36,12 @@ class Details:
         self._policy = scores.policy.to_dict()
         self._runs.append(run_evidence(run, judgments, scores))
 
-    def save(self, folder: Path) -> None:
-        """Writes details.json.
-
-        Args:
-            folder: made if absent.
+    def to_dict(self) -> dict[str, Any]:
+        """The content of details.json.
 
         Raises:
             InputError: the collection cannot be read.
-            OSError: the folder cannot be written.
         """
-        from trueval.evaluation.views.details import DETAILS, to_details
+        from trueval.evaluation.views.details import to_details
 
-        save(DETAILS, to_details(self._runs, self._policy, self._files, self._collection), folder)
-        say(f"trueval report {folder} makes the page of it")
+        return to_details(self._runs, self._policy, self._files, self._collection)

@@ -1,7 +1,8 @@
 """Gates of a build: the options, what is said of their findings, and the summary that GitHub shows."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
@@ -200,23 +201,32 @@ def _self_test(scores: "Sequence[Scores]", limits: "Sequence[Limit]", shared: di
         return self_test(scores, drops, begin=begin, **shared)
 
 
-def conclude(results: Mapping[str, Any], gated: Gated) -> None:
-    """Says every check with its numbers, writes the summary where GitHub wants one, leaves with 1 on a failure.
+@contextmanager
+def concluding(results: Mapping[str, Any], gated: Gated) -> Iterator[None]:
+    """After the results are printed, says every check, writes the summary where GitHub wants one, and leaves.
+
+    Where the results cannot be printed, as nobody reads them, the checks are said all the same.
 
     Args:
         results: of the runs.
         gated: what the gates found.
 
     Raises:
-        typer.Exit: always.
+        typer.Exit: with 1 on a failure, or else 0, unless printing failed.
     """
-    if gated.checks:
-        _say(gated)
-    place = os.environ.get(SUMMARY_VARIABLE)
-    if gated.checks and place:
-        with Path(place).open("a", encoding="utf-8") as file:  # other steps of the build write there too
-            file.write(summary(results, gated))
-    raise typer.Exit(0 if all(check.passed for check in gated.checks) else 1)
+    printed = False
+    try:
+        yield
+        printed = True
+    finally:
+        if gated.checks:
+            _say(gated)
+        place = os.environ.get(SUMMARY_VARIABLE)
+        if gated.checks and place:
+            with Path(place).open("a", encoding="utf-8") as file:  # other steps of the build write there too
+                file.write(summary(results, gated))
+        if printed:
+            raise typer.Exit(0 if all(check.passed for check in gated.checks) else 1)
 
 
 def summary(results: Mapping[str, Any], gated: Gated) -> str:

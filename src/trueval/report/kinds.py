@@ -21,9 +21,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from trueval.errors import InputError
+from trueval.errors import InputError, Place
 from trueval.printable import printable, printable_all
 from trueval.report.directory import Directory, ResultFile
+from trueval.report.generation import read_generations
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
@@ -139,11 +140,34 @@ def read_directory(path: Path) -> Directory:
         path: what `--out` named.
 
     Raises:
-        InputError: there is no such folder, no result for a page in it, a file is not JSON, or newer than us.
+        InputError: there is no such folder, no result for a page in it, a file is not JSON, newer than us, or was not
+            written together with the others.
+    """
+    refuse_absent(path)
+    return directory_of(path, read_generations(path))
+
+
+def refuse_absent(path: Path) -> None:
+    """Refuses a result directory that is not there.
+
+    Raises:
+        InputError: there is no such folder.
     """
     if not path.is_dir():
         raise InputError(f"{path}: no such folder. It must be what --out of another command named. Correct the path.")
-    found = [_read(file) for file in sorted(path.glob("*.json"))]
+
+
+def directory_of(path: Path, files: Mapping[str, bytes]) -> Directory:
+    """The results that some JSON files are.
+
+    Args:
+        path: of the folder that they are in, or will be.
+        files: name → bytes.
+
+    Raises:
+        InputError: there is no result for a page among them, one is not JSON, or newer than us.
+    """
+    found = [_read(path / name, data) for name, data in sorted(files.items())]
     kinds = {file.kind: find(file.kind) for file in found}
     for file in found:
         known, number = kinds[file.kind], file.data.get("format")
@@ -171,12 +195,31 @@ def _why_unknown(file: ResultFile) -> str:
     return "" if file.kind in names() else known
 
 
-def _read(file: Path) -> ResultFile:
-    try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InputError(f"{file}: not JSON ({error}). Write it again, or move it out of the folder.") from error
-    if not isinstance(data, dict):
-        data = {}  # JSON of something else, as a list of texts: of no kind, like an object without "kind"
+def _read(file: Path, data: bytes) -> ResultFile:
+    found = read_json(file, data)
+    if not isinstance(found, dict):
+        found = {}  # JSON of something else, as a list of texts: of no kind, like an object without "kind"
+    kind = found.get("kind")
     # Pages and figures show what others wrote: SVG does not even allow all control characters.
-    return ResultFile(file.name, str(data.get("kind", "")), printable_all(data))
+    return ResultFile(file.name, kind if isinstance(kind, str) else "", printable_all(found))
+
+
+def read_json(file: Path, data: bytes) -> Any:
+    """What a JSON file holds.
+
+    Args:
+        file: where it is.
+        data: its bytes.
+
+    Raises:
+        InputError: it is not JSON, as NaN and infinities are not, or nested deeper than any result.
+    """
+    try:
+        return json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        message = f"not JSON ({error}). Write it again, or move it out of the folder."
+        raise Place(str(file)).error(message) from error
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number of JSON")
