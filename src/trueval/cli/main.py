@@ -147,7 +147,8 @@ def _run() -> tuple[int, str]:
     except TruevalError as error:
         return BAD_INPUT, str(error)
     except OSError as error:
-        return BAD_INPUT, f"{error.filename}: {error.strerror}." if error.filename else str(error)
+        where = f"{error.filename}: " if error.filename else ""
+        return BAD_INPUT, f"{where}{error.strerror or error}."
     return 0, ""
 
 

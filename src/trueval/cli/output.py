@@ -169,7 +169,7 @@ def check_folder(folder: Path) -> None:
         InputError: there is a file of that name, or of the name of a parent, or nothing can be written there.
     """
     # The nearest place that exists decides: making the folder would fail below a file.
-    first = next((place for place in (folder, *folder.absolute().parents) if place.exists()), folder)
+    first = next((place for place in (folder, *folder.parents) if place.exists()), folder)
     if first.exists() and not first.is_dir():
         raise InputError(f"{first}: File exists. --out must name a folder. Name another place, or move the file away.")
     if not os.access(first, os.W_OK | os.X_OK):
