@@ -1,4 +1,4 @@
-"""Where stdout or stderr cannot take what goes there, no result is lost, no traceback is shown, and nothing looks fine."""
+"""Where stdout or stderr cannot take what goes there, no result is lost, and what is lost is said."""
 
 import json
 import os
@@ -71,7 +71,7 @@ def test_what_an_encoding_lacks_is_escaped_as_json_has_it(files: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names of files")
 def test_a_file_name_that_is_not_utf8_is_shown_and_kept(files: Path) -> None:
-    os.rename(os.fsencode(files / "tied.trec"), os.fsencode(files) + b"/\xe9.trec")
+    (files / "tied.trec").rename(files / os.fsdecode(b"\xe9.trec"))
     done = run(files, "trueval evaluate qrels.trec $'\\xe9'.trec -m RR --out out")
     assert done.returncode == 0, done.stderr
     assert b"\\udce9" in done.stdout

@@ -12,8 +12,8 @@ from trueval.errors import InputError
 from trueval.report.generation import (
     REPORT,
     generation_id,
+    generations,
     ids_of,
-    read_generations,
     stamp_of,
     write_generation,
 )
@@ -25,6 +25,11 @@ OTHER = {"comparison.json": '{\n "kind": "b"\n}\n', "comparison.csv": "y\n"}
 
 def held(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def read_generations(folder: Path) -> dict[str, bytes]:
+    with generations(folder) as files:
+        return files
 
 
 def draw(results: dict[str, bytes], stage: Path) -> list[str]:

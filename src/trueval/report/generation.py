@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeAlias
 
@@ -70,13 +71,14 @@ def write_generation(folder: Path, files: Mapping[str, Content], derive: Derive 
     replace_together(folder, make)
 
 
-def read_generations(folder: Path) -> dict[str, bytes]:
-    """Reads the JSON files of a directory, which must belong together.
+@contextmanager
+def generations(folder: Path) -> Iterator[dict[str, bytes]]:
+    """The JSON files of a directory, which must belong together; no program of ours changes it inside the block.
 
     Args:
         folder: exists. One that was written without stamps, by hand or by an older version, is read as it is.
 
-    Returns:
+    Yields:
         Name → bytes, without report.json.
 
     Raises:
@@ -85,7 +87,7 @@ def read_generations(folder: Path) -> dict[str, bytes]:
     with alone(folder):
         found = {name: data for name, data in json_files(folder).items() if name != REPORT}
         check_together(found, folder)
-    return found
+        yield found
 
 
 def check_together(results: Mapping[str, bytes], folder: Path, *new: Path) -> None:
@@ -97,7 +99,7 @@ def check_together(results: Mapping[str, bytes], folder: Path, *new: Path) -> No
         new: where to look first.
 
     Raises:
-        InputError: as read_generations.
+        InputError: as generations.
     """
     places = (*new, folder)
     wrong = dict.fromkeys(line for name, data in results.items() for line in _differing(places, name, data))

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from trueval.errors import InputError, Place
 from trueval.printable import printable, printable_all
 from trueval.report.directory import Directory, ResultFile
-from trueval.report.generation import read_generations
+from trueval.report.generation import generations
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
@@ -144,7 +144,8 @@ def read_directory(path: Path) -> Directory:
             written together with the others.
     """
     refuse_absent(path)
-    return directory_of(path, read_generations(path))
+    with generations(path) as files:
+        return directory_of(path, files)
 
 
 def refuse_absent(path: Path) -> None:
