@@ -245,7 +245,7 @@ def test_out_holds_complete_files(trueval: Command, files: Path) -> None:
     arguments = ("evaluate", files / "qrels.trec", files / "tied.trec", "--format", "json", "--out", folder)
     status, out, _ = trueval(*arguments)
     assert status == 0
-    complete = ["details.json", "results.csv", "results.json", "results.md"]
+    complete = ["details.json", "queries.parquet", "results.csv", "results.json", "results.md"]
     assert sorted(path.name for path in folder.iterdir()) == complete
     kept = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     assert kept.pop("generation")["files"].keys() == set(complete)

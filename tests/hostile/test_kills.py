@@ -60,7 +60,8 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def test_a_killed_command_leaves_the_old_results_or_the_new_ones(
     command: str, with_old: bool, inputs: list[Path], tmp_path: Path
 ) -> None:
-    old, new, out = (tmp_path / name for name in ("old", "new", "out"))
+    # Of one name, which pages and commands in provenance hold.
+    old, new, out = (tmp_path / name / "out" for name in ("old", "new", "now"))
     for each in KILLED if with_old else ["evaluate"] if command == "report" else []:
         finish(each, inputs[0], old)
     if command == "report":  # which shows other results than the page that is there

@@ -93,7 +93,7 @@ def write_page(runs: list[str], folder: Path) -> None:
         measures = f"{MEASURES} {EVIDENCE_MEASURES}"
         found = evaluate_files(qrels, runs, measures, observe=details, begin=begin, rel=RELEVANT)
     talk(found.notes)
-    save(folder, (EVALUATE, found.to_dict()), (DETAILS, details.to_dict()), page=True)
+    save(folder, (EVALUATE, found.to_dict()), (DETAILS, details.to_dict()), others=details.files(), page=True)
 
 
 def demo_results() -> dict[str, Any]:

@@ -1,12 +1,14 @@
-"""What `--out` keeps for the page: details.json."""
+"""What `--out` keeps beside the means: details.json for the page, and queries.parquet."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trueval.evaluation.scores import Scores
     from trueval.judgments import Judgments
+    from trueval.report.generation import Content
     from trueval.run import Run
 
 
@@ -26,14 +28,14 @@ class Details:
         date()  # a SOURCE_DATE_EPOCH that is no date is refused before the work
         self._files = [("judgments", qrels), *(("run", path_of(text)) for text in runs)]
         self._collection = collection
-        self._policy: dict[str, object] = {}
+        self._scores: list[Scores] = []
         self._runs: list[dict[str, Any]] = []
 
     def __call__(self, run: "Run", judgments: "Judgments", scores: "Scores") -> None:
         """Notes what the page says about a run."""
         from trueval.evaluation.views.details import run_evidence
 
-        self._policy = scores.policy.to_dict()
+        self._scores.append(scores)
         self._runs.append(run_evidence(run, judgments, scores))
 
     def to_dict(self) -> dict[str, Any]:
@@ -44,4 +46,10 @@ class Details:
         """
         from trueval.evaluation.views.details import to_details
 
-        return to_details(self._runs, self._policy, self._files, self._collection)
+        return to_details(self._runs, self._scores, self._files, self._collection)
+
+    def files(self) -> "dict[str, Content]":
+        """The file with the values of every query, which is written in a stream."""
+        from trueval.evaluation.query_values import QUERIES, write_queries
+
+        return {QUERIES: partial(write_queries, self._scores)}

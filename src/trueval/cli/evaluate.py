@@ -134,7 +134,7 @@ def evaluate(
     if output.out is not None and details is not None:
         from trueval.evaluation.views.details import DETAILS
 
-        save(output.out, (EVALUATE, results), (DETAILS, details.to_dict()))
+        save(output.out, (EVALUATE, results), (DETAILS, details.to_dict()), others=details.files())
         say(f"trueval report {output.out} makes the page of it")
     with concluding(results, gated):
         show(EVALUATE, in_order(results, first) if form in ROUNDED else results, form, percent=output.percent)

@@ -14,7 +14,7 @@ from trueval.errors import InputError, TruevalError
 from trueval.printable import printable, printable_message
 
 if TYPE_CHECKING:
-    from trueval.report.generation import Derive
+    from trueval.report.generation import Content, Derive
     from trueval.report.kinds import Kind
 
     Result = tuple[Kind, Mapping[str, Any]]
@@ -52,7 +52,7 @@ def show(kind: "Kind", result: Mapping[str, Any], form: str, *, percent: bool = 
         sys.stdout.write(text)
 
 
-def save(folder: Path, *results: "Result", page: bool = False) -> None:
+def save(folder: Path, *results: "Result", others: "Mapping[str, Content] | None" = None, page: bool = False) -> None:
     """Writes the files of some results, all of them or, where that fails, none.
 
     The page and the figures of earlier results are removed with what they showed.
@@ -60,6 +60,7 @@ def save(folder: Path, *results: "Result", page: bool = False) -> None:
     Args:
         folder: made if absent.
         results: of the command, with their kinds.
+        others: files that belong to them, by name.
         page: whether to write the page and the figures of all results in the folder too. Without them the results are
             complete, so where they cannot be made that is said and no more.
 
@@ -71,6 +72,7 @@ def save(folder: Path, *results: "Result", page: bool = False) -> None:
 
     check_folder(folder)
     files = {name: kind.write(result, form) for kind, result in results for name, form in kind.files.items()}
+    files |= others or {}
     had_page, written = (folder / PAGE).exists(), list[str]()
     write_generation(folder, files, _offered(_pages(folder, written=written)) if page else None)
     say(f"wrote {', '.join(files)} to {folder}")

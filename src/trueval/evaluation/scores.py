@@ -17,6 +17,8 @@ from trueval.numerics import or_null
 from trueval.standings.standings import Floats
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from trueval.evaluation.content import Content
     from trueval.policy.policy import Policy
 
@@ -26,6 +28,7 @@ FORMAT_VERSION = 2
 
 # trec_eval MIN_GEO_MEAN: ln 0 would make one failed query decide everything.
 LEAST_IN_GEOMETRIC_MEAN = 1e-5
+
 
 STATISTICS = ("expected", "lowest", "highest", "tie_broken", "sd")
 
@@ -238,6 +241,15 @@ class Scores:
         found |= {name: tuple(getattr(self, name)[each] for each in kept) for name in of_measure}
         return replace(self, **found)
 
+    def at(self, places: NDArray[np.int64]) -> Scores:
+        """The scores of some of the queries; what is said of the run as a whole stays as it is.
+
+        Args:
+            places: [query] of those to keep.
+        """
+        arrays: dict[str, Any] = {statistic: getattr(self, statistic)[places] for statistic in STATISTICS}
+        return replace(self, query_ids=tuple(self.query_ids[place] for place in places.tolist()), **arrays)
+
     @staticmethod
     def join(parts: Sequence[Scores]) -> Scores:
         """One Scores out of several of the same run, each over other queries, as shards and sweeps give them.
@@ -278,7 +290,9 @@ class Scores:
 
     @staticmethod
     def from_dict(
-        entry: Mapping[str, Any], policy: Policy, per_query: Sequence[Mapping[str, Any]] | None = None
+        entry: Mapping[str, Any],
+        policy: Policy,
+        per_query: Sequence[Mapping[str, Any]] | pl.DataFrame | None = None,
     ) -> Scores:
         """Scores again, out of the JSON of results: the same values to the last bit, without their details.
 
@@ -293,23 +307,31 @@ class Scores:
         """
         from trueval.evaluation.content import Content
 
-        names, rows = list(entry["measures"]), list(entry.get("per_query", ()) if per_query is None else per_query)
-        ids = tuple(dict.fromkeys(row["query"] for row in rows))
-        place = {(row["query"], row["measure"]): row for row in rows}
-        if len(ids) != entry["queries"] or any((query, name) not in place for query in ids for name in names):
+        rows = entry.get("per_query", ()) if per_query is None else per_query
+        kinds: Any = {"query": pl.String, "measure": pl.String, **dict.fromkeys(STATISTICS, pl.Float64)}
+        frame = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(list(rows), schema=kinds)
+        ids, found = frame["query"].unique(maintain_order=True), []
+        for name in entry["measures"]:
+            of_measure = frame.filter(pl.col("measure") == name)
+            if not of_measure["query"].equals(ids):  # in another order, or not all of them
+                of_measure = ids.to_frame().join(of_measure, on="query", maintain_order="left")
+            found.append(of_measure)
+        if len(ids) != entry["queries"] or any(len(each) != len(ids) for each in found):
             raise InputError(
                 f"{entry['name']}: the values of its queries are not all there. Write them with --out, or --per-query."
             )
         arrays: dict[str, Any] = {
-            statistic: np.array([[place[query, name][statistic] for name in names] for query in ids], dtype=np.float64)
+            statistic: np.stack([each[statistic].to_numpy() for each in found], axis=1)
+            if found
+            else np.empty((len(ids), 0))
             for statistic in STATISTICS
         }
         ties = {**entry["ties"], "cut_queries": tuple(entry["ties"]["cut_queries"])}
         return Scores(
             entry["name"],
-            ids,
-            tuple(parse(name) for name in names),
-            exact=tuple(bool(entry["measures"][name].get("exact", True)) for name in names),
+            tuple(ids.to_list()),
+            tuple(parse(name) for name in entry["measures"]),
+            exact=tuple(bool(each.get("exact", True)) for each in entry["measures"].values()),
             ties=Ties(**ties),
             missing_queries=tuple(entry["missing_queries"]),
             unjudged_queries=tuple(entry["unjudged_queries"]),

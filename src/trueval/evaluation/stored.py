@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from trueval.errors import InputError, Place, nearest
+from trueval.evaluation.query_values import QUERIES, read_queries
 from trueval.evaluation.scores import FORMAT_VERSION, KIND, Scores
 from trueval.policy.policy import Policy
 from trueval.report.directory import Directory, ResultFile
@@ -13,7 +14,8 @@ from trueval.report.generation import generations
 from trueval.report.kinds import read_json
 from trueval.report.unreadable import read_by
 
-# The first holds the means and the policy, the second the values of every query where the first does not.
+# The first holds the means and the policy. The values of every query are in queries.parquet; older versions wrote them
+# into the second, and whoever asked for them, into the first.
 RESULTS: Final = "results.json"
 DETAILS: Final = "details.json"
 # Between a folder and the name of one of its runs.
@@ -77,9 +79,11 @@ def read_runs(folder: Path) -> dict[str, Scores]:
 def _runs(results: ResultFile, directory: Directory) -> dict[str, Scores]:
     details = next((file.data for file in directory.files if file is not results), {"runs": ()})
     of_queries = {run["name"]: run["per_query"] for run in details["runs"]}
+    listed, place = results.data.get("generation", {}).get("files", ()), directory.path / QUERIES
+    in_parquet = QUERIES in listed and place.is_file()
     policy, found = Policy.from_dict(results.data["policy"]), {}
     for run in results.data["runs"]:
-        rows = run.get("per_query") or of_queries.get(run["name"])
+        rows = read_queries(place, run["name"]) if in_parquet else run.get("per_query") or of_queries.get(run["name"])
         named = {**run, "name": f"{directory.path}{CHOSEN}{run['name']}"}
         found[run["name"]] = Scores.from_dict(named, policy, rows)
     return found
