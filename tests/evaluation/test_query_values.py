@@ -1,5 +1,6 @@
 """The values of queries come back from queries.parquet, whatever their number."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,15 +10,18 @@ import pytest
 import trueval as tv
 from trueval.errors import InputError
 from trueval.evaluation import query_values
-from trueval.evaluation.query_values import QUERIES, SCHEMA, read_queries, write_queries
-from trueval.evaluation.scores import STATISTICS, Scores
+from trueval.evaluation.query_values import QUERIES, SCHEMA, read_queries, with_queries, write_queries
+from trueval.evaluation.scores import STATISTICS, Scores, results
+from trueval.evaluation.views.kind import EVALUATE
+from trueval.report import formats
 
 GRADES = {f"q{number}": {"a": 1, "b": number % 2} for number in range(7)}
 LISTS = {query: {"a": 1.0, "b": 1.0 + (int(query[1]) % 3), "c": 1 / 3} for query in GRADES}
 
 
-def scores(name: str) -> Scores:
-    return tv.evaluate(tv.Run.from_dict(LISTS, name=name), tv.Judgments.from_dict(GRADES), "nDCG@10 RR IPrec11")
+def scores(name: str, **choices: str | None) -> Scores:
+    run, judgments = tv.Run.from_dict(LISTS, name=name), tv.Judgments.from_dict(GRADES)
+    return tv.evaluate(run, judgments, "nDCG@10 RR IPrec11", **choices)
 
 
 def test_every_run_query_and_measure_has_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,6 +62,22 @@ def test_what_are_not_the_values_of_queries_is_refused(tmp_path: Path) -> None:
     pl.DataFrame({"run": ["run"]}).write_parquet(path)
     with pytest.raises(InputError, match=r"queries\.parquet: not the values of queries"):
         read_queries(path, "run")
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "trec"])
+@pytest.mark.parametrize("convention", [None, "trec_eval"])
+def test_what_is_printed_in_parts_is_what_is_printed_at_once(
+    form: str, convention: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(query_values, "ROWS_AS_DICTS", 3)
+    monkeypatch.setattr(formats, "BATCH", 4)
+    several = [scores("one", convention=convention), scores("=two\n")]
+    whole = EVALUATE.write(results(several, per_query=True), form)
+    parts = list(EVALUATE.write_parts(with_queries(results(several), several), form))
+    assert "".join(parts) == whole
+    assert len(parts) > 5
+    if form == "json":
+        assert whole == json.dumps(results(several, per_query=True), indent=1, ensure_ascii=False) + "\n"
 
 
 def test_some_queries_keep_their_values() -> None:

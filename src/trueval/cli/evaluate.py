@@ -54,7 +54,9 @@ class ShownOptions:
     panel: ClassVar = OUTPUT
 
     sort: Sort = None
-    per_query: Annotated[bool, typer.Option("--per-query", help="Give the values of every query too.")] = False
+    per_query: Annotated[
+        bool, typer.Option("--per-query", help="Print the values of every query too; --out keeps them.")
+    ] = False
 
 
 @with_groups
@@ -93,6 +95,7 @@ def evaluate(
 
     Example: trueval evaluate qrels.trec bm25.trec rerank.trec.gz -m "nDCG@10 RR@10"
     """
+    from trueval.evaluation.query_values import with_queries
     from trueval.evaluation.views.kind import EVALUATE
     from trueval.evaluation.views.order import in_order, sort_by
     from trueval.rag.evaluation import check_subjects, evaluate_files
@@ -129,7 +132,7 @@ def evaluate(
         )
     talk(found.notes)
     gated = gates.check(found.scores, len(runs), paths, limits, missing=policy.said_of_missing())
-    results = found.to_dict(per_query=shown.per_query, content=kept)
+    results = found.to_dict(content=kept)
     results = gated.add_to(results) if limits else results
     if output.out is not None and details is not None:
         from trueval.evaluation.views.details import DETAILS
@@ -137,7 +140,8 @@ def evaluate(
         save(output.out, (EVALUATE, results), (DETAILS, details.to_dict()), others=details.files())
         say(f"trueval report {output.out} makes the page of it")
     with concluding(results, gated):
-        show(EVALUATE, in_order(results, first) if form in ROUNDED else results, form, percent=output.percent)
+        printed = with_queries(results, found.scores) if shown.per_query else results
+        show(EVALUATE, in_order(results, first) if form in ROUNDED else printed, form, percent=output.percent)
         if shown.per_query and form in ("markdown", "latex"):
             talk([f"--format {form} holds means only. --format json, csv or trec, or --out DIR, give every query."])
         # On stdout only below a table: other formats are read by programs, which take nothing else there.

@@ -38,18 +38,20 @@ def show(kind: "Kind", result: Mapping[str, Any], form: str, *, percent: bool = 
     from trueval.report.text import FRACTIONS, POINTS
 
     told = told if form in ("table", "markdown") else {}
-    text = kind.write(result, form, scale=POINTS if percent else FRACTIONS, **told)
+    scale = POINTS if percent else FRACTIONS
     if form == "table":
         from rich.console import Console
 
         from trueval.report.terminal import breadth
 
+        text = kind.write(result, form, scale=scale, **told)
         console = Console(highlight=False)
         if not console.is_terminal and "COLUMNS" not in os.environ:
             console.width = max(console.width, breadth(text))  # a pipe has room: nothing is shortened or left out
         console.print(text, crop=False)
     else:
-        sys.stdout.write(text)
+        for part in kind.write_parts(result, form, scale=scale, **told):
+            sys.stdout.write(part)
 
 
 def save(folder: Path, *results: "Result", others: "Mapping[str, Content] | None" = None, page: bool = False) -> None:

@@ -1,11 +1,13 @@
-"""The values of every query as a parquet file: written in a stream, so that no table of them is ever in memory."""
+"""The values of every query in a stream, so that no table of them is ever in memory: as rows, and as a parquet file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import polars as pl
 
 from trueval.errors import Place
@@ -16,7 +18,36 @@ SCHEMA: Final = {
     **dict.fromkeys(("run", "query", "measure"), pl.String),
     **dict.fromkeys(STATISTICS, pl.Float64),
 }
+ROWS_AS_DICTS: Final = 1 << 12  # queries whose values are dicts at once
 ROWS: Final = 1 << 17  # of a row group, and of what is in memory at once
+
+
+@dataclass(frozen=True)
+class QueryRows:
+    """The rows of a run as its JSON has them, made while somebody reads them.
+
+    Args:
+        scores: of the run.
+    """
+
+    scores: Scores
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Query after query, every measure of each."""
+        for start in range(0, len(self.scores.query_ids), ROWS_AS_DICTS):
+            end = min(start + ROWS_AS_DICTS, len(self.scores.query_ids))
+            yield from self.scores.at(np.arange(start, end)).to_polars().to_dicts()
+
+
+def with_queries(results: Mapping[str, Any], several: Sequence[Scores]) -> dict[str, Any]:
+    """Results of runs with the values of every query, which are not in memory yet.
+
+    Args:
+        results: as JSON holds them.
+        several: scores of the same runs.
+    """
+    pairs = zip(results["runs"], several, strict=True)
+    return {**results, "runs": [{**run, "per_query": QueryRows(scores)} for run, scores in pairs]}
 
 
 def write_queries(several: Sequence[Scores], path: Path) -> None:

@@ -14,7 +14,7 @@ folder like any other. Only the kinds that a folder holds are imported.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -52,6 +52,7 @@ class Kind:
         order: place on the page; lower comes first.
         text: form → function from a result, as its JSON holds it, to what is shown: a renderable of rich for "table",
             a text for "json", "csv", "markdown", "latex" and any other. Those of `ROUNDED` take a keyword `scale`.
+        parts: form → function that gives the same text part after part, for forms that may be too long to be held.
         files: name of a file → form; what `--out` writes.
         page: makes the part of the page for a file; the directory is there to look at files of other kinds. None for
             kinds that another one reads.
@@ -62,6 +63,7 @@ class Kind:
     format: int
     order: int
     text: Mapping[str, Writer] = field(default_factory=dict)
+    parts: Mapping[str, Writer] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     page: Page | None = None
     figures: Figures | None = None
@@ -76,6 +78,19 @@ class Kind:
         """
         shown = result if form in RAW else printable_all(result)
         return self.text[form](shown, **(told if form in ROUNDED else {}))
+
+    def write_parts(self, result: Mapping[str, Any], form: str, **told: Any) -> Iterator[str]:
+        """The text that `write` gives, part after part where the kind has it so.
+
+        Args:
+            result: as its JSON holds it, iterables in place of lists that are long.
+            form: a key of `text`, of a text.
+            told: as in `write`.
+        """
+        if form not in self.parts:
+            yield self.write(result, form, **told)
+            return
+        yield from self.parts[form](result if form in RAW else printable_all(result))
 
 
 def late(function: str) -> Callable[..., Any]:
