@@ -27,7 +27,8 @@ GRADES = st.dictionaries(
 
 def hashed(bits: int, ids: pl.Series) -> np.ndarray:
     """Hashes of so few bits that they collide."""
-    return np.array([sum(one.encode()) % (1 << bits) for one in ids.to_list()], dtype=np.uint32) << np.uint32(32 - bits)
+    sums = np.array([sum(one.encode()) % (1 << bits) for one in ids.to_list()], dtype=np.uint64)
+    return (sums << np.uint64(32 - bits)).astype(np.uint32)
 
 
 @pytest.mark.parametrize("bits", [1, 3, None])
@@ -51,3 +52,12 @@ def test_found_documents_are_those_with_equal_ids(bits: int | None, scores: dict
         for document in judged
         if document in scores.get(query, {})
     }
+
+
+@pytest.mark.parametrize("listed", ["d1", "d9", "d"])
+def test_a_document_of_the_same_hash_is_another(monkeypatch: pytest.MonkeyPatch, listed: str) -> None:
+    """Whether its id is before or after that of the judged one."""
+    run, judgments = Run.from_dict({"q": {listed: 1.0}}), Judgments.from_dict({"q": {"d5": 1}})
+    monkeypatch.setattr(matching, "half_hashes", lambda ids: hashed(0, ids))
+    vars(run)["doc_hashes"] = hashed(0, run.frame["doc_id"])
+    assert len(count(run, judgments, OURS).query) == 0
