@@ -116,6 +116,8 @@ class Scores:
         details: [measure] numbers that belong beside the mean, by name.
         matched: judged documents that the run lists for their queries; None where nobody counted.
         content: what the run was measured on, as hashes; None where nobody knows.
+        measurable: [measure] queries that the run has and that have something to measure, such as a relevant document;
+            what the others count as, the policy says. Empty where nobody counted.
     """
 
     name: str
@@ -135,6 +137,7 @@ class Scores:
     details: tuple[Mapping[str, float], ...] = ()
     matched: int | None = None
     content: Content | None = None
+    measurable: tuple[int, ...] = ()
 
     def __getitem__(self, measure: str | Measure) -> Estimate:
         """The mean of a measure, `mean` by another name; an alias such as ndcg_cut_10 will do.
@@ -237,7 +240,7 @@ class Scores:
         """
         kept = [self.index(measure) for measure in measures]
         found: dict[str, Any] = {statistic: getattr(self, statistic)[:, kept] for statistic in STATISTICS}
-        of_measure = ("measures", "exact", "details") if self.details else ("measures", "exact")
+        of_measure = [name for name in ("measures", "exact", "details", "measurable") if getattr(self, name)]
         found |= {name: tuple(getattr(self, name)[each] for each in kept) for name in of_measure}
         return replace(self, **found)
 
@@ -273,7 +276,7 @@ class Scores:
             twice, _ = Counter(query_ids).most_common(1)[0]
             raise InputError(f"Query {twice!r} is in two parts. Join scores of different queries.")
         arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in STATISTICS}
-        matched = [part.matched for part in parts]
+        matched, counts = [part.matched for part in parts], [part.measurable for part in parts]
         return replace(
             first,
             query_ids=query_ids,
@@ -285,6 +288,7 @@ class Scores:
             details=(),
             matched=None if None in matched else sum(filter(None, matched)),
             content=None,
+            measurable=tuple(map(sum, zip(*counts, strict=True))) if all(counts) else (),
             **arrays,
         )
 
@@ -367,7 +371,8 @@ class Scores:
 
         Args:
             per_query: whether to add the values of every query.
-            content: whether to add the hashes of what was measured, as far as they are known.
+            content: whether to add the hashes of what was measured, as far as they are known, and how many judged
+                documents the run lists.
         """
         entry: dict[str, object] = {
             "name": self.name,
@@ -379,7 +384,7 @@ class Scores:
             "notes": list(self.notes),
         }
         if content and self.content is not None:
-            entry["content"] = self.content.all
+            entry |= {"content": self.content.all, "matched": self.matched}
         if per_query:
             entry["per_query"] = self.to_polars().to_dicts()
         return entry
