@@ -62,7 +62,7 @@ def read_runs(folder: Path) -> dict[str, Scores]:
         raise InputError(
             f"{folder / RESULTS}: no such file. `trueval evaluate --out` writes it; a baseline must be such a folder."
         )
-    with generations(folder) as files:
+    with generations(folder, RESULTS, DETAILS) as files:
         found = [_read(folder / name, files[name]) for name in (RESULTS, DETAILS) if name in files]
         number = found[0].data.get("format")
         if found[0].kind != KIND or not isinstance(number, int) or number > FORMAT_VERSION:
