@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import InputError, Place
+from trueval.files.json.texts import TextRow, read_text_rows
 from trueval.judgments import Judgments
 
 if TYPE_CHECKING:
@@ -208,32 +208,19 @@ def _read_folder(folder: Path, fields: Sequence[str], qrels: str | None) -> Coll
             f"no judgments. It must hold one of {', '.join(QRELS)}. Add them, or name a file."
         )
     judgments = Judgments.read(place)
-    documents = {str(row["_id"]): _joined(row, fields) for row in _rows(folder / "corpus.jsonl")}
-    queries = {str(row["_id"]): str(row.get("text") or "") for row in _rows(folder / "queries.jsonl")}
+    documents = {row.id: _joined(row.values, fields) for row in _rows(folder / "corpus.jsonl")}
+    queries = {row.id: str(row.values.get("text") or "") for row in _rows(folder / "queries.jsonl")}
     return Collection(folder.resolve().name, str(folder), documents, queries, judgments)
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def _rows(path: Path) -> Iterator[TextRow]:
     """Read one JSON object a line; an id may appear once only."""
-    if not path.is_file():
-        raise Place(str(path)).error("no such file. A collection holds corpus.jsonl and queries.jsonl. Add it.")
     seen: set[str] = set()
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            place = Place(str(path), number)
-            try:
-                row = json.loads(line)
-                name = str(row["_id"])
-            except (ValueError, KeyError, TypeError) as error:
-                raise place.error(
-                    "not a text with an id. Each line must be an object with _id and text. Correct or remove the line."
-                ) from error
-            if name in seen:
-                raise place.error(f"the id {name!r} appears twice. Ids must differ. Remove one.")
-            seen.add(name)
-            yield row
+    for row in read_text_rows(path):
+        if row.id in seen:
+            raise row.place.error(f"the id {row.id!r} appears twice. Ids must differ. Remove one.")
+        seen.add(row.id)
+        yield row
 
 
 def _joined(row: Mapping[str, Any], fields: Sequence[str]) -> str:

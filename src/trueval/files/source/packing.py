@@ -6,7 +6,9 @@ import gzip
 import io
 import sys
 import zlib
-from typing import NamedTuple, Protocol
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol
 
 from trueval.errors import InputError, Place
 from trueval.files.source.limits import RATIO, RATIO_FREE, SIZE
@@ -53,12 +55,20 @@ def unpack(data: bytes, label: str) -> bytes:
     packer = packer_of(data)
     if packer is None:
         return data
-    if packer not in ("gzip", "zstd"):
-        raise Place(label).error(f"packed with {packer}. It must be plain, gzip or zstd. Unpack it first.")
-    unpacked = _gunzip(data, label) if packer == "gzip" else _unzstd(data, label)
+    with unpacking(io.BytesIO(data), packer, label) as stream:
+        unpacked = _drain(stream, _allowance(len(data), label))
+    refuse_packed_twice(unpacked, packer, label)
+    return unpacked
+
+
+def refuse_packed_twice(unpacked: bytes, packer: str, label: str) -> None:
+    """Refuse unpacked bytes that are packed once more.
+
+    Raises:
+        InputError: they are.
+    """
     if (inner := packer_of(unpacked)) is not None:
         raise Place(label).error(f"packed twice ({inner} inside {packer}). It must be packed once. Unpack it first.")
-    return unpacked
 
 
 def shielded(text: bytes) -> bytes:
@@ -110,24 +120,50 @@ def _drain(stream: Readable, allowance: Allowance) -> bytes:
     return held.getvalue()
 
 
-def _gunzip(data: bytes, label: str) -> bytes:
+@contextmanager
+def unpacking(stream: Any, packer: str | None, label: str) -> Iterator[Readable]:
+    """Read a packed stream unpacked, and say what is wrong with it as our own errors do.
+
+    Args:
+        stream: of the packed bytes, at their beginning.
+        packer: as `packer_of` tells it; None reads the bytes as they are.
+        label: what error messages call it.
+
+    Raises:
+        InputError: the data are truncated, damaged, or packed in another way.
+    """
+    if packer is not None and packer not in ("gzip", "zstd"):
+        raise Place(label).error(f"packed with {packer}. It must be plain, gzip or zstd. Unpack it first.")
+    if packer is None:
+        yield stream
+    elif packer == "gzip":
+        with _gunzipping(stream, label) as plain:
+            yield plain
+    else:
+        with _unzstding(stream, label) as plain:
+            yield plain
+
+
+@contextmanager
+def _gunzipping(stream: Any, label: str) -> Iterator[Readable]:
     try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-            return _drain(stream, _allowance(len(data), label))
+        with gzip.GzipFile(fileobj=stream) as plain:
+            yield plain
     except EOFError:
         raise Place(label).error("the gzip file is truncated. Copy or write it again to the end.") from None
     except (gzip.BadGzipFile, zlib.error) as error:
         raise Place(label).error(f"the gzip file is damaged: {error}. Copy or write it again.") from error
 
 
-def _unzstd(data: bytes, label: str) -> bytes:
+@contextmanager
+def _unzstding(stream: Any, label: str) -> Iterator[Readable]:
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:
         from backports import zstd
     try:
-        with zstd.ZstdFile(io.BytesIO(data)) as stream:
-            return _drain(stream, _allowance(len(data), label))
+        with zstd.ZstdFile(stream) as plain:
+            yield plain
     except (zstd.ZstdError, EOFError) as error:
         reason = f"the zstd file is truncated or damaged. Copy or write it again. ({error})"
         raise Place(label).error(reason) from error

@@ -69,7 +69,7 @@ def scan_text(text: LineParts, separator: str, form: RowForm) -> tuple[pl.DataFr
     # NumPy gives memory that the system fills with zeros when it is first touched: rows are written where they stay, by
     # whichever thread has their part, and nothing is joined afterwards.
     parts = text.cut(PART)
-    lines = in_threads(lambda part: _scan.count_lines(text.read(part)), parts)
+    lines = in_threads(lambda part: _scan.count_lines(text.look(part)), parts)
     starts = [0, *accumulate(lines)]
     # Each field is a character and what ends it, which the last line may lack. Where lines are too many for that, some
     # are empty, and a file of newlines alone would ask for a hundred times its size in rows.
