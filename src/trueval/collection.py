@@ -16,6 +16,7 @@ import polars as pl
 from trueval.errors import InputError, Place
 from trueval.files.json.texts import TextRow, read_text_rows
 from trueval.judgments import Judgments
+from trueval.printable import encodable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -210,7 +211,7 @@ def _read_folder(folder: Path, fields: Sequence[str], qrels: str | None) -> Coll
     judgments = Judgments.read(place)
     documents = {row.id: _joined(row.values, fields) for row in _rows(folder / "corpus.jsonl")}
     queries = {row.id: str(row.values.get("text") or "") for row in _rows(folder / "queries.jsonl")}
-    return Collection(folder.resolve().name, str(folder), documents, queries, judgments)
+    return Collection(encodable(folder.resolve().name), encodable(str(folder)), documents, queries, judgments)
 
 
 def _rows(path: Path) -> Iterator[TextRow]:

@@ -120,3 +120,29 @@ def test_everything_that_is_read_is_listed_with_its_role(
     }  # fmt: skip
     listed = {file["path"]: file for file in files_of(files / "out")}
     assert listed == {path: entry(role, path, Path(path).read_bytes()) for path, role in roles.items()}
+
+
+def test_file_names_that_are_not_utf_8_are_written_out_in_results(
+    trueval: Command, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files)
+    qrels, run, texts, out = (os.fsdecode(name) for name in (b"q\xe9", b"r\xe9.trec", b"t\xe9", b"o\xe9"))
+    try:
+        Path(qrels).write_text(QRELS, encoding="utf-8")
+    except OSError:
+        pytest.skip("the file system takes names in UTF-8 alone")
+    Path(run).write_text(TIED, encoding="utf-8")
+    Path(texts).mkdir()
+    (Path(texts) / "corpus.jsonl").write_text('{"_id": "a"}\n', encoding="utf-8")
+    for form in ("table", "json", "csv", "markdown", "latex", "trec"):
+        found = trueval("evaluate", qrels, run, "clear.trec", "-m", "RR", "--format", form)
+        assert (found.status, found.out.isascii()) == (0, True), found.err  # halves of surrogates are no output
+    arguments = ("-m", "RR", "--collection", texts, "--max-drop", "1", "--baseline", run, "--out", out)
+    assert trueval("evaluate", qrels, "clear.trec", *arguments).status <= 1
+    paths = [file["path"] for file in files_of(Path(out))]
+    assert paths == [r"q\udce9", "clear.trec", r"r\udce9.trec", r"t\udce9/corpus.jsonl"]
+    stored = ("--max-drop", "1", "--baseline", f"{out}#clear", "--format", "json")
+    assert r"o\\udce9#clear" in trueval("evaluate", qrels, run, "-m", "RR", *stored).out
+    assert trueval("compare", qrels, run, "clear.trec", "-m", "RR", "--out", out).status == 0
+    assert rb"r\udce9" in (Path(out) / "comparison.json").read_bytes().replace(b"\\\\", b"\\")
+    assert trueval("evaluate", f"x{qrels}", run).err.startswith(r"trueval: xq\udce9: there is no such file")

@@ -170,7 +170,8 @@ def precision(
     with recording() as seen, _remarks(), _interruptible(out if models else None):
         read = reading.read(collection, policy.grade_map(), logits)
         if logits is not None:
-            found = audit_stored(read, logits, chosen, dtypes, scoring=scoring, policy=policy.to_policy())
+            grades, choices = policy.grade_map(), policy.to_policy()
+            found = audit_stored(read, logits, chosen, dtypes, scoring=scoring, grades=grades, policy=choices)
         else:
             with bars() as bar:
                 passes = {
