@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -15,6 +16,7 @@ import polars as pl
 
 from trueval.errors import InputError, Place
 from trueval.files.json.texts import TextRow, read_text_rows
+from trueval.files.source.memory import check_memory
 from trueval.judgments import Judgments
 from trueval.printable import encodable
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from trueval.run import Run
 
 
+ROW: Final = 200  # bytes of memory for a text beside its characters: id, places in a dict and in a set (docs/files.md)
+ROWS_AT_ONCE: Final = 1 << 14  # texts between two looks at the memory
 FIELDS: Final = ("title", "text")  # as BEIR and MTEB join them
 QRELS: Final = ("qrels.trec", "qrels.tsv", "qrels/test.tsv", "qrels/dev.tsv", "qrels/train.tsv")
 
@@ -209,9 +213,22 @@ def _read_folder(folder: Path, fields: Sequence[str], qrels: str | None) -> Coll
             f"no judgments. It must hold one of {', '.join(QRELS)}. Add them, or name a file."
         )
     judgments = Judgments.read(place)
-    documents = {row.id: _joined(row.values, fields) for row in _rows(folder / "corpus.jsonl")}
-    queries = {row.id: str(row.values.get("text") or "") for row in _rows(folder / "queries.jsonl")}
+    documents = _texts(folder / "corpus.jsonl", lambda row: _joined(row, fields))
+    queries = _texts(folder / "queries.jsonl", lambda row: str(row.get("text") or ""))
     return Collection(encodable(folder.resolve().name), encodable(str(folder)), documents, queries, judgments)
+
+
+def _texts(path: Path, text_of: Callable[[Mapping[str, Any]], str]) -> dict[str, str]:
+    """The text of each row, as long as memory may hold them."""
+    texts: dict[str, str] = {}
+    held = 0
+    for row in _rows(path):
+        text = text_of(row.values)
+        texts[row.id] = text
+        held += sys.getsizeof(text) + ROW
+        if len(texts) % ROWS_AT_ONCE == 0:
+            check_memory(held + ROWS_AT_ONCE * ROW, row.place, held=held)
+    return texts
 
 
 def _rows(path: Path) -> Iterator[TextRow]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from trueval.cli.options import Form, MeasureList, OutputOptions, PolicyOptions, measures_of, with_groups
+from trueval.cli.options import Form, MeasureList, Memory, OutputOptions, PolicyOptions, measures_of, with_groups
 from trueval.cli.output import check_folder, save, say, show, talk
 from trueval.cli.paths import with_roles
 from trueval.errors import TruevalWarning
@@ -149,6 +149,7 @@ def precision(
         ),
     ] = None,
     form: Form = "table",
+    memory: Memory = None,
 ) -> None:
     """Audits models in low precision: what ties in each format do to each measure, and what float32 scoring repairs.
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from trueval.errors import InputError, Place
 from trueval.files.source.content import can_be_read_once, read_bytes
-from trueval.files.source.limits import SIZE
+from trueval.files.source.memory import check_memory
 from trueval.printable import encodable
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SUFFIX = ".npy"
 ENCRYPTED = 0x1  # bit 0 of the flags of a member: APPNOTE.TXT of zip, section 4.4.4
 WORDS = {"f": "real numbers", "i": "integers", "u": "integers", "U": "texts", "S": "texts"}
+VALUE, PAIR = 3, 250  # bytes of memory for a byte of the arrays, and for a pair: docs/files.md
 CURE = "Write it with numpy.savez_compressed."
 
 
@@ -69,7 +70,9 @@ def read_archive(path: str, names: Collection[str]) -> dict[str, NDArray[Any]]:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = _members(archive, names, place)
             headers = {name: _header(archive, member, place) for name, member in members.items()}
-            _check_memory(headers, place)
+            pairs = max((header.shape[0] for header in headers.values() if header.shape), default=0)
+            needed = sum(header.bytes for header in headers.values()) * VALUE + pairs * PAIR + len(data)
+            check_memory(needed, place, held=len(data))
             return {name: _read(archive, member) for name, member in members.items()}
     except InputError:  # is a ValueError, too
         raise
@@ -106,12 +109,6 @@ def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo, place: Place) -> 
     if min(shape, default=1) < 0 or header.bytes + header.length != member.file_size:
         raise place.error(f"the array {name} has the shape {shape}, which its bytes do not have. {CURE}")
     return header
-
-
-def _check_memory(headers: dict[str, Header], place: Place) -> None:
-    needed = sum(header.bytes for header in headers.values())
-    if needed > SIZE.value:
-        raise place.error(f"its arrays take {needed:,} bytes, more than {SIZE.value:,}. {SIZE.cure}")
 
 
 def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:

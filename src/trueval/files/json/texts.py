@@ -13,12 +13,13 @@ from trueval.files.json.lines import decode_object
 from trueval.files.json.pairs import as_id
 from trueval.files.source.content import can_be_read_once, file_state
 from trueval.files.source.encoding import UTF_16_BOMS
-from trueval.files.source.limits import SIZE
+from trueval.files.source.memory import budget, shown, too_large
 from trueval.files.source.packing import BOM, Readable, packer_of, refuse_packed_twice, unpacking
 from trueval.files.source.seen import CHANGED, HashedStream, recorder
 from trueval.printable import encodable
 
 HEAD = 8  # bytes that tell how a file is packed, and UTF-16
+VALUE = 34  # bytes of memory that JSON takes at most for each byte: "{}," makes a dict of 64 and its place in a list
 MUST = "Each line must be an object with _id and text. Correct or remove the line."
 
 
@@ -81,13 +82,14 @@ def _rows(file: Any, path: str, label: str) -> Iterator[TextRow]:
 
 def _lines(stream: Readable, label: str) -> Iterator[bytes]:
     """Lines that end in a newline and nothing else, each no longer than memory may hold."""
-    most = SIZE.value
+    most = budget()
+    longest = most // VALUE
     lines: Any = stream
     number = 0
-    while line := lines.readline(most + 1):
+    while line := lines.readline(longest + 1):
         number += 1
-        if len(line) > most:
-            raise Place(label, number).error(f"a line of more than {most:,} bytes. Newlines may be lost. {SIZE.cure}")
+        if len(line) > longest:
+            raise too_large(Place(label, number), f"a line of more than {shown(longest)}, and so {shown(most)}", most)
         yield line
 
 

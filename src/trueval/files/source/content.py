@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from trueval.errors import InputError, Place
-from trueval.files.source.limits import SIZE
+from trueval.files.source.memory import TEXT, check_memory
 from trueval.files.source.packing import BOM, drain, unpack
 from trueval.files.source.seen import CHANGED, note_bytes
 from trueval.printable import encodable
@@ -132,8 +132,7 @@ def _read_to_end(file: Any, state: os.stat_result, label: str) -> bytes:
     """A regular file in one piece; a pipe or device piece by piece, for it may never end."""
     if not stat.S_ISREG(state.st_mode):
         return drain(file, label)
-    if state.st_size > SIZE.value:
-        raise Place(label).error(f"{state.st_size:,} bytes. At most {SIZE.value:,} are read. {SIZE.cure}")
+    check_memory(state.st_size * TEXT, Place(label))
     return bytes(file.readall())
 
 

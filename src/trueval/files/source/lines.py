@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from trueval.errors import Place
 from trueval.files.source.content import Content, Source, file_state, stem
-from trueval.files.source.limits import SIZE
 from trueval.files.source.packing import BOM, packer_of
 from trueval.files.source.seen import CHANGED, PartsHash, recorder
 from trueval.printable import encodable
@@ -108,12 +107,12 @@ def _hashing(text: LineParts, hashed: PartsHash) -> LineParts:
 
 
 def _is_large(path: Path) -> bool:
-    """Tell a readable regular file of many bytes, within the limit."""
+    """Tell a readable regular file of many bytes."""
     try:
         state = path.stat()
     except (OSError, ValueError):  # ValueError: a NUL character in the path
         return False
-    return stat.S_ISREG(state.st_mode) and LARGE < state.st_size <= SIZE.value and os.access(path, os.R_OK)
+    return stat.S_ISREG(state.st_mode) and state.st_size > LARGE and os.access(path, os.R_OK)
 
 
 def _state_now(path: Path) -> tuple[int, ...]:

@@ -8,10 +8,10 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
-from trueval.errors import InputError, Place
-from trueval.files.source.limits import RATIO, RATIO_FREE, SIZE
+from trueval.errors import Place
+from trueval.files.source.memory import TEXT, budget, shown, too_large
 
 BOM = b"\xef\xbb\xbf"
 ZLIB_MAGIC = (b"x\x01", b"x^", b"x\x9c", b"x\xda")  # RFC 1950 section 2.2, the four levels
@@ -30,33 +30,32 @@ class Readable(Protocol):
         ...
 
 
-class Allowance(NamedTuple):
-    """How many bytes a source may give, and the error for more."""
-
-    most: int
-    refusal: InputError
-
-
 def drain(stream: Readable, label: str) -> bytes:
     """Read a stream to its end.
 
     Raises:
-        InputError: it holds more than the limit.
+        InputError: it holds more than memory may.
     """
-    return _drain(stream, _size_allowance(label))
+    most = budget()
+    held = io.BytesIO()  # grows in place, and getvalue() does not copy
+    while piece := stream.read(PIECE):
+        held.write(piece)
+        if held.tell() * TEXT > most:
+            raise too_large(Place(label), f"more than {shown(held.tell() * TEXT)}", most)
+    return held.getvalue()
 
 
 def unpack(data: bytes, label: str) -> bytes:
     """Unpack gzip or zstd, told by the first bytes; give other data back as they are.
 
     Raises:
-        InputError: the data are truncated, damaged, packed in another way or twice, or grow past a limit.
+        InputError: the data are truncated, damaged, packed in another way or twice, or more than memory may hold.
     """
     packer = packer_of(data)
     if packer is None:
         return data
     with unpacking(io.BytesIO(data), packer, label) as stream:
-        unpacked = _drain(stream, _allowance(len(data), label))
+        unpacked = drain(stream, label)
     refuse_packed_twice(unpacked, packer, label)
     return unpacked
 
@@ -93,31 +92,6 @@ def packer_of(data: bytes) -> str | None:
     if data.startswith(ZSTD_MAGIC) or (data[1:4] == SKIPPABLE_MAGIC and 0x50 <= data[0] <= 0x5F):
         return "zstd"
     return next((packer for magic, packer in OTHER_PACKERS.items() if data.startswith(magic)), None)
-
-
-def _size_allowance(label: str) -> Allowance:
-    most = SIZE.value
-    return Allowance(most, Place(label).error(f"more than {most:,} bytes of text. {SIZE.cure}"))
-
-
-def _allowance(packed: int, label: str) -> Allowance:
-    grown = max(RATIO_FREE, packed * RATIO.value)  # small files of equal rows pack well, and harm nobody
-    if grown >= SIZE.value:
-        return _size_allowance(label)
-    refusal = Place(label).error(
-        f"{packed:,} packed bytes give more than {grown:,} bytes. A run packs 3 to 20 times, and more than "
-        f"{RATIO.value} times is the sign of a bomb. {RATIO.cure}"
-    )
-    return Allowance(grown, refusal)
-
-
-def _drain(stream: Readable, allowance: Allowance) -> bytes:
-    held = io.BytesIO()  # grows in place, and getvalue() does not copy
-    while piece := stream.read(PIECE):
-        held.write(piece)
-        if held.tell() > allowance.most:
-            raise allowance.refusal
-    return held.getvalue()
 
 
 @contextmanager
