@@ -70,7 +70,7 @@ def read_runs(folder: Path) -> dict[str, Scores]:
         )
     with generations(folder) as files:
         found = [_read(folder / name, files[name]) for name in (RESULTS, DETAILS) if name in files]
-        for file in found:  # which name the digest of queries.parquet
+        for file in found:
             note_bytes(str(folder / file.name), files[file.name])
         number = found[0].data.get("format")
         if found[0].kind != KIND or not isinstance(number, int) or number > FORMAT_VERSION:
