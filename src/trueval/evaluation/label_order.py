@@ -161,7 +161,7 @@ def tie_order_notes(name: str, standings: Standings, tie_order: str, *, seed: in
     # The check names the order of ids, ascending; the tie order may be its reverse.
     position = -ahead if tie_order == "docid-desc" else ahead
     check = label_order(order, grades, ties, position, np.random.default_rng(seed), among="ties")
-    all_judged = bool(((groups.judged == groups.tied) | (groups.tied == 1)).all())
+    all_judged = bool((groups.judged == groups.tied).all())
     return (f"{name}: {_words(check, tie_order, all_judged=all_judged)}",) if check.p <= NOTE_LEVEL else ()
 
 
