@@ -10,6 +10,7 @@ import trueval as tv
 from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.evaluation.scores import STATISTICS
 from trueval.measures import parse
+from trueval.policy.policy import Exceptional, Policy
 
 RUN = tv.Run.from_dict({"q": {"a": 3.0, "b": 2.0, "c": 1.0}})
 
@@ -238,3 +239,9 @@ def test_a_run_of_unknown_queries_shows_what_ids_look_like() -> None:
     with pytest.warns(TruevalWarning) as said:
         tv.evaluate({"q": {"a": 1.0}, "y": {"a": 1.0}}, {"q": {"a": 1}}, "RR")
     assert [str(each.message) for each in said] == ["run: without judgments and left out: 1 query, 'y'."]
+
+
+def test_what_a_policy_does_otherwise_for_one_measure_counts_documents_anew() -> None:
+    policy = Policy(exceptions=(Exceptional(("RR",), (("depth", 1),)),))
+    scores = tv.evaluate({"q": {"a": 2.0, "b": 1.0}}, {"q": {"b": 1}}, "RR P@2 RR@5", policy=policy)
+    assert scores.expected.tolist() == [[0.0, 0.5, 0.0]]

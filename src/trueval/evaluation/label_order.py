@@ -237,7 +237,7 @@ def _permutation_p(grades: NDArray[np.float64], sizes: NDArray[np.int64], rng: n
         squares, places = (np.bincount(stratum, values**2).astype(np.float64) for values in (centered, rank))
         # A stratum of one document has no order, and n - 1 would divide its 0 by 0.
         variance = float((squares * places / np.maximum(sizes - 1, 1)).sum())
-        return math.erfc(found / math.sqrt(2 * variance)) if variance else 1.0
+        return math.erfc(found / math.sqrt(2 * variance))  # pairs of different grades vary
     # Sums of the same terms in another order differ by rounding, and a tie with what was found must count as reached.
     tolerance = 1e-9 * float(np.abs(centered) @ np.abs(rank))
     reached = 0
