@@ -25,7 +25,7 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.work_db import WorkDB, use_db
 from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome, WorkItem, WorkResult
 
-from mutants.equivalents import Change, Equivalent, annotations, explanation, read_equivalents
+from mutants.equivalents import Change, Equivalent, annotations, decorated_by, explanation, read_equivalents
 from mutants.selection import Selection, map_tests
 from mutants.tree import FOLDER, ROOMS, TREE, Tester, copy_tree, digest, sources
 
@@ -52,14 +52,14 @@ class Mutant(NamedTuple):
         return self.item.mutations[0]
 
     @property
-    def site(self) -> tuple[Path, tuple[int, int], str]:
+    def site(self) -> tuple[str, tuple[int, int], str]:
         """Where it is, and what kind: + has eleven other operators, of which one is tried."""
-        return self.file, self.spec.start_pos, self.spec.operator_name.partition("_")[0]
+        return self.file.relative_to(TREE).as_posix(), self.spec.start_pos, self.spec.operator_name.partition("_")[0]
 
-    def rank(self, seed: int) -> bytes:
-        """Where it is in the order of a seed."""
-        name = self.file.relative_to(TREE).as_posix()
-        return hashlib.sha256(repr((seed, name, _order(self.spec))).encode()).digest()
+    def rank(self, seed: int) -> tuple[bytes, bytes]:
+        """Where it is in the order of a seed: its site, and then itself among those of the site."""
+        first, second = (repr((seed, *self.site, *more)).encode() for more in ((), _order(self.spec)))
+        return hashlib.sha256(first).digest(), hashlib.sha256(second).digest()
 
     def code(self) -> str | None:
         """The file with the change; None where there is nothing to change."""
@@ -108,9 +108,8 @@ def sample(by_room: dict[str, list[tuple[Path, list[WorkItem]]]], count: int | N
     rooms = []
     for each in by_room.values():
         mutants = sorted((Mutant(file, item) for file, items in each for item in items), key=lambda one: one.rank(seed))
-        rooms.append(
-            mutants if count is None else list({mutant.site: mutant for mutant in reversed(mutants)}.values())[::-1]
-        )
+        of_site = {mutant.site: mutant for mutant in reversed(mutants)}  # the first of each stays
+        rooms.append(mutants if count is None else list(of_site.values())[::-1])
     mixed = [mutant for mutant in chain.from_iterable(zip_longest(*rooms)) if mutant is not None]
     return mixed[:count]
 
@@ -141,7 +140,8 @@ def trial(mutant: Mutant, selection: Selection, tester: Tester) -> WorkResult:
     if change is None:
         return WorkResult(WorkerOutcome.NO_TEST)
     first, last = mutant.spec.start_pos[0], mutant.spec.end_pos[0]
-    tests, seconds = selection.of(mutant.file, range(first, last + 1))
+    rows = range(first, last + 1) if last > first else decorated_by(original, first)
+    tests, seconds = selection.of(mutant.file, rows)
     if not tests:
         return WorkResult(WorkerOutcome.NORMAL, selection.state, TestOutcome.SURVIVED, change.diff)
     listed = FOLDER / "tests.txt"
