@@ -1,7 +1,7 @@
 """Feed every reader with random inputs for a long time: python fuzz/random_readers.py 1000000 [seed [reader ...]].
 
-A number of inputs, or of seconds, as 3000s. Needs nothing that is not installed, unlike fuzz_readers.py, and counts what
-it tried.
+A number of inputs, or of seconds, as 3000s. Needs nothing that is not installed, unlike fuzz_readers.py, and counts
+what it tried.
 """
 
 from __future__ import annotations
