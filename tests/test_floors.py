@@ -13,7 +13,7 @@ PACKAGE = SRC / "trueval"
 
 # Bottom up. Rooms of one floor do not know each other.
 FLOORS = (
-    ("version", "printable", "errors", "threads", "numerics", "scoring", "sample"),
+    ("version", "printable", "errors", "threads", "forks", "numerics", "scoring", "sample"),
     ("files",),
     ("run", "judgments", "collection"),
     ("policy",),
@@ -38,6 +38,7 @@ STANDS_ON = {
     ("scoring", "errors"),
     ("scoring", "numerics"),
     ("threads", "errors"),
+    ("forks", "errors"),
 }
 STANDS_ON |= {("judgments", "run"), ("collection", "run"), ("collection", "judgments")}
 # The public face and `python -m trueval` are above the house.
