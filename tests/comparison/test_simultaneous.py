@@ -27,3 +27,20 @@ def test_a_difference_that_does_not_vary_widens_no_other_interval() -> None:
     for loss in (0.1, 0.3, 1e-9):
         assert intervals_beside(BASE - loss) == alike
     assert intervals_beside(BASE + RNG.normal(0, 0.1, 40)) != alike
+
+
+def test_a_family_of_one_measure_does_not_know_the_others() -> None:
+    """The second measure has no value for one query, so that the two are resampled apart."""
+    values = [np.column_stack([each, RNG.random(40)]) for each in (BASE, OTHER)]
+    for each in values:
+        each[0, 1] = np.nan
+    runs = [
+        made_scores(name, each, measures="nDCG@10 RR@10") for name, each in zip(("base", "other"), values, strict=True)
+    ]
+    of_each, of_all = (
+        compare_scores(runs, resamples=500, family=family).differences[0] for family in ("measure", "all")
+    )
+    (alone,) = compare_scores([run.of(["nDCG@10"]) for run in runs], resamples=500).differences
+    assert of_each.simultaneous_interval == alone.simultaneous_interval
+    assert of_each.tests.maxt == alone.tests.maxt
+    assert of_all.simultaneous_interval.low < alone.simultaneous_interval.low
