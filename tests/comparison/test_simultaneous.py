@@ -1,9 +1,11 @@
 """Intervals that hold together: what one pair of a family does to those of the others."""
 
 import numpy as np
+import pytest
 from tests.comparison.made_scores import made_scores
 
 from trueval.comparison.compare import compare_scores
+from trueval.comparison.intervals import Sizes
 
 RNG = np.random.default_rng(3)
 BASE = RNG.random(40)
@@ -44,3 +46,18 @@ def test_a_family_of_one_measure_does_not_know_the_others() -> None:
     assert of_each.simultaneous_interval == alone.simultaneous_interval
     assert of_each.tests.maxt == alone.tests.maxt
     assert of_all.simultaneous_interval.low < alone.simultaneous_interval.low
+
+
+def test_clusters_of_one_size_are_a_case_of_clusters_of_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are summed in a shorter way, which must give what the way of unequal clusters gives."""
+    runs = [made_scores("base", BASE), made_scores("other", OTHER, 0.1)]
+    clusters = {f"q{query}": str(query // 4) for query in range(40)}
+
+    def ends() -> list[float]:
+        (found,) = compare_scores(runs, clusters=clusters, resamples=500).differences
+        kinds = ("expected_interval", "realized_interval", "simultaneous_interval", "simultaneous_realized_interval")
+        return [end for kind in kinds for end in getattr(found, kind)]
+
+    alike = ends()
+    monkeypatch.setattr(Sizes, "alike", False)
+    assert ends() == pytest.approx(alike, abs=1e-13)
