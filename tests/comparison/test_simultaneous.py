@@ -5,7 +5,7 @@ import pytest
 from tests.comparison.made_scores import made_scores
 
 from trueval.comparison.compare import compare_scores
-from trueval.comparison.intervals import Sizes
+from trueval.comparison.intervals import Draws, Sizes
 
 RNG = np.random.default_rng(3)
 BASE = RNG.random(40)
@@ -61,3 +61,9 @@ def test_clusters_of_one_size_are_a_case_of_clusters_of_any(monkeypatch: pytest.
     alike = ends()
     monkeypatch.setattr(Sizes, "alike", False)
     assert ends() == pytest.approx(alike, abs=1e-13)
+
+
+def test_clusters_are_alike_where_all_hold_as_many_queries() -> None:
+    draws = Draws(10, 0, 1, 0.95)
+    assert Sizes.of(np.array([2.0, 2.0, 2.0]), draws).alike is True
+    assert Sizes.of(np.array([2.0, 1.0, 3.0]), draws).alike is False
