@@ -75,3 +75,11 @@ def test_an_empty_list_has_no_groups_and_takes_none_of_others(place: int) -> Non
     assert (scores.ties.tied_fraction, scores.ties.largest_group, scores.ties.documents) == (2 / 3, 2, 3)
     assert scores.missing_queries == (str(place),)
     assert sorted(scores.expected[:, 0].tolist()) == [0.0, 0.75, 1.0]
+
+
+def test_judged_documents_of_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, judgments = Run.from_dict({"q": {"d6": 2.0, "d5": 1.0}}), Judgments.from_dict({"q": {"d5": 1, "d6": 2}})
+    monkeypatch.setattr(matching, "half_hashes", lambda ids: hashed(0, ids))
+    vars(run)["doc_hashes"] = hashed(0, run.frame["doc_id"])
+    counted = count(run, judgments, OURS)
+    assert sorted(zip(counted.score.tolist(), counted.grade.tolist(), strict=True)) == [(1.0, 1.0), (2.0, 2.0)]

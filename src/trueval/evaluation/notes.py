@@ -117,8 +117,8 @@ def _queries(ids: Sequence[str]) -> str:
 def _sample(ids: Sequence[str], most: int = 3) -> str:
     """The first few ids, quoted.
 
-    >>> _sample(["a", "b", "c", "d"])
-    "'a', 'b', 'c', ..."
+    >>> _sample(["a", "b", "c", "d"]), _sample(["a", "b", "c"])
+    ("'a', 'b', 'c', ...", "'a', 'b', 'c'")
     """
     shown = ", ".join(repr(one) for one in ids[:most])
     return shown + (", ..." if len(ids) > most else "")
