@@ -11,7 +11,7 @@ PACKAGE = SRC / "trueval"
 
 # Bottom up. Rooms of one floor do not know each other.
 FLOORS = (
-    ("version", "printable", "errors", "threads", "numerics", "scoring", "sample"),
+    ("version", "printable", "errors", "specs", "threads", "numerics", "scoring", "sample"),
     ("files",),
     ("run", "judgments", "collection"),
     ("policy",),
@@ -35,6 +35,7 @@ STANDS_ON = {
     ("numerics", "errors"),
     ("scoring", "errors"),
     ("scoring", "numerics"),
+    ("specs", "errors"),
     ("threads", "errors"),
 }
 STANDS_ON |= {("judgments", "run"), ("collection", "run"), ("collection", "judgments")}

@@ -19,10 +19,11 @@ import numpy as np
 from trueval.errors import MeasureError
 from trueval.measures.evidence import cut_counts, cutoff_of, set_values
 from trueval.measures.linear import extreme_ranks
-from trueval.measures.measure import Definition, Measure, Parameter, Value, Values, no_values, register
+from trueval.measures.measure import Definition, Measure, Values, no_values, register
 from trueval.measures.orders.draws import draw, moments, sizes_by_value
 from trueval.measures.rarity import COLUMNS, best_gain
 from trueval.measures.worth import Worth, worth_of
+from trueval.specs import Parameter, Value
 from trueval.standings.standings import Bools, Floats, Standings
 
 
