@@ -43,8 +43,8 @@ class Parameter:
     about: str
 
 
-def choice(default: str | None, *others: str, about: str) -> Parameter:
-    """A parameter that is one of some words; a default of None is one more choice."""
+def choice(default: str, *others: str | None, about: str) -> Parameter:
+    """A parameter that is one of some words, or None where that is one of the choices."""
     words = (default, *others)
     accepts = " or ".join(repr(word) for word in words)
 
