@@ -91,7 +91,7 @@ class Chunker:
         size: tokens of a chunk at most, breadcrumb included.
         overlap: tokens at most of the end of a chunk that the next one begins with.
         breadcrumbs: whether chunks begin with title and section.
-        tokenizer: finds the tokens; words and marks if None. Tokenizers of models find more, in English about 1.3 times.
+        tokenizer: finds the tokens; words and marks if None. Those of models find more, in English about 1.3 times.
 
     Raises:
         PolicyError: the overlap is not below the size, or one of them is negative.
