@@ -16,7 +16,7 @@ from trueval.printable import printable
 
 if TYPE_CHECKING:
     from trueval.collection import Collection
-    from trueval.precision.logits import Step
+    from trueval.models.outputs import Step
     from trueval.run import Run
 
 DEFAULT_DTYPES = "bfloat16,float32"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trueval.collection import candidate_lists
 from trueval.errors import Place
-from trueval.precision.logits import Step, model_outputs
+from trueval.models.outputs import Step, model_outputs
 from trueval.precision.regimes import plan
 from trueval.report.provenance import recorded
 
