@@ -78,7 +78,10 @@ class Analyzer:
         elif self.language == "fr":
             found = ELIDED.match(word)
             word = word[found.end() :] if found else word
-        return "" if word in self.stops else str(self.stem(word))
+        if word in self.stops:
+            return ""
+        # Porter's own program, and Lucene, leave words of two letters as they are; Snowball's makes "u" of "us".
+        return word if self.language == "en" and len(word) <= 2 else str(self.stem(word))
 
     def documents(self, texts: Iterable[str]) -> list[NDArray[np.int32]]:
         """The numbers of the terms of each document; new terms get the next ones."""
