@@ -25,8 +25,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import PolicyError
+from trueval.retrieval.lists import Listed, TieCount, count_ties, in_order, listed
 from trueval.run import Run
-from trueval.standings.groups import TieGroups, differs_from_last, members_of, ranges, starts_of, tie_groups
+from trueval.standings.groups import TieGroups, differs_from_last, starts_of, tie_groups
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -40,25 +41,6 @@ EXACT: Final = 2**53
 SAME: Final = 2.0**-96
 # Multiplies a float64 to cut it into two halves of 26 digits (Veltkamp).
 HALVES: Final = float(2**27 + 1)
-
-
-class TieCount(NamedTuple):
-    """How many documents of a run tie.
-
-    Attributes:
-        documents: listed in all.
-        tied: documents in tie groups of two or more.
-        queries: queries with such a group.
-    """
-
-    documents: int
-    tied: int
-    queries: int
-
-    @property
-    def fraction(self) -> float:
-        """Share of the listed documents that tie."""
-        return self.tied / self.documents if self.documents else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +91,7 @@ def reciprocal_rank_fusion(
     shares = _checked_weights(runs, weights, depth)
     if not 0 <= k < EXACT:
         raise PolicyError(f"k of reciprocal rank fusion must be a number >= 0. Got {k!r}.")
-    lists = [_listed(run, depth) for run in runs]
+    lists = [listed(run, depth) for run in runs]
     ranks = [each.first_rank if tied == "shared" else each.rank for each in lists]
     joined = _joined(lists, ranks)
     return _fused(joined, _rank_sums(joined.values, Fraction(str(k)), shares), lists, name)
@@ -143,7 +125,7 @@ def weighted_fusion(
     [('a', 0.5), ('b', 0.5), ('c', 0.0)]
     """
     shares = _checked_weights(runs, weights, depth)
-    lists = [_listed(run, depth) for run in runs]
+    lists = [listed(run, depth) for run in runs]
     joined = _joined(lists, [_normalised(each, run, norm) for each, run in zip(lists, runs, strict=True)])
     # The lowest of a list stands for what the list lacks; a run without a list for the query adds nothing.
     lowest = np.fmin.reduceat(joined.values, joined.offsets[:-1]).repeat(np.diff(joined.offsets), axis=0)
@@ -151,24 +133,6 @@ def weighted_fusion(
     # By size, so that no sum depends on the order in which the runs were given.
     total = np.sort(worth * np.array([float(share) for share in shares]), axis=1).sum(axis=1)
     return _fused(joined, _Sums(total, np.zeros(len(total))), lists, name)
-
-
-class _Listed(NamedTuple):
-    """The lists of a run, best first, down to a depth.
-
-    Attributes:
-        documents: [row] doc_id, score.
-        offsets: [list + 1] where each list starts.
-        query_ids: [list].
-        rank: [row] from 1.
-        first_rank: [row] rank of the first document with its score.
-    """
-
-    documents: pl.DataFrame
-    offsets: Ints
-    query_ids: pl.Series
-    rank: Ints
-    first_rank: Ints
 
 
 def _checked_weights(runs: Sequence[Run], weights: Sequence[float] | None, depth: int | None) -> list[Fraction]:
@@ -181,25 +145,6 @@ def _checked_weights(runs: Sequence[Run], weights: Sequence[float] | None, depth
         raise PolicyError(f"There must be one weight above 0 for each of {len(runs)} runs. Got {chosen}.")
     # 0.7 means seven tenths, and not the binary fraction next to it.
     return [Fraction(str(weight)) for weight in chosen]
-
-
-def _listed(run: Run, depth: int | None) -> _Listed:
-    """Sort each list of a run, ties as the run has them, and cut it."""
-    offsets, scores = run.offsets, run.documents["score"].to_numpy()
-    sizes = np.diff(offsets)
-    groups = tie_groups(scores, offsets)
-    first = np.repeat(groups.start[:-1], groups.size) - np.repeat(offsets[:-1], sizes) + 1
-    rank = ranges(np.ones(len(sizes), dtype=np.int64), sizes)
-    documents = run.documents if groups.order is None else run.documents[_in_order(groups)]
-    if depth is None or int(sizes.max(initial=0)) <= depth:
-        return _Listed(documents, offsets, run.query_ids, rank, first)
-    kept = rank <= depth
-    return _Listed(documents.filter(kept), starts_of(np.minimum(sizes, depth)), run.query_ids, rank[kept], first[kept])
-
-
-def _in_order(groups: TieGroups) -> Ints:
-    """Documents by falling score, list after list; those of a tie group as the input has them."""
-    return members_of(groups, np.arange(len(groups.size))).position
 
 
 class _Joined(NamedTuple):
@@ -218,7 +163,7 @@ class _Joined(NamedTuple):
     values: Floats
 
 
-def _joined(lists: Sequence[_Listed], values: Sequence[Ints] | Sequence[Floats]) -> _Joined:
+def _joined(lists: Sequence[Listed], values: Sequence[Ints] | Sequence[Floats]) -> _Joined:
     """Bring the rows of several runs together; queries stand in the order of the first run that has them."""
     doc_ids = pl.concat([each.documents["doc_id"] for each in lists])
     queries = pl.concat([each.query_ids for each in lists]).unique(maintain_order=True)
@@ -239,13 +184,13 @@ def _joined(lists: Sequence[_Listed], values: Sequence[Ints] | Sequence[Floats])
     return _Joined(queries, doc_ids[rows], starts_of(np.bincount(of_row[rows])), found[in_order])
 
 
-def _places(listed: _Listed, queries: pl.Series) -> Ints:
+def _places(listed: Listed, queries: pl.Series) -> Ints:
     """[row] place of its query among all queries."""
     places: Ints = listed.query_ids.replace_strict(queries, np.arange(len(queries)), return_dtype=pl.Int64).to_numpy()
     return places.repeat(np.diff(listed.offsets))
 
 
-def _normalised(listed: _Listed, run: Run, norm: Norm) -> Floats:
+def _normalised(listed: Listed, run: Run, norm: Norm) -> Floats:
     """[row] the normalised scores of a run.
 
     Raises:
@@ -334,15 +279,15 @@ def _settled(high: Floats, low: Floats) -> _Sums:
     return _Sums(whole, low - (whole - high))
 
 
-def _fused(joined: _Joined, sums: _Sums, lists: Sequence[_Listed], name: str) -> Fused:
+def _fused(joined: _Joined, sums: _Sums, lists: Sequence[Listed], name: str) -> Fused:
     """The run of summed rows, best first; ties stay in the order of the rows."""
     groups = tie_groups(sums.high, joined.offsets)
-    order, scores = _in_order(groups), groups.score.repeat(groups.size)
+    order, scores = in_order(groups), groups.score.repeat(groups.size)
     if _last_bits_matter(groups, sums, order):
         order, scores = _sorted_to_the_last_bit(sums, joined.offsets)
     documents = pl.DataFrame({"doc_id": joined.doc_ids[order], "score": scores})
     run = Run(documents, joined.query_ids, joined.offsets, name, "fusion")
-    return Fused(run, count_ties(run.documents["score"].to_numpy(), run.offsets), tuple(map(_ties_of, lists)))
+    return Fused(run, count_ties(run.documents["score"].to_numpy(), run.offsets), tuple(each.ties for each in lists))
 
 
 def _last_bits_matter(groups: TieGroups, sums: _Sums, order: Ints) -> bool:
@@ -373,23 +318,3 @@ def _distinct(scores: Floats, query: Ints) -> Floats:
     for place in np.flatnonzero((query[1:] == query[:-1]) & (scores[1:] >= scores[:-1])) + 1:
         scores[place] = np.nextafter(scores[place - 1], -np.inf)
     return scores
-
-
-def _ties_of(listed: _Listed) -> TieCount:
-    return count_ties(listed.documents["score"].to_numpy(), listed.offsets)
-
-
-def count_ties(scores: Floats, offsets: Ints) -> TieCount:
-    """Count the documents that tie.
-
-    Args:
-        scores: [document] lists one after another.
-        offsets: [list + 1] where each list starts.
-
-    >>> count_ties(np.array([2.0, 1.0, 1.0]), np.array([0, 3]))
-    TieCount(documents=3, tied=2, queries=1)
-    """
-    groups = tie_groups(scores, offsets)
-    of_list = np.arange(len(offsets) - 1).repeat(np.diff(groups.first))
-    many = groups.size > 1
-    return TieCount(len(scores), int(groups.size[many].sum()), len(np.unique(of_list[many])))
