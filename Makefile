@@ -1,11 +1,11 @@
-# make demo · make test · make evidence · make check · make bench. Each makes the environment it needs in .venv.
+# make demo · make test · make evidence · make check · make bench · make mutants. Each makes the environment it needs in .venv.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 PACKAGE := pyproject.toml setup.py constraints.txt $(shell find src -name '*.[ch]')
 
-.PHONY: demo test evidence check lint types doctests bench fuzz pages clean
+.PHONY: demo test evidence check lint types doctests bench fuzz mutants pages clean
 
 demo: $(VENV)/.demo
 	HF_HUB_OFFLINE=1 $(BIN)/trueval demo
@@ -36,6 +36,12 @@ bench: $(VENV)/.dev
 fuzz: $(VENV)/.dev
 	$(BIN)/python fuzz/random_readers.py 1000000
 
+# Small changes to the code that tests must notice: docs/design/mutants.md. SAMPLE= tries all, which takes days.
+SAMPLE ?= 100
+SEED ?= 1
+mutants: $(VENV)/.mutants
+	$(BIN)/python -m mutants $(if $(SAMPLE),--sample $(SAMPLE)) --seed $(SEED) $(if $(ROOMS),--rooms $(ROOMS))
+
 # What docs/ shows of the program, made anew from the program.
 pages: $(VENV)/.dev
 	$(BIN)/python docs/make_commands.py
@@ -44,7 +50,7 @@ pages: $(VENV)/.dev
 	$(BIN)/python docs/make_house.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build src/*.egg-info
+	rm -rf $(VENV) .mutants .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build src/*.egg-info
 	find src -name '_scan.*.so' -delete -o -name '_scan.*.pyd' -delete
 
 $(BIN)/python:
@@ -61,3 +67,7 @@ $(VENV)/.demo: $(PACKAGE) | $(BIN)/python
 $(VENV)/.dev: $(PACKAGE) | $(BIN)/python
 	$(INSTALL) -e '.[dev]'
 	@touch $@ $(VENV)/.core $(VENV)/.demo
+
+$(VENV)/.mutants: $(PACKAGE) | $(BIN)/python
+	$(INSTALL) -e '.[dev,mutants]'
+	@touch $@ $(VENV)/.core $(VENV)/.demo $(VENV)/.dev

@@ -1,7 +1,9 @@
 """The house: nothing imports upward, and modules do not import each other in circles."""
 
 import ast
+from dataclasses import fields, is_dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -111,3 +113,18 @@ def test_views_are_known_to_their_own_room_and_above_only() -> None:
         strangers = {other for other in seen if room(other) != room(name) and room(name) != "cli"}
         below = {other for other in strangers if FLOOR.get(room(other), 99) < FLOOR.get(room(name), -1)}
         assert strangers <= below, f"{name} looks into the views of {strangers}"
+
+
+@pytest.mark.parametrize("room", ["standings", "evaluation", "comparison", "measures", "policy"])
+def test_what_a_room_gives_cannot_be_changed(room: str) -> None:
+    """Data classes are frozen, and those that hold arrays are equal only to themselves: arrays compare item by item."""
+    found = 0
+    for name in (name for name in MODULES if name.startswith(f"trueval.{room}.")):
+        for each in vars(import_module(name)).values():
+            if isinstance(each, type) and is_dataclass(each) and each.__module__ == name:
+                settings = each.__dataclass_params__  # type: ignore[attr-defined]
+                assert settings.frozen, each
+                arrays = [field.name for field in fields(each) if str(field.type) in ("Floats", "Ints", "Bools")]
+                assert not (arrays and settings.eq), (each, arrays)
+                found += 1
+    assert found

@@ -81,7 +81,7 @@ def test_import_stays_within_twice_that_of_numpy_and_polars() -> None:
 
 
 def test_extras_are_those_of_the_design() -> None:
-    named = {"models", "retrieval", "milvus", "judge", "report", "web", "demo", "dev"}
+    named = {"models", "retrieval", "milvus", "judge", "report", "web", "demo", "dev", "mutants"}
     assert set(PROJECT["optional-dependencies"]) == named
 
 

@@ -146,7 +146,17 @@ def test_text_formats_hold_the_row(trueval: Command, files: Path, form: str, beg
     [("0.5", 0), ("0.49", 1), ("RR@10=0.49", 1), ("R@10=0", 0), ("RR @10=0.4", 1), ("0", 1)],
 )
 def test_max_range_fails_the_build(trueval: Command, files: Path, gate: str, status: int) -> None:
-    outcome = trueval("evaluate", files / "qrels.trec", files / "tied.trec", "-m", "RR@10 R@10", "--max-range", gate)
+    outcome = trueval(
+        "evaluate",
+        files / "qrels.trec",
+        files / "tied.trec",
+        "-m",
+        "RR@10 R@10",
+        "--max-range",
+        gate,
+        "--min-queries",
+        "1",
+    )
     assert outcome.status == status
     assert ("tied: the range of RR@10 is 0.5, above --max-range" in outcome.err) == (status == 1)
     assert "0.7500" in outcome.out
@@ -245,9 +255,11 @@ def test_out_holds_complete_files(trueval: Command, files: Path) -> None:
     arguments = ("evaluate", files / "qrels.trec", files / "tied.trec", "--format", "json", "--out", folder)
     status, out, _ = trueval(*arguments)
     assert status == 0
-    complete = ["details.json", "results.csv", "results.json", "results.md"]
+    complete = ["details.json", "queries.parquet", "results.csv", "results.json", "results.md"]
     assert sorted(path.name for path in folder.iterdir()) == complete
-    assert (folder / "results.json").read_text(encoding="utf-8") == out
+    kept = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    assert kept.pop("generation")["files"].keys() == set(complete)
+    assert kept == json.loads(out)
     assert trueval(*arguments).status == 0
     assert sorted(path.name for path in folder.iterdir()) == complete
 

@@ -24,11 +24,13 @@ def write(folder: Path, name: str, ranks: list[int]) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """RR: old 1.0; worse 0.5 on every query; noisy loses 0.5 on a quarter of them; other is like old."""
+    """RR: old 1.0; worse 0.5 on every query; noisy loses 0.5 on a quarter of them; other ranks as old does."""
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     (tmp_path / "qrels.trec").write_text("".join(f"q{q} 0 a 1\n" for q in range(QUERIES)), encoding="utf-8")
     write(tmp_path, "old", [1] * QUERIES)
     write(tmp_path, "other", [1] * QUERIES)
+    text = (tmp_path / "other.trec").read_text(encoding="utf-8")
+    (tmp_path / "other.trec").write_text(text.replace(" 0 10 x", " 0 11 x"), encoding="utf-8")
     write(tmp_path, "worse", [2] * QUERIES)
     write(tmp_path, "noisy", [2 if query % 4 == 0 else 1 for query in range(QUERIES)])
     return tmp_path
@@ -212,10 +214,10 @@ def test_the_corpus_is_of_the_content(trueval: Command, folder: Path) -> None:
     kept = str(folder / "kept")
     gate(trueval, folder, "old", "--out", kept, "--collection", str(folder / "corpus"))
     options = ("--baseline", kept, "--max-drop", "0.1", "--out", str(folder / "now"), "--collection")
-    assert gate(trueval, folder, "old", *options, str(folder / "corpus")).status == 0
+    assert gate(trueval, folder, "other", *options, str(folder / "corpus")).status == 0
     (folder / "corpus" / "queries.jsonl").write_text('{"_id": "q0", "text": "?"}\n', encoding="utf-8")
-    assert gate(trueval, folder, "old", *options, str(folder / "corpus")).status == 0  # of which one does not know
-    changed = gate(trueval, folder, "old", *options, str(folder / "changed"))
+    assert gate(trueval, folder, "other", *options, str(folder / "corpus")).status == 0  # of which one does not know
+    changed = gate(trueval, folder, "other", *options, str(folder / "changed"))
     assert (changed.status, "measured on different documents, so" in changed.err) == (1, True)
 
 
@@ -274,13 +276,13 @@ def heavily_tied(folder: Path) -> None:
     """
     documents = [f"r{at}" for at in range(5)] + [f"n{at}" for at in range(35)]
     (folder / "five.trec").write_text(
-        "".join(f"q{q} 0 r{at} 1\n" for q in range(3) for at in range(5)), encoding="utf-8"
+        "".join(f"q{q} 0 r{at} 1\n" for q in range(6) for at in range(5)), encoding="utf-8"
     )
     for name, other in (("up", 1), ("down", 3)):
         score = {document: 2 if at < 20 else other for at, document in enumerate(documents)}
         lines = (
             f"q{query} Q0 {document} 0 {score[document] + int(document[1:]) * (at > 19) / 64} x\n"
-            for query in range(3)
+            for query in range(6)
             for at, document in enumerate(documents)
         )
         (folder / f"{name}.trec").write_text("".join(lines), encoding="utf-8")
@@ -340,6 +342,9 @@ def test_the_baseline_is_not_gated_unless_it_is_a_run(trueval: Command, folder: 
         (("--baseline", "old.trec", "--max-drop", "-1"), "X >= 0"),
         (("--self-test", "--min", "RR=0.1"), "--self-test needs --max-drop X"),
         (("--clusters", "topics.tsv", "--min", "RR=0.1"), "--clusters needs --max-drop X"),
+        (("--when-unclear", "fail"), "--when-unclear needs --max-drop X"),
+        (("--when-same", "pass", "--min", "RR=0.1"), "--when-same needs --max-drop X"),
+        (("--min-queries", "most"), "must be all, a whole number"),
     ],
 )
 def test_misuse_leaves_with_two(trueval: Command, folder: Path, options: tuple[str, ...], said: str) -> None:
@@ -383,7 +388,7 @@ def test_the_summary_is_appended_where_github_wants_it(
         ("x Q0 a 1 2 r", (), "no query of the run is judged"),
         ("q1 Q0 x 1 2 r", (), "no retrieved document is judged"),
         ("q1 Q0 x 1 2 r", ("--judged-only",), "no query of the run is judged"),
-        ("q1 Q0 a 1 2 r", (), ""),
+        ("q1 Q0 a 1 2 r", (), ""),  # one query: --min-queries says that it is enough
     ],
 )
 @pytest.mark.parametrize("limit", [("--max-range", "0.1"), ("--min", "RR=0")])
@@ -392,7 +397,7 @@ def test_a_run_of_wrong_ids_passes_no_gate(
 ) -> None:
     (folder / "new.trec").write_text(f"{lines}\n", encoding="utf-8")
     assert gate(trueval, folder, "new", *options).status == 0
-    status, _, err = gate(trueval, folder, "new", *options, *limit)
+    status, _, err = gate(trueval, folder, "new", *options, *limit, "--min-queries", "1")
     assert status == (1 if said else 0)
     assert ("so no gate can pass" in err) == bool(said)
     assert not said or said in err.splitlines()[-1]
@@ -403,3 +408,66 @@ def test_a_baseline_of_wrong_ids_passes_no_gate(trueval: Command, folder: Path) 
     status, _, err = gate(trueval, folder, "old", "--max-drop", "0.1", "--baseline", str(folder / "strange.trec"))
     assert status == 1
     assert "strange: no retrieved document is judged, so no gate can pass" in err
+
+
+@pytest.mark.parametrize("option", [("--min", "RR=0.01"), ("--max-range", "0.1"), ("--max-range", "RR=1")])
+def test_what_measures_next_to_nothing_passes_no_gate(trueval: Command, folder: Path, option: tuple[str, str]) -> None:
+    """One of forty queries in the run; one of forty in the judgments; grades of 0 throughout."""
+    lines = {name: (folder / name).read_text(encoding="utf-8") for name in ("old.trec", "qrels.trec")}
+    (folder / "one.trec").write_text("".join(lines["old.trec"].splitlines(keepends=True)[:4]), encoding="utf-8")
+    (folder / "one.qrels").write_text(lines["qrels.trec"].splitlines(keepends=True)[0], encoding="utf-8")
+    (folder / "zero.qrels").write_text(lines["qrels.trec"].replace(" 1\n", " 0\n"), encoding="utf-8")
+    for qrels, run, said in (
+        ("qrels.trec", "one.trec", "one: 1 of 40 judged queries are in the run"),
+        ("one.qrels", "old.trec", "old: RR comes from 1 of 1 judged query"),
+        ("zero.qrels", "old.trec", "old: RR: no query has anything to find, so nothing was measured"),
+    ):
+        outcome = trueval("evaluate", folder / qrels, folder / run, "-m", "RR", *option, "--empty", "one")
+        assert (outcome.status, said in outcome.err) == (1, True), outcome.err
+    allowed = ("evaluate", folder / "one.qrels", folder / "old.trec", "-m", "RR", *option, "--min-queries", "1")
+    assert trueval(*allowed).status == 0
+
+
+def test_documents_that_nobody_judged_pass_no_gate_by_a_grade_for_all(trueval: Command, folder: Path) -> None:
+    """With --unjudged 1 a run of unknown ids had full marks."""
+    text = (folder / "old.trec").read_text(encoding="utf-8")
+    (folder / "strange.trec").write_text(re.sub(r" Q0 (\w) ", r" Q0 x\1 ", text), encoding="utf-8")
+    outcome = gate(trueval, folder, "strange", "--unjudged", "1", "--min", "RR=0.5", "--format", "json")
+    assert outcome.status == 1
+    assert "strange: no retrieved document is judged, so no gate can pass. Are the ids the same?" in outcome.err
+    assert "Documents look like 'xa', 'xb', 'xc' in the run and 'a', 'a', 'a' in the judgments" in outcome.err
+    assert "Every one was given grade 1 (unjudged)" in outcome.err
+    assert json.loads(outcome.out)["runs"][0]["matched"] == 0
+    assert gate(trueval, folder, "worse", "--unjudged", "1", "--min", "RR=0.5").status == 0
+
+
+def test_a_stored_baseline_of_unknown_documents_passes_no_gate(trueval: Command, folder: Path) -> None:
+    """It is 0 throughout, so that nothing is worse."""
+    text = (folder / "old.trec").read_text(encoding="utf-8")
+    (folder / "strange.trec").write_text(text.replace(" a 0 ", " z 0 ").replace(" b 0 ", " y 0 "), encoding="utf-8")
+    kept = str(folder / "kept")
+    assert gate(trueval, folder, "strange", "--out", kept).status == 0
+    outcome = gate(trueval, folder, "worse", "--baseline", kept, "--max-drop", "0")
+    assert (outcome.status, f"{kept}#strange: no retrieved document is judged" in outcome.err) == (1, True)
+
+
+def test_a_run_is_not_compared_with_itself(trueval: Command, folder: Path) -> None:
+    (folder / "copy.txt").write_bytes((folder / "old.trec").read_bytes())
+    assert gate(trueval, folder, "old", "--out", str(folder / "kept")).status == 0
+    for baseline in ("old", str(folder / "old.trec")):
+        outcome = gate(trueval, folder, "old", "--baseline", baseline, "--max-drop", "0", "--self-test")
+        assert outcome.status == 1
+        assert "old is its own baseline: nothing was compared" in outcome.err
+    for baseline in (f"{folder}/./old.trec", str(folder / "copy.txt"), str(folder / "kept")):
+        options = ("--baseline", baseline, "--max-drop", "0")
+        outcome = gate(trueval, folder, "old", *options, "--format", "json", "--self-test")
+        assert (outcome.status, "so nothing was compared. Is it the right file?" in outcome.err) == (1, True)
+        run, *_ = json.loads(outcome.out)["runs"]
+        assert [(check["name"], check["passed"]) for check in run["checks"]] == [
+            ("distinct", False),
+            ("max-drop", True),
+            ("max-drop", True),
+        ]
+        assert "self-test: 1,000 random swaps" in outcome.err
+        assert gate(trueval, folder, "old", *options, "--when-same", "pass").status == 0
+    assert gate(trueval, folder, "other", "--baseline", str(folder / "old.trec"), "--max-drop", "0").status == 0

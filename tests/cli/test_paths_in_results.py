@@ -15,7 +15,7 @@ def test_no_result_holds_an_absolute_path(trueval: Command, files: Path) -> None
     assert trueval("evaluate", files / "qrels.trec", files / "tied.trec", "-m", "RR", *gate).status in (0, 1)
     written = [path for folder in (out, later) for path in folder.iterdir() if path.is_file()]
     assert {path.name for path in written} >= {"results.json", "details.json", "comparison.json", "results.md"}
-    assert [path.name for path in written if str(files) in path.read_text(encoding="utf-8")] == []
+    assert [path.name for path in written if str(files).encode() in path.read_bytes()] == []
 
 
 def test_a_bad_date_is_refused_before_the_work(trueval: Command, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:

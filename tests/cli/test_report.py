@@ -39,7 +39,7 @@ def test_the_place_of_the_page_can_be_chosen(trueval: Command, folder: Path) -> 
 def test_details_hold_what_the_page_needs(folder: Path, files: Path) -> None:
     details = json.loads((folder / "details.json").read_text(encoding="utf-8"))
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    assert (details["kind"], details["format"]) == ("evaluate-details", 2)
+    assert (details["kind"], details["format"]) == ("evaluate-details", 3)
     assert details["policy"] == results["policy"]
     assert [file["role"] for file in details["files"]] == ["judgments", "run", "run"]
     assert details["files"][0]["bytes"] == (files / "qrels.trec").stat().st_size

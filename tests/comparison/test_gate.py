@@ -12,7 +12,7 @@ from scipy.stats import t
 from tests.comparison.made_scores import LOSS, made_scores
 
 import trueval as tv
-from trueval.comparison.gate import Limit, MaxDrop, MaxRange, Minimum, parse_limit, verdict_of
+from trueval.comparison.gate import Limit, MaxDrop, MaxRange, Minimum, MinQueries, parse_limit, verdict_of
 from trueval.errors import InputError, MeasureError, PolicyError
 from trueval.evaluation.content import Content
 from trueval.evaluation.scores import results
@@ -174,12 +174,14 @@ def test_an_identical_run_is_not_worse_whatever_its_ties_are() -> None:
     assert check.low < 0
     assert (check.value, check.verdict, check.passed) == (0, "not worse", True)
     assert check.line == "run: nDCG@10 is the same on every query as in base, which keeps --max-drop 0."
-    (one,) = tv.gate(made_scores("run", [0.5]), [MaxDrop(None, 0)], baseline=made_scores("base", [0.5]))
+    limits = [MaxDrop(None, 0), MinQueries(1)]
+    _, one = tv.gate(made_scores("run", [0.5]), limits, baseline=made_scores("base", [0.5]))
     assert (one.low, one.verdict, one.passed) == (None, "not worse", True)
 
 
 def test_without_an_interval_nothing_passes() -> None:
-    (one,) = tv.gate(made_scores("run", [0.6]), [MaxDrop(None, 0)], baseline=made_scores("base", [0.5]))
+    limits = [MaxDrop(None, 0), MinQueries(1)]
+    _, one = tv.gate(made_scores("run", [0.6]), limits, baseline=made_scores("base", [0.5]))
     assert (one.low, one.verdict, one.passed) == (None, "cannot tell", False)
     assert "has no interval against base, so --max-drop 0 cannot pass" in one.line
 

@@ -207,3 +207,24 @@ def test_a_depth_keeps_measures_out_of_the_last_group(depth: int, cut: tuple[str
     run = tv.Run.from_dict({"q": {"a": 4.0, "b": 3.0, "c": 2.0, "d": 2.0}})
     found = tv.evaluate(run, tv.Judgments.from_dict({"q": {"a": 1, "z": 1}}), "AP", depth=depth)
     assert found.ties.cut_queries == cut
+
+
+def test_every_grade_below_zero_is_no_grade() -> None:
+    """Also one that rounds to 0."""
+    found, left_out = (tv.evaluate_arrays([[3.0, 2.0]], [[grade, 1]], "nDCG DCG@2 RR AP") for grade in (-0.5, -1.0))
+    assert found.expected.tolist() == left_out.expected.tolist()
+
+
+@pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
+def test_an_order_that_is_known_at_the_depth_counts_beside_one_that_is_not() -> None:
+    """In q1 ranx's order is that of the input: a, b; c is past the depth. AP is what a gives, 1/2."""
+    run = {"q1": {"a": 2.0, "b": 1.0, "c": 1.0}, "q2": {f"d{place}": 1.0 for place in range(16)}}
+    judgments = {"q1": {"a": 1, "c": 1}, "q2": {"d3": 1}}
+    scores = tv.evaluate(run, judgments, "AP(norm='threshold')", tie_order="input-below-16", depth=2)
+    assert scores.tie_broken[0, 0] == 0.5
+    assert np.isnan(scores.tie_broken[1, 0])
+
+
+@pytest.mark.parametrize("grade", [4, 5])
+def test_judgments_of_one_grade_list_what_is_relevant(grade: int) -> None:
+    assert notes_of({"a": grade, "b": grade}, "P@1") == ""

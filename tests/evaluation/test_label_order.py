@@ -1,6 +1,7 @@
 """Candidate orders that follow the labels, found in either direction."""
 
 import itertools
+import math
 
 import numpy as np
 import polars as pl
@@ -112,6 +113,17 @@ def test_many_documents_use_the_limit_and_agree_with_the_draws(monkeypatch: pyte
     assert label_order("input", grades, strata, places, rng).p == pytest.approx(drawn.p, abs=0.03)
 
 
+def test_the_limit_has_the_variance_of_all_permutations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Strata of 3 and 4 documents: Σ(g - mean)² is 2/3 and 3/4, Σ(r - mean)² 2 and 5, and the variance 2/3 + 5/4.
+
+    T = Σ (g - mean)(r - mean) is -1 and -3/2, and p = erfc(2.5 / sqrt(2 (2/3 + 5/4))).
+    """
+    monkeypatch.setattr("trueval.evaluation.label_order.SAMPLED", 1)
+    grades, strata = np.array([1.0, 0, 0, 1, 0, 0, 0]), np.array([0, 0, 0, 1, 1, 1, 1])
+    check = label_order("input", grades, strata, np.arange(7), np.random.default_rng(0))
+    assert check.p == pytest.approx(math.erfc(2.5 / math.sqrt(2 * (2 / 3 + 5 / 4))), rel=1e-12)
+
+
 def test_p_is_uniform_when_nothing_follows() -> None:
     rng = np.random.default_rng(2)
     strata, places = np.repeat(np.arange(10), 8), np.arange(80)
@@ -123,6 +135,9 @@ def test_nothing_to_compare() -> None:
     judgments = Judgments.from_dict({"q": {"a": 1, "b": 1}})
     assert check_orders(Run.from_dict({"q": {"a": 1.0, "b": 1.0}}), judgments) == ()
     assert check_orders(Run.from_dict({"q": {"x": 1.0}}), judgments) == ()
+    alike = label_order("input", np.ones(3), np.zeros(3, np.int64), np.arange(3), np.random.default_rng(0))
+    assert (alike.pairs, alike.p, alike.follows) == (0, 1.0, False)
+    assert math.isnan(alike.share)
 
 
 def test_a_large_tie_is_counted_in_bits_and_not_in_pairs() -> None:

@@ -72,7 +72,10 @@ def test_what_is_not_the_result_of_an_evaluation_is_refused(tmp_path: Path) -> N
         ("[]", "not the results of an evaluation"),
         ('{"kind": "compare", "format": 2}', "kind compare, format 2. It must be of kind evaluate"),
         ('{"kind": "evaluate", "format": 99}', "format 99"),
-        ('{"kind": "evaluate", "format": 2}', r"no results of `trueval evaluate` \('policy'\)"),
+        (
+            '{"kind": "evaluate", "format": 2}',
+            r"not those of a result .* near results.json#/policy \(KeyError: 'policy'",
+        ),
         ('{"kind": "evaluate", "format": 2, "policy": {}, "runs": []}', "no run in it"),
     ):
         place.write_text(text, encoding="utf-8")

@@ -40,7 +40,7 @@ def made_results(folder: Path, *, runs: int, queries: int, documents: int = 120)
     found = [tv.evaluate(run, judgments, MEASURES) for run in made]
     details = to_details(
         [run_evidence(run, judgments, scores) for run, scores in zip(made, found, strict=True)],
-        found[0].policy.to_dict(),
+        found,
         [],
     )
     for kind, result, name in (

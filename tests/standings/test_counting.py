@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from trueval.evaluation.arrays import evaluate_arrays
 from trueval.judgments import Judgments
 from trueval.policy.policy import OURS
 from trueval.run import Run
@@ -27,7 +28,8 @@ GRADES = st.dictionaries(
 
 def hashed(bits: int, ids: pl.Series) -> np.ndarray:
     """Hashes of so few bits that they collide."""
-    return np.array([sum(one.encode()) % (1 << bits) for one in ids.to_list()], dtype=np.uint32) << np.uint32(32 - bits)
+    sums = np.array([sum(one.encode()) % (1 << bits) for one in ids.to_list()], dtype=np.uint64)
+    return (sums << np.uint64(32 - bits)).astype(np.uint32)
 
 
 @pytest.mark.parametrize("bits", [1, 3, None])
@@ -51,3 +53,25 @@ def test_found_documents_are_those_with_equal_ids(bits: int | None, scores: dict
         for document in judged
         if document in scores.get(query, {})
     }
+
+
+@pytest.mark.parametrize("more", [0, 1, 2])
+@pytest.mark.parametrize("listed", ["d1", "d9", "d"])
+def test_a_document_of_the_same_hash_is_another(monkeypatch: pytest.MonkeyPatch, listed: str, more: int) -> None:
+    """Whether its id is before or after that of the judged one; and one whose hash is that and a little more."""
+    run, judgments = Run.from_dict({"q": {listed: 1.0}}), Judgments.from_dict({"q": {"d5": 1}})
+    monkeypatch.setattr(matching, "half_hashes", lambda ids: hashed(0, ids))
+    vars(run)["doc_hashes"] = hashed(0, run.frame["doc_id"]) + np.uint32(more)
+    assert len(count(run, judgments, OURS).query) == 0
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_an_empty_list_has_no_groups_and_takes_none_of_others(place: int) -> None:
+    """Its neighbors hold two tied documents, and a single one."""
+    lists, grades = [[1.0, 1.0], [2.0]], [[1, 0], [1]]
+    lists.insert(place, [])
+    grades.insert(place, [])
+    scores = evaluate_arrays(lists, grades, "RR")
+    assert (scores.ties.tied_fraction, scores.ties.largest_group, scores.ties.documents) == (2 / 3, 2, 3)
+    assert scores.missing_queries == (str(place),)
+    assert sorted(scores.expected[:, 0].tolist()) == [0.0, 0.75, 1.0]

@@ -146,6 +146,6 @@ def compare(
     found = compare_scores(scores, baseline=name, orders=orders, clusters=members, threads=threads, **asdict(choices))
     talk([*evaluated.notes, *found.notes])
     comparison = found.to_dict()
-    show(COMPARE, comparison, form, percent=output.percent, pairs=shown.pairs or "")
     if output.out is not None:
-        save(COMPARE, comparison, output.out)
+        save(output.out, (COMPARE, comparison))
+    show(COMPARE, comparison, form, percent=output.percent, pairs=shown.pairs or "")

@@ -10,7 +10,7 @@ import typer
 
 from trueval.cli.demo_model import MODEL, model_is_here, run_demo_model
 from trueval.cli.details import Details
-from trueval.cli.output import offer_page, save, show, talk
+from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.precision import bars
 from trueval.cli.progress import progress
 from trueval.report.text import fixed, percent, signed
@@ -42,6 +42,7 @@ def demo(
     from trueval.evaluation.views.order import in_order
     from trueval.measures import parse_list
 
+    check_folder(out)
     results = demo_results()
     show(EVALUATE, in_order(results, parse_list(MEASURES)[0]), "table")
     console = Console(highlight=False, markup=False)
@@ -69,9 +70,9 @@ def show_model(folder: Path) -> list[str]:
     typer.echo(f"\n{MODEL} over the sample, one forward pass for each model format:\n")
     with bars() as bar:
         audit, runs = run_demo_model(SAMPLE, RELEVANT, folder, bar)
+    save(folder, (PRECISION, audit))
     show(PRECISION, audit, "table")
     talk(audit["notes"])
-    save(PRECISION, audit, folder)
     return [str(path) for path in runs]
 
 
@@ -82,6 +83,7 @@ def write_page(runs: list[str], folder: Path) -> None:
         runs: paths.
         folder: made if absent.
     """
+    from trueval.evaluation.views.details import DETAILS
     from trueval.evaluation.views.kind import EVALUATE
     from trueval.rag.evaluation import evaluate_files
 
@@ -91,9 +93,7 @@ def write_page(runs: list[str], folder: Path) -> None:
         measures = f"{MEASURES} {EVIDENCE_MEASURES}"
         found = evaluate_files(qrels, runs, measures, observe=details, begin=begin, rel=RELEVANT)
     talk(found.notes)
-    save(EVALUATE, found.to_dict(), folder)
-    details.save(folder)
-    offer_page(folder)
+    save(folder, (EVALUATE, found.to_dict()), (DETAILS, details.to_dict()), others=details.files(), page=True)
 
 
 def demo_results() -> dict[str, Any]:

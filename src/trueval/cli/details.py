@@ -1,14 +1,14 @@
-"""What `--out` keeps for the page: details.json."""
+"""What `--out` keeps beside the means: details.json for the page, and queries.parquet."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from trueval.cli.output import save, say
 
 if TYPE_CHECKING:
     from trueval.evaluation.scores import Scores
     from trueval.judgments import Judgments
+    from trueval.report.generation import Content
     from trueval.run import Run
 
 
@@ -28,27 +28,28 @@ class Details:
         date()  # a SOURCE_DATE_EPOCH that is no date is refused before the work
         self._files = [("judgments", qrels), *(("run", path_of(text)) for text in runs)]
         self._collection = collection
-        self._policy: dict[str, object] = {}
+        self._scores: list[Scores] = []
         self._runs: list[dict[str, Any]] = []
 
     def __call__(self, run: "Run", judgments: "Judgments", scores: "Scores") -> None:
         """Notes what the page says about a run."""
         from trueval.evaluation.views.details import run_evidence
 
-        self._policy = scores.policy.to_dict()
+        self._scores.append(scores)
         self._runs.append(run_evidence(run, judgments, scores))
 
-    def save(self, folder: Path) -> None:
-        """Writes details.json.
-
-        Args:
-            folder: made if absent.
+    def to_dict(self) -> dict[str, Any]:
+        """The content of details.json.
 
         Raises:
             InputError: the collection cannot be read.
-            OSError: the folder cannot be written.
         """
-        from trueval.evaluation.views.details import DETAILS, to_details
+        from trueval.evaluation.views.details import to_details
 
-        save(DETAILS, to_details(self._runs, self._policy, self._files, self._collection), folder)
-        say(f"trueval report {folder} makes the page of it")
+        return to_details(self._runs, self._scores, self._files, self._collection)
+
+    def files(self) -> "dict[str, Content]":
+        """The file with the values of every query, which is written in a stream."""
+        from trueval.evaluation.query_values import QUERIES, write_queries
+
+        return {QUERIES: partial(write_queries, self._scores)}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import typer
 
 from trueval.cli.details import Details
-from trueval.cli.gate import GateOptions, conclude
+from trueval.cli.gate import GateOptions, concluding
 from trueval.cli.options import (
     JUDGMENTS,
     OUTPUT,
@@ -20,7 +20,7 @@ from trueval.cli.options import (
     measures_of,
     with_groups,
 )
-from trueval.cli.output import Format, save, say, show, talk
+from trueval.cli.output import Format, check_folder, save, say, show, talk
 from trueval.cli.paths import refuse_repeated
 from trueval.cli.progress import progress
 
@@ -54,7 +54,9 @@ class ShownOptions:
     panel: ClassVar = OUTPUT
 
     sort: Sort = None
-    per_query: Annotated[bool, typer.Option("--per-query", help="Give the values of every query too.")] = False
+    per_query: Annotated[
+        bool, typer.Option("--per-query", help="Print the values of every query too; --out keeps them.")
+    ] = False
 
 
 @with_groups
@@ -93,6 +95,7 @@ def evaluate(
 
     Example: trueval evaluate qrels.trec bm25.trec rerank.trec.gz -m "nDCG@10 RR@10"
     """
+    from trueval.evaluation.query_values import with_queries
     from trueval.evaluation.views.kind import EVALUATE
     from trueval.evaluation.views.order import in_order, sort_by
     from trueval.rag.evaluation import check_subjects, evaluate_files
@@ -107,6 +110,8 @@ def evaluate(
     paths = gates.paths(runs)
     refuse_repeated(qrels, paths)
     kept = shown.per_query or output.out is not None or bool(limits)  # results that others may be compared with
+    if output.out is not None:
+        check_folder(output.out)
     details = None if output.out is None else Details(qrels, paths, collection)
     known: dict[str, str] | None = {} if kept else None
     if kept and collection is not None:
@@ -127,21 +132,24 @@ def evaluate(
         )
     talk(found.notes)
     gated = gates.check(found.scores, len(runs), paths, limits, missing=policy.said_of_missing())
-    results = found.to_dict(per_query=shown.per_query, content=kept)
+    results = found.to_dict(content=kept)
     results = gated.add_to(results) if limits else results
-    show(EVALUATE, in_order(results, first) if form in ROUNDED else results, form, percent=output.percent)
-    if shown.per_query and form in ("markdown", "latex"):
-        talk([f"--format {form} holds means only. --format json, csv or trec, or --out DIR, give every query."])
-    # On stdout only below a table: other formats are read by programs, which take nothing else there.
-    if form == "table":
-        for line in lines_beside(found, results, percent=output.percent):
-            say(line, err=False)
-    else:
-        talk(lines_beside(found, results, percent=output.percent))
     if output.out is not None and details is not None:
-        save(EVALUATE, results, output.out)
-        details.save(output.out)
-    conclude(results, gated)
+        from trueval.evaluation.views.details import DETAILS
+
+        save(output.out, (EVALUATE, results), (DETAILS, details.to_dict()), others=details.files())
+        say(f"trueval report {output.out} makes the page of it")
+    with concluding(results, gated):
+        printed = with_queries(results, found.scores) if shown.per_query else results
+        show(EVALUATE, in_order(results, first) if form in ROUNDED else printed, form, percent=output.percent)
+        if shown.per_query and form in ("markdown", "latex"):
+            talk([f"--format {form} holds means only. --format json, csv or trec, or --out DIR, give every query."])
+        # On stdout only below a table: other formats are read by programs, which take nothing else there.
+        if form == "table":
+            for line in lines_beside(found, results, percent=output.percent):
+                say(line, err=False)
+        else:
+            talk(lines_beside(found, results, percent=output.percent))
 
 
 def lines_beside(found: "Evaluated", results: Mapping[str, Any], *, percent: bool) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Gates of a build: the options, what is said of their findings, and the summary that GitHub shows."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
@@ -88,10 +89,25 @@ class GateOptions:
             "that --out wrote (DIR#RUN for one run of several).",
         ),
     ] = None
+    min_queries: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="Exit with 1 when a run has fewer than N judged queries: all, a number, or a share such as 95%. "
+            "Default: all, unless --missing is given; and 6 with something to find, where no number is given.",
+        ),
+    ] = None
     when_unclear: Annotated[
         Literal["pass", "fail"],
         typer.Option(help="What a check of --max-drop does that the queries cannot tell; it is said in any case."),
     ] = "pass"
+    when_same: Annotated[
+        Literal["pass", "fail"],
+        typer.Option(
+            help="What a run does that holds the same rows as its baseline: it was compared with itself, or the system "
+            "has not changed."
+        ),
+    ] = "fail"
     self_test: Annotated[
         bool,
         typer.Option(
@@ -142,19 +158,34 @@ class GateOptions:
         Raises:
             PolicyError: a limit cannot be read, or `--baseline` and `--max-drop` do not come together.
         """
-        given = (("max-range", self.max_range), ("min", self.minimum), ("max-drop", self.max_drop))
-        if not (self.baseline or self.self_test or self.clusters or any(texts for _, texts in given)):
+        fewest = [] if self.min_queries is None else [self.min_queries]
+        given = (
+            ("max-range", self.max_range),
+            ("min", self.minimum),
+            ("max-drop", self.max_drop),
+            ("min-queries", fewest),
+        )
+        of_drops = [f"--{name}" for name, chosen in self._of_drops().items() if chosen]
+        if not of_drops and not any(texts for _, texts in given):
             return ()  # before the comparison behind the gate is imported
         from trueval.comparison.gate import check_limits, parse_limit
         from trueval.errors import PolicyError
 
         limits = tuple(parse_limit(name, text) for name, texts in given for text in texts or ())
-        for name in ("baseline", "self_test", "clusters"):
-            if getattr(self, name) and not self.max_drop:
-                option = f"--{name.replace('_', '-')}"
-                raise PolicyError(f"{option} needs --max-drop X. `trueval compare` shows differences without a gate.")
+        if of_drops and not self.max_drop:
+            raise PolicyError(f"{of_drops[0]} needs --max-drop X. `trueval compare` shows differences without a gate.")
         check_limits(limits, measures, baseline=self.baseline is not None)
         return limits
+
+    def _of_drops(self) -> dict[str, bool]:
+        """Whether something was chosen that --max-drop alone uses, by the name of its option."""
+        return {
+            "baseline": self.baseline is not None,
+            "self-test": self.self_test,
+            "clusters": self.clusters is not None,
+            "when-unclear": self.when_unclear != "pass",
+            "when-same": self.when_same != "fail",
+        }
 
     def check(
         self,
@@ -185,8 +216,10 @@ class GateOptions:
         file = self._file(paths[:runs])
         baseline = self.baseline if file is None else scores[paths.index(file)]
         shared: dict[str, Any] = {"baseline": baseline, "missing": missing, "clusters": Clusters.of(self.clusters)}
-        checks = gate(scores[:runs], limits, when_unclear=self.when_unclear, **shared)
-        told = all(check.name not in ("judged", "comparable") for check in checks)
+        when: dict[str, Any] = {"when_unclear": self.when_unclear, "when_same": self.when_same}
+        checks = gate(scores[:runs], limits, **when, **shared)
+        names = {check.name for check in checks}
+        told = "max-drop" in names and not names & {"judged", "comparable"}
         return Gated(checks, _self_test(scores[:runs], limits, shared) if self.self_test and told else None)
 
 
@@ -200,23 +233,32 @@ def _self_test(scores: "Sequence[Scores]", limits: "Sequence[Limit]", shared: di
         return self_test(scores, drops, begin=begin, **shared)
 
 
-def conclude(results: Mapping[str, Any], gated: Gated) -> None:
-    """Says every check with its numbers, writes the summary where GitHub wants one, leaves with 1 on a failure.
+@contextmanager
+def concluding(results: Mapping[str, Any], gated: Gated) -> Iterator[None]:
+    """After the results are printed, says every check, writes the summary where GitHub wants one, and leaves.
+
+    Where the results cannot be printed, as nobody reads them, the checks are said all the same.
 
     Args:
         results: of the runs.
         gated: what the gates found.
 
     Raises:
-        typer.Exit: always.
+        typer.Exit: with 1 on a failure, or else 0, unless printing failed.
     """
-    if gated.checks:
-        _say(gated)
-    place = os.environ.get(SUMMARY_VARIABLE)
-    if gated.checks and place:
-        with Path(place).open("a", encoding="utf-8") as file:  # other steps of the build write there too
-            file.write(summary(results, gated))
-    raise typer.Exit(0 if all(check.passed for check in gated.checks) else 1)
+    printed = False
+    try:
+        yield
+        printed = True
+    finally:
+        if gated.checks:
+            _say(gated)
+        place = os.environ.get(SUMMARY_VARIABLE)
+        if gated.checks and place:
+            with Path(place).open("a", encoding="utf-8") as file:  # other steps of the build write there too
+                file.write(summary(results, gated))
+        if printed:
+            raise typer.Exit(0 if all(check.passed for check in gated.checks) else 1)
 
 
 def summary(results: Mapping[str, Any], gated: Gated) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from trueval.cli import streams
 from trueval.errors import MeasureError, PolicyError, TruevalError
 from trueval.printable import printable_message
 from trueval.version import __version__
@@ -124,17 +125,31 @@ def main() -> NoReturn:
         SystemExit: always.
     """
     gc.set_threshold(OBJECTS)
+    streams.prepare()
+    status, message = _run()
+    lost = streams.flush()
+    if lost is not None:  # results that did not arrive are no success, whatever they are
+        status, message = status or BAD_INPUT, message or lost
+    if message:
+        _say(message)
+    gc.freeze()  # Python would look for cycles once more before it gives everything back to the system
+    sys.exit(status)
+
+
+def _run() -> tuple[int, str]:
+    """The exit status of the command, and what to say of it."""
     try:
         app()
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None), ""
     except (MeasureError, PolicyError) as error:
-        _leave(str(error), MISUSE)
+        return MISUSE, str(error)
     except TruevalError as error:
-        _leave(str(error), BAD_INPUT)
+        return BAD_INPUT, str(error)
     except OSError as error:
-        _leave(f"{error.filename}: {error.strerror}." if error.filename else str(error), BAD_INPUT)
-    finally:
-        gc.freeze()  # Python would look for cycles once more before it gives everything back to the system
-    sys.exit(0)
+        where = f"{error.filename}: " if error.filename else ""
+        return BAD_INPUT, f"{where}{error.strerror or error}."
+    return 0, ""
 
 
 def _show_version(wanted: bool) -> None:
@@ -153,5 +168,9 @@ def root(
 
 
 def _leave(message: str, status: int) -> NoReturn:
-    typer.echo(f"trueval: {printable_message(message, lines=True)}", err=True)
+    _say(message)
     sys.exit(status)
+
+
+def _say(message: str) -> None:
+    typer.echo(f"trueval: {printable_message(message, lines=True)}", err=True)

@@ -1,19 +1,26 @@
 """Where results go: data to stdout or a folder, talk to stderr. Every kind of result is shown and saved here."""
 
 import os
+import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import typer
 
-from trueval.errors import InputError, MissingExtraError
+from trueval.errors import InputError, TruevalError
 from trueval.printable import printable, printable_message
 
 if TYPE_CHECKING:
+    from trueval.report.generation import Content, Derive
     from trueval.report.kinds import Kind
+
+    Result = tuple[Kind, Mapping[str, Any]]
+
+PAGE: Final = "report.html"
+FIGURES: Final = "figures"
 
 Format = Literal["table", "json", "csv", "markdown", "latex"]
 
@@ -31,37 +38,49 @@ def show(kind: "Kind", result: Mapping[str, Any], form: str, *, percent: bool = 
     from trueval.report.text import FRACTIONS, POINTS
 
     told = told if form in ("table", "markdown") else {}
-    text = kind.write(result, form, scale=POINTS if percent else FRACTIONS, **told)
+    scale = POINTS if percent else FRACTIONS
     if form == "table":
         from rich.console import Console
 
         from trueval.report.terminal import breadth
 
+        text = kind.write(result, form, scale=scale, **told)
         console = Console(highlight=False)
         if not console.is_terminal and "COLUMNS" not in os.environ:
             console.width = max(console.width, breadth(text))  # a pipe has room: nothing is shortened or left out
         console.print(text, crop=False)
     else:
-        sys.stdout.write(text)
+        for part in kind.write_parts(result, form, scale=scale, **told):
+            sys.stdout.write(part)
 
 
-def save(kind: "Kind", result: Mapping[str, Any], folder: Path) -> None:
-    """Writes the files of a result; each one is either the old one or complete.
+def save(folder: Path, *results: "Result", others: "Mapping[str, Content] | None" = None, page: bool = False) -> None:
+    """Writes the files of some results, all of them or, where that fails, none.
+
+    The page and the figures of earlier results are removed with what they showed.
 
     Args:
-        kind: of the result.
-        result: as its JSON holds it.
         folder: made if absent.
+        results: of the command, with their kinds.
+        others: files that belong to them, by name.
+        page: whether to write the page and the figures of all results in the folder too. Without them the results are
+            complete, so where they cannot be made that is said and no more.
 
     Raises:
         InputError: it cannot be a folder.
         OSError: the folder cannot be made or written.
     """
+    from trueval.report.generation import write_generation
+
     check_folder(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, form in kind.files.items():
-        write_atomically(folder / name, kind.write(result, form))
-    say(f"wrote {', '.join(kind.files)} to {folder}")
+    files = {name: kind.write(result, form) for kind, result in results for name, form in kind.files.items()}
+    files |= others or {}
+    had_page, written = (folder / PAGE).exists(), list[str]()
+    write_generation(folder, files, _offered(_pages(folder, written=written)) if page else None)
+    say(f"wrote {', '.join(files)} to {folder}")
+    _say_written(folder, folder / PAGE, written)
+    if had_page and PAGE not in written:
+        talk([f"{PAGE} showed the results of before and is removed. `trueval report {folder}` makes the new one."])
 
 
 def save_page(folder: Path, file: Path | None = None, *, figures: bool = True) -> None:
@@ -73,50 +92,92 @@ def save_page(folder: Path, file: Path | None = None, *, figures: bool = True) -
         figures: whether to write the figures too; all of them or none.
 
     Raises:
+        InputError: there are no results, or they do not belong together.
         MissingExtraError: what the page or the figures are made with is not installed.
     """
-    from trueval.report.kinds import read_directory
-    from trueval.report.page import page, write_figures
+    from trueval.report.generation import write_generation
+    from trueval.report.kinds import refuse_absent
 
-    directory, file = read_directory(folder), file or folder / "report.html"
-    write_atomically(file, page(directory))
-    say(f"wrote {file}")
-    if not figures:
-        return
-    with tempfile.TemporaryDirectory(dir=folder) as place:  # drawn there, so that a failure leaves the old ones
-        drawn = write_figures(directory, Path(place))
-        for path in drawn:
-            (folder / "figures").mkdir(exist_ok=True)
-            path.replace(folder / "figures" / path.name)
+    refuse_absent(folder)
+    written: list[str] = []
+    write_generation(folder, {}, _pages(folder, file, figures=figures, written=written))
+    _say_written(folder, file or folder / PAGE, written)
+
+
+def _say_written(folder: Path, file: Path, written: Sequence[str]) -> None:
+    if written:
+        say(f"wrote {file}")
+    drawn = [Path(name).name for name in written if name.startswith(FIGURES)]
     if drawn:
-        say(f"wrote {', '.join(path.name for path in drawn)} to {folder / 'figures'}")
+        say(f"wrote {', '.join(drawn)} to {folder / FIGURES}")
 
 
-def offer_page(folder: Path) -> None:
-    """Writes the page beside results that are complete without it, or says which package it needs.
+def _pages(folder: Path, file: Path | None = None, *, figures: bool = True, written: list[str]) -> "Derive":
+    """What writes the page, and the figures, of the results that a folder will hold.
 
     Args:
-        folder: what `--out` named.
+        folder: of the results.
+        file: of the page; report.html in the folder if None.
+        figures: whether to draw them.
+        written: gains what was written.
     """
-    try:
-        save_page(folder)
-    except MissingExtraError as error:
-        talk([str(error)])
+    from trueval.report.generation import check_together
+    from trueval.report.kinds import directory_of
+    from trueval.report.page import page, write_figures
+
+    inside = file is None or file.resolve() == (folder / PAGE).resolve()
+
+    def derive(results: Mapping[str, bytes], stage: Path) -> Iterable[str]:
+        check_together(results, folder, stage)
+        directory = directory_of(folder, results)
+        text, names = page(directory), []
+        if figures:
+            place = stage / FIGURES
+            place.mkdir()
+            try:
+                names += [f"{FIGURES}/{path.name}" for path in write_figures(directory, place)]
+            finally:
+                if not names:  # none to draw, or not all: then none is left
+                    shutil.rmtree(place)
+        if inside:
+            write_atomically(stage / PAGE, text)
+            names.append(PAGE)
+        elif file is not None:
+            write_atomically(file, text)
+        written.extend([*names, *([] if inside else [str(file)])])
+        return names
+
+    return derive
+
+
+def _offered(derive: "Derive") -> "Derive":
+    """The same, which says why where it cannot be done, and writes nothing then."""
+
+    def offer(results: Mapping[str, bytes], stage: Path) -> Iterable[str]:
+        try:
+            return derive(results, stage)
+        except TruevalError as error:
+            talk([str(error)])
+            return ()
+
+    return offer
 
 
 def check_folder(folder: Path) -> None:
-    """Refuses what cannot be a folder, before any work is done for it.
+    """Refuses what cannot be a folder with results, before any work is done for it.
 
     Args:
         folder: what `--out` names.
 
     Raises:
-        InputError: there is a file of that name, or of the name of a parent.
+        InputError: there is a file of that name, or of the name of a parent, or nothing can be written there.
     """
     # The nearest place that exists decides: making the folder would fail below a file.
     first = next((place for place in (folder, *folder.parents) if place.exists()), folder)
     if first.exists() and not first.is_dir():
         raise InputError(f"{first}: File exists. --out must name a folder. Name another place, or move the file away.")
+    if not os.access(first, os.W_OK | os.X_OK):
+        raise InputError(f"{first}: nothing can be written there, which --out needs. Name another folder.")
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -131,8 +192,8 @@ def write_atomically(path: Path, text: str) -> None:
     """
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(text.encode("utf-8", errors="backslashreplace"))
         # A temporary file is its owner's alone. It gets the rights that any new file has here, so that others can read
         # results in a shared folder.
         mask = os.umask(0)  # it can only be read by setting it

@@ -104,9 +104,9 @@ def power(
         baseline = None if baseline is None else run_called(baseline, runs or [])
         paths = with_baseline(runs or [], baseline)
         kind, result = _of_files(qrels, paths, measures, asked, policy, inputs, clusters, baseline)
-    show(kind, result, form, percent=output.percent)
     if output.out is not None:
-        save(kind, result, output.out)
+        save(output.out, (kind, result))
+    show(kind, result, form, percent=output.percent)
 
 
 def _of_files(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from trueval.cli.options import Form, MeasureList, OutputOptions, PolicyOptions, measures_of, with_groups
-from trueval.cli.output import check_folder, offer_page, save, say, show, talk
+from trueval.cli.output import check_folder, save, say, show, talk
 from trueval.errors import TruevalWarning
 from trueval.printable import printable
 
@@ -182,10 +182,9 @@ def precision(
                 found = audit_models(read, models or [], chosen, wanted, policy=policy.to_policy(), passes=passes)
     result = found.to_dict()
     talk(result["notes"])
-    show(PRECISION, result, form, percent=output.percent)
     if out is not None:
-        save(PRECISION, result, out)
-        offer_page(out)
+        save(out, (PRECISION, result), page=True)
+    show(PRECISION, result, form, percent=output.percent)
 
 
 def _parts(text: str) -> list[str]:

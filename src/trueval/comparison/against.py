@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trueval.comparison.checks import FAILED, Check
+from trueval.comparison.enough import CURES
+from trueval.comparison.limits import EVERY, MinQueries
 from trueval.errors import InputError, MeasureError
 from trueval.evaluation.content import choices_that_matter
 from trueval.evaluation.scores import STATISTICS, Scores
@@ -32,13 +34,15 @@ class Against(NamedTuple):
         runs: of different names, which no baseline has.
         baseline: their baseline, on the same queries.
         refused: a failed check for each run that was measured otherwise.
-        unlike: a failed check for each run that has not all judged queries in common with the baseline.
+        unlike: a failed check for each run that has too few judged queries in common with the baseline.
+        same: a failed check for each run that is its own baseline.
     """
 
     runs: tuple[Scores, ...]
     baseline: Scores
     refused: tuple[Check, ...]
     unlike: tuple[Check, ...]
+    same: tuple[Check, ...]
 
 
 def find_baseline(baseline: Scores | str | PathLike[str], runs: Sequence[Scores]) -> Scores:
@@ -69,7 +73,11 @@ def find_baseline(baseline: Scores | str | PathLike[str], runs: Sequence[Scores]
 
 
 def against(
-    runs: Sequence[Scores], baseline: Scores, measures: Sequence[Measure], missing: str | None = None
+    runs: Sequence[Scores],
+    baseline: Scores,
+    measures: Sequence[Measure],
+    missing: str | None = None,
+    least: MinQueries | None = None,
 ) -> Against:
     """Which runs can be compared with a baseline, brought onto the queries that all of them have.
 
@@ -78,7 +86,8 @@ def against(
         baseline: what they are compared with.
         measures: to compare by; the others are left out.
         missing: what was chosen for judged queries that a run lacks: "worst" or "skip"; None where nothing was, and
-            then only the queries count that all have, and that not all do is a failed check.
+            then only the queries count that all have.
+        least: how many must; None for all judged ones.
 
     Raises:
         MeasureError: the baseline was not evaluated by one of the measures.
@@ -97,13 +106,41 @@ def against(
     if fit:
         # The same choices, though those that were read back may be sorted otherwise.
         baseline = replace(baseline, policy=fit[0].policy)
-    said = missing or (baseline.policy.missing if baseline.policy.missing != OURS.missing else None)
+    same = [own_baseline(run, baseline) for run in fit if is_same(run, baseline)]
     unlike: list[Check] = []
-    if said is None:
+    if not says_missing(missing, baseline):
         lacking = {query for each in (*fit, baseline) for query in each.missing_queries}
-        unlike = [_unlike(run, baseline, lacking) for run in fit if {*run.missing_queries, *baseline.missing_queries}]
+        unlike = [check for run in fit if (check := _unlike(run, baseline, lacking, least or EVERY)) is not None]
         fit, baseline = [without(run, lacking) for run in fit], without(baseline, lacking)
-    return Against(tuple(fit), baseline, tuple(refused), tuple(unlike))
+    return Against(tuple(fit), baseline, tuple(refused), tuple(unlike), tuple(same))
+
+
+def says_missing(missing: str | None, scores: Scores) -> bool:
+    """Whether somebody chose what judged queries count as that a run lacks: now, or in the policy of the scores."""
+    return missing is not None or scores.policy.missing != OURS.missing
+
+
+def is_same(run: Scores, baseline: Scores) -> bool:
+    """Whether a run holds the rows of its baseline, as far as the content of both says what they hold."""
+    one, other = (None if each.content is None else each.content.all.get("run") for each in (run, baseline))
+    return one is not None and one == other
+
+
+def own_baseline(run: Scores, baseline: Scores) -> Check:
+    """The failed check of a run that is its own baseline.
+
+    Args:
+        run: the run.
+        baseline: the run itself, or one that holds the same.
+    """
+    line = f"{run.name} is its own baseline: nothing was compared. Name the run that it must not be worse than."
+    if run is not baseline:
+        line = (
+            f"{run.name} holds the same rows as its baseline {baseline.name}, so nothing was compared. Is it the right "
+            "file? Where a system may be unchanged, --when-same pass says so."
+        )
+    nothing = (None, None, None, None, None)
+    return Check("distinct", run.name, *nothing, FAILED, False, line, "--max-drop", baseline.name)
 
 
 def differences(run: Scores, baseline: Scores) -> str:
@@ -150,22 +187,23 @@ def _refusal(run: Scores, baseline: Scores, why: str) -> Check:
     return Check("comparable", run.name, *nothing, FAILED, False, line, "--max-drop", baseline.name)
 
 
-def _unlike(run: Scores, baseline: Scores, lacking: set[str]) -> Check:
-    """The failed check of a run that has not all judged queries in common with its baseline.
+def _unlike(run: Scores, baseline: Scores, lacking: set[str], least: MinQueries) -> Check | None:
+    """The failed check of a run with too few judged queries in common with its baseline; None where they are enough.
 
     Args:
         run: the run.
         baseline: its baseline.
         lacking: queries that some run of the call lacks, which none of them is compared on.
+        least: how many they must have in common.
     """
     judged = len(run.query_ids)
-    common = judged - len(lacking)
+    common, needed = judged - len(lacking), least.of_judged(judged)
+    if common >= needed:
+        return None
     who = [f"{each.name} lacks {len(each.missing_queries)}" for each in (run, baseline) if each.missing_queries]
     line = (
         f"{run.name}: {common} of {judged} judged queries are in every run and in {baseline.name} "
-        f"({' and '.join(who)}), and only those are compared. --missing worst counts the others with the worst value, "
-        "--missing skip leaves them out."
+        f"({' and '.join(who) or 'another run lacks the others'}), and only those are compared. {CURES}"
     )
-    return Check(
-        "queries", run.name, None, judged, common, None, None, FAILED, False, line, "--max-drop", baseline.name
-    )
+    numbers = (needed, common, None, None)
+    return Check("queries", run.name, None, *numbers, FAILED, False, line, str(least), baseline.name)

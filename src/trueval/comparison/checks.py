@@ -39,14 +39,15 @@ class Check:
     """What was found about one limit, run and measure.
 
     Attributes:
-        name: "max-range", "min", "max-drop"; or what kept a run from being held against its limits: "judged" (nothing
-            of it is judged), "comparable" (its baseline was measured otherwise), "queries" (a judged query is not in
-            both).
+        name: "max-range", "min", "max-drop"; or why a run cannot be held against its limits: "judged" (nothing of it is
+            judged), "queries" (too few judged queries are in it, or in its baseline too, or have something to find),
+            "relevant" (none has), "comparable" (its baseline was measured otherwise), "distinct" (it is its own
+            baseline).
         run: its name.
         measure: the measure's text form; None where it is about all.
-        limit: the limit; None where there is none. Of "queries", how many are judged.
+        limit: the limit; None where there is none. Of "queries", how many there must be.
         value: what was held against it: the range, the expected mean, or the difference from the baseline, above 0
-            where the run is better; None where not available. Of "queries", how many both have.
+            where the run is better; None where not available. Of "queries", how many there are.
         low: lower end of what was found: the lowest mean, or the lower end of the interval of the difference.
         high: its upper end.
         verdict: "passed" or "failed"; of "max-drop" "not worse", "worse" or "cannot tell".
@@ -55,7 +56,7 @@ class Check:
         option: the limit as an option of the command line.
         baseline: name of the run that it is compared with; None if there is none.
         level: of the interval; None where there is none.
-        bounded: whether the interval is made of bounds, so that passing says little.
+        bounded: whether the interval, or the mean of "min", is known by bounds only.
         queries: that the comparison counts; None where there is none.
         clusters: that they are in; None where each counts by itself.
         needed: how many queries, or clusters where there are any, would decide a check that cannot tell; None where

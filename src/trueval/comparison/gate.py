@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from trueval.comparison.against import against, find_baseline
+from trueval.comparison.against import against, find_baseline, own_baseline, says_missing
 from trueval.comparison.checks import CANNOT_TELL, FAILED, NOT_WORSE, POWER, WORSE, Check, passed_or_failed
-from trueval.comparison.limits import Limit, MaxDrop, MaxRange, Minimum, check_limits, parse_limit
+from trueval.comparison.enough import enough, too_few_compared
+from trueval.comparison.limits import Limit, MaxDrop, MaxRange, Minimum, MinQueries, check_limits, parse_limit
 from trueval.comparison.power import queries_needed
-from trueval.errors import PolicyError
+from trueval.errors import InputError, PolicyError
 from trueval.evaluation.scores import STATISTICS, Scores
 from trueval.numerics import or_null
 
@@ -33,9 +34,20 @@ if TYPE_CHECKING:
     from trueval.files import Source
     from trueval.measures import Measure
 
-__all__ = ["Check", "Limit", "MaxDrop", "MaxRange", "Minimum", "check_limits", "gate", "mismatch", "parse_limit"]
+__all__ = [
+    "Check",
+    "Limit",
+    "MaxDrop",
+    "MaxRange",
+    "MinQueries",
+    "Minimum",
+    "check_limits",
+    "gate",
+    "mismatch",
+    "parse_limit",
+]
 
-WHEN_UNCLEAR: Final = ("pass", "fail")
+PASS_OR_FAIL: Final = ("pass", "fail")
 
 # Sums of the same doubles in another order differ by less: a loss of exactly the limit keeps it.
 ROUNDING: Final = 1e-12
@@ -47,6 +59,7 @@ def gate(
     *,
     baseline: Scores | str | PathLike[str] | None = None,
     when_unclear: str = "pass",
+    when_same: str = "fail",
     missing: str | None = None,
     clusters: Clusters | Mapping[str, str] | Source | None = None,
     threads: int | None = None,
@@ -56,11 +69,14 @@ def gate(
 
     Args:
         scores: of the runs.
-        limits: what they must keep.
+        limits: what they must keep. Without a MinQueries among them, every run must have all judged queries, unless
+            missing says what the others count as; and each measure must have something to find in 6 of them.
         baseline: what MaxDrop compares with: scores, the name of one of the runs, or a folder that
             `trueval evaluate --out` wrote (DIR#RUN for one run of several). It may be one of the runs, and only then
             the other limits are about it too.
         when_unclear: whether a check that cannot tell is a "pass" or a "fail".
+        when_same: whether a run that holds the same rows as its baseline is a "pass" or a "fail". Only content that
+            names the rows of both (as of files, by trueval.rag.evaluation.evaluate_files) tells that they are the same.
         missing: "worst" or "skip" where that is what judged queries are to count that a run lacks, as the policy of the
             scores has it. None: only queries that all have are compared, and that not all do fails.
         clusters: of queries that belong together, as in compare.
@@ -71,32 +87,51 @@ def gate(
         What was found; where the judgments know no query or no document of a run, that alone, and it fails.
 
     Raises:
-        InputError: there is no such baseline.
+        InputError: there is no run, or no such baseline.
         MeasureError: a measure has no interval, as geometric means.
         PolicyError: a limit names a measure that was not evaluated, or MaxDrop comes without a baseline.
 
     >>> from trueval import Judgments, Run, evaluate
-    >>> run = Run.from_dict({"q": {"a": 1.0, "b": 1.0}}, name="tied")
-    >>> check, = gate(evaluate(run, Judgments.from_dict({"q": {"a": 1}}), "RR"), [MaxRange(None, 0.02)])
+    >>> run = Run.from_dict({f"q{query}": {"a": 1.0, "b": 1.0} for query in range(6)}, name="tied")
+    >>> judgments = Judgments.from_dict({f"q{query}": {"a": 1} for query in range(6)})
+    >>> check, = gate(evaluate(run, judgments, "RR"), [MaxRange(None, 0.02)])
     >>> check.passed, check.line
     (False, 'tied: the range of RR is 0.5, above --max-range 0.02.')
     """
     runs, limits = [scores] if isinstance(scores, Scores) else list(scores), tuple(limits)
-    check_choice("when_unclear", when_unclear, WHEN_UNCLEAR)
+    check_choice("when_unclear", when_unclear, PASS_OR_FAIL)
+    check_choice("when_same", when_same, PASS_OR_FAIL)
+    if not runs:
+        raise InputError("A gate needs at least one run.")
     found_baseline = None if baseline is None else find_baseline(baseline, runs)
     for each in runs:
         check_limits(limits, each.measures, baseline=baseline is not None)
     every = [*runs, *([] if found_baseline is None else [found_baseline])]
-    if strangers := tuple(_strangers(every)) if limits else ():
+    if not limits:
+        return ()
+    if strangers := tuple(_strangers(every)):
         return strangers
-    found = [check for limit in limits if isinstance(limit, MaxRange) for check in _ranges(runs, limit)]
+    least = next((limit for limit in limits if isinstance(limit, MinQueries)), None)
+    found = [check for run in runs for check in enough(run, limits, least, chosen=says_missing(missing, run))]
+    found += [check for limit in limits if isinstance(limit, MaxRange) for check in _ranges(runs, limit)]
     found += [check for limit in limits if isinstance(limit, Minimum) for check in _minima(runs, limit)]
     drops = [limit for limit in limits if isinstance(limit, MaxDrop)]
-    others = [each for each in runs if each is not found_baseline]
-    if drops and others and found_baseline is not None:
+    if drops and found_baseline is not None:
         asked = {**choices, "clusters": clusters, "threads": threads}
-        found += _drops(others, found_baseline, drops, asked, when_unclear, missing)
+        rules = _Rules(when_unclear, when_same, missing, least)
+        said = {check.run for check in found if check.name in ("queries", "relevant") and not check.passed}
+        told = _drops(runs, found_baseline, drops, asked, rules)
+        found += [check for check in told if check.name != "queries" or check.run not in said]
     return tuple(found)
+
+
+class _Rules(NamedTuple):
+    """What decides a comparison with the baseline beside its limits: arguments of `gate`."""
+
+    when_unclear: str
+    when_same: str
+    missing: str | None
+    least: MinQueries | None
 
 
 def check_choice(name: str, value: str | None, accepted: Sequence[str]) -> None:
@@ -139,10 +174,10 @@ def verdict_of(low: float, high: float, limit: float) -> str:
 
 def _strangers(scores: Iterable[Scores]) -> Iterator[Check]:
     """A failed check for each run whose ids the judgments do not know."""
-    for name, why in {each.name: mismatch(each) for each in scores}.items():
-        if why:
-            line = f"{name}: {why}, so no gate can pass. Are the ids the same?"
-            yield Check("judged", name, None, None, None, None, None, FAILED, False, line, "any gate")
+    for each in {id(one): one for one in scores}.values():  # a baseline may be one of the runs
+        if why := mismatch(each):
+            line = f"{each.name}: {why}, so no gate can pass. Are the ids the same?"
+            yield Check("judged", each.name, None, None, None, None, None, FAILED, False, line, "any gate")
 
 
 def _ranges(scores: Iterable[Scores], limit: MaxRange) -> Iterator[Check]:
@@ -162,31 +197,40 @@ def _ranges(scores: Iterable[Scores], limit: MaxRange) -> Iterator[Check]:
 
 def _minima(scores: Iterable[Scores], limit: Minimum) -> Iterator[Check]:
     for run in scores:
-        mean = run.mean(limit.measure or "")
+        mean, within = run.mean(limit.measure or ""), _within(run, limit.measure or "")
         found = or_null(mean.expected)
-        passed = found is not None and found >= limit.limit
+        passed = found is not None and found - within >= limit.limit
         line = f"{run.name}: {limit.measure} has no value, so {limit} fails."
         if found is not None:
-            line = f"{run.name}: {limit.measure} is {found:.6g}, {'not ' if passed else ''}below {limit}."
+            told = f"{run.name}: {limit.measure} is {found:.6g}"
+            line = f"{told}, {'not ' if passed else ''}below {limit}."
+            if not passed and found + within >= limit.limit:
+                line = f"{told}, or up to {within:.6g} less or more, as ties leave it: that may be below {limit}."
         numbers = limit.limit, found, or_null(mean.lowest), or_null(mean.highest)
-        yield Check(limit.name, run.name, limit.measure, *numbers, passed_or_failed(passed), passed, line, str(limit))
+        verdict = passed_or_failed(passed)
+        yield Check(
+            limit.name, run.name, limit.measure, *numbers, verdict, passed, line, str(limit), bounded=bool(within)
+        )
+
+
+def _within(run: Scores, measure: str) -> float:
+    """How far the mean of a measure can be from its expectation, where that is the middle of bounds; else 0."""
+    return run.details[run.index(measure)].get("expected_within", 0.0) if run.details else 0.0
 
 
 def _drops(
-    runs: Sequence[Scores],
-    baseline: Scores,
-    limits: Sequence[MaxDrop],
-    choices: dict[str, Any],
-    when_unclear: str,
-    missing: str | None,
+    runs: Sequence[Scores], baseline: Scores, limits: Sequence[MaxDrop], choices: dict[str, Any], rules: _Rules
 ) -> Iterator[Check]:
     """The checks of allowed drops, after those that say why some run cannot be compared, or not on all queries."""
     from trueval.comparison.clusters import Clusters
     from trueval.comparison.compare import compare_scores
 
-    asked = asked_of(limits, runs[0])
-    sides = against(runs, baseline, asked, missing)
-    yield from (*sides.refused, *sides.unlike)
+    others = [each for each in runs if each is not baseline]
+    if not others:
+        yield own_baseline(baseline, baseline)
+        return
+    sides = against(others, baseline, asked_of(limits, others[0]), rules.missing, rules.least)
+    yield from (*sides.refused, *(sides.same if rules.when_same == "fail" else ()), *sides.unlike)
     if not sides.runs:
         return
     clusters = choices["clusters"] = Clusters.of(choices["clusters"])
@@ -194,11 +238,19 @@ def _drops(
         [*sides.runs, sides.baseline], baseline=sides.baseline.name, **{**choices, "family": "all"}
     )
     by_name, level = {run.name: run for run in sides.runs}, float(str(compared.choices["level"]))
+    pairs = [_Paired.of(by_name[row.first], sides.baseline, row.measure, clusters) for row in compared.differences]
+    for name in by_name:
+        own = [
+            (row.queries, pair.clusters)
+            for row, pair in zip(compared.differences, pairs, strict=True)
+            if row.first == name
+        ]
+        if few := too_few_compared(name, sides.baseline.name, *min(own), rules.least):
+            yield few
     for limit in limits:
-        for row in compared.differences:
+        for row, pair in zip(compared.differences, pairs, strict=True):
             if limit.measure in (None, row.measure):
-                pair = _Paired.of(by_name[row.first], sides.baseline, row.measure, clusters)
-                yield _drop(row, pair, limit, level, len(compared.differences), when_unclear)
+                yield _drop(row, pair, limit, level, len(compared.differences), rules.when_unclear)
 
 
 class _Paired(NamedTuple):

@@ -83,16 +83,68 @@ class MaxDrop(_Limit):
     example = "X or MEASURE=X with a number X >= 0, such as 0.01 or nDCG@10=0.01"
 
 
-Limit: TypeAlias = MaxRange | Minimum | MaxDrop
-LIMITS: Final[dict[str, type[Limit]]] = {each.name: each for each in (MaxRange, Minimum, MaxDrop)}
+@dataclass(frozen=True)
+class MinQueries:
+    """How many judged queries a run must have, and in how many of them a measure must have something to find.
+
+    A gate without such a limit asks for all judged queries, unless the policy says what the others count as.
+
+    Attributes:
+        count: so many, even one; None where a share is asked for.
+        share: of the judged queries, above 0 and at most 1; then FEWEST at least.
+    """
+
+    name: ClassVar[str] = "min-queries"
+    example: ClassVar[str] = "all, a whole number N >= 1, or a share such as 95%"
+    measure: ClassVar[None] = None  # it is about each
+
+    count: int | None = None
+    share: float | None = None
+
+    def __post_init__(self) -> None:
+        count: object = self.count
+        good = isinstance(count, int) and count >= 1 if self.share is None else count is None and 0 < self.share <= 1
+        if not good:
+            got = f"count={self.count!r}, share={self.share!r}"
+            raise PolicyError(f"--{self.name} must be {self.example}. Got {got}.")
+
+    def of_judged(self, judged: int) -> int:
+        """How many of so many judged queries a run must have.
+
+        >>> MinQueries(share=0.95).of_judged(40), MinQueries(count=50).of_judged(40)
+        (38, 50)
+        """
+        # 0.07 of 100 is 7.000000000000001 in double precision.
+        return math.ceil(round((self.share or 0) * judged, 9)) if self.count is None else self.count
+
+    @property
+    def at_all(self) -> int:
+        """How many queries each number must come from, however few are judged."""
+        return FEWEST if self.count is None else self.count
+
+    def __str__(self) -> str:
+        """The limit as an option of the command line."""
+        share = "all" if self.share == 1 else f"{100 * (self.share or 0):g}%"
+        return f"--{self.name} {share if self.count is None else self.count}"
+
+
+# Of fewer pairs of queries, no randomization test separates two systems at 95 %: of n = 5, two of 2^n patterns of signs
+# are as extreme as the most extreme one, and 2 / 2^5 is above .05.
+FEWEST: Final = 6
+EVERY: Final = MinQueries(share=1.0)
+
+Limit: TypeAlias = MaxRange | Minimum | MaxDrop | MinQueries
+LIMITS: Final[dict[str, type[MaxRange | Minimum | MaxDrop]]] = {
+    each.name: each for each in (MaxRange, Minimum, MaxDrop)
+}
 
 
 def parse_limit(name: str, text: str) -> Limit:
     """Read a limit as the command line has it.
 
     Args:
-        name: "max-range", "min" or "max-drop".
-        text: "X", or "MEASURE=X" for one measure.
+        name: "max-range", "min", "max-drop" or "min-queries".
+        text: "X", or "MEASURE=X" for one measure; of "min-queries" "all", "N" or "N%".
 
     Raises:
         MeasureError: the measure cannot be read.
@@ -100,7 +152,11 @@ def parse_limit(name: str, text: str) -> Limit:
 
     >>> parse_limit("max-range", "nDCG(gain='exp')@10=0.1")
     MaxRange(measure="nDCG(gain='exp')@10", limit=0.1)
+    >>> parse_limit("min-queries", "95%")
+    MinQueries(count=None, share=0.95)
     """
+    if name == MinQueries.name:
+        return _parse_min_queries(text)
     kind = LIMITS[name]
     measure, _, number = text.rpartition("=")
     try:
@@ -112,6 +168,16 @@ def parse_limit(name: str, text: str) -> Limit:
     return kind(measure or None, limit)
 
 
+def _parse_min_queries(text: str) -> MinQueries:
+    """Read how many queries a gate must come from."""
+    try:
+        if text == "all":
+            return EVERY
+        return MinQueries(share=float(text[:-1]) / 100) if text.endswith("%") else MinQueries(int(text))
+    except ValueError as error:  # a PolicyError is one too
+        raise PolicyError(f"--{MinQueries.name} must be {MinQueries.example}. Got {text}.") from error
+
+
 def check_limits(limits: Iterable[Limit], measures: Sequence[Measure], *, baseline: bool) -> None:
     """Refuse limits that nothing can be held against, before any work is done.
 
@@ -121,9 +187,13 @@ def check_limits(limits: Iterable[Limit], measures: Sequence[Measure], *, baseli
         baseline: whether there is one.
 
     Raises:
-        PolicyError: a limit names a measure that is not evaluated, or a loss has no baseline.
+        PolicyError: a limit names a measure that is not evaluated, nothing is evaluated, or a loss has no baseline.
     """
-    names = [str(measure) for measure in measures]
+    names, limits = [str(measure) for measure in measures], tuple(limits)
+    if sum(isinstance(limit, MinQueries) for limit in limits) > 1:
+        raise PolicyError("--min-queries is given twice. Give the larger one.")
+    if limits and not names:
+        raise PolicyError("A gate needs a measure, or nothing is held against its limits. Name one with -m.")
     for limit in limits:
         if limit.measure is not None and limit.measure not in names:
             raise PolicyError(

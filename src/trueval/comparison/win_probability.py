@@ -126,6 +126,6 @@ def normal(first: Tied, second: Tied) -> WinProbability:
     value = 0.5 * math.erfc(-distance / math.sqrt(2 * total))
     error = BERRY_ESSEEN * float((variance * reach).sum()) / total**1.5
     tail = math.exp(-(distance**2) / 2 / (total + float(reach.max()) * abs(distance) / 3))
-    low = max(value - error, 1 - tail if distance > 0 else 0.0, 0.0)
+    low = max(value - error, 1 - tail if distance > 0 else 0.0)
     high = min(value + error, tail if distance < 0 else 1.0, 1.0)
     return WinProbability(min(max(value, low), high), low, high, "normal")

@@ -97,6 +97,8 @@ def score(
     ]
     by_measure = np.array([[getattr(values, statistic) for values in columns] for statistic in STATISTICS])
     statistics = dict(zip(STATISTICS, by_measure.transpose(0, 2, 1).copy(), strict=True))
+    undefined = np.array([values.undefined for values in columns], dtype=bool).reshape(len(columns), -1)
+    measurable = ~(absent | undefined | np.isnan(by_measure[STATISTICS.index("expected")]))
     notes += open_orders(name, measures, statistics["tie_broken"], statistics["expected"], chosen)
     for note in notes:
         warnings.warn(note, TruevalWarning, stacklevel=3)
@@ -111,6 +113,7 @@ def score(
         policy=chosen,
         notes=notes,
         matched=counted.matched,
+        measurable=tuple(measurable.sum(axis=1).tolist()),
         details=tuple(_details(*each) for each in zip(settled, standings_of, columns, strict=True)),
         **statistics,
     )

@@ -65,12 +65,17 @@ def _query_notes(run: Run, judgments: Judgments, counted: Standings, unjudged: t
     if missing and len(unjudged) < len(run.query_ids):
         notes.append(f"{run.name}: judged and missing from the run: {_queries(missing)}.")
     if not len(counted.query) and len(counted.pool_query) and counted.listed.any():
-        of_run, of_judgments = (_sample(each.frame["doc_id"].head(3).to_list()) for each in (run, judgments))
-        notes.append(
-            f"{run.name}: no retrieved document is judged. Documents look like {of_run} in the run and "
-            f"{of_judgments} in the judgments; are the ids the same?"
-        )
+        notes.append(unknown_documents(run, judgments))
     return tuple(notes)
+
+
+def unknown_documents(run: Run, judgments: Judgments) -> str:
+    """The line about a run of which no document is judged."""
+    of_run, of_judgments = (_sample(each.frame["doc_id"].head(3).to_list()) for each in (run, judgments))
+    return (
+        f"{run.name}: no retrieved document is judged. Documents look like {of_run} in the run and {of_judgments} in "
+        "the judgments; are the ids the same?"
+    )
 
 
 def _facet_notes(name: str, counted: Standings, measures: Sequence[Measure]) -> tuple[str, ...]:

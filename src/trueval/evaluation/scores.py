@@ -17,6 +17,8 @@ from trueval.numerics import or_null
 from trueval.standings.standings import Floats
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from trueval.evaluation.content import Content
     from trueval.policy.policy import Policy
 
@@ -26,6 +28,7 @@ FORMAT_VERSION = 2
 
 # trec_eval MIN_GEO_MEAN: ln 0 would make one failed query decide everything.
 LEAST_IN_GEOMETRIC_MEAN = 1e-5
+
 
 STATISTICS = ("expected", "lowest", "highest", "tie_broken", "sd")
 
@@ -113,6 +116,8 @@ class Scores:
         details: [measure] numbers that belong beside the mean, by name.
         matched: judged documents that the run lists for their queries; None where nobody counted.
         content: what the run was measured on, as hashes; None where nobody knows.
+        measurable: [measure] queries that the run has and that have something to measure, such as a relevant document;
+            what the others count as, the policy says. Empty where nobody counted.
     """
 
     name: str
@@ -132,6 +137,7 @@ class Scores:
     details: tuple[Mapping[str, float], ...] = ()
     matched: int | None = None
     content: Content | None = None
+    measurable: tuple[int, ...] = ()
 
     def __getitem__(self, measure: str | Measure) -> Estimate:
         """The mean of a measure, `mean` by another name; an alias such as ndcg_cut_10 will do.
@@ -234,9 +240,18 @@ class Scores:
         """
         kept = [self.index(measure) for measure in measures]
         found: dict[str, Any] = {statistic: getattr(self, statistic)[:, kept] for statistic in STATISTICS}
-        of_measure = ("measures", "exact", "details") if self.details else ("measures", "exact")
+        of_measure = [name for name in ("measures", "exact", "details", "measurable") if getattr(self, name)]
         found |= {name: tuple(getattr(self, name)[each] for each in kept) for name in of_measure}
         return replace(self, **found)
+
+    def at(self, places: NDArray[np.int64]) -> Scores:
+        """The scores of some of the queries; what is said of the run as a whole stays as it is.
+
+        Args:
+            places: [query] of those to keep.
+        """
+        arrays: dict[str, Any] = {statistic: getattr(self, statistic)[places] for statistic in STATISTICS}
+        return replace(self, query_ids=tuple(self.query_ids[place] for place in places.tolist()), **arrays)
 
     @staticmethod
     def join(parts: Sequence[Scores]) -> Scores:
@@ -261,7 +276,7 @@ class Scores:
             twice, _ = Counter(query_ids).most_common(1)[0]
             raise InputError(f"Query {twice!r} is in two parts. Join scores of different queries.")
         arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in STATISTICS}
-        matched = [part.matched for part in parts]
+        matched, counts = [part.matched for part in parts], [part.measurable for part in parts]
         return replace(
             first,
             query_ids=query_ids,
@@ -273,12 +288,15 @@ class Scores:
             details=(),
             matched=None if None in matched else sum(filter(None, matched)),
             content=None,
+            measurable=tuple(map(sum, zip(*counts, strict=True))) if all(counts) else (),
             **arrays,
         )
 
     @staticmethod
     def from_dict(
-        entry: Mapping[str, Any], policy: Policy, per_query: Sequence[Mapping[str, Any]] | None = None
+        entry: Mapping[str, Any],
+        policy: Policy,
+        per_query: Sequence[Mapping[str, Any]] | pl.DataFrame | None = None,
     ) -> Scores:
         """Scores again, out of the JSON of results: the same values to the last bit, without their details.
 
@@ -293,23 +311,31 @@ class Scores:
         """
         from trueval.evaluation.content import Content
 
-        names, rows = list(entry["measures"]), list(entry.get("per_query", ()) if per_query is None else per_query)
-        ids = tuple(dict.fromkeys(row["query"] for row in rows))
-        place = {(row["query"], row["measure"]): row for row in rows}
-        if len(ids) != entry["queries"] or any((query, name) not in place for query in ids for name in names):
+        rows = entry.get("per_query", ()) if per_query is None else per_query
+        kinds: Any = {"query": pl.String, "measure": pl.String, **dict.fromkeys(STATISTICS, pl.Float64)}
+        frame = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(list(rows), schema=kinds)
+        ids, found = frame["query"].unique(maintain_order=True), []
+        for name in entry["measures"]:
+            of_measure = frame.filter(pl.col("measure") == name)
+            if not of_measure["query"].equals(ids):  # in another order, or not all of them
+                of_measure = ids.to_frame().join(of_measure, on="query", maintain_order="left")
+            found.append(of_measure)
+        if len(ids) != entry["queries"] or any(len(each) != len(ids) for each in found):
             raise InputError(
                 f"{entry['name']}: the values of its queries are not all there. Write them with --out, or --per-query."
             )
         arrays: dict[str, Any] = {
-            statistic: np.array([[place[query, name][statistic] for name in names] for query in ids], dtype=np.float64)
+            statistic: np.stack([each[statistic].to_numpy() for each in found], axis=1)
+            if found
+            else np.empty((len(ids), 0))
             for statistic in STATISTICS
         }
         ties = {**entry["ties"], "cut_queries": tuple(entry["ties"]["cut_queries"])}
         return Scores(
             entry["name"],
-            ids,
-            tuple(parse(name) for name in names),
-            exact=tuple(bool(entry["measures"][name].get("exact", True)) for name in names),
+            tuple(ids.to_list()),
+            tuple(parse(name) for name in entry["measures"]),
+            exact=tuple(bool(each.get("exact", True)) for each in entry["measures"].values()),
             ties=Ties(**ties),
             missing_queries=tuple(entry["missing_queries"]),
             unjudged_queries=tuple(entry["unjudged_queries"]),
@@ -345,7 +371,8 @@ class Scores:
 
         Args:
             per_query: whether to add the values of every query.
-            content: whether to add the hashes of what was measured, as far as they are known.
+            content: whether to add the hashes of what was measured, as far as they are known, and how many judged
+                documents the run lists.
         """
         entry: dict[str, object] = {
             "name": self.name,
@@ -357,7 +384,7 @@ class Scores:
             "notes": list(self.notes),
         }
         if content and self.content is not None:
-            entry["content"] = self.content.all
+            entry |= {"content": self.content.all, "matched": self.matched}
         if per_query:
             entry["per_query"] = self.to_polars().to_dicts()
         return entry

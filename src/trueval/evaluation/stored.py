@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from trueval.errors import InputError, Place, nearest
+from trueval.evaluation.query_values import QUERIES, read_queries
 from trueval.evaluation.scores import FORMAT_VERSION, KIND, Scores
 from trueval.policy.policy import Policy
+from trueval.report.directory import Directory, ResultFile
+from trueval.report.generation import generations
+from trueval.report.kinds import read_json
+from trueval.report.unreadable import read_by
 
-# The first holds the means and the policy, the second the values of every query where the first does not.
+# The first holds the means and the policy. The values of every query are in queries.parquet; older versions wrote them
+# into the second, and whoever asked for them, into the first.
 RESULTS: Final = "results.json"
 DETAILS: Final = "details.json"
 # Between a folder and the name of one of its runs.
@@ -54,37 +58,40 @@ def read_runs(folder: Path) -> dict[str, Scores]:
     Raises:
         InputError: as in read_stored.
     """
-    results = _read(folder / RESULTS)
-    number = results.get("format")
-    if results.get("kind") != KIND or not isinstance(number, int) or number > FORMAT_VERSION:
-        raise Place(str(folder / RESULTS)).error(
-            f"kind {results.get('kind')}, format {number}. It must be of kind {KIND}, format {FORMAT_VERSION} or "
-            "older, as `trueval evaluate --out` writes it. Update trueval, or write it again."
+    if not (folder / RESULTS).is_file():
+        raise InputError(
+            f"{folder / RESULTS}: no such file. `trueval evaluate --out` writes it; a baseline must be such a folder."
         )
-    details = _read(folder / DETAILS) if (folder / DETAILS).is_file() else {"runs": ()}
-    of_queries = {run["name"]: run["per_query"] for run in details["runs"]}
-    try:
-        policy, found = Policy.from_dict(results["policy"]), {}
-        for run in results["runs"]:
-            rows = run.get("per_query") or of_queries.get(run["name"])
-            named = {**run, "name": f"{folder}{CHOSEN}{run['name']}"}
-            found[run["name"]] = Scores.from_dict(named, policy, rows)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise Place(str(folder / RESULTS)).error(
-            f"no results of `trueval evaluate` ({error}). Write it again."
-        ) from error
-    if not found:
+    with generations(folder) as files:
+        found = [_read(folder / name, files[name]) for name in (RESULTS, DETAILS) if name in files]
+        number = found[0].data.get("format")
+        if found[0].kind != KIND or not isinstance(number, int) or number > FORMAT_VERSION:
+            raise Place(str(folder / RESULTS)).error(
+                f"kind {found[0].kind or None}, format {number}. It must be of kind {KIND}, format {FORMAT_VERSION} or "
+                "older, as `trueval evaluate --out` writes it. Update trueval, or write it again."
+            )
+        runs = read_by(_runs, found[0], Directory(folder, tuple(found)))
+    if not runs:
         raise Place(str(folder / RESULTS)).error("there is no run in it. Write it again.")
+    return runs
+
+
+def _runs(results: ResultFile, directory: Directory) -> dict[str, Scores]:
+    details = next((file.data for file in directory.files if file is not results), {"runs": ()})
+    of_queries = {run["name"]: run["per_query"] for run in details["runs"]}
+    listed, place = results.data.get("generation", {}).get("files", ()), directory.path / QUERIES
+    in_parquet = QUERIES in listed and place.is_file()
+    policy, found = Policy.from_dict(results.data["policy"]), {}
+    for run in results.data["runs"]:
+        rows = read_queries(place, run["name"]) if in_parquet else run.get("per_query") or of_queries.get(run["name"])
+        named = {**run, "name": f"{directory.path}{CHOSEN}{run['name']}"}
+        found[run["name"]] = Scores.from_dict(named, policy, rows)
     return found
 
 
-def _read(path: Path) -> Mapping[str, Any]:
-    if not path.is_file():
-        raise InputError(f"{path}: no such file. `trueval evaluate --out` writes it; a baseline must be such a folder.")
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise Place(str(path)).error(f"not JSON ({error}). Write it again.") from error
-    if not isinstance(data, dict):
+def _read(path: Path, data: bytes) -> ResultFile:
+    found = read_json(path, data)
+    if not isinstance(found, dict):
         raise Place(str(path)).error("not the results of an evaluation. Write it again.")
-    return data
+    kind = found.get("kind")
+    return ResultFile(path.name, kind if isinstance(kind, str) else "", found)  # names and ids as they are

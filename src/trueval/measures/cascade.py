@@ -8,6 +8,7 @@ satisfies more belongs in front: the difference is (R_a - R_b)(1/r - 1/(r+1)), s
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -15,16 +16,24 @@ import numpy as np
 from trueval.errors import MeasureError
 from trueval.measures.linear import extreme_ranks
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
+from trueval.measures.orders.arrivals import Kinds, PairSums, few_chances
 from trueval.measures.orders.blocks import blocks
-from trueval.measures.orders.survival import Takers, gone, gone_together, sum_pairs
+from trueval.measures.orders.survival import Takers, gone, gone_together, horizon, sum_pairs
 from trueval.measures.parameters import exponential_gain
 from trueval.specs import bounded
-from trueval.standings.standings import Floats, Ints, Standings, root_sum_squares, sum_by
+from trueval.standings.standings import Bools, Floats, Ints, Standings, root_sum_squares, sum_by
 
 # Pairs of offsets held at once, groups times ranks squared: 8 MiB per array.
 BLOCK = 1 << 20
-# A group with more ranks before the cutoff than this has no standard deviation: its pairs would take 128 MiB an array.
-MOST_RANKS = 4096
+# Documents times pairs of ranks of a group from which on they are not walked one by one but arrive at random times; and
+# up to which they are walked where that leaves digits in doubt.
+LONG, MOST_CELLS = 1 << 21, 1 << 24
+# A group with more ranks that matter than this has no standard deviation.
+MOST_RANKS = 1 << 14
+# A variance of which more than this part is in doubt is not given.
+CLOSE = 2.0**-23
+# Chances below this are taken as shares of the largest of their group.
+LEAST_CHANCE = 2.0**-300
 
 
 class Stops(NamedTuple):
@@ -96,33 +105,101 @@ def _stops(standings: Standings, stop: Floats, rank: Ints, last: int) -> Stops:
 def _moments(standings: Standings, stop: Floats, groups: Ints, best: Stops, last: int) -> tuple[Floats, Floats]:
     """[group] E - highest, and the standard deviation, of what each of some groups adds."""
     found = standings.groups
-    start, within = found.start[groups], np.minimum(found.tied[groups], last - found.above[groups])
+    start, tied = found.start[groups], found.tied[groups]
     arrived, highest = best.before[start], np.add.reduceat(best.share, found.start)[groups]
     mean, deviation = np.zeros(len(groups)), np.zeros(len(groups))
-    for block in blocks((within + 1) ** 2, BLOCK):
-        mean[block], deviation[block] = _block_moments(standings, stop, groups[block], within[block])
+    taken = np.add.reduceat(stop * (2 - stop), found.start)[groups] / tied
+    spans = _spans(tied, np.minimum(tied, last - found.above[groups]), taken)
+    cells = np.add.reduceat(stop > 0, found.start, dtype=np.int64)[groups] * (spans.ranks + 1) ** 2
+    long = cells > LONG
+    short = np.flatnonzero(~long)
+    for block in blocks((spans.ranks[short] + 1) ** 2, BLOCK):
+        some = short[block]
+        mean[some], deviation[some] = _block_moments(standings, stop, groups[some], spans.take(some))
+    for each in np.flatnonzero(long).tolist():
+        own = groups[[each]], spans.take(np.array([each]))
+        mean[each], deviation[each] = _long_moments(standings, stop, *own)
+        if np.isnan(deviation[each]) and cells[each] <= MOST_CELLS:
+            mean[[each]], deviation[[each]] = _block_moments(standings, stop, *own)
     return arrived * mean - highest, arrived * deviation
 
 
-def _block_moments(standings: Standings, stop: Floats, groups: Ints, within: Ints) -> tuple[Floats, Floats]:
-    """[group] mean and standard deviation of what a group adds for a reader who gets to it."""
-    found, width = standings.groups, int(within.max())
-    tied, takers, unit = found.tied[groups], *_takers(standings, stop, groups)
-    t = np.arange(width + 1)
-    rank = found.above[groups, None] + t + 0.0
-    # The falls of 1 / r, the last one down to 0.
-    steps = np.where((t > 0) & (t < within[:, None]), 1 / np.maximum(rank, 1) / (rank + 1), 0.0)
-    own = np.arange(len(groups)), within
+class Spans(NamedTuple):
+    """The ranks of groups that matter.
+
+    Attributes:
+        ranks: [group] how many.
+        ends: [group] whether nothing is open after them: what is gone by then is the same in every order.
+        taken: [group] mean over its documents of 1 - (1 - R)^2.
+    """
+
+    ranks: Ints
+    ends: Bools
+    taken: Floats
+
+    def take(self, chosen: Ints) -> Spans:
+        """Some of the groups."""
+        return Spans(*(column[chosen] for column in self))
+
+
+def _spans(tied: Ints, within: Ints, taken: Floats) -> Spans:
+    """Leave out the ranks that no reader gets to; `within` ranks are before the cutoff."""
+    ranks = np.minimum(within, horizon(taken))
+    return Spans(ranks, (ranks < within) | (within == tied), taken)
+
+
+class Falls(NamedTuple):
+    """The falls of 1 / r over the ranks of some groups.
+
+    Attributes:
+        all: [group, t] with the last one, down to 0.
+        open: [group, t] without it where all orders agree on what is gone by then: what all documents of a group take
+            together is the same in every order, and deep down it would hide what differs.
+    """
+
+    all: Floats
+    open: Floats
+
+
+def _falls(above: Ints, spans: Spans) -> Falls:
+    t = np.arange(int(spans.ranks.max()) + 1)
+    rank = above[:, None] + t + 0.0
+    steps = np.where((t > 0) & (t < spans.ranks[:, None]), 1 / np.maximum(rank, 1) / (rank + 1), 0.0)
+    own = np.arange(len(above)), spans.ranks
     steps[own] = 1 / rank[own]
+    still_open = steps.copy()
+    still_open[own] *= ~spans.ends
+    return Falls(steps, still_open)
+
+
+def _block_moments(standings: Standings, stop: Floats, groups: Ints, spans: Spans) -> tuple[Floats, Floats]:
+    """[group] mean and standard deviation of what a group adds for a reader who gets to it."""
+    tied, takers, unit = standings.groups.tied[groups], *_takers(standings, stop, groups)
+    steps, width = _falls(standings.groups.above[groups], spans), int(spans.ranks.max())
     c = gone(tied, takers, width)
-    mean = unit * (steps * c).sum(axis=1)
-    if width > MOST_RANKS:
-        return mean, np.full(len(groups), np.nan)
-    # What all documents of a group take together is the same in every order. Deep down it would hide what differs.
-    steps[own] *= within < tied
     joint = gone_together(tied, takers, takers, width)
-    second = sum_pairs(joint, steps, steps, equal=True) + sum_pairs(joint, steps, steps, equal=False)
-    return mean, unit * np.sqrt(np.maximum(second - (steps * c).sum(axis=1) ** 2, 0))
+    second = sum_pairs(joint, steps.open, steps.open, equal=True) + sum_pairs(
+        joint, steps.open, steps.open, equal=False
+    )
+    variance = second - (steps.open * c).sum(axis=1) ** 2
+    return unit * (steps.all * c).sum(axis=1), unit * np.sqrt(np.maximum(variance, 0))
+
+
+def _long_moments(standings: Standings, stop: Floats, group: Ints, spans: Spans) -> tuple[float, float]:
+    """Mean and standard deviation of what one long group adds; no deviation where its digits are in doubt."""
+    tied, takers, unit = standings.groups.tied[group], *_takers(standings, stop, group)
+    steps, width = _falls(standings.groups.above[group], spans), int(spans.ranks[0])
+    c = gone(tied, takers, width)
+    mean = float(unit[0] * (steps.all * c).sum())
+    if width > MOST_RANKS:
+        return mean, math.nan
+    # Where chances are so small that their squares are out of range, the sum grows with them.
+    scale = max(float(unit[0]), LEAST_CHANCE)
+    chances, number = few_chances(takers.taken[0] * scale)
+    total, doubt = PairSums.of(int(tied[0]), steps.open[0], float(spans.taken[0])).sum(Kinds(chances, chances, number))
+    variance = 2 * total / scale**2 - float((steps.open * c).sum()) ** 2
+    known = 2 * doubt / scale**2 <= CLOSE * variance
+    return mean, float(unit[0]) * math.sqrt(variance) if known else math.nan
 
 
 def _takers(standings: Standings, stop: Floats, groups: Ints) -> tuple[Takers, Floats]:

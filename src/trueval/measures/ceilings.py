@@ -10,18 +10,26 @@ where it is the same group. Source: P-B (Dallaire 2025, arXiv 2511.09545) ยง1, ย
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trueval.errors import MeasureError
 from trueval.measures.evidence import cut_counts, cutoff_of, set_values
 from trueval.measures.linear import extreme_ranks
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
-from trueval.measures.orders.draws import draw, moments, sizes_by_value
-from trueval.measures.rarity import COLUMNS, best_gain
+from trueval.measures.orders.best_of_draws import (
+    MOST_OUTCOMES,
+    Chosen,
+    Pool,
+    best_moments,
+    lead_variance,
+    share_moments,
+)
+from trueval.measures.orders.draws import three_kinds
+from trueval.measures.rarity import COLUMNS, best_counts, best_gain
 from trueval.measures.worth import Worth, worth_of
 from trueval.specs import Parameter, Value
 from trueval.standings.standings import Bools, Floats, Standings
@@ -94,11 +102,16 @@ def _ceiling(standings: Standings, worth: Worth, size: int, pool: int) -> Values
     expected, sd = highest.copy(), np.zeros(standings.queries)
     # Only for these does it matter which documents of a tie group the pool takes in.
     for query in np.flatnonzero(highest > lowest).tolist():
-        surely, tied, population, drawn = cut_counts(standings, query, pool)
-        outcomes = draw(sizes_by_value(tied, worth.weights[query]), population, drawn)
-        values = _best(worth, query, surely + outcomes.counts, size)
-        expected[query], sd[query] = moments(values, outcomes.chance)
+        mean, variance = best_moments(_pool(standings, worth, query, size, pool))
+        expected[query], sd[query] = mean, np.sqrt(variance)
     return Values(np.clip(expected, lowest, highest), lowest, highest, tie_broken, sd, worth.undefined)
+
+
+def _pool(standings: Standings, worth: Worth, query: int, size: int, pool: int) -> Pool:
+    """The first `pool` candidates of a query, with worths over the norm."""
+    surely, tied, population, drawn = cut_counts(standings, query, pool)
+    kinds = three_kinds(worth.weights[query] / worth.norm[query])
+    return Pool(kinds, kinds.documents(surely), kinds.documents(tied), population, drawn, size)
 
 
 def _best_of(standings: Standings, worth: Worth, inside: Bools, size: int) -> Floats:
@@ -107,13 +120,6 @@ def _best_of(standings: Standings, worth: Worth, inside: Bools, size: int) -> Fl
     counts = np.bincount(place, minlength=standings.queries * COLUMNS).reshape(-1, COLUMNS).astype(float)
     total = best_gain(counts, worth.weights, size)
     return np.divide(total, worth.norm, out=np.zeros_like(total), where=worth.norm > 0)
-
-
-def _best(worth: Worth, query: int, counts: Floats, size: int) -> Floats:
-    """[outcome] the best `size` among documents of one query counted by grade, over the norm."""
-    weights = np.broadcast_to(worth.weights[query], counts.shape)
-    total: Floats = best_gain(counts, weights, size) / worth.norm[query]
-    return total
 
 
 def _proc(standings: Standings, measure: Measure) -> Values:
@@ -126,93 +132,100 @@ def _retrieval_headroom(standings: Standings, measure: Measure) -> Values:
 
 
 def _ordering_headroom(standings: Standings, measure: Measure) -> Values:
-    """PROC - M."""
-    return _joint(standings, _parts(standings, measure), lambda ways: ways)
+    """PROC - M, whose mean is the difference of the means."""
+    parts = _parts(standings, measure)
+    actual, ceiling = parts.actual, parts.ceiling
+    lowest, highest = ceiling.lowest - actual.highest, ceiling.highest - actual.lowest
+    sd = np.hypot(ceiling.sd, actual.sd)
+    for query in np.flatnonzero(_cut_by_both(standings, parts) & (ceiling.highest > ceiling.lowest)).tolist():
+        best, worst = _extremes(standings, parts, query)
+        pool, chosen = _pool_and_chosen(standings, parts, query, both=True)
+        lowest[query], highest[query] = best.ideal - best.chosen, worst.ideal - worst.chosen
+        sd[query] = np.sqrt(lead_variance(pool, chosen))
+    lowest = np.maximum(lowest, 0)
+    highest = np.maximum(highest, lowest)
+    expected = np.clip(ceiling.expected - actual.expected, lowest, highest)
+    tie_broken = np.clip(ceiling.tie_broken - actual.tie_broken, lowest, highest)
+    return Values(expected, lowest, highest, tie_broken, np.where(highest > lowest, sd, 0), parts.worth.undefined)
 
 
 def _share_of_ceiling(standings: Standings, measure: Measure) -> Values:
     """M / PROC; undefined as soon as some order leaves nothing of worth among the candidates."""
     parts = _parts(standings, measure)
-    values = _joint(standings, parts, _as_share)
-    nothing = (parts.ceiling.lowest == 0) & (standings.listed > 0)
-    return values._replace(undefined=parts.worth.undefined | nothing)
+    actual, ceiling = parts.actual, parts.ceiling
+    expected, sd = _over(actual.expected, ceiling.expected), _over(actual.sd, ceiling.expected)
+    lowest, highest = _over(actual.lowest, ceiling.highest), _over(actual.highest, ceiling.lowest)
+    undefined = parts.worth.undefined | ((ceiling.lowest == 0) & (standings.listed > 0))
+    both, exact = _cut_by_both(standings, parts), True
+    for query in np.flatnonzero((ceiling.highest > ceiling.lowest) & ~undefined).tolist():
+        if both[query]:
+            best, worst = _extremes(standings, parts, query)
+            lowest[query], highest[query] = _over(worst.chosen, worst.ideal), _over(best.chosen, best.ideal)
+        pool, chosen = _pool_and_chosen(standings, parts, query, both=bool(both[query]))
+        if pool.outcomes() > MOST_OUTCOMES:
+            exact, expected[query], sd[query] = False, (lowest[query] + highest[query]) / 2, np.nan
+        else:
+            expected[query], variance = share_moments(pool, chosen)
+            sd[query] = np.sqrt(variance)
+    expected, sd = np.clip(expected, lowest, highest), np.where(highest > lowest, sd, 0)
+    tie_broken = np.clip(_over(actual.tie_broken, ceiling.tie_broken), lowest, highest)
+    values = Values(expected, lowest, highest, tie_broken, sd, undefined, exact)
+    return values if exact else values._replace(margin=np.where(np.isnan(sd), (highest - lowest) / 2, 0))
 
 
-class Ways(NamedTuple):
-    """What the measure can be for each outcome of the cut that decides the candidates.
+def _over(value: ArrayLike, ceiling: ArrayLike) -> Floats:
+    """The share, 0 of nothing."""
+    ceiling = np.asarray(ceiling, dtype=np.float64)
+    return np.asarray(np.divide(value, ceiling, out=np.zeros_like(ceiling), where=ceiling != 0))
+
+
+def _cut_by_both(standings: Standings, parts: Parts) -> Bools:
+    """[query] whether K and P cut the same group: the first K are then drawn from the candidates that were drawn."""
+    groups = standings.groups
+    both = (groups.above < parts.cutoff) & (groups.above + groups.tied > parts.pool)
+    return np.bincount(groups.query[both], minlength=standings.queries) > 0
+
+
+def _pool_and_chosen(standings: Standings, parts: Parts, query: int, *, both: bool) -> tuple[Pool, Chosen]:
+    """The candidates of a query and what it puts first, which depends on them only where both cut the same group."""
+    pool = _pool(standings, parts.worth, query, parts.cutoff, parts.pool)
+    if not both:
+        return pool, Chosen(float(parts.actual.expected[query]), float(parts.actual.sd[query]) ** 2, 0)
+    _, _, _, places = cut_counts(standings, query, parts.cutoff)
+    return pool, Chosen(float(pool.surely @ pool.kinds.values), 0.0, places)
+
+
+class Extreme(NamedTuple):
+    """What one outcome gives, over the norm.
 
     Attributes:
-        mean: [outcome] mean of the difference of ceiling and measure, or of their ratio.
-        variance: [outcome] its variance.
-        least: [outcome] its least value.
-        most: [outcome] its greatest value.
-        ceiling: [outcome] the ceiling.
-        chance: [outcome] of the outcome.
+        chosen: worth of the first K documents.
+        ideal: worth of the best K candidates.
     """
 
-    mean: Floats
-    variance: Floats
-    least: Floats
-    most: Floats
-    ceiling: Floats
-    chance: Floats
+    chosen: float
+    ideal: float
 
 
-def _as_share(ways: Ways) -> Ways:
-    """From ceiling - measure to measure / ceiling; 0 where the ceiling is."""
-    scale = np.divide(1.0, ways.ceiling, out=np.zeros_like(ways.ceiling), where=ways.ceiling > 0)
-    mean, most, least = ((ways.ceiling - each) * scale for each in (ways.mean, ways.least, ways.most))
-    return ways._replace(mean=mean, variance=ways.variance * scale**2, least=least, most=most)
+def _extremes(standings: Standings, parts: Parts, query: int) -> tuple[Extreme, Extreme]:
+    """The orders that bring the first K closest to the ideal and farthest from it, where K and P cut the same group.
 
-
-def _joint(standings: Standings, parts: Parts, of: Callable[[Ways], Ways]) -> Values:
-    """The difference of the ceiling and the measure in the same order of the run, or what is made of it."""
-    actual, ceiling = parts.actual, parts.ceiling
-    nothing = np.zeros(standings.queries)
-    # One way only, where no tie moves the measure or the ceiling.
-    settled = Ways(ceiling.expected - actual.expected, nothing, nothing, nothing, ceiling.expected, nothing)
-    expected = of(settled).mean
-    lowest, highest, sd = expected.copy(), expected.copy(), nothing.copy()
-    tie_broken = of(settled._replace(mean=ceiling.tie_broken - actual.tie_broken, ceiling=ceiling.tie_broken)).mean
-    moving = (actual.highest > actual.lowest) | (ceiling.highest > ceiling.lowest)
-    for query in np.flatnonzero(moving & ~parts.worth.undefined).tolist():
-        ways = of(_ways(standings, parts, query))
-        lowest[query], highest[query] = ways.least.min(), ways.most.max()
-        mean = float(ways.mean @ ways.chance)
-        variance = float((ways.variance + (ways.mean - mean) ** 2) @ ways.chance)
-        expected[query] = np.clip(mean, lowest[query], highest[query])
-        sd[query] = np.sqrt(variance) if highest[query] > lowest[query] else 0
-    return Values(expected, lowest, highest, tie_broken, sd, parts.worth.undefined)
-
-
-def _ways(standings: Standings, parts: Parts, query: int) -> Ways:
-    """What the candidates can be, and for each the difference of ceiling and measure.
-
-    Where K and P cut the same group, the first K draw from the candidates that were drawn: mean and variance of such a
-    sum have closed forms, its extremes take the best and leave the best out. Otherwise the two cuts are independent.
+    Whatever else is drawn, worthier documents among the first K raise them by no less than the ideal, and worthier
+    candidates after them raise the ideal alone. So the closest are the best of the group first, then its worst; the
+    farthest are its worst first, then its best.
     """
     surely, tied, population, drawn = cut_counts(standings, query, parts.pool)
-    weights = parts.worth.weights[query]
-    outcomes = draw(sizes_by_value(tied, weights), population, drawn)
-    counts = outcomes.counts
-    ceiling = _best(parts.worth, query, surely + counts, parts.cutoff)
-    ones, actual = np.ones(len(counts)), parts.actual
-    mean, variance = actual.expected[query] * ones, actual.sd[query] ** 2 * ones
-    least, most = actual.lowest[query] * ones, actual.highest[query] * ones
-    groups = standings.groups
-    cut_by_both = (groups.above < parts.cutoff) & (groups.above + groups.tied > parts.pool)
-    if (cut_by_both & (groups.query == query)).any():
-        chosen, _, _, places = cut_counts(standings, query, parts.cutoff)
-        sure, total = chosen @ weights / parts.worth.norm[query], counts @ weights / parts.worth.norm[query]
-        squares = counts @ weights**2 / parts.worth.norm[query] ** 2
-        mean = sure + total * places / drawn
-        # Of a sum of `places` out of `drawn` documents, without replacement.
-        spread = places * (drawn - places) / max(drawn - 1, 1)
-        variance = np.maximum(spread * (squares / drawn - (total / drawn) ** 2), 0)
-        # The best of the candidates come first; or last, so that the rest of them is chosen.
-        most = sure + _best(parts.worth, query, counts, places)
-        least = sure + total - _best(parts.worth, query, counts, drawn - places)
-    return Ways(ceiling - mean, variance, ceiling - most, ceiling - least, ceiling, outcomes.chance)
+    _, _, _, places = cut_counts(standings, query, parts.cutoff)
+    # Documents without a grade go with grade 0, which is worth nothing.
+    group, weights = tied.copy(), parts.worth.weights[query]
+    group[0] += population - tied.sum()
+    found = []
+    for sign in (1, -1):
+        first = best_counts(group, sign * weights, places)
+        after = best_counts(group, -sign * weights, drawn - places)
+        ideal = best_counts(surely + first + after, weights, parts.cutoff)
+        found.append(Extreme(*((counts @ weights) / parts.worth.norm[query] for counts in (surely + first, ideal))))
+    return found[0], found[1]
 
 
 def _shares(standings: Standings, measure: Measure, counted: Bools) -> dict[str, float]:

@@ -20,9 +20,10 @@ import numpy as np
 
 from trueval.measures.linear import linear
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
-from trueval.measures.orders.facet_pairs import blocks, covariances, facet_pairs
+from trueval.measures.orders import arrivals
+from trueval.measures.orders.facet_pairs import Pairs, blocks, covariances, facet_pairs
 from trueval.measures.orders.facets import About, Kinds, about, greedy_gains, kinds_of
-from trueval.measures.orders.survival import Repeats, Slots, Takers, falls, gone, gone_together, repeated, sum_pairs
+from trueval.measures.orders.survival import Repeats, Slots, Takers, falls, gone, horizon, repeated
 from trueval.measures.orders.weights import Table, discounts
 from trueval.measures.parameters import REL
 from trueval.specs import Parameter, Value, bounded, choice
@@ -30,13 +31,14 @@ from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
 
 # Sets of documents of one group, counted by kind, through which best and worst order are searched.
 MOST_SETS = 1 << 13
-# Ranks of one group before the cutoff for which pairs are summed; beyond, there is no standard deviation.
-MOST_RANKS = 2048
-# Pairs of ranks held at once: 32 MiB per array.
-BLOCK = 1 << 22
+# A group with more ranks that matter than this has no standard deviation.
+MOST_RANKS = 1 << 14
 LEAST_ALPHA = 0.05
-# Numbers of documents about either of two facets, or both, up to which a group is walked down.
-MOST_STATES = 1 << 12
+# Numbers of documents about either of two facets, or both, and ranks, up to which a group is walked down for them; in
+# longer ones documents arrive at random times.
+MOST_STATES, WALKED_RANKS = 1 << 12, 512
+# A variance of which more than this part is in doubt is not given.
+CLOSE = 2.0**-23
 # Weights of the last ranks whose sum is less than this part of all can change no digit.
 NOTHING = 2.0**-60
 
@@ -181,9 +183,10 @@ def _parts(standings: Standings, gains: Gains, undecided: Ints) -> GroupValues:
     if not len(undecided):
         return values
     found = _open(standings, gains)
-    alike = ((found.counts == 0) | (found.counts == found.novel[:, None])).all(axis=1) & (found.width <= MOST_RANKS)
+    reach = found.reach.max(axis=1)
+    alike = ((found.counts == 0) | (found.counts == found.novel[:, None])).all(axis=1) & (reach <= MOST_RANKS)
     some = np.flatnonzero(alike[undecided])
-    for block in blocks(found.novel[undecided[some], None], found.width[undecided[some]]):
+    for block in blocks(found.novel[undecided[some], None], reach[undecided[some]]):
         for column, part in zip(values, _alike_values(found, undecided[some[block]]), strict=True):
             column[some[block]] = part
     others = np.flatnonzero(~alike[undecided])
@@ -206,6 +209,7 @@ class Open(NamedTuple):
         novel: [group] documents that are about something.
         left: [group, facet] what the first of them gains.
         width: [group] ranks that count.
+        reach: [group, facet] those of them after which something may be left of the facet.
     """
 
     standings: Standings
@@ -214,11 +218,13 @@ class Open(NamedTuple):
     novel: Ints
     left: Floats
     width: Ints
+    reach: Ints
 
-    def weights(self, groups: Ints) -> Floats:
-        """[group, offset] weights of the ranks of some groups."""
-        found, width = self.standings.groups, max(int(self.width[groups].max()), 0)
-        return Slots(found.query[groups], found.above[groups], found.tied[groups], width).weights(self.gains.weights)
+    def weights(self, groups: Ints, reach: Ints) -> Floats:
+        """[group, offset] weights of the first ranks of some groups, 0 past the reach of each."""
+        found, width = self.standings.groups, max(int(reach.max()), 0)
+        slots = Slots(found.query[groups], found.above[groups], np.minimum(found.tied[groups], reach), width)
+        return slots.weights(self.gains.weights)
 
     def documents(self, group: int) -> Bools:
         """[document, facet] those of a group that are about something, and what."""
@@ -234,7 +240,10 @@ def _open(standings: Standings, gains: Gains) -> Open:
     seen = np.cumsum(counts, axis=0) - counts
     seen -= seen[np.searchsorted(groups.query, groups.query)]
     left = np.where(counts > 0, gains.keep ** seen.astype(float), 0.0)
-    return Open(standings, gains, counts, novel, left, np.minimum(groups.tied, gains.last - groups.above))
+    width = np.minimum(groups.tied, gains.last - groups.above)
+    taken = counts / groups.tied[:, None] * (1 - gains.keep**2)
+    reach = np.where(counts > 0, np.minimum(width[:, None], horizon(taken)), 0)
+    return Open(standings, gains, counts, novel, left, width, reach)
 
 
 def _alike_values(found: Open, groups: Ints) -> GroupValues:
@@ -250,35 +259,91 @@ def _alike_values(found: Open, groups: Ints) -> GroupValues:
         return np.asarray(left * (powers * weights).sum(axis=1))
 
     high, low = in_row(above), in_row(above + tied - novel)
-    moments = repeated(tied, novel, gains.keep, _that_matter(found.weights(groups)))
+    moments = repeated(tied, novel, gains.keep, _that_matter(found.weights(groups, found.reach[groups].max(axis=1))))
     expected = np.clip(moments.mean * left, low, high)
     return GroupValues(expected, low, high, moments.variance * left**2, np.ones(len(groups), dtype=bool))
 
 
 def _moments_of(found: Open, groups: Ints) -> Repeats:
-    """[group] mean and variance: walked together where few documents are about any two facets, else one by one."""
+    """[group] mean and variance: those of each facet, and what every two of them add."""
+    mean, variance = np.zeros((2, len(groups)))
+    place, facet = np.nonzero(found.counts[groups])
+    left = found.left[groups[place], facet]
+    alone = _facet_moments(found, groups[place], facet)
+    np.add.at(mean, place, left * alone.mean)
+    np.add.at(variance, place, left**2 * alone.variance)
     pairs = facet_pairs(found.gains.of.rows, found.standings.groups, groups)
     states = np.zeros(len(groups))
     np.maximum.at(states, pairs.group, (pairs.sizes + 1.0).prod(axis=1))
-    walked = (states <= MOST_STATES) & (found.width[groups] <= MOST_RANKS)
-    mean, variance = np.zeros(len(groups)), np.zeros(len(groups))
-    place, facet = np.nonzero(np.where(walked[:, None], found.counts[groups], 0))
-    count, left = found.counts[groups[place], facet], found.left[groups[place], facet]
-    for block in blocks(count[:, None], found.width[groups[place]]):
-        at, weights = place[block], _that_matter(found.weights(groups[place[block]]))
-        part = repeated(found.standings.groups.tied[groups[at]], count[block], found.gains.keep, weights)
-        np.add.at(mean, at, left[block] * part.mean)
-        np.add.at(variance, at, left[block] ** 2 * part.variance)
-    pairs = pairs.take(np.flatnonzero(walked[pairs.group]))
-    scale = 2 * found.left[groups[pairs.group], pairs.one] * found.left[groups[pairs.group], pairs.other]
-    for block in blocks(pairs.sizes, found.width[groups[pairs.group]]):
-        at = pairs.group[block]
-        weights = _that_matter(found.weights(groups[at]))
-        tied = found.standings.groups.tied[groups[at]]
-        np.add.at(variance, at, scale[block] * covariances(tied, pairs.sizes[block], found.gains.keep, weights))
-    for many in np.flatnonzero(~walked).tolist():
-        mean[many], variance[many] = _moments(found, int(groups[many]))
+    width = found.reach[groups].max(axis=1, initial=0)
+    walked = (states <= MOST_STATES) & (width <= WALKED_RANKS)
+    short = pairs.take(np.flatnonzero(walked[pairs.group]))
+    np.add.at(variance, short.group, _walked_covariances(found, groups, short))
+    for long in np.flatnonzero(~walked & (states > 0)).tolist():
+        added = _long_covariances(found, int(groups[long]), pairs.take(np.flatnonzero(pairs.group == long)))
+        variance[long] += added.total
+        if not added.doubt <= CLOSE * variance[long]:
+            variance[long] = math.nan
     return Repeats(mean, np.maximum(variance, 0))
+
+
+def _facet_moments(found: Open, groups: Ints, facet: Ints) -> Repeats:
+    """[place] mean and variance of what a group gains from a facet that finds all of it."""
+    reach, tied, count = found.reach[groups, facet], found.standings.groups.tied[groups], found.counts[groups, facet]
+    mean, variance = np.zeros(len(groups)), np.full(len(groups), np.nan)
+    some = np.flatnonzero(reach <= MOST_RANKS)
+    for block in blocks(count[some, None], reach[some]):
+        own = some[block]
+        weights = _that_matter(found.weights(groups[own], reach[own]))
+        mean[own], variance[own] = repeated(tied[own], count[own], found.gains.keep, weights)
+    for each in np.flatnonzero(reach > MOST_RANKS).tolist():
+        own = np.array([each])
+        steps = falls(_that_matter(found.weights(groups[own], reach[own])))
+        mean[each] = float((steps * _gone(tied[own], count[own], found.gains.keep, steps.shape[1] - 1)).sum())
+    return Repeats(mean, variance)
+
+
+def _gone(tied: Ints, count: Ints, keep: float, width: int) -> Floats:
+    """[group, t] what the documents about one facet take, in units of what each takes, 1 - keep."""
+    documents = np.ones((len(tied), int(count.max(initial=0))))
+    return gone(tied, Takers(documents, keep * documents, count), width)
+
+
+def _walked_covariances(found: Open, groups: Ints, pairs: Pairs) -> Floats:
+    """[pair] what two facets of a group add to its variance, many groups at once."""
+    added = np.zeros(len(pairs.group))
+    own = groups[pairs.group]
+    reach = found.reach[own].max(axis=1, initial=0)
+    scale = 2 * found.left[own, pairs.one] * found.left[own, pairs.other]
+    for block in blocks(pairs.sizes, reach):
+        weights, tied = _that_matter(found.weights(own[block], reach[block])), found.standings.groups.tied[own[block]]
+        added[block] = scale[block] * covariances(tied, pairs.sizes[block], found.gains.keep, weights)
+    return added
+
+
+def _long_covariances(found: Open, group: int, pairs: Pairs) -> arrivals.Sum:
+    """What every two facets of a long group add to its variance, from times of arrival."""
+    own = np.array([group])
+    tied, keep, width = found.standings.groups.tied[own], found.gains.keep, int(found.width[group])
+    reach, share = int(found.reach[group].max()), 1 - keep
+    if reach > MOST_RANKS:
+        return arrivals.Sum(math.nan, math.nan)
+    steps = falls(_that_matter(found.weights(own, np.array([reach]))))[0]
+    if reach < width or width == tied[0]:
+        steps[-1] = 0  # what all documents take, or those before the last rank that matters, is the same in every order
+    facets = np.flatnonzero(found.counts[group])
+    alone = np.zeros(found.counts.shape[1])
+    alone[facets] = _gone(tied.repeat(len(facets)), found.counts[group, facets], keep, len(steps) - 1) @ steps
+    taken = float(found.counts[group].max()) / int(tied[0]) * (1 - keep**2)
+    sums = arrivals.PairSums.of(int(tied[0]), steps, taken)
+    first, second = np.array([share, 0.0, share]), np.array([0.0, share, share])
+    total = doubt = 0.0
+    for one, other, sizes in zip(pairs.one.tolist(), pairs.other.tolist(), pairs.sizes, strict=True):
+        scale = 2 * float(found.left[group, one] * found.left[group, other])
+        both = [sums.sum(arrivals.Kinds(*order, sizes)) for order in ((first, second), (second, first))]
+        total += scale * (sum(each.total for each in both) / share**2 - float(alone[one] * alone[other]))
+        doubt += scale * sum(each.doubt for each in both) / share**2
+    return arrivals.Sum(total, doubt)
 
 
 def _that_matter(weights: Floats) -> Floats:
@@ -287,35 +352,9 @@ def _that_matter(weights: Floats) -> Floats:
     return weights[:, : int((rest > NOTHING * rest[:, :1]).sum(axis=1).max(initial=1))]
 
 
-def _moments(found: Open, group: int) -> tuple[float, float]:
-    """Mean and variance of what one group adds, from the survival of every two facets."""
-    documents, keep, tied = found.documents(group), found.gains.keep, int(found.standings.groups.tied[group])
-    weights = _that_matter(found.weights(np.array([group])))[0]
-    facets, width = documents.shape[1], len(weights)
-    takes, given = documents.T.astype(float), np.full(facets, len(documents))
-    # In units of 1 - keep, which every document takes of what its facets still have.
-    takers = Takers(takes, 1 - (1 - keep) * takes, given)
-    found_gone = gone(np.full(facets, tied), takers, width)
-    left, steps = found.left[group, found.counts[group] > 0], falls(weights[None, :])
-    mean = float(left @ (found_gone @ steps[0]))
-    if width > MOST_RANKS:
-        return mean, math.nan
-    steps[0, -1] *= width < tied  # what the whole group takes is the same in every order
-    second = 0.0
-    pairs = [(i, j) for i in range(facets) for j in range(facets)]
-    at_once = max(1, BLOCK // (width + 1) ** 2)
-    for begin in range(0, len(pairs), at_once):
-        i, j = np.array(pairs[begin : begin + at_once]).T
-        one, other = (Takers(*(column[each] for column in takers)) for each in (i, j))
-        joint = gone_together(np.full(len(i), tied), one, other, width)
-        both = 2 * sum_pairs(joint, steps, steps, equal=True) - (joint[:, :, 0] * steps**2).sum(axis=1)
-        second += float((left[i] * left[j]) @ both)
-    return mean, max(second - float(left @ (found_gone @ steps[0])) ** 2, 0.0)
-
-
 def _group_extremes(found: Open, group: int) -> tuple[float, float, bool]:
     """Least and greatest of what one group adds, and whether they are reached."""
-    weights = found.weights(np.array([group]))[0]
+    weights = found.weights(np.array([group]), found.width[[group]])[0]
     padded = np.concatenate((weights, np.zeros(int(found.standings.groups.tied[group]) - len(weights))))
     left = found.left[group, found.counts[group] > 0]
     return _extremes(kinds_of(found.documents(group)), left, found.gains.keep, padded)

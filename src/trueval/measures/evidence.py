@@ -14,7 +14,8 @@ import numpy as np
 
 from trueval.measures.linear import linear
 from trueval.measures.measure import Definition, Measure, Values, register
-from trueval.measures.orders.draws import draw, moments, sizes_by_value
+from trueval.measures.orders.capped_sums import excess_moments
+from trueval.measures.orders.draws import three_kinds
 from trueval.measures.orders.weights import Top
 from trueval.measures.rarity import COLUMNS
 from trueval.measures.worth import Worth, worth_of
@@ -62,18 +63,18 @@ def _upper(standings: Standings, measure: Measure, worth: Worth) -> Values:
     lowest, highest = np.minimum(full - loss.highest, 1), np.minimum(full - loss.lowest, 1)
     expected, sd = np.clip(full - loss.expected, lowest, highest), np.where(lowest == 1, 0, loss.sd)
     for query in np.flatnonzero((full - loss.lowest > 1) & (lowest < 1)):
-        expected[query], sd[query] = _capped(standings, worth, int(query), last)
-        expected[query] = np.clip(expected[query], lowest[query], highest[query])
+        mean, variance = _short_of_one(standings, worth, int(query), last)
+        expected[query], sd[query] = np.clip(1 - mean, lowest[query], highest[query]), np.sqrt(variance)
     return Values(expected, lowest, highest, np.minimum(full - loss.tie_broken, 1), sd, worth.undefined)
 
 
-def _capped(standings: Standings, worth: Worth, query: int, last: int) -> tuple[float, float]:
-    """Mean and standard deviation of the capped upper bound of one query, over the outcomes of the cut."""
+def _short_of_one(standings: Standings, worth: Worth, query: int, last: int) -> tuple[float, float]:
+    """Mean and variance of 1 - the capped upper bound of one query: what is lost past the places that go beyond 1."""
     surely, tied, population, drawn = cut_counts(standings, query, last)
-    loss = 1 - worth.weights[query]
-    outcomes = draw(sizes_by_value(tied, loss), population, drawn)
-    gains = min(int(standings.listed[query]), last) - (surely + outcomes.counts) @ loss
-    return moments(np.minimum(gains / worth.norm[query], 1), outcomes.chance)
+    loss, norm = 1 - worth.weights[query], float(worth.norm[query])
+    spare = min(int(standings.listed[query]), last) - norm - float(surely @ loss)
+    mean, variance = excess_moments(three_kinds(loss), tied, population, drawn, spare)
+    return mean / norm, variance / norm**2
 
 
 def cut_counts(standings: Standings, query: int, last: int) -> tuple[Floats, Floats, int, int]:

@@ -34,16 +34,23 @@ class Cut(NamedTuple):
     Attributes:
         tied: documents in the group, m.
         drawn: documents of it within the last rank, T.
-        held: [source] the largest weight that surely comes before the group.
-        weights: [source] the weights above 0 of the source in the group, ascending.
+        source: [document with a weight above 0] its source, from 0 up, ascending.
+        weights: [document] its weight, ascending within a source.
+        held: [document] the largest weight of its source that surely comes before the group.
         beta: what a further document of a source counts for.
     """
 
     tied: int
     drawn: int
-    held: list[float]
-    weights: list[Floats]
+    source: Ints
+    weights: Floats
+    held: Floats
     beta: float
+
+    @property
+    def heaviest(self) -> Bools:
+        """[document] whether it is the last of its source, so that none is heavier."""
+        return np.append(self.source[1:] != self.source[:-1], True)
 
 
 def _novelty(standings: Standings, measure: Measure) -> Values:
@@ -68,6 +75,7 @@ def _novelty(standings: Standings, measure: Measure) -> Values:
         highest[query] += _most(cut)
         expected[query], sd[query] = expected[query] + _mean(cut), np.sqrt(max(_variance(cut), 0))
     tie_broken = gain(standings.tie_broken_rank <= last) if standings.order_is_known else no_values(standings.queries)
+    lowest, highest, expected = (np.minimum(column, ideal) for column in (lowest, highest, expected))
     sd[lowest == highest] = 0
     scale = np.divide(1.0, ideal, out=np.zeros_like(ideal), where=ideal > 0)
     columns = (np.clip(expected, lowest, highest), lowest, highest, tie_broken, sd)
@@ -124,82 +132,108 @@ def _cut(
 ) -> Cut:
     rows = np.arange(*np.searchsorted(standings.query, [query, query + 1]))
     inside, before = rows[cut_rows[rows]], rows[surely[rows]]
-    names = np.unique(source[inside])
-    held = [float(weights[before][source[before] == name].max(initial=0)) for name in names]
-    grouped = [np.sort(weights[inside][source[inside] == name]) for name in names]
-    first = int(inside[0])
-    return Cut(int(standings.tied[first]), last - int(standings.above[first]), held, grouped, beta)
+    names, number = np.unique(source[inside], return_inverse=True)
+    order = np.lexsort((weights[inside], number))
+    place = np.minimum(np.searchsorted(names, source[before]), len(names) - 1)
+    same, held = names[place] == source[before], np.zeros(len(names))
+    np.maximum.at(held, place[same], weights[before][same])
+    first, number = int(inside[0]), number[order]
+    drawn = last - int(standings.above[first])
+    return Cut(int(standings.tied[first]), drawn, number, weights[inside][order], held[number], beta)
 
 
-class Step(NamedTuple):
-    """A level that the largest weight of a source reaches if any of its n documents at or above it is drawn."""
+class Steps(NamedTuple):
+    """Levels that the largest weight of a source reaches if any of its n documents at or above it is drawn.
 
-    source: int
-    size: int
-    rise: float
-    weight: float
+    Attributes:
+        source: [step] ascending; the levels of a source ascend.
+        size: [step] n.
+        rise: [step] its height above the level before, or above what is held.
+        reach: [step] sum of the weights of the n documents.
+    """
 
+    source: Ints
+    size: Ints
+    rise: Floats
+    reach: Floats
 
-def _steps(cut: Cut) -> list[Step]:
-    """Levels above what is held, each with the documents that reach it, its height and the sum of their weights."""
-    steps = []
-    for source, (held, weights) in enumerate(zip(cut.held, cut.weights, strict=True)):
-        low = held
-        for level in np.unique(weights[weights > held]).tolist():
-            reach = weights[weights >= level]
-            steps.append(Step(source, len(reach), level - low, float(reach.sum())))
-            low = level
-    return steps
+    @classmethod
+    def of(cls, cut: Cut) -> Steps:
+        """Of a cut."""
+        weights, heaviest = cut.weights, np.flatnonzero(cut.heaviest)
+        below = np.append(0.0, weights[:-1])
+        below[np.append(0, heaviest[:-1] + 1)] = 0
+        rise = weights - np.maximum(below, cut.held)
+        steps = np.flatnonzero(rise > 0)
+        end = heaviest[cut.source] + 1
+        sums = np.append(0.0, np.cumsum(weights))
+        return cls(cut.source[steps], (end - np.arange(len(end)))[steps], rise[steps], (sums[end] - sums[:-1])[steps])
 
 
 def _none_drawn(cut: Cut) -> Floats:
     """[n] q(n) = C(m-n, T) / C(m, T) for n = 0 .. all documents with a weight."""
-    n = np.arange(sum(map(len, cut.weights)))
+    n = np.arange(len(cut.weights))
     return np.concatenate(([1.0], np.cumprod(np.maximum(cut.tied - cut.drawn - n, 0) / (cut.tied - n))))
 
 
 def _mean(cut: Cut) -> float:
-    chance = _none_drawn(cut)
-    largest = sum(step.rise * (1 - chance[step.size]) for step in _steps(cut))
-    total = sum(float(weights.sum()) for weights in cut.weights)
-    return float((1 - cut.beta) * largest + cut.beta * total * cut.drawn / cut.tied)
+    steps = Steps.of(cut)
+    largest = float(steps.rise @ (1 - _none_drawn(cut)[steps.size]))
+    return (1 - cut.beta) * largest + cut.beta * float(cut.weights.sum()) * cut.drawn / cut.tied
 
 
 def _variance(cut: Cut) -> float:
-    """Of (1-beta) sum of rises reached + beta sum of weights drawn; J says that no document of a step is drawn."""
-    m, t, beta, chance = cut.tied, cut.drawn, cut.beta, _none_drawn(cut)
-    weights = np.concatenate(cut.weights)
-    total, squares = float(weights.sum()), float((weights**2).sum())
+    """Of (1-beta) sum of rises reached + beta sum of weights drawn."""
+    m, t, beta, steps = cut.tied, cut.drawn, cut.beta, Steps.of(cut)
+    total, squares = float(cut.weights.sum()), float((cut.weights**2).sum())
     variance = beta**2 * t * (m - t) / (m - 1) * (squares / m - (total / m) ** 2)
-    # Each level is reached or not: the covariance of two is that of "none of n" and "none of n'", one inside the other
-    # for the same source, disjoint for two; the last term is that of the levels with the sum of weights.
-    steps = _steps(cut)
-    if not steps:
-        return variance
-    source, size = np.array([s.source for s in steps]), np.array([s.size for s in steps])
-    rise, reach = np.array([s.rise for s in steps]), np.array([s.weight for s in steps])
-    none = chance[size]
-    union = np.where(source[:, None] == source, np.maximum(size[:, None], size), size[:, None] + size)
-    both = chance[union] - none[:, None] * none
-    with_sum = none * (total - reach) * t / np.maximum(m - size, 1) - none * total * t / m
-    return float(variance + (1 - beta) ** 2 * (rise @ both @ rise) - 2 * beta * (1 - beta) * (rise @ with_sum))
+    # The covariance of levels with the sum of weights.
+    none = _none_drawn(cut)[steps.size]
+    with_sum = none * (total - steps.reach) * t / np.maximum(m - steps.size, 1) - none * total * t / m
+    rises = (1 - beta) ** 2 * _variance_of_rises(cut, steps)
+    return float(variance + rises - 2 * beta * (1 - beta) * (steps.rise @ with_sum))
+
+
+def _variance_of_rises(cut: Cut, steps: Steps) -> float:
+    """Of the sum of rises reached.
+
+    Each level is reached or not: the covariance of two is that of "none of n" and "none of n'", one inside the other
+    for the same source, disjoint for two. Sources are many and different n few, so all pairs are first taken as
+    disjoint, n by n, and then the pairs of levels of one source, one, two, .. levels apart, are put right.
+    """
+    chance = _none_drawn(cut)
+    size, which = np.unique(steps.size, return_inverse=True)
+    rise = np.bincount(which, weights=steps.rise)
+    # Levels of one source can have more documents together than there are; what that is worth is taken back below.
+    disjoint = chance[np.minimum(np.add.outer(size, size), len(chance) - 1)]
+    variance = float(rise @ (disjoint - np.multiply.outer(chance[size], chance[size])) @ rise)
+    for apart in range(len(steps.size)):
+        lower = np.flatnonzero(steps.source[apart:] == steps.source[: len(steps.source) - apart])
+        if not len(lower):
+            break
+        larger, smaller = steps.size[lower], steps.size[lower + apart]
+        wrong = chance[np.minimum(larger + smaller, len(chance) - 1)]
+        pairs = steps.rise[lower] * steps.rise[lower + apart] * (chance[larger] - wrong)
+        variance += float(pairs.sum()) * (2 if apart else 1)
+    return variance
 
 
 def _most(cut: Cut) -> float:
     """What the T documents that add most add; of a source the largest comes first, so each adds no more than before."""
-    added: list[float] = []
-    for held, weights in zip(cut.held, cut.weights, strict=True):
-        added.append((1 - cut.beta) * max(float(weights[-1]) - held, 0) + cut.beta * float(weights[-1]))
-        added.extend((cut.beta * weights[:-1]).tolist())
-    return sum(sorted(added, reverse=True)[: cut.drawn])
+    rise = np.where(cut.heaviest, np.maximum(cut.weights - cut.held, 0), 0)
+    added = np.sort((1 - cut.beta) * rise + cut.beta * cut.weights)
+    # One after another, as the ideal is summed up, so that both round alike.
+    return float(added[::-1][: cut.drawn].cumsum()[-1])
 
 
 def _least(cut: Cut) -> float:
     """What the T documents that add least add: all those without weight, then the cheapest split over sources."""
-    needed = max(0, cut.drawn - (cut.tied - sum(map(len, cut.weights))))
+    needed = max(0, cut.drawn - (cut.tied - len(cut.weights)))
     least = np.full(needed + 1, np.inf)
     least[0] = 0
-    for held, weights in zip(cut.held, cut.weights, strict=True):
+    ends = (np.flatnonzero(cut.heaviest) + 1).tolist()
+    for start, end in zip([0, *ends[:-1]], ends, strict=True):
+        weights, held = cut.weights[start:end], cut.held[start:end]
         cost = (1 - cut.beta) * np.maximum(weights - held, 0) + cut.beta * np.cumsum(weights)
         found = least.copy()
         for number in range(1, min(needed, len(weights)) + 1):

@@ -78,7 +78,28 @@ def best_gain(counts: Floats, weights: Floats, size: int) -> Floats:
     """
     order = np.argsort(-weights, axis=1, kind="stable")
     counts, weights = np.take_along_axis(counts, order, 1), np.take_along_axis(weights, order, 1)
-    before = np.cumsum(counts, axis=1) - counts
-    taken = np.clip(size - before, 0, counts)
-    total: Floats = (taken * weights).sum(axis=1)
+    total: Floats = (_first(counts, size) * weights).sum(axis=1)
     return total
+
+
+def best_counts(counts: Floats, values: Floats, size: int) -> Floats:
+    """[grade] documents of each grade among the `size` of largest value.
+
+    Args:
+        counts: [grade] documents.
+        values: [grade] what each is worth, of any sign.
+        size: how many are chosen; all, where there are no more.
+
+    >>> best_counts(np.array([0, 0, 0, 2.0, 3, 1]), np.array([0, 0, 0, 0.1, 0.5, 1]), 3).tolist()
+    [0.0, 0.0, 0.0, 0.0, 2.0, 1.0]
+    """
+    order = np.argsort(-values, kind="stable")
+    chosen = np.empty_like(counts)
+    chosen[order] = _first(counts[order], size)
+    return chosen
+
+
+def _first(counts: Floats, size: int) -> Floats:
+    """[.., kind] how many of the first `size` documents are of each kind, kind after kind."""
+    before = np.cumsum(counts, axis=-1) - counts
+    return np.asarray(np.clip(size - before, 0, counts))

@@ -5,44 +5,126 @@
 The published measure takes u from a model: how little it abstains when shown the document alone. Without a model the
 proxy here takes both from the grade g of the rubric 1 to 5: relevant = g >= 4, u = (g - 1) / 4. Documents without a
 grade count 0. The form does not depend on the order within K, so only a tie across K matters.
+
+Of a tie group that K cuts, let x_g documents of grade g be within it: four numbers, with far too many outcomes. But
+given s = x2 + x3, x2 is independent of how many of the other grades there are, and what grades 2 and 3 take away, at
+most 1/6 in all, enters the sigmoid so smoothly that a polynomial has every digit of it::
+
+    sigmoid(a + b) = sum over nodes j of l_j(a) sigmoid(a_j + b),   l_j the polynomial that is 1 at a_j, 0 at the others
+
+With 12 Chebyshev nodes a_j on an interval of half width 1/12 the error is below 4 M r^-11 / (r - 1) < 10^-20, where
+r = 70 is the size of an ellipse clear of the poles at i pi, and M = 25 bounds the square of the sigmoid there. So only
+means of l_j given s and of sigmoid(a_j + b) given m = x4 + x5 are needed, and both join through P(s, m).
 """
 
 from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from trueval.measures.evidence import cut_counts, cutoff_of
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
-from trueval.measures.orders.draws import draw, moments
-from trueval.measures.rarity import check_rubric
+from trueval.measures.orders.draws import likely
+from trueval.measures.rarity import best_counts, check_rubric
 from trueval.standings.standings import Floats, Standings
 
-# By grade 0 (never used), 1 .. 5: u where relevant, -u/3 where not.
-UTILITY = np.array([0.0, 0.0, -1 / 12, -1 / 6, 3 / 4, 1.0])
+# Twelfths by grade 0 (as documents without one), 1 .. 5: u where relevant, -u/3 where not.
+TWELFTHS = np.array([0.0, 0.0, -1.0, -2.0, 9.0, 12.0])
+UNITS = 12
+NODES = 12
 # K documents of grade 3, the most distracting one.
 WORST = float(1 / (1 + np.exp(1 / 6)))
 
 
 def _udcg(standings: Standings, measure: Measure) -> Values:
     check_rubric(standings, measure)
-    cutoff, last = cutoff_of(measure), standings.limit(measure.cutoff)
-    utility = UTILITY[standings.grade.astype(np.int64)]
+    last, scale = standings.limit(measure.cutoff), 1 / (UNITS * cutoff_of(measure))
+    utility = TWELFTHS[standings.grade.astype(np.int64)]
     surely = standings.sum_by_query(np.where(standings.above + standings.tied <= last, utility, 0.0))
-    expected = _sigmoid(surely / cutoff)
+    expected = _sigmoid(surely * scale)
     lowest, highest, sd = expected.copy(), expected.copy(), np.zeros(standings.queries)
     cut = (standings.above < last) & (standings.above + standings.tied > last)
     for query in np.unique(standings.query[cut]).tolist():
-        counts, tied, population, drawn = cut_counts(standings, query, last)
-        outcomes = draw(tied.astype(int).tolist(), population, drawn)
-        values = _sigmoid((counts + outcomes.counts) @ UTILITY / cutoff)
-        expected[query], sd[query] = moments(values, outcomes.chance)
-        lowest[query], highest[query] = values.min(), values.max()
+        group = _Group.cut(standings, query, last)
+        lowest[query], highest[query] = _sigmoid((surely[query] + group.extremes()) * scale)
+        if highest[query] > lowest[query]:
+            expected[query], sd[query] = group.moments(surely[query], scale)
     tie_broken = no_values(standings.queries)
     if standings.order_is_known:
         inside = np.where(standings.tie_broken_rank <= last, utility, 0.0)
-        tie_broken = np.clip(_sigmoid(standings.sum_by_query(inside) / cutoff), lowest, highest)
+        tie_broken = np.clip(_sigmoid(standings.sum_by_query(inside) * scale), lowest, highest)
     undefined = standings.sum_pool(np.ones(len(standings.pool_grade))) == 0
-    return Values(expected, lowest, highest, tie_broken, sd, undefined)
+    return Values(np.clip(expected, lowest, highest), lowest, highest, tie_broken, sd, undefined)
+
+
+class _Group(NamedTuple):
+    """A tie group that K cuts.
+
+    Attributes:
+        tied: [grade] documents in it; those without a grade count as of grade 0.
+        drawn: how many of them are within K.
+    """
+
+    tied: Floats
+    drawn: int
+
+    @classmethod
+    def cut(cls, standings: Standings, query: int, last: int) -> _Group:
+        _, tied, population, drawn = cut_counts(standings, query, last)
+        tied[0] += population - tied.sum()
+        return cls(tied, drawn)
+
+    def extremes(self) -> Floats:
+        """The least and the most that those within K can add, in twelfths."""
+        return np.array([best_counts(self.tied, sign * TWELFTHS, self.drawn) @ TWELFTHS for sign in (-1, 1)])
+
+    def moments(self, surely: float, scale: float) -> tuple[float, float]:
+        """Mean and standard deviation of the sigmoid.
+
+        Args:
+            surely: what comes from documents that are within K in every order, in twelfths.
+            scale: from twelfths to the argument of the sigmoid.
+        """
+        population, (_, _, twos, threes, fours, fives) = int(self.tied.sum()), self.tied.astype(int).tolist()
+        low, high = twos + threes, fours + fives
+        nodes, basis = _interpolation(2 * min(self.drawn, low))
+        center = float(_sigmoid((surely + TWELFTHS @ self.tied * (self.drawn / population)) * scale))
+        of_high = likely(population, high, self.drawn)
+        table = np.empty((2, len(of_high.chance), len(nodes)))
+        for place, number in enumerate(of_high.numbers.tolist()):
+            best = likely(high, fives, number)
+            gained = surely + 9 * number + 3 * best.numbers
+            apart = _sigmoid(np.subtract.outer(gained, nodes) * scale) - center
+            table[:, place] = best.chance @ apart, best.chance @ apart**2
+        total, of_low = np.zeros(2), likely(population, low, self.drawn)
+        for number, chance in zip(of_low.numbers.tolist(), of_low.chance.tolist(), strict=True):
+            worst, rest = likely(low, threes, number), likely(population - low, high, self.drawn - number)
+            lost = basis[number + worst.first :][: len(worst.chance)]
+            # What is likely only beside an unlikely number here is not in the table.
+            begin, end = max(rest.first, of_high.first), min(rest.end, of_high.end)
+            gained = (
+                rest.chance[begin - rest.first : end - rest.first]
+                @ table[:, begin - of_high.first : end - of_high.first]
+            )
+            total += chance * (gained @ (worst.chance @ lost))
+        mean, square = total.tolist()
+        return center + mean, float(np.sqrt(max(square - mean**2, 0)))
+
+
+@lru_cache(maxsize=16)
+def _interpolation(most: int) -> tuple[Floats, Floats]:
+    """The nodes a_j, and the polynomials l_j at every a = 0 .. most that there can be: [a, node]."""
+    values = np.arange(most + 1.0)
+    if most < NODES:
+        return values, np.eye(most + 1)
+    nodes = most / 2 * (1 - np.cos((np.arange(NODES) + 0.5) * np.pi / NODES))
+    others = [np.delete(nodes, j) for j in range(NODES)]
+    return nodes, np.stack(
+        [np.prod((values[:, None] - rest) / (node - rest), axis=1) for node, rest in zip(nodes, others, strict=True)],
+        axis=1,
+    )
 
 
 def _sigmoid(value: Floats) -> Floats:

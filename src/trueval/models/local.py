@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from trueval.errors import InputError
 from trueval.models.batches import in_batches
+from trueval.models.foreign_code import refuse_foreign_code
 from trueval.models.places import Place, need
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ class LocalModel(ABC):
     def sentence_transformers(self, loader: str) -> Any:
         """Return what a class of sentence-transformers loads from the model's place, in its dtype, on its device."""
         with _loading(self.place.path, loader):
+            if not self.trust_remote_code:
+                refuse_foreign_code(self.place.path)
             return getattr(need("sentence_transformers"), loader)(
                 self.place.path,
                 device=self.device,

@@ -15,7 +15,7 @@ from trueval.measures import parse_list
 from trueval.policy.conventions import choose
 from trueval.rag.answers import AccuracyGivenHit, accuracies
 from trueval.rag.inputs import Inputs
-from trueval.rag.unjudged import grade_unjudged
+from trueval.rag.unjudged import as_judged, grade_unjudged
 
 if TYPE_CHECKING:
     from trueval.judgments import Judgments
@@ -107,6 +107,8 @@ def evaluate_files(
         for pair in inputs.read_runs(runs, judgments, begin):
             found = evaluate(pair.run, pair.judgments, parsed, policy=chosen)
             # Of the judgments as read: those that are filled differ from run to run, and what filled them is said.
+            if inputs.unjudged is not None:
+                found = as_judged(found, pair.run, judgments, inputs.unjudged)
             measured = Content({"unjudged": inputs.unjudged, **(content or {})}, judgments)
             found = replace(found, content=measured if content is None else full_content(found, pair.run, measured))
             scores.append(found)

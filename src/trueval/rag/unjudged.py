@@ -10,9 +10,12 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import PolicyError
+from trueval.evaluation.notes import unknown_documents
 from trueval.files import Stretches
+from trueval.standings.counting import counter
 
 if TYPE_CHECKING:
+    from trueval.evaluation.scores import Scores
     from trueval.judgments import Judgments
     from trueval.run import Run
 
@@ -55,3 +58,19 @@ def grade_unjudged(judgments: Judgments, run: Run, grade: float) -> Judgments:
     counts = np.bincount(frame["place"].to_numpy(), minlength=len(judgments.query_ids))
     offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
     return dataclasses.replace(judgments, frame=frame.drop("place"), offsets=offsets, source_codes=None)
+
+
+def as_judged(scores: Scores, run: Run, judgments: Judgments, grade: float) -> Scores:
+    """Scores under filled judgments that know how many listed documents somebody judged, and say where nobody did.
+
+    Args:
+        scores: of the run, every document of it judged.
+        run: the lists.
+        judgments: before they were filled.
+        grade: what the others were given.
+    """
+    matched = counter(run, judgments)(scores.policy).matched
+    notes = list(scores.notes)
+    if not matched and len(scores.missing_queries) < len(scores.query_ids):
+        notes.append(f"{unknown_documents(run, judgments)} Every one was given grade {grade:g} (unjudged).")
+    return dataclasses.replace(scores, matched=matched, notes=tuple(notes))

@@ -6,10 +6,14 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from trueval.printable import printable
+
+BATCH: Final = 10_000  # rows that are text at once
 
 LATEX_SPECIALS = str.maketrans(
     {char: f"\\{char}" for char in "&%$#_{}"}
@@ -33,7 +37,54 @@ def to_json(result: Mapping[str, Any]) -> str:
     Raises:
         ValueError: it holds NaN or an infinity, which JSON does not have.
     """
-    return json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return "".join(json_parts(result))
+
+
+def json_parts(result: Mapping[str, Any]) -> Iterator[str]:
+    r"""What `to_json` gives, part after part, where rows are too many to be held at once.
+
+    Args:
+        result: may hold, in place of lists, iterables whose items are objects of texts and numbers.
+
+    Raises:
+        ValueError: it holds NaN or an infinity, which JSON does not have.
+
+    Example:
+        >>> rows = ({"query": f"q{number}", "value": number / 2} for number in range(3))
+        >>> "".join(json_parts({"runs": [{"rows": map(dict, rows)}], "none": iter(())})) == json.dumps(
+        ...     {"runs": [{"rows": [{"query": f"q{number}", "value": number / 2} for number in range(3)]}], "none": []},
+        ...     indent=1,
+        ... ) + "\n"
+        True
+    """
+    late: list[Iterable[Mapping[str, Any]]] = []
+    mark = secrets.token_hex()
+
+    def marked(rows: Any) -> str:
+        if not isinstance(rows, Iterable):
+            raise TypeError(f"JSON has nothing for a {type(rows).__name__}")
+        late.append(rows)
+        return mark
+
+    text = json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False, default=marked)
+    first, *others = text.split(f'"{mark}"')
+    yield first
+    for rows, before, after in zip(late, [first, *others], others, strict=False):
+        line = before.rpartition("\n")[2]
+        yield from _json_rows(rows, "\n" + " " * (len(line) - len(line.lstrip())))
+        yield after
+    yield "\n"
+
+
+def _json_rows(rows: Iterable[Mapping[str, Any]], end: str) -> Iterator[str]:
+    """A list of flat objects as json.dumps indents it, without its slow way of doing so."""
+    inner = f"{end}  "
+    encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(f",{inner}", ": "))
+    written, begin = False, f"[{end} "
+    for several in _batches(rows):
+        yield begin + f",{end} ".join(f"{{{inner}{encoder.encode(row)[1:-1]}{end} }}" for row in several)
+        written, begin = True, f",{end} "
+    yield f"{end}]" if written else "[]"
 
 
 def to_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
@@ -46,11 +97,26 @@ def to_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
         columns: names, the first line.
         rows: values by name; what no column names is left out, and what is None or absent is empty.
     """
+    return "".join(csv_parts(columns, rows))
+
+
+def csv_parts(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """What `to_csv` gives, part after part, where rows are too many to be held at once."""
+    yield _csv_lines([columns])
+    for several in _batches(rows):
+        yield _csv_lines([_csv_cell(row.get(name)) for name in columns] for row in several)
+
+
+def _csv_lines(rows: Iterable[Iterable[Any]]) -> str:
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
-    writer.writeheader()
-    writer.writerows({name: _csv_cell(row.get(name)) for name in columns} for row in rows)
+    csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
+
+
+def _batches(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    remaining = iter(rows)
+    while several := list(islice(remaining, BATCH)):
+        yield several
 
 
 def _csv_cell(value: Any) -> Any:

@@ -14,16 +14,17 @@ folder like any other. Only the kinds that a folder holds are imported.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from trueval.errors import InputError
+from trueval.errors import InputError, Place
 from trueval.printable import printable, printable_all
 from trueval.report.directory import Directory, ResultFile
+from trueval.report.generation import generations
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
@@ -51,6 +52,7 @@ class Kind:
         order: place on the page; lower comes first.
         text: form → function from a result, as its JSON holds it, to what is shown: a renderable of rich for "table",
             a text for "json", "csv", "markdown", "latex" and any other. Those of `ROUNDED` take a keyword `scale`.
+        parts: form → function that gives the same text part after part, for forms that may be too long to be held.
         files: name of a file → form; what `--out` writes.
         page: makes the part of the page for a file; the directory is there to look at files of other kinds. None for
             kinds that another one reads.
@@ -61,6 +63,7 @@ class Kind:
     format: int
     order: int
     text: Mapping[str, Writer] = field(default_factory=dict)
+    parts: Mapping[str, Writer] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     page: Page | None = None
     figures: Figures | None = None
@@ -75,6 +78,19 @@ class Kind:
         """
         shown = result if form in RAW else printable_all(result)
         return self.text[form](shown, **(told if form in ROUNDED else {}))
+
+    def write_parts(self, result: Mapping[str, Any], form: str, **told: Any) -> Iterator[str]:
+        """The text that `write` gives, part after part where the kind has it so.
+
+        Args:
+            result: as its JSON holds it, iterables in place of lists that are long.
+            form: a key of `text`, of a text.
+            told: as in `write`.
+        """
+        if form not in self.parts:
+            yield self.write(result, form, **told)
+            return
+        yield from self.parts[form](result if form in RAW else printable_all(result))
 
 
 def late(function: str) -> Callable[..., Any]:
@@ -139,11 +155,35 @@ def read_directory(path: Path) -> Directory:
         path: what `--out` named.
 
     Raises:
-        InputError: there is no such folder, no result for a page in it, a file is not JSON, or newer than us.
+        InputError: there is no such folder, no result for a page in it, a file is not JSON, newer than us, or was not
+            written together with the others.
+    """
+    refuse_absent(path)
+    with generations(path) as files:
+        return directory_of(path, files)
+
+
+def refuse_absent(path: Path) -> None:
+    """Refuses a result directory that is not there.
+
+    Raises:
+        InputError: there is no such folder.
     """
     if not path.is_dir():
         raise InputError(f"{path}: no such folder. It must be what --out of another command named. Correct the path.")
-    found = [_read(file) for file in sorted(path.glob("*.json"))]
+
+
+def directory_of(path: Path, files: Mapping[str, bytes]) -> Directory:
+    """The results that some JSON files are.
+
+    Args:
+        path: of the folder that they are in, or will be.
+        files: name → bytes.
+
+    Raises:
+        InputError: there is no result for a page among them, one is not JSON, or newer than us.
+    """
+    found = [_read(path / name, data) for name, data in sorted(files.items())]
     kinds = {file.kind: find(file.kind) for file in found}
     for file in found:
         known, number = kinds[file.kind], file.data.get("format")
@@ -171,12 +211,31 @@ def _why_unknown(file: ResultFile) -> str:
     return "" if file.kind in names() else known
 
 
-def _read(file: Path) -> ResultFile:
-    try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InputError(f"{file}: not JSON ({error}). Write it again, or move it out of the folder.") from error
-    if not isinstance(data, dict):
-        data = {}  # JSON of something else, as a list of texts: of no kind, like an object without "kind"
+def _read(file: Path, data: bytes) -> ResultFile:
+    found = read_json(file, data)
+    if not isinstance(found, dict):
+        found = {}  # JSON of something else, as a list of texts: of no kind, like an object without "kind"
+    kind = found.get("kind")
     # Pages and figures show what others wrote: SVG does not even allow all control characters.
-    return ResultFile(file.name, str(data.get("kind", "")), printable_all(data))
+    return ResultFile(file.name, kind if isinstance(kind, str) else "", printable_all(found))
+
+
+def read_json(file: Path, data: bytes) -> Any:
+    """What a JSON file holds.
+
+    Args:
+        file: where it is.
+        data: its bytes.
+
+    Raises:
+        InputError: it is not JSON, as NaN and infinities are not, or nested deeper than any result.
+    """
+    try:
+        return json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        message = f"not JSON ({error}). Write it again, or move it out of the folder."
+        raise Place(str(file)).error(message) from error
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number of JSON")

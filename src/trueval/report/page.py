@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -14,11 +15,13 @@ from typing import Any
 from trueval.errors import MissingExtraError
 from trueval.printable import printable
 from trueval.report.content import PLACES, Block, Figure, Part, Table
-from trueval.report.directory import Directory
+from trueval.report.directory import Directory, ResultFile
 from trueval.report.figures import needed, specification
+from trueval.report.generation import ids_of
 from trueval.report.inline import inline
-from trueval.report.kinds import Kind, find
+from trueval.report.kinds import Figures, Kind, find
 from trueval.report.rows import packed
+from trueval.report.unreadable import drawing, read_by
 from trueval.version import __version__
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -38,6 +41,7 @@ def page(directory: Directory, *, live: bool = True) -> str:
         HTML.
 
     Raises:
+        InputError: a file holds other values than those of a result.
         MissingExtraError: jinja2, Altair or vl-convert is not installed.
     """
     needed("Pages")
@@ -55,23 +59,26 @@ def page(directory: Directory, *, live: bool = True) -> str:
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False}
     environment.filters |= {"inline": inline, "packed": packed, "specification": specification}
-    part = merged(parts(directory))
+    with drawing(directory):
+        part = merged(parts(directory))
     script = (TEMPLATES / "page.js").read_text(encoding="utf-8")
     figures = [*part.lead, *(figure for block in part.blocks for figure in block.figures)]
     library = plot_library() if live and any(figure.interactive for figure in figures) else ""
     # As a content security policy names a script (CSP level 3, hash-source). The page runs these scripts and no other,
     # so that a run named "<script>" does nothing even if escaping failed.
     hashes = [_hash(text) for text in (script, library) if text]
-    text: str = environment.get_template("page.html.j2").render(
-        title=f"trueval: {printable(directory.path.resolve().name)}",
-        part=part,
-        others=directory.others,
-        style=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
-        script=script,
-        library=_compressed(library) if library else "",
-        hashes=hashes,
-        version=__version__,
-    )
+    with drawing(directory):
+        text: str = environment.get_template("page.html.j2").render(
+            title=f"trueval: {printable(directory.path.resolve().name)}",
+            part=part,
+            others=directory.others,
+            style=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
+            script=script,
+            library=_compressed(library) if library else "",
+            hashes=hashes,
+            version=__version__,
+            generations=ids_of(file.data for file in directory.files),
+        )
     return text
 
 
@@ -118,7 +125,10 @@ def parts(directory: Directory) -> tuple[Part, ...]:
         One part for each file of a kind that makes a part.
     """
     return tuple(
-        kind.page(file, directory) for kind in kinds_of(directory) if kind.page for file in directory.of(kind.name)
+        read_by(kind.page, file, directory)
+        for kind in kinds_of(directory)
+        if kind.page
+        for file in directory.of(kind.name)
     )
 
 
@@ -141,8 +151,12 @@ def write_figures(directory: Directory, folder: Path) -> tuple[Path, ...]:
         for kind in kinds_of(directory)
         if kind.figures
         for file in directory.of(kind.name)
-        for path in kind.figures(file, directory, folder)
+        for path in read_by(_into(folder, kind.figures), file, directory)
     )
+
+
+def _into(folder: Path, draw: Figures) -> Callable[[ResultFile, Directory], tuple[Path, ...]]:
+    return lambda file, directory: draw(file, directory, folder)
 
 
 def merged(several: tuple[Part, ...]) -> Part:

@@ -10,7 +10,11 @@ import pytest
 
 from trueval import Judgments, Run, evaluate
 from trueval.errors import InputError
-from trueval.evaluation.views.details import DOCUMENTS, add_texts, run_evidence
+from trueval.evaluation.scores import Scores
+from trueval.evaluation.views import details
+from trueval.evaluation.views.details import DETAILS, DOCUMENTS, add_texts, run_evidence, shown_queries, to_details
+from trueval.evaluation.views.queries import query_block
+from trueval.report.directory import ResultFile
 from trueval.report.provenance import provenance
 
 JUDGMENTS = Judgments.from_dict({"q1": {"a": 2, "b": 0, "c": 1}, "q2": {"d": 1}})
@@ -41,7 +45,6 @@ def test_the_worst_query_shows_its_tied_documents() -> None:
 @pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
 def test_without_ties_there_is_no_worst_query() -> None:
     assert evidence(measures="RR@10 P@2")["worst"] == []
-    assert {(row["query"], row["measure"]) for row in evidence()["per_query"]} == {("q1", "RR@10"), ("q2", "RR@10")}
 
 
 @pytest.mark.parametrize("policy", [{}, {"tie_precision": "bfloat16"}, {"judged_only": True, "tie_precision": 4.0}])
@@ -123,3 +126,28 @@ def test_provenance_holds_what_identifies_the_files(tmp_path: Path, monkeypatch:
     assert first["sha256"] == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     assert second == {"role": "run", "path": "-", "bytes": None, "sha256": None}
     assert {"trueval", "python", "numpy", "polars"} == set(found["versions"])
+
+
+def test_of_many_queries_those_that_ties_move_most_are_shown() -> None:
+    """q1 and q4 tie in the second run, q4 also in the first; all others are there as far as there is room."""
+    judgments = Judgments.from_dict({f"q{number}": {"a": 1} for number in range(6)})
+
+    def scores(name: str, *tied: str) -> Scores:
+        lists = {query: {"a": 1.0, "b": 1.0 if query in tied else 0.5} for query in judgments.query_ids}
+        return evaluate(Run.from_dict(lists, name=name), judgments, "RR P@1")
+
+    several = [scores("one", "q4"), scores("two", "q1", "q4")]
+    for most, shown in ((100, [0, 1, 2, 3, 4, 5]), (24, [0, 1, 2, 3, 4, 5]), (15, [0, 1, 4]), (8, [1, 4]), (0, [1])):
+        assert [places.tolist() for places in shown_queries(several, most)] == [shown] * 2
+    assert shown_queries([several[1], scores("three", "q5").at(np.arange(3, 6))], 6) == [pytest.approx([1]), [2]]
+
+
+def test_the_page_says_that_it_shows_some_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(details, "MOST_ROWS", 1)
+    run = Run.from_dict({"q1": {"a": 1.0, "c": 1.0}, "q2": {"d": 1.0}})
+    scores = evaluate(run, JUDGMENTS, "RR@10")
+    held = to_details([run_evidence(run, JUDGMENTS, scores)], [scores], [])
+    assert [row["query"] for row in held["runs"][0]["per_query"]] == ["q1"]
+    block = query_block(ResultFile("details.json", DETAILS.name, held))
+    assert block is not None
+    assert block.words[1] == ("Shown are the 1 of 2 queries that ties move most; queries.parquet holds all.",)

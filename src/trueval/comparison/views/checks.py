@@ -122,8 +122,12 @@ def found(check: Check) -> str:
         return "nothing is judged"
     if check.name == "comparable":
         return "measured otherwise"
+    if check.name == "distinct":
+        return "compared with itself"
+    if check.name == "relevant":
+        return "nothing to find"
     if check.name == "queries" and check.limit is not None:
-        return f"{check.value:g} of {check.limit:g} queries"
+        return counted(int(check.value or 0), "query", "queries")
     if check.name == "min":
         return fixed(check.value)
     if check.name == "max-range":

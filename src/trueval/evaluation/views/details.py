@@ -7,9 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
+from trueval.evaluation.scores import STATISTICS
 from trueval.evaluation.views.texts import read_texts
+from trueval.numerics import or_null
 from trueval.report.formats import to_json
 from trueval.report.kinds import Kind
 from trueval.report.provenance import provenance
@@ -17,17 +20,22 @@ from trueval.report.tie_sizes import tie_histogram
 from trueval.standings.counting import listed_documents
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from trueval.evaluation.scores import Scores
     from trueval.judgments import Judgments
+    from trueval.measures import Measure
     from trueval.run import Run
 
 KIND = "evaluate-details"
-# 1: the first. 2: with the results of format 2, whose policy it repeats.
-FORMAT_VERSION = 2
+# 1: the first. 2: with the results of format 2, whose policy it repeats. 3: not the values of all queries where there
+# are many, which are in queries.parquet.
+FORMAT_VERSION = 3
 
 # Without a part of its own: the page of an evaluation reads it.
 DETAILS = Kind(KIND, FORMAT_VERSION, order=11, text={"json": to_json}, files={"details.json": "json"})
 
+MOST_ROWS = 100_000  # values of queries, of all runs and measures: some 20 MB
 WORST = 5  # queries named for each measure, by range and again by |bias|
 GROUPS = 3  # tie groups shown of such a query
 DOCUMENTS = 12  # documents shown of a group
@@ -43,12 +51,11 @@ def run_evidence(run: Run, judgments: Judgments, scores: Scores) -> dict[str, An
         scores: what evaluation found.
 
     Returns:
-        The run's entry in details.json: name, per_query, tie_groups, worst.
+        The run's entry in details.json, without the values of its queries: name, tie_groups, worst.
     """
     listed = listed_documents(run, judgments, scores.policy)
     return {
         "name": scores.name,
-        "per_query": scores.to_polars().to_dicts(),
         "tie_groups": tie_histogram(listed.sizes),
         "worst": list(_worst(scores, listed.frame, judgments)),
     }
@@ -56,7 +63,7 @@ def run_evidence(run: Run, judgments: Judgments, scores: Scores) -> dict[str, An
 
 def to_details(
     runs: Sequence[Mapping[str, Any]],
-    policy: Mapping[str, Any],
+    scores: Sequence[Scores],
     files: Sequence[tuple[str, str]],
     collection: Path | None = None,
 ) -> dict[str, Any]:
@@ -64,17 +71,45 @@ def to_details(
 
     Args:
         runs: what `run_evidence` returned for each run.
-        policy: of the evaluation.
+        scores: of the runs, under one policy.
         files: role and path of what was read, as `provenance` takes them.
         collection: folder with the texts of queries and documents; None for ids alone.
 
     Raises:
         InputError: the collection cannot be read.
     """
-    details = {"kind": KIND, "format": FORMAT_VERSION, **provenance(files), "policy": policy, "runs": list(runs)}
+    shown = zip(runs, scores, shown_queries(scores), strict=True)
+    details = {
+        "kind": KIND,
+        "format": FORMAT_VERSION,
+        **provenance(files),
+        "policy": scores[0].policy.to_dict() if scores else {},
+        "runs": [
+            {**run, "queries": len(found.query_ids), "per_query": found.at(places).to_polars().to_dicts()}
+            for run, found, places in shown
+        ],
+    }
     if collection is not None:
         add_texts(details, collection)
     return details
+
+
+def shown_queries(several: Sequence[Scores], most: int | None = None) -> list[NDArray[np.int64]]:
+    """The queries whose values details.json holds: all of them, or those that ties move most in any run and measure.
+
+    Args:
+        several: of the runs.
+        most: values at most, but one query in any case; MOST_ROWS if None.
+
+    Returns:
+        [run] places of the queries, as they are in the scores.
+    """
+    most = MOST_ROWS if most is None else most
+    count = max(1, most // max(1, sum(len(scores.measures) for scores in several)))
+    ranges = [np.nan_to_num(scores.highest - scores.lowest).max(axis=1, initial=0.0) for scores in several]
+    if len({scores.query_ids for scores in several}) == 1:  # runs are compared query by query
+        ranges = [np.max(ranges, axis=0)] * len(ranges)
+    return [np.sort(np.argsort(-each, kind="stable")[:count]) for each in ranges]
 
 
 def add_texts(details: Mapping[str, Any], collection: Path) -> None:
@@ -102,17 +137,9 @@ def add_texts(details: Mapping[str, Any], collection: Path) -> None:
 
 def _worst(scores: Scores, frame: pl.DataFrame, judgments: Judgments) -> Iterator[dict[str, Any]]:
     """The queries with the largest range or |bias| on each measure, with the groups behind them."""
-    rows = []
-    table = scores.to_polars().with_columns(
-        range=pl.col("highest") - pl.col("lowest"), bias=pl.col("tie_broken") - pl.col("expected")
-    )
-    for measure in scores.measures:
-        moved = table.filter((pl.col("measure") == str(measure)) & (pl.col("range") > 0))
-        # Two lists joined: a tie order can be far off on a query whose range is not among the widest.
-        widest = moved.sort("range", descending=True, maintain_order=True).head(WORST)
-        biased = moved.sort(pl.col("bias").abs(), descending=True, nulls_last=True, maintain_order=True).head(WORST)
-        chosen = pl.concat([widest, biased]).unique(maintain_order=True)
-        rows += [(measure, row) for row in chosen.sort("range", descending=True, maintain_order=True).to_dicts()]
+    rows = [
+        (measure, row) for column, measure in enumerate(scores.measures) for row in _most_moved(scores, column, measure)
+    ]
     queries = pl.Series("query_id", sorted({row["query"] for _, row in rows}), dtype=pl.String)
     of_these = pl.col("query_id").is_in(queries.implode())
     listed = frame.filter(of_these & (pl.col("tied") > 1))
@@ -120,6 +147,22 @@ def _worst(scores: Scores, frame: pl.DataFrame, judgments: Judgments) -> Iterato
     for measure, row in rows:
         reach = min(measure.cutoff or math.inf, scores.policy.depth or math.inf)
         yield row | {"groups": list(_groups(row["query"], reach, listed, graded))}
+
+
+def _most_moved(scores: Scores, column: int, measure: Measure) -> Iterator[dict[str, Any]]:
+    """The values of the queries with the widest ranges and of those with the largest |bias|, widest first."""
+    ranges = np.nan_to_num(scores.highest[:, column] - scores.lowest[:, column])
+    bias = np.abs(scores.tie_broken[:, column] - scores.expected[:, column])
+    moved = np.flatnonzero(ranges > 0)
+    # Two lists joined: a tie order can be far off on a query whose range is not among the widest.
+    widest = moved[np.argsort(-ranges[moved], kind="stable")[:WORST]]
+    biased = moved[np.argsort(-bias[moved], kind="stable")[:WORST]]  # NaN comes last
+    chosen = np.array(list(dict.fromkeys([*widest.tolist(), *biased.tolist()])), dtype=np.int64)
+    for place in chosen[np.argsort(-ranges[chosen], kind="stable")].tolist():
+        values = {name: float(getattr(scores, name)[place, column]) for name in STATISTICS}
+        values |= {"range": values["highest"] - values["lowest"], "bias": values["tie_broken"] - values["expected"]}
+        plain = {name: or_null(value) for name, value in values.items()}
+        yield {"query": scores.query_ids[place], "measure": str(measure), **plain}
 
 
 def _groups(query: str, reach: float, listed: pl.DataFrame, graded: pl.DataFrame) -> Iterator[dict[str, Any]]:

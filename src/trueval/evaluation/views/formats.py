@@ -1,6 +1,7 @@
 """The results of an evaluation as text for other programs: CSV, Markdown, LaTeX, trec_eval lines."""
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from trueval.evaluation.views.findings import find, sentences
@@ -25,7 +26,12 @@ def to_csv(results: Mapping[str, Any]) -> str:
     Returns:
         Comma-separated values in full precision under a line of names; a number that is not available is empty.
     """
-    return formats.to_csv(COLUMNS, _rows(results))  # details of a mean are in the JSON alone
+    return "".join(csv_parts(results))
+
+
+def csv_parts(results: Mapping[str, Any]) -> Iterator[str]:
+    """What `to_csv` gives, part after part."""
+    return formats.csv_parts(COLUMNS, _rows(results))  # details of a mean are in the JSON alone
 
 
 def to_markdown(results: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
@@ -74,23 +80,32 @@ def to_trec(results: Mapping[str, Any]) -> str:
         The lines; a number that is not available is NA. Each run begins with its `runid`, but where a convention has
         one run, as trec_eval prints that for `-m runid` alone.
     """
+    return "".join(trec_parts(results))
+
+
+def trec_parts(results: Mapping[str, Any]) -> Iterator[str]:
+    """What `to_trec` gives, line after line."""
+    for name, query, value in _trec_cells(results):
+        yield f"{name:<22}\t{printable(query)}\t{printable(value)}\n"
+
+
+def _trec_cells(results: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     tool = results["policy"].get("convention") is not None
     measures = {text: parse(text) for run in results["runs"] for text in run["measures"]}
-    lines, run = [], None
+    run = None
     for row in _rows(results, means_first=False):
         if row["run"] != run:
             run = row["run"]
-            lines += [] if tool and len(results["runs"]) == 1 else [("runid", "all", run)]
+            yield from [] if tool and len(results["runs"]) == 1 else [("runid", "all", run)]
         measure = measures[row["measure"]]
         if tool:
-            lines += _as_the_tool_prints(row, measure)
+            yield from _as_the_tool_prints(row, measure)
             continue
         # trec_eval's num_rel_ret is a sum, and this is a mean.
         name = str(measure) if measure.name == "Hits" else trec_name(measure)
         for statistic in (each for each in STATISTICS if each in row):
             ending = "" if statistic == "expected" else f".{statistic}"
-            lines.append((name + ending, row["query"], _decimals(row[statistic])))
-    return "".join(f"{name:<22}\t{printable(query)}\t{printable(value)}\n" for name, query, value in lines)
+            yield name + ending, row["query"], _decimals(row[statistic])
 
 
 def _as_the_tool_prints(row: Mapping[str, Any], measure: Measure) -> Iterator[tuple[str, str, str]]:
@@ -110,8 +125,8 @@ def _rows(results: Mapping[str, Any], *, means_first: bool = True) -> Iterator[d
     for run in results["runs"]:
         means = [{"run": run["name"], "query": "all", "measure": name, **row} for name, row in run["measures"].items()]
         means = [{"exact": True, **row} for row in means]
-        queries = [{"run": run["name"], **row} for row in run.get("per_query", ())]
-        yield from means + queries if means_first else queries + means
+        queries = ({"run": run["name"], **row} for row in run.get("per_query", ()))
+        yield from chain(means, queries) if means_first else chain(queries, means)
 
 
 def _cells(results: Mapping[str, Any], scale: Scale) -> Iterator[list[str]]:

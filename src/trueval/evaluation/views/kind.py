@@ -1,7 +1,7 @@
 """The kind of result that `trueval evaluate` gives."""
 
 from trueval.evaluation.scores import FORMAT_VERSION, KIND
-from trueval.report.formats import to_json
+from trueval.report.formats import json_parts, to_json
 from trueval.report.kinds import Kind, late
 
 EVALUATE = Kind(
@@ -15,6 +15,11 @@ EVALUATE = Kind(
         "markdown": late("trueval.evaluation.views.formats:to_markdown"),
         "latex": late("trueval.evaluation.views.formats:to_latex"),
         "trec": late("trueval.evaluation.views.formats:to_trec"),
+    },
+    parts={
+        "json": json_parts,
+        "csv": late("trueval.evaluation.views.formats:csv_parts"),
+        "trec": late("trueval.evaluation.views.formats:trec_parts"),
     },
     files={"results.json": "json", "results.csv": "csv", "results.md": "markdown"},
     page=late("trueval.evaluation.views.page:build"),

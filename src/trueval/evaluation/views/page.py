@@ -13,6 +13,7 @@ from trueval.evaluation.views.verdicts import advice, badges, by_merit, summary
 from trueval.report.closing import policy_block, provenance_block
 from trueval.report.content import Block, Cell, Column, Figure, Part, Table, Words, row_of, statistic
 from trueval.report.directory import Directory, ResultFile, pointer
+from trueval.report.generation import ids_of
 from trueval.report.plots import DOT_KEY, dot_plot, lead_figure, row_height
 from trueval.report.text import fixed
 from trueval.report.tie_sizes import size_name, tie_figure
@@ -174,13 +175,15 @@ def tie_block(file: ResultFile, details: ResultFile | None) -> Block:
 
 
 def belongs(details: Mapping[str, Any], results: Mapping[str, Any]) -> bool:
-    """Whether details are about the same runs, measures and policy as some results.
+    """Whether details are about the same runs, measures and policy as some results, and were written with them.
 
     Args:
         details: content of details.json.
         results: content of results.json.
     """
     if details["policy"] != results["policy"] or len(details["runs"]) != len(results["runs"]):
+        return False
+    if ids_of([details]) != ids_of([results]):
         return False
     return all(
         mine["name"] == other["name"] and {row["measure"] for row in mine["per_query"]} <= other["measures"].keys()

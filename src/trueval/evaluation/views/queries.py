@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from trueval.evaluation.query_values import QUERIES
 from trueval.evaluation.views.figures import PLOTTED, query_plot
 from trueval.report.content import Block, Case, Column, Figure, Number, Table, Words, row_of, statistic
 from trueval.report.directory import ResultFile, pointer
@@ -46,7 +47,14 @@ def query_block(details: ResultFile, ranked: Sequence[str] = ()) -> Block | None
         "second's, and its line reaches over all differences that the orders of equal scores allow.",
     )
     figure, table = _query_figure(details, ranked), _query_table(details)
-    return Block("queries", "Queries", words=(words,), figures=(figure,), tables=(table,), place="details")
+    first = details.data["runs"][0]
+    shown = len({row["query"] for row in first["per_query"]})
+    some = ((_some(shown, first["queries"]),),) if shown < first.get("queries", 0) else ()
+    return Block("queries", "Queries", words=(words, *some), figures=(figure,), tables=(table,), place="details")
+
+
+def _some(shown: int, queries: int) -> str:
+    return f"Shown are the {shown:,} of {queries:,} queries that ties move most; {QUERIES} holds all."
 
 
 def _query_figure(details: ResultFile, ranked: Sequence[str]) -> Figure:
@@ -78,11 +86,19 @@ def _query_table(details: ResultFile) -> Table:
     shown, caption = places, "Every run, query and measure."
     if len(places) > MOST_ROWS:
         shown = sorted(places, key=lambda each: -_range(each.row))[:MOST_ROWS]
-        caption = f"The {len(shown):,} of {len(places):,} rows with the widest range; {details.name} holds all."
+        where = QUERIES if "queries" in details.data["runs"][0] else details.name  # as older versions had it
+        caption = f"The {len(shown):,} of {_all_rows(details):,} rows with the widest range; {where} holds all."
     rows = tuple(
         row_of(pointer("runs", each.run, "per_query", each.place), columns, each.row, each.name) for each in shown
     )
     return Table("per-query-table", (caption,), details.name, columns, rows, folded=True)
+
+
+def _all_rows(details: ResultFile) -> int:
+    runs = details.data["runs"]
+    measures = [len({row["measure"] for row in run["per_query"]}) for run in runs]
+    counts = zip(runs, measures, strict=True)
+    return sum(run["queries"] * count if "queries" in run else len(run["per_query"]) for run, count in counts)
 
 
 def _range(row: Mapping[str, Any]) -> float:

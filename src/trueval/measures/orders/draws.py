@@ -1,17 +1,49 @@
 """Draws from one tie group: how many documents of each kind a cut inside the group lets through.
 
 The first t of m tied documents are a random subset, so the numbers of each kind among them are multivariate
-hypergeometric. A measure of a set needs nothing else of the group.
+hypergeometric. A measure of a set needs nothing else of the group. The outcomes of three kinds are nearly the cube of
+their documents, but once s documents of the first two kinds are drawn together, how they split is independent of the
+number of the third: what is a sum over both sides then takes the time of the outcomes of two kinds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from trueval.standings.standings import Floats
+from trueval.standings.standings import Floats, Ints
+
+# Numbers of documents whose chance is no larger a part of the likeliest one's are left out: far below any rounding.
+NEGLIGIBLE = 1e-20
+# Numbers kept without a look at their chance, in standard deviations and besides; more where those are not enough.
+SPREADS, BESIDES = 10, 24
+# Draws from groups up to this size are kept, since thousands of queries share them.
+MOST_KEPT = 1024
+
+
+class Likely(NamedTuple):
+    """How many marked documents are drawn, without the numbers that practically never are.
+
+    Attributes:
+        first: the least number.
+        chance: [number - first] probability, sums to 1.
+    """
+
+    first: int
+    chance: Floats
+
+    @property
+    def end(self) -> int:
+        """One more than the largest number."""
+        return self.first + len(self.chance)
+
+    @property
+    def numbers(self) -> Ints:
+        """The numbers of marked documents."""
+        return np.arange(self.first, self.end)
 
 
 class Draws(NamedTuple):
@@ -26,6 +58,24 @@ class Draws(NamedTuple):
     chance: Floats
 
 
+class Split(NamedTuple):
+    """One number of documents drawn of the first two of three kinds together, and what it leaves open.
+
+    The two numbers left open are independent of each other.
+
+    Attributes:
+        both: documents of the first two kinds together.
+        chance: probability of that number.
+        one: how many of them are of the first kind.
+        third: how many documents of the third kind are drawn.
+    """
+
+    both: int
+    chance: float
+    one: Likely
+    third: Likely
+
+
 def hypergeometric(population: int, marked: int, drawn: int) -> Floats:
     """[x] chance of x = 0 .. marked marked documents among those drawn without replacement.
 
@@ -35,15 +85,72 @@ def hypergeometric(population: int, marked: int, drawn: int) -> Floats:
     True
     """
     least, most = max(0, drawn - (population - marked)), min(marked, drawn)
-    x = np.arange(least, most)
+    chance = np.zeros(marked + 1)
+    chance[least : most + 1] = _outward(population, marked, drawn, least, most)
+    return chance
+
+
+def likely(population: int, marked: int, drawn: int) -> Likely:
+    """How many marked documents are among those drawn without replacement, practically.
+
+    >>> likely(4, 2, 2).numbers.tolist(), likely(4, 2, 4).numbers.tolist()
+    ([0, 1, 2], [2])
+    """
+    return _likely_kept(population, marked, drawn) if population <= MOST_KEPT else _likely(population, marked, drawn)
+
+
+def _likely(population: int, marked: int, drawn: int) -> Likely:
+    least, most = max(0, drawn - (population - marked)), min(marked, drawn)
+    mean = drawn * marked / max(population, 1)
+    spread = np.sqrt(mean * (1 - marked / max(population, 1)))
+    reach = int(SPREADS * spread) + BESIDES
+    while True:
+        low, high = max(least, int(mean) - reach), min(most, int(mean) + reach)
+        chance = _outward(population, marked, drawn, low, high)
+        some = np.flatnonzero(chance > NEGLIGIBLE * chance.max())
+        enough = (low == least or some[0] > 0) and (high == most or some[-1] < high - low)
+        if enough:
+            kept = chance[some[0] : some[-1] + 1]
+            kept /= kept.sum()
+            kept.flags.writeable = False
+            return Likely(low + int(some[0]), kept)
+        reach *= 2
+
+
+_likely_kept = lru_cache(maxsize=4096)(_likely)
+
+
+def _outward(population: int, marked: int, drawn: int, low: int, high: int) -> Floats:
+    """[x = low .. high] chances, which sum to 1; the most likely number must be among them."""
+    x = np.arange(low, high)
     ratios = (marked - x) * (drawn - x) / ((x + 1) * (population - marked - drawn + x + 1.0))
     # From the largest chance outward, so that products of ratios only shrink.
-    mode = min(max((drawn + 1) * (marked + 1) // (population + 2), least), most) - least
+    mode = min(max((drawn + 1) * (marked + 1) // (population + 2), low), high) - low
     up, down = np.cumprod(ratios[mode:]), np.cumprod(1 / ratios[:mode][::-1])[::-1]
     inside = np.concatenate((down, [1.0], up))
-    chance = np.zeros(marked + 1)
-    chance[least : most + 1] = inside / inside.sum()
-    return chance
+    return np.asarray(inside / inside.sum())
+
+
+def splits(sizes: tuple[int, int, int], population: int, drawn: int) -> Iterator[Split]:
+    """The numbers of documents of the first two kinds together, from the least up.
+
+    Args:
+        sizes: documents of each kind; the rest of the population is of no kind.
+        population: documents in all, m.
+        drawn: documents drawn, t.
+
+    >>> [(each.both, round(each.chance, 12), each.third.numbers.tolist()) for each in splits((1, 1, 1), 3, 2)]
+    [(1, 0.666666666667, [1]), (2, 0.333333333333, [0])]
+    """
+    one, other, third = sizes
+    both = likely(population, one + other, drawn)
+    for number, chance in enumerate(both.chance.tolist(), both.first):
+        yield Split(
+            number,
+            chance,
+            likely(one + other, one, number),
+            likely(population - one - other, third, drawn - number),
+        )
 
 
 def draw(sizes: Sequence[int], population: int, drawn: int) -> Draws:
@@ -72,15 +179,34 @@ def draw(sizes: Sequence[int], population: int, drawn: int) -> Draws:
     return Draws(counts, chance)
 
 
-def sizes_by_value(sizes: Floats, values: Floats) -> list[int]:
-    """Join kinds of equal value, and leave out those of value 0: the fewer kinds, the fewer outcomes.
+class Kinds(NamedTuple):
+    """Grades by what they are worth: at most three kinds that are worth something.
 
-    >>> sizes_by_value(np.array([2.0, 3.0, 4.0]), np.array([0.0, 1.0, 1.0]))
-    [0, 7, 0]
+    Attributes:
+        values: [kind] what each is worth, descending; 0 for kinds that there are not.
+        members: [kind, grade] 1 where the grade is of the kind, else 0.
     """
-    first = [int(np.flatnonzero(values == value)[0]) for value in values]
-    joined = np.bincount(first, weights=np.where(values == 0, 0, sizes), minlength=len(sizes))
-    return [int(size) for size in joined]
+
+    values: Floats
+    members: Floats
+
+    def documents(self, by_grade: Floats) -> Floats:
+        """[kind] documents, from those of each grade."""
+        return np.asarray(self.members @ by_grade)
+
+
+def three_kinds(values: Floats) -> Kinds:
+    """Join grades of equal value, and leave out those of value 0.
+
+    Args:
+        values: [grade] what each is worth, 0 or more; at most three different values above 0.
+
+    >>> three_kinds(np.array([0.0, 0.5, 1.0, 1.0])).documents(np.array([2.0, 3.0, 4.0, 5.0])).tolist()
+    [9.0, 3.0, 0.0]
+    """
+    found = np.sort(list({*values.tolist()} - {0.0}))[::-1]
+    worth = np.concatenate((found, np.zeros(3 - len(found))))
+    return Kinds(worth, ((worth[:, None] == values) & (worth[:, None] > 0)).astype(float))
 
 
 def moments(values: Floats, chance: Floats) -> tuple[float, float]:
@@ -90,3 +216,13 @@ def moments(values: Floats, chance: Floats) -> tuple[float, float]:
         return low, 0.0
     mean = min(max(float(values @ chance), low), high)
     return mean, float(np.sqrt(((values - mean) ** 2) @ chance))
+
+
+def mixed(mean: Floats, variance: Floats, chance: Floats) -> tuple[float, float]:
+    """Mean and variance of a mixture, from those of its parts and their chances.
+
+    >>> mixed(np.array([0.0, 2.0]), np.array([0.0, 2.0]), np.array([0.5, 0.5]))
+    (1.0, 2.0)
+    """
+    center = float(mean @ chance)
+    return center, float((variance + (mean - center) ** 2) @ chance)

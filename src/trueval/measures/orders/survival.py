@@ -122,6 +122,23 @@ def gone_together(tied: Ints, first: Takers, second: Takers, width: int) -> Floa
     return both
 
 
+def horizon(taken: Floats) -> Ints:
+    """[group] ranks after which what is left of C, and of its square, is less than 2^-128 on average.
+
+    The mean of a product of squares over the subsets of t documents is at most their mean to the power t: Maclaurin's
+    inequality of elementary symmetric means.
+
+    Args:
+        taken: [group] mean over all its documents of 1 - f^2, f the factor that each leaves.
+
+    >>> horizon(np.array([0.75, 0.0]))[0]
+    64
+    """
+    with np.errstate(divide="ignore"):
+        ranks = 128 * np.log(2) / -np.log1p(-np.minimum(taken, 1.0))
+    return np.asarray(np.clip(np.ceil(ranks), 1, 2.0**62), dtype=np.int64)
+
+
 def falls(weights: Floats) -> Floats:
     """[group, t = 0 .. width] delta_t = w_{t-1} - w_t, so that X is the sum of delta_t C_t.
 

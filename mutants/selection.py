@@ -1,0 +1,91 @@
+"""Which tests a mutant is tried with: those that run the changed line, quickest first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from coverage import CoverageData
+
+from mutants.tree import FOLDER, ROOMS, TESTS, TREE, digest, record
+
+MAP: Final = FOLDER / "covering"
+# The files of tests that the map is about, by their hash.
+STATE: Final = MAP / "state.json"
+# Of tests that run a line the quickest are tried, so many seconds of them.
+BUDGET: Final = 60.0
+
+
+def map_tests(*, anew: bool) -> None:
+    """Runs every test once and records what it runs, unless that is known.
+
+    Args:
+        anew: also where it is known.
+    """
+    MAP.mkdir(exist_ok=True)
+    if anew:
+        STATE.unlink(missing_ok=True)
+    if STATE.exists():
+        return
+    for room in TESTS:
+        places = [f"tests/{room}", *([f"src/trueval/{room}"] if room in ROOMS else [])]
+        record(["-m", "not evidence and not slow", *places], MAP / room)
+    STATE.write_text(json.dumps(_hashes(), indent=0), encoding="utf-8")
+
+
+class Selection:
+    """Which tests run which lines."""
+
+    def __init__(self) -> None:
+        self.maps = [
+            (MAP / room).with_suffix(".sqlite") for room in TESTS if (MAP / room).with_suffix(".json").exists()
+        ]
+        self.seconds: dict[str, float] = {}
+        for each in self.maps:
+            self.seconds |= json.loads(each.with_suffix(".json").read_text(encoding="utf-8"))
+        then, now = json.loads(STATE.read_text(encoding="utf-8")), _hashes()
+        self.changed = {name for name, found in now.items() if then.get(name) != found}
+        self.state = digest(TREE / name for name in now)
+
+    def is_newer(self, state: str | None) -> bool:
+        """Whether tests changed since a survivor was tried."""
+        return state != self.state
+
+    def of(self, file: Path, rows: Iterable[int]) -> tuple[list[str], float]:
+        """The tests of some lines of a file, and what they took; of a line that runs at import, those of the file.
+
+        Files of tests that changed since the map was made come first, and as a whole.
+        """
+        by_row, budget = self._by_row(file), BUDGET
+        covering = {test for row in rows for test in by_row.get(row, ())}
+        if not covering:
+            covering = {test for tests in by_row.values() for test in tests}
+        room = file.relative_to(TREE / "src/trueval").parts[0]
+        of_files = {test.partition("::")[0] for test in covering}
+        changed = sorted(name for name in self.changed if name in of_files or name.startswith(f"tests/{room}/"))
+        chosen: list[str] = []
+        for test in sorted(covering, key=lambda test: (self.seconds[test], test)):
+            if test.partition("::")[0] not in changed and budget > 0:
+                chosen.append(test)
+                budget -= self.seconds[test]
+        return [*changed, *chosen], BUDGET - budget + 10.0 * len(changed)
+
+    @lru_cache(maxsize=8)  # noqa: B019 -- there is one selection
+    def _by_row(self, file: Path) -> dict[int, set[str]]:
+        """Tests that pass, by the row that they run."""
+        found: dict[int, set[str]] = {}
+        for each in self.maps:
+            data = CoverageData(str(each))
+            data.read()
+            for row, tests in data.contexts_by_lineno(file.relative_to(TREE).as_posix()).items():
+                found.setdefault(row, set()).update(test for test in tests if test in self.seconds)
+        return found
+
+
+def _hashes() -> dict[str, str]:
+    """The hash of every file of tests."""
+    paths = sorted(path for room in TESTS for path in (TREE / "tests" / room).rglob("*.py"))
+    return {path.relative_to(TREE).as_posix(): digest([path]) for path in paths}

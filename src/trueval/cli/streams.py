@@ -1,0 +1,101 @@
+"""stdout and stderr as they may be: closed, a pipe that nobody reads, or of an encoding that lacks characters."""
+
+import codecs
+import errno
+import io
+import os
+import sys
+from contextlib import suppress
+from typing import Any, Final, TextIO, cast
+
+from trueval.errors import InputError
+
+ESCAPED: Final = "trueval.escaped"
+
+
+def prepare() -> None:
+    """Makes both streams such that text can be written to them, whatever the shell did with them."""
+    _occupy()
+    codecs.register_error(ESCAPED, _escaped)
+    if sys.stdout is None:
+        sys.stdout = cast(TextIO, _Closed())
+    elif isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors=ESCAPED)
+    if not isinstance(sys.stderr, _Talk):
+        sys.stderr = cast(TextIO, _Talk(sys.stderr))
+
+
+def flush() -> str | None:
+    """Has the system take all of stdout.
+
+    Returns:
+        Why it does not: empty where the reader went away, which nobody needs to be told; None where it does.
+    """
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        with suppress(OSError, ValueError):  # Python would try once more before it ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return "" if error.errno == errno.EPIPE else f"stdout: {error.strerror}."
+    return None
+
+
+class _Closed(io.TextIOBase):
+    """stdout that the shell closed: to write results to it is an error, to have none to write is not."""
+
+    def write(self, text: str) -> int:
+        """Refuse any text."""
+        if text:
+            raise InputError("stdout is closed, and the results go there. Send them to a file, or to /dev/null.")
+        return 0
+
+
+class _Talk:
+    """stderr, on which nothing depends: talk that nobody can read is lost, and the work goes on."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def isatty(self) -> bool:
+        return self._stream is not None and self._stream.isatty()
+
+    def write(self, text: str) -> int:
+        with suppress(OSError, ValueError):
+            if self._stream is not None:
+                self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            if self._stream is not None:
+                self._stream.flush()
+
+
+def _occupy() -> None:
+    """Opens nothing in the places of closed streams: a file of ours must not get their numbers."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    r"""Writes what an encoding lacks as JSON does, which stays valid that way.
+
+    >>> "é 😀 \udce9".encode("ascii", errors=_registered())
+    b'\\u00e9 \\ud83d\\ude00 \\udce9'
+    """
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    units = error.object[error.start : error.end].encode("utf-16-be", errors="surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2)), error.end
+
+
+def _registered() -> str:
+    codecs.register_error(ESCAPED, _escaped)
+    return ESCAPED

@@ -1,0 +1,233 @@
+"""Sums over pairs of ranks of a long tie group, whose documents arrive at random times.
+
+What the first s of m tied documents take together is C_s, and E[C_s C'_t] for ranks s <= t is asked for only in sums
+
+    M = sum over s <= t of delta_s delta_t E[C_s C'_t],   where s = t counts half
+
+Let every document arrive at a time of its own, uniform on [0, 1]. The number t of those that come by time v is
+binomial, and so is the number s of these that come by z v. The mean of C at z v times C' at v is a product over
+documents, or what is gone of one, so that nothing is subtracted,
+
+    G(z, v) = sum over t of Bin(m, v)(t)  sum over s of Bin(t, z)(s) E[C_s C'_t]
+
+Binomial means turn the polynomials of Hahn into those of Legendre: with Q_n(t; m) = 3F2(-n, n+1, -t; 1, -m; 1)
+
+    sum over t of Bin(m, v)(t) Q_n(t; m) = 2F1(-n, n+1; 1; v) = P_n(1 - 2 v),
+
+so that a series of G in Legendre polynomials, first in v and then in z, gives the sums over ranks: M is a quadrature,
+M = sum of weights times G at Gauss points. About 6 sqrt(q m) degrees are enough where documents take a part q of what
+is left on average, and Q_n grows like exp(.4 n^2 / m) inside, which is what rounding is multiplied by.
+
+Sources: Karlin & McGregor 1961 (polynomials of Hahn); Koekoek, Lesky & Swarttouw 2010 §9.5; derived in docs/formulas.md
+§3. Checked against the walk over documents of survival.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial.legendre import leggauss
+
+from trueval.standings.standings import Floats, Ints
+
+# Ranks between two powers of two at which the sum over the ranks before is found; between, it is interpolated.
+NODES = 16
+# Degrees of the series of exp(-x): a few, and so many for each root of the largest x. Rounding grows with each of them,
+# and where documents take much the few are among the many, also where a part of 1 / 10 is taken.
+FEW_DEGREES, MORE_DEGREES, LITTLE = 16, 6.2, 0.1
+# Chances between 1 - 2a and 1 - a go by this many: log(1 - u R) has its nearest singularity as far away as these are
+# long, so the error falls by 5.8 with each.
+CHANCES = 20
+
+
+class Sum(NamedTuple):
+    """A sum, and how far rounding or degrees that are left out may have moved it."""
+
+    total: float
+    doubt: float
+
+
+class Kinds(NamedTuple):
+    """Documents of a group that take something, by how much.
+
+    Attributes:
+        first: [kind] part of what is left of C that one of them takes, 0 to 1.
+        second: [kind] of C'.
+        number: [kind] documents; where kinds stand for others, any real number.
+    """
+
+    first: Floats
+    second: Floats
+    number: Floats
+
+    def joint(self, earlier: Floats, later: Floats) -> Floats:
+        """E[C C'] at an earlier time u for C and a later time v for C'; nothing is subtracted.
+
+        >>> Kinds(np.array([0.5]), np.array([1.0]), np.array([1.0])).joint(np.array([0.2]), np.array([0.4])).round(15)
+        array([0.1])
+        """
+        one, other, together = np.zeros_like(earlier), np.zeros_like(later), np.zeros_like(earlier)
+        for first, second, number in zip(*(column.tolist() for column in self), strict=True):
+            one += number * np.log1p(-first * earlier)
+            other += number * np.log1p(-second * later)
+            if first > 0 and second > 0:
+                part = earlier * first / (1 - first * earlier) * (second * (1 - later) / (1 - second * later))
+                together += number * np.log1p(part)
+        # As a difference where the factor may be out of range; it is far above 1 there.
+        near = together < 1
+        product = np.exp(one + other)
+        beside = np.where(
+            near, product * np.expm1(np.where(near, together, 0)), np.exp(one + other + together) - product
+        )
+        return np.asarray(beside + np.expm1(one) * np.expm1(other))
+
+
+def few_chances(chances: Floats) -> tuple[Floats, Floats]:
+    """Chances and numbers of documents with nearly the same sum of log(1 - u R), and of what else `joint` adds up.
+
+    Equal chances are one. Where more of them than CHANCES lie between 1 - 2a and 1 - a, for a power of two a, they are
+    replaced by the points of Chebyshev there, each with the sum of its polynomials of Lagrange at the chances.
+    """
+    values, number = np.unique(chances, return_counts=True)
+    if len(values) <= CHANCES:
+        return values, number.astype(float)
+    some, numbers = [], []
+    part = np.frexp(1 - values)[1]
+    for each in np.unique(part):
+        own, count = values[part == each], number[part == each].astype(float)
+        if len(own) > CHANCES:
+            points = (own[0] + own[-1]) / 2 + (own[-1] - own[0]) / 2 * _chebyshev(CHANCES)
+            own, count = points, count @ _lagrange(points, own)
+        some.append(own)
+        numbers.append(count)
+    return np.concatenate(some), np.concatenate(numbers)
+
+
+@dataclass(frozen=True)
+class PairSums:
+    """Sums over the pairs of ranks of one group as a quadrature over pairs of times.
+
+    Attributes:
+        earlier: [z, v] the times z v.
+        later: [z, v] the times v.
+        weights: [z, v] what they are multiplied by.
+        last: [z, v] the part of the weights that belongs to the last eighth of the degrees.
+    """
+
+    earlier: Floats
+    later: Floats
+    weights: Floats
+    last: Floats
+
+    @classmethod
+    def of(cls, tied: int, steps: Floats, taken: float) -> PairSums:
+        """Prepare the sums.
+
+        Args:
+            tied: m.
+            steps: [t = 0 .. T] delta_t, smooth below T; 0 for t = 0.
+            taken: mean over the m documents of 1 - (1 - R)^2, which says how many degrees are needed.
+        """
+        times, series = _legendre(_degrees(tied, taken))
+        shares, share_series = _legendre(_degrees(len(steps) - 1, taken))
+        below, at, weight = _sums_below(steps, taken, len(shares))
+        hahn = np.stack(list(_hahn(at.astype(float), np.full(len(at), float(tied)), len(times))))
+
+        def weights(most: int, most_shares: int) -> Floats:
+            in_time = hahn[:most].T @ series[:most]
+            return np.asarray((below[:, :most_shares] @ share_series[:most_shares]).T @ (weight[:, None] * in_time))
+
+        whole = weights(len(times), len(shares))
+        last = whole - weights(len(times) - len(times) // 8, len(shares) - len(shares) // 8)
+        later = np.broadcast_to(times, whole.shape)
+        return cls(shares[:, None] * later, later, whole, last)
+
+    def sum(self, kinds: Kinds) -> Sum:
+        """M for some documents."""
+        joint = kinds.joint(self.earlier, self.later)
+        terms = self.weights * joint
+        rounding = np.finfo(float).eps * float(np.abs(terms).sum())
+        return Sum(float(terms.sum()), rounding + abs(float((self.last * joint).sum())))
+
+
+def _degrees(length: int, taken: float) -> int:
+    """Degrees for a group, or a part of it, of so many ranks; never more than a polynomial of them can have."""
+    much = max(FEW_DEGREES, 2 + int(MORE_DEGREES * np.sqrt(max(taken, LITTLE) * length)))
+    return min(length + 1, FEW_DEGREES + int(MORE_DEGREES * np.sqrt(taken * length)), much)
+
+
+def _legendre(count: int) -> tuple[Floats, Floats]:
+    """Gauss points on [0, 1], and [n, point] what turns values there into coefficients of P_n(1 - 2 v)."""
+    points, gauss = leggauss(count)
+    rows = np.ones((count, count))
+    rows[1:2] = -points
+    for n in range(1, count - 1):
+        rows[n + 1] = (-(2 * n + 1) * points * rows[n] - n * rows[n - 1]) / (n + 1)
+    return (1 + points) / 2, (2 * np.arange(count)[:, None] + 1) * rows * (gauss / 2)
+
+
+def _hahn(rank: Floats, length: Floats, count: int) -> Iterator[Floats]:
+    """Q_n(rank; length) for n = 0 .. count - 1; of no use from n = length + 1 on."""
+    before, now = np.zeros_like(rank), np.ones_like(rank)
+    for n in range(count):
+        yield now
+        up = (n + 1) * np.maximum(length - n, 1) / (2 * (2 * n + 1))
+        down = n * (n + length + 1) / (2 * (2 * n + 1))
+        before, now = now, ((up + down - rank) * now - down * before) / up
+
+
+def _sums_below(steps: Floats, taken: float, count: int) -> tuple[Floats, Ints, Floats]:
+    """[node, n] sum over s <= t of delta_s Q_n(s; t), the last one half, at some ranks t; these; and their weights."""
+    found, ranks, weights = [], [], []
+    for at, begin, end in _panels(len(steps) - 1):
+        s = np.arange(int(at[-1]) + 1)
+        inside = np.where(s < at[:, None], steps[s], 0.0)
+        inside[np.arange(len(at)), at] = steps[at] / 2
+        below = np.zeros((len(at), count))
+        limits = np.array([_degrees(int(t), taken) for t in at])
+        most = min(int(limits.max()), count)
+        length = at[:, None].astype(float)
+        for n, hahn in enumerate(_hahn(np.minimum(s, length), length, most)):
+            below[:, n] = np.einsum("ts,ts->t", hahn, inside)
+        below[np.arange(count) >= limits[:, None]] = 0
+        found.append(below)
+        ranks.append(at)
+        weights.append(steps[begin:end] @ _lagrange(at.astype(float), np.arange(begin, end, dtype=float)))
+    return np.concatenate(found), np.concatenate(ranks), np.concatenate(weights)
+
+
+def _panels(last: int) -> Iterator[tuple[Ints, int, int]]:
+    """Ranks from 1 on in stretches begin .. end - 1 that double, with those of them that are looked at.
+
+    The last rank is a stretch of its own: its step is of another kind.
+    """
+    begin = 1
+    while begin < last:
+        end = min(2 * begin, last)
+        at = np.arange(begin, end)
+        if len(at) > NODES:
+            spread = (begin + end - 1) / 2 + (end - 1 - begin) / 2 * _chebyshev(NODES)
+            at = np.unique(np.rint(spread).astype(np.int64))
+        yield at, begin, end
+        begin = end
+    yield np.array([last]), last, last + 1
+
+
+def _chebyshev(count: int) -> Floats:
+    """The points of Chebyshev on [-1, 1], ascending."""
+    return np.asarray(-np.cos(np.pi * (np.arange(count) + 0.5) / count))
+
+
+def _lagrange(points: Floats, at: Floats) -> Floats:
+    """[at, point] the polynomial of each point that is 1 there and 0 at the others; by the barycentric form."""
+    apart = points[:, None] - points
+    np.fill_diagonal(apart, 1.0)
+    weight = 1 / np.prod(apart / np.abs(apart).max(), axis=1)
+    away = at[:, None] - points
+    hit = away == 0
+    rows = weight / np.where(hit, 1.0, away)
+    rows = np.where(hit.any(axis=1)[:, None], hit, rows)
+    return np.asarray(rows / rows.sum(axis=1, keepdims=True))

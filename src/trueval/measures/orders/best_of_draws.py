@@ -1,0 +1,195 @@
+"""The best K of the documents that a cut lets through, and what those are worth that the run itself puts first.
+
+Kinds of documents are worth v1 >= v2 >= v3 > 0, and S_i of each surely come before the tie group. When x_i of each kind
+are drawn from it, the best K of all of them are worth a + b::
+
+    a = v1 min(S1 + x1, K) + v2 min(S2 + x2, K - min(S1 + x1, K))
+    b = v3 min(S3 + x3, R),   R = max(0, K - S1 - S2 - (x1 + x2))
+
+R is known from s = x1 + x2, and given s, x1 and x3 are independent (draws.py), so mean and variance of the sum go over
+s and then over x1 and x3 apart. A ratio to it goes over both together, up to the x3 that fills R.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trueval.measures.orders.draws import Kinds, Split, likely, mixed, splits
+from trueval.measures.rarity import best_counts
+from trueval.standings.standings import Floats
+
+# Outcomes of one query that a ratio goes over, a few seconds. Past it, bounds.
+MOST_OUTCOMES = 1 << 26
+
+
+class Pool(NamedTuple):
+    """The candidates of one query, the best of which an ideal takes.
+
+    Attributes:
+        kinds: what documents are worth.
+        surely: [kind] documents that are candidates in every order.
+        tied: [kind] documents in the tie group that the pool cuts.
+        population: documents in that group, m.
+        drawn: how many of them are candidates, t.
+        best: how many documents the ideal takes, K.
+    """
+
+    kinds: Kinds
+    surely: Floats
+    tied: Floats
+    population: int
+    drawn: int
+    best: int
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """The documents of each kind in the tie group."""
+        one, two, three = (int(size) for size in self.tied)
+        return one, two, three
+
+    def outcomes(self) -> int:
+        """About how many outcomes a ratio goes over, at most."""
+        one, two, three = self.sizes
+        together = likely(self.population, one + two, self.drawn)
+        middle = together.first + len(together.chance) // 2
+        room = max(0, int(self.best - self.surely.sum()) - together.first)
+        third = likely(self.population - one - two, three, self.drawn - middle)
+        columns = min(max(room - third.first, 0) + 1, len(third.chance))
+        return len(together.chance) * len(likely(one + two, one, middle).chance) * columns
+
+
+class Chosen(NamedTuple):
+    """The documents that the run itself puts first.
+
+    Attributes:
+        mean: what they are worth, as far as the candidates leave that open or settle it for all orders.
+        variance: of it.
+        places: how many more come from the group that the pool cuts, at random from those drawn.
+    """
+
+    mean: float
+    variance: float
+    places: int
+
+
+class _Side(NamedTuple):
+    """One side of a split: the first two kinds, or the third.
+
+    Attributes:
+        chance: [number] of the documents that the split leaves open.
+        ideal: [number] worth of those that the ideal takes.
+        total: [number] worth of all that were drawn; its mean where several numbers are joined.
+        variance: [number] of that worth.
+        squares: [number] sum of the squared worths.
+    """
+
+    chance: Floats
+    ideal: Floats
+    total: Floats
+    variance: Floats
+    squares: Floats
+
+    def up_to_full(self) -> _Side:
+        """With all numbers from the one on that fills the ideal joined."""
+        first = int(self.ideal.searchsorted(self.ideal[-1]))
+        if first == len(self.ideal) - 1:
+            return self
+        chance = self.chance[first:]
+        share = chance / chance.sum()
+        total, variance = mixed(self.total[first:], self.variance[first:], share)
+        joined = (chance.sum(), self.ideal[-1], total, variance, self.squares[first:] @ share)
+        return _Side(*(np.append(column[:first], value) for column, value in zip(self, joined, strict=True)))
+
+
+def _first_two(pool: Pool, split: Split) -> _Side:
+    v1, v2, _ = pool.kinds.values
+    x1 = split.one.numbers
+    x2, of_first = split.both - x1, np.minimum(pool.surely[0] + x1, pool.best)
+    ideal = v1 * of_first + v2 * np.minimum(pool.surely[1] + x2, pool.best - of_first)
+    return _side(split.one.chance, ideal, v1 * x1 + v2 * x2, v1**2 * x1 + v2**2 * x2)
+
+
+def _third(pool: Pool, split: Split) -> _Side:
+    v3, x3 = pool.kinds.values[2], split.third.numbers
+    room = max(0.0, pool.best - float(pool.surely[0] + pool.surely[1]) - split.both)
+    return _side(split.third.chance, v3 * np.minimum(pool.surely[2] + x3, room), v3 * x3, v3**2 * x3)
+
+
+def _side(chance: Floats, ideal: Floats, total: Floats, squares: Floats) -> _Side:
+    """With each number by itself."""
+    return _Side(chance, ideal, total, np.zeros(len(chance)), squares)
+
+
+def best_moments(pool: Pool) -> tuple[float, float]:
+    """Mean and variance of what the best K candidates are worth."""
+    return _less_part_of_total(pool, 0.0)
+
+
+def lead_variance(pool: Pool, chosen: Chosen) -> float:
+    """Variance of how much more the best K candidates are worth than the documents that the run puts first."""
+    n, t, m = chosen.places, pool.drawn, pool.population
+    _, variance = _less_part_of_total(pool, n / t)
+    # What the candidates leave open: n of t documents, which on average differ as all in the group do.
+    mean = float(pool.kinds.values @ pool.tied) / m
+    squares = float((pool.kinds.values - mean) ** 2 @ pool.tied) + mean**2 * (m - float(pool.tied.sum()))
+    return variance + n * (t - n) / t * squares / (m - 1) + chosen.variance
+
+
+def _less_part_of_total(pool: Pool, part: float) -> tuple[float, float]:
+    """Mean and variance of what the best K candidates are worth, less a part of what all that were drawn are worth."""
+    chance, means, variances = [], [], []
+    for split in splits(pool.sizes, pool.population, pool.drawn):
+        first, third = _first_two(pool, split), _third(pool, split)
+        mean, variance = mixed(first.ideal - part * first.total, first.variance, first.chance)
+        other, more = mixed(third.ideal - part * third.total, third.variance, third.chance)
+        chance.append(split.chance)
+        means.append(mean + other)
+        variances.append(variance + more)
+    return mixed(np.array(means), np.array(variances), np.array(chance))
+
+
+def share_moments(pool: Pool, chosen: Chosen) -> tuple[float, float]:
+    """Mean and variance of the documents that the run puts first, as a share of the best K candidates.
+
+    The candidates must be worth something in every order.
+    """
+    about = _share_on_average(pool, chosen)
+    chance, means, variances = [], [], []
+    for split in splits(pool.sizes, pool.population, pool.drawn):
+        mean, variance = _share_apart(pool, chosen, about, _first_two(pool, split), _third(pool, split).up_to_full())
+        chance.append(split.chance)
+        means.append(mean)
+        variances.append(variance)
+    mean, variance = mixed(np.array(means), np.array(variances), np.array(chance))
+    return about + mean, variance
+
+
+def _share_on_average(pool: Pool, chosen: Chosen) -> float:
+    """The share if every kind were drawn as often as on average: near the mean."""
+    values, drawn = pool.kinds.values, pool.tied * (pool.drawn / pool.population)
+    ideal = best_counts(pool.surely + drawn, values, pool.best) @ values
+    return float((chosen.mean + drawn @ values * (chosen.places / pool.drawn)) / ideal)
+
+
+def _share_apart(pool: Pool, chosen: Chosen, about: float, first: _Side, third: _Side) -> tuple[float, float]:
+    """Mean and variance, in one split, of how far the share is from one that it is about.
+
+    With w = 1 / (a + b) of the ideal that distance is (A + B) w, A of one side and B of the other. So means of it and
+    of its square are products of a matrix, w or w^2, with columns of one side and rows of the other.
+    """
+    n, t = chosen.places, pool.drawn
+    per_ideal = 1 / np.add.outer(first.ideal, third.ideal)
+    a = chosen.mean + n / t * first.total - about * first.ideal
+    b = n / t * third.total - about * third.ideal
+    once = per_ideal @ (third.chance[:, None] * np.column_stack((np.ones(len(b)), b)))
+    mean = float(first.chance @ (a * once[:, 0] + once[:, 1]))
+    # Of n out of t documents, without replacement: n (t - n) / (t - 1) times their mean square less their squared mean.
+    spread = n * (t - n) / max(t - 1, 1)
+    of_first = chosen.variance + spread * (first.squares / t - (first.total / t) ** 2)
+    of_third = spread * (third.squares / t - (third.total**2 + third.variance) / t**2) + (n / t) ** 2 * third.variance
+    columns = np.column_stack((np.ones(len(b)), b, b**2 + of_third, third.total))
+    rows = np.column_stack((a**2 + of_first, 2 * a, np.ones(len(a)), -2 * spread / t**2 * first.total))
+    twice = (rows * (per_ideal**2 @ (third.chance[:, None] * columns))).sum(axis=1)
+    return mean, max(float(first.chance @ twice) - mean**2, 0.0)

@@ -1,0 +1,75 @@
+"""What the documents that a cut lets through are worth in all beyond a threshold: E (L - l)+ and its variance.
+
+Documents of three kinds are worth v1 > v2 > v3; L = v1 x1 + v2 x2 + v3 x3. Given s = x2 + x3, the number x1 is
+independent of x2 (draws.py), so for each x2 what is left is (v1 x1 - rest)+. That needs three sums over the tail of x1,
+of P(x), (x - k) P(x) and (x - k)^2 P(x) over x >= k, found once for all k by adding from the end, so nothing cancels.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trueval.measures.orders.draws import Kinds, Likely, mixed, splits
+from trueval.standings.standings import Floats
+
+
+class _Tail(NamedTuple):
+    """Sums over the numbers from k on, for k one after another.
+
+    Attributes:
+        first: the least k.
+        chance: [k - first] of a number >= k.
+        excess: [k - first] sum of (x - k) P(x).
+        squares: [k - first] sum of (x - k)^2 P(x).
+    """
+
+    first: int
+    chance: Floats
+    excess: Floats
+    squares: Floats
+
+    @classmethod
+    def of(cls, drawn: Likely) -> _Tail:
+        chance = np.append(drawn.chance[::-1].cumsum()[::-1], 0.0)
+        # One k lower adds a 1 to every x - k, so 2 (x - k) + 1 to its square.
+        excess = np.append(chance[::-1].cumsum()[::-1][1:], 0.0)
+        squares = np.append((2 * excess + chance)[::-1].cumsum()[::-1][1:], 0.0)
+        return cls(drawn.first, chance, excess, squares)
+
+    def beyond(self, thresholds: Floats) -> tuple[Floats, Floats]:
+        """[threshold] mean and variance of (x - threshold)+."""
+        place = np.clip(np.floor(thresholds) + 1 - self.first, 0, len(self.chance) - 1).astype(np.int64)
+        over = place + self.first - thresholds
+        chance, excess, squares = self.chance[place], self.excess[place], self.squares[place]
+        mean = excess + over * chance
+        return mean, np.maximum(squares + 2 * over * excess + over**2 * chance - mean**2, 0)
+
+
+def excess_moments(kinds: Kinds, tied: Floats, population: int, drawn: int, threshold: float) -> tuple[float, float]:
+    """Mean and variance of (L - l)+ over the outcomes of a cut.
+
+    Args:
+        kinds: what documents are worth; at least one kind is worth something.
+        tied: [grade] documents in the group that is cut.
+        population: documents in that group, m.
+        drawn: how many of them are let through, t.
+        threshold: l.
+
+    >>> from trueval.measures.orders.draws import three_kinds
+    >>> excess_moments(three_kinds(np.array([0.0, 1.0])), np.array([0.0, 1.0]), 2, 1, 0.5)
+    (0.25, 0.0625)
+    """
+    value, first, second = kinds.values.tolist()
+    one, two, three = kinds.documents(tied).astype(int).tolist()
+    chance, means, variances = [], [], []
+    for split in splits((two, three, one), population, drawn):
+        x = split.one.numbers
+        rest = threshold - first * x - second * (split.both - x)
+        left, open_still = _Tail.of(split.third).beyond(rest / value)
+        mean, variance = mixed(value * left, value**2 * open_still, split.one.chance)
+        chance.append(split.chance)
+        means.append(mean)
+        variances.append(variance)
+    return mixed(np.array(means), np.array(variances), np.array(chance))

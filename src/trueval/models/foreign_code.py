@@ -1,0 +1,87 @@
+"""Foreign code: Python classes outside of sentence-transformers that the files of a model would have it import.
+
+`modules.json` names the class of every part of a model, the files of a router those of its routes, and a table of words
+that of its tokenizer. Up to version 5.7, sentence-transformers imported whatever stood there, also with
+trust_remote_code=False (its issues 3683, 3801; refused from 6.0 on, pull request 3935). So these files are read here
+before the library sees them. What `auto_map` of config.json names, transformers itself refuses.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from trueval.errors import InputError
+from trueval.models.places import need
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+OWN = re.compile(r"sentence_transformers(\.\w+)+")
+# Where a part of a model keeps its settings: routers, word tables, and routers as versions before 4 wrote them.
+SETTINGS_OF_PARTS = ("router_config.json", "wordembedding_config.json", "config.json")
+# Routers within routers; a model of ours to read has no more.
+DEEPEST = 8
+
+
+def refuse_foreign_code(path: str) -> None:
+    """Refuse a model whose files name classes that sentence-transformers does not bring.
+
+    Args:
+        path: a folder, or an id of the hub.
+
+    Raises:
+        InputError: says which file names which class; or the file cannot be read.
+    """
+    for file, name in _named_classes(path):
+        if not isinstance(name, str) or not OWN.fullmatch(name):
+            raise InputError(
+                f"{path}: {file} names the class {name!r}, which is not part of sentence-transformers. To import it "
+                "would run code that came with the model or is installed here. Read that code first; then allow it "
+                "with trust_remote_code=True."
+            )
+
+
+def _named_classes(path: str) -> Iterator[tuple[str, Any]]:
+    """Files of a model, each with a class that it names."""
+    modules = _read(path, "modules.json", "")
+    if modules is None:
+        return
+    if not isinstance(modules, list) or not all(isinstance(module, dict) for module in modules):
+        raise InputError(f"{path}: modules.json must be a list of objects. Save the model again.")
+    for module in modules:
+        yield "modules.json", module.get("type")
+        yield from _classes_of_part(path, str(module.get("path", "")), DEEPEST)
+
+
+def _classes_of_part(path: str, folder: str, deepest: int) -> Iterator[tuple[str, Any]]:
+    """Files of one part of a model, each with a class that it names, through the routes of routers."""
+    for name in SETTINGS_OF_PARTS:
+        settings = _read(path, name, folder)
+        if not isinstance(settings, dict):
+            continue
+        file = str(PurePosixPath(folder, name))
+        # transformers writes a name without a module into its own config.json, and imports nothing for it.
+        if "." in str(settings.get("tokenizer_class", "")):
+            yield file, settings["tokenizer_class"]
+        types = settings.get("types", {})
+        if not isinstance(types, dict) or (types and not deepest):
+            raise InputError(f"{path}: types of {file} must be an object, with few routers within routers.")
+        for route, kind in types.items():
+            yield file, kind
+            yield from _classes_of_part(path, str(PurePosixPath(folder, route)), deepest - 1)
+
+
+def _read(path: str, name: str, folder: str) -> Any:
+    """The content of a JSON file of a model; None where there is no such file."""
+    found = need("sentence_transformers.util").load_file_path(path, name, subfolder=folder)
+    if found is None:
+        return None
+    try:
+        return json.loads(Path(found).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"{path}: {PurePosixPath(folder, name)} is not JSON: {error}. Save the model again."
+        ) from error

@@ -1,0 +1,249 @@
+"""Generations: the files that one command wrote into a result directory, known to belong together by their digests.
+
+Each JSON file of a generation ends with the same stamp:
+
+    "generation": {"id": ID, "files": {NAME: DIGEST, ...}}
+
+A digest is the SHA-256 of a file, of a JSON file of its bytes before the line of the stamp; the id is the SHA-256 of
+the files and their digests, so equal results have equal ids. A directory may hold several generations, as of
+`trueval evaluate` and `trueval compare`. What is made of them, the page and the figures, is a generation too, whose
+stamp is in report.json: it goes when any result changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, TypeAlias
+
+from trueval.errors import InputError
+from trueval.report.together import alone, replace_together, sha256
+
+KEY: Final = "generation"
+# What page and figures were made of.
+REPORT: Final = "report.json"
+REPORT_KIND: Final = "report"
+# 1: the first.
+REPORT_FORMAT: Final = 1
+_BEFORE: Final = f'\n "{KEY}": '.encode()
+_MARK: Final = _BEFORE + b'{"id": "'
+
+Content: TypeAlias = "str | Callable[[Path], object]"
+# Takes the JSON files of the directory as they will be, and the folder to write to; returns the names of its files.
+Derive: TypeAlias = "Callable[[Mapping[str, bytes], Path], Iterable[str]]"
+
+
+def write_generation(folder: Path, files: Mapping[str, Content], derive: Derive | None = None) -> None:
+    """Writes results into a directory, all together or not at all, in place of those that they are the newer ones of.
+
+    Files of other commands stay, and files of others too. The page and the figures of before are removed, as they show
+    what is no more.
+
+    Args:
+        folder: made if absent.
+        files: name → text, or a function that writes the file to a path; at least one of them a JSON object, or none
+            at all, for a page of what is there.
+        derive: makes page and figures of all that the directory will hold; None leaves none there.
+
+    Raises:
+        InputError: a folder has the name of a file.
+        OSError: the directory cannot be written.
+    """
+
+    def make(stage: Path) -> dict[str, str]:
+        old = json_files(folder) if folder.is_dir() else {}
+        gone = _of_generations(old, (*files, REPORT))
+        for name, content in files.items():
+            _put(stage / name, content)
+        _stamp(stage, files)
+        results = {**{name: data for name, data in old.items() if name not in gone}, **json_files(stage)}
+        if derive is not None and (derived := list(derive(results, stage))):
+            of = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(results.items())}
+            (stage / REPORT).write_bytes(_report(of))
+            kept = _still_true(old.get(REPORT, b""), of)
+            _stamp(stage, [*derived, REPORT], kept)
+            gone = {name: digest for name, digest in gone.items() if name not in kept}
+        return {name: digest for name, digest in gone.items() if not (stage / name).exists()}
+
+    replace_together(folder, make)
+
+
+@contextmanager
+def generations(folder: Path) -> Iterator[dict[str, bytes]]:
+    """The JSON files of a directory, which must belong together; no program of ours changes it inside the block.
+
+    Args:
+        folder: exists. One that was written without stamps, by hand or by an older version, is read as it is.
+
+    Yields:
+        Name → bytes, without report.json.
+
+    Raises:
+        InputError: a file was changed since it was written, or stems from another generation than a file beside it.
+    """
+    with alone(folder):
+        found = {name: data for name, data in json_files(folder).items() if name != REPORT}
+        check_together(found, folder)
+        yield found
+
+
+def check_together(results: Mapping[str, bytes], folder: Path, *new: Path) -> None:
+    """Refuses JSON files that were not written together with the files that their stamps name.
+
+    Args:
+        results: name → bytes.
+        folder: where the other files are.
+        new: where to look first.
+
+    Raises:
+        InputError: as generations.
+    """
+    places = (*new, folder)
+    wrong = dict.fromkeys(line for name, data in results.items() for line in _differing(places, name, data))
+    if wrong:
+        raise InputError(
+            f"{folder}: its files do not belong together. {' '.join(wrong)} Write the results again with --out, or put "
+            "back the files that were written together."
+        )
+
+
+def stamp_of(data: bytes) -> dict[str, Any] | None:
+    """The stamp of a JSON file; None where it has none.
+
+    Args:
+        data: its bytes.
+
+    Raises:
+        InputError: the stamp is not as it was written.
+    """
+    at = data.rfind(_MARK)
+    if at < 0:
+        return None
+    try:
+        stamp = json.loads(data[at + len(_BEFORE) :].rpartition(b"}")[0])
+        names = all(isinstance(each, str) for pair in stamp["files"].items() for each in pair)
+        whole = names and all(map(_is_inside, stamp["files"])) and data[at:] == _written(stamp["files"])
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        whole = False
+    if not whole:
+        raise InputError("the stamp of its generation was changed.")
+    return dict(stamp)
+
+
+def ids_of(results: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The ids of the generations that some results are of, each once; a result without one is passed over.
+
+    Args:
+        results: as JSON holds them.
+    """
+    stamps = (result.get(KEY) for result in results)
+    return list(dict.fromkeys(str(stamp["id"]) for stamp in stamps if isinstance(stamp, dict) and "id" in stamp))
+
+
+def json_files(folder: Path) -> dict[str, bytes]:
+    """The JSON files of a folder, by name."""
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.json")) if path.is_file()}
+
+
+def _differing(places: Sequence[Path], name: str, data: bytes) -> Iterator[str]:
+    """What is wrong with the files that the stamp of a file names; one that is not there is not wrong."""
+    try:
+        stamp = stamp_of(data)
+    except InputError as error:
+        yield f"{name}: {error}"
+        return
+    for other, digest in ({} if stamp is None else stamp["files"]).items():
+        path = next((place / other for place in places if (place / other).is_file()), None)
+        if path is not None and _digest(path) != digest:
+            changed = "was changed after it was written."
+            yield f"{other} {changed if other == name else f'is not the one that {name} was written with.'}"
+
+
+def _of_generations(old: Mapping[str, bytes], names: Iterable[str]) -> dict[str, str]:
+    """The files of the generations that some JSON files are of, these included, with the digest of each whole file."""
+    whole = {name: hashlib.sha256(data).hexdigest() for name, data in old.items()}
+    found = {name: whole[name] for name in names if name in whole}
+    return found | {other: whole.get(other, digest) for name in found for other, digest in _listed(old[name]).items()}
+
+
+def _stamp(stage: Path, names: Iterable[str], kept: Mapping[str, str] | None = None) -> None:
+    """Adds the stamp to each JSON object among some files that were written, and are not stamped yet."""
+    objects, files = [], dict(kept or {})
+    for path in (stage / name for name in names):
+        data = path.read_bytes() if path.suffix == ".json" else b""
+        if data.startswith(b"{"):
+            path.write_bytes(_open(data))
+            objects.append(path)
+        files[path.relative_to(stage).as_posix()] = sha256(path)
+    for path in objects:
+        path.write_bytes(path.read_bytes() + _written(files))
+
+
+def _open(data: bytes) -> bytes:
+    """A JSON object up to where its stamp begins."""
+    begin = data.rstrip()[:-1].rstrip()
+    return begin if begin.endswith(b"{") else begin + b","
+
+
+def _written(files: Mapping[str, str]) -> bytes:
+    """A stamp as a file ends with it."""
+    files = dict(sorted(files.items()))
+    listed = json.dumps(files, ensure_ascii=False, separators=(", ", ": "))
+    return _MARK + f'{generation_id(files)}", "files": {listed}}}\n}}\n'.encode()
+
+
+def generation_id(files: Mapping[str, str]) -> str:
+    """The id of a generation.
+
+    Args:
+        files: name → digest.
+
+    >>> generation_id({"b.json": "2", "a.json": "1"}) == generation_id({"a.json": "1", "b.json": "2"})
+    True
+    """
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
+
+
+def _digest(path: Path) -> str:
+    if path.suffix != ".json":
+        return sha256(path)
+    data = path.read_bytes()
+    at = data.rfind(_MARK)
+    return hashlib.sha256(data if at < 0 else data[:at]).hexdigest()
+
+
+def _listed(data: bytes) -> Mapping[str, str]:
+    """The files of the stamp of a JSON file; none where it cannot be read, as what it names is nobody's then."""
+    try:
+        stamp = stamp_of(data)
+    except InputError:
+        stamp = None
+    return {} if stamp is None else stamp["files"]
+
+
+def _still_true(report: bytes, of: Mapping[str, str]) -> dict[str, str]:
+    """The files of an older report of the same results, as figures are that a page without figures leaves there."""
+    same = report[: report.rfind(_MARK)] == _open(_report(of))
+    return {name: digest for name, digest in _listed(report).items() if same and name != REPORT}
+
+
+def _report(of: Mapping[str, str]) -> bytes:
+    held = {"kind": REPORT_KIND, "format": REPORT_FORMAT, "of": of}
+    return json.dumps(held, indent=1, ensure_ascii=False).encode()
+
+
+def _put(path: Path, content: Content) -> None:
+    if isinstance(content, str):
+        # Halves of surrogates, from file names that are not UTF-8, are written as JSON writes them.
+        path.write_bytes(content.encode("utf-8", errors="backslashreplace"))
+    else:
+        content(path)
+
+
+def _is_inside(name: str) -> bool:
+    """Whether a name leads to a file in the directory, and not out of it."""
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts and "\\" not in name and ":" not in name

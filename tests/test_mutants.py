@@ -1,0 +1,67 @@
+"""The list of changes that no test can notice, and what finds them in it."""
+
+from pathlib import Path
+
+import pytest
+from mutants.equivalents import Change, Equivalent, annotations, explanation, function_at, read_equivalents
+
+ROOT = Path(__file__).resolve().parents[1]
+CODE = """class A:
+    @property
+    def b(self) -> int | None:
+        if 1 + 1:
+            return 2 - 1
+        return None
+
+
+def c(d: str | bytes = "x") -> str:
+    e: int | str = 1 | 2
+    return d
+"""
+
+
+def test_every_equivalent_is_about_a_line_that_is_there() -> None:
+    """A line that was changed or moved to another function leaves its reason behind."""
+    entries = read_equivalents()
+    assert entries
+    for entry in entries:
+        source = (ROOT / entry.file).read_text(encoding="utf-8")
+        rows = [row for row, line in enumerate(source.splitlines(), 1) if " ".join(line.split()) == entry.line]
+        assert any(function_at(source, row) == entry.function for row in rows), (entry.file, entry.line)
+        assert entry.mutants
+        assert entry.line not in entry.mutants
+        assert len(entry.reason) > 20
+
+
+def test_no_equivalent_is_there_twice() -> None:
+    keys = [entry[:3] for entry in read_equivalents()]
+    assert len(keys) == len(set(keys))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "function", "line", "mutant"),
+    [
+        ("2 - 1", "2 + 1", "A.b", "return 2 - 1", "return 2 + 1"),
+        ("    @property\n", "", "A.b", "@property", ""),
+        ("1 | 2", "1  &  2", "c", "e: int | str = 1 | 2", "e: int | str = 1 & 2"),
+        ("class A", "class B", "A", "class A:", "class B:"),
+    ],
+)
+def test_a_change_is_known_by_its_line_wherever_it_is(
+    old: str, new: str, function: str, line: str, mutant: str
+) -> None:
+    for before in ("", "\n# a comment\n"):
+        change = Change.between(Path("src/a.py"), before + CODE, before + CODE.replace(old, new))
+        assert change[:4] == ("src/a.py", function, line, mutant)
+        known = Equivalent("src/a.py", function, line, (mutant,), "because")
+        assert explanation(change, [known]) == "because"
+        assert explanation(change, [known._replace(function="other")]) == ""
+        assert explanation(change, [known._replace(mutants=("another",))]) == ""
+
+
+def test_types_are_no_place_for_a_mutant() -> None:
+    spans = annotations(CODE)
+    places = {(row + 1, line.index("|")) for row, line in enumerate(CODE.splitlines()) if "|" in line}
+    assert {place for place in places if any(place in span for span in spans)} == places
+    value = (10, CODE.splitlines()[9].rindex("|"))
+    assert not any(value in span for span in spans)
