@@ -164,7 +164,7 @@ def precision(
     if out is not None:
         check_folder(out)  # before hours of forward passes
     # Remarks at once and not at the end: a halved batch size is worth knowing hours earlier.
-    with _remarks(), _interruptible(out if models else None):
+    with remarks(), _interruptible(out if models else None):
         read = reading.read(collection, policy.grade_map(), logits)
         if logits is not None:
             found = audit_stored(read, logits, chosen, dtypes, scoring=scoring, policy=policy.to_policy())
@@ -205,7 +205,7 @@ def _interruptible(out: Path | None) -> Iterator[None]:
 
 
 @contextmanager
-def _remarks() -> Iterator[None]:
+def remarks() -> Iterator[None]:
     """Says on stderr at once what the library remarks, such as a batch size that was halved."""
 
     def remark(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:

@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +24,7 @@ import numpy as np
 
 from trueval.collection import text_hash
 from trueval.errors import InputError, MissingExtraError
+from trueval.files.whole import write_whole
 from trueval.numerics import storage_dtype
 from trueval.standings.groups import ranges
 
@@ -275,7 +274,7 @@ class _Kept:
 
     def _describe(self, about: Mapping[str, Any]) -> None:
         data = (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode()
-        _write(self.place / ABOUT, lambda path: path.write_bytes(data))
+        write_whole(self.place / ABOUT, lambda path: path.write_bytes(data))
 
     def _shard(self, number: int) -> Path:
         return self.place / f"shard-{number:05}.safetensors"
@@ -295,26 +294,13 @@ class _Kept:
             rows[ranges(starts[chosen], own[chosen])] = self._read(number, chosen).values.view(integers)
         rows.flush()
         if lengths.any():
-            _write(self.place / LENGTHS, lambda path: _save_array(path, lengths))
+            write_whole(self.place / LENGTHS, lambda path: _save_array(path, lengths))
         return str(first.dtype.name)
 
 
 def _save_array(path: Path, array: NDArray[Any]) -> None:
     with path.open("wb") as file:  # by name NumPy would add a suffix
         np.save(file, array, allow_pickle=False)
-
-
-def _write(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write a file beside its place and move it there in one step."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        write(temporary)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _safetensors() -> Any:
@@ -347,7 +333,7 @@ def _write_shard(file: Path, outputs: Any, metadata: Mapping[str, str]) -> None:
     rows = np.concatenate(list(outputs)) if ragged else outputs
     lengths = [len(output) if ragged else 0 for output in outputs]  # 0: one row, without an axis of its own
     tensors = {"values": np.ascontiguousarray(rows), "lengths": np.array(lengths, dtype=np.int64)}
-    _write(file, lambda path: library.numpy.save_file(tensors, path, metadata=dict(metadata)))
+    write_whole(file, lambda path: library.numpy.save_file(tensors, path, metadata=dict(metadata)))
 
 
 def _read_shard(file: Path, identity: str, items: int) -> _Shard:

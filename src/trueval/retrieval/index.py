@@ -11,7 +11,6 @@ one that it was built from; who builds it keeps the ids.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import tempfile
 import time
@@ -27,6 +26,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import InputError, MissingExtraError, PolicyError, nearest
+from trueval.files.whole import umask
 from trueval.run import Run
 from trueval.specs import Parameter, Value, checked, read_arguments, written
 from trueval.standings.groups import starts_of
@@ -217,7 +217,7 @@ class LocalIndex(ABC):
             self.write(place)
             about = {"kind": KIND, "format": FORMAT, "library": self.library.__version__, **asdict(self.describe())}
             (place / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
-            place.chmod(0o777 & ~_umask())  # a temporary folder is its owner's alone
+            place.chmod(0o777 & ~umask())  # a temporary folder is its owner's alone
             place.rename(folder)
         except BaseException:
             shutil.rmtree(place, ignore_errors=True)
@@ -254,6 +254,16 @@ def make_index(spec: str) -> LocalIndex:
     Traceback (most recent call last):
     trueval.errors.PolicyError: No index is called bmen25. There are: flat, hnsw, ivf, pq, opq, bm25. Did you mean bm25?
     """
+    kind, chosen = read_spec(spec)
+    return kind(chosen)
+
+
+def read_spec(spec: str) -> tuple[type[LocalIndex], dict[str, Value]]:
+    """The kind of index that a spec names, and its parameters; the library need not be there.
+
+    Raises:
+        PolicyError: as in make_index.
+    """
     name, _, rest = spec.strip().partition("(")
     if name not in HOMES:
         raise PolicyError(f"No index is called {name}. There are: {', '.join(HOMES)}.{nearest(name, HOMES)}")
@@ -262,8 +272,8 @@ def make_index(spec: str) -> LocalIndex:
     plain, named = read_arguments(rest[:-1], spec, PolicyError)
     if plain:
         raise PolicyError(f"Parameters are written name=value. Got {plain[0]!r} in {spec!r}.")
-    kind: type[LocalIndex] = getattr(import_module(HOMES[name]), "KINDS")[name]  # noqa: B009  a module of HOMES
-    return kind({each: checked(name, kind.parameters, each, value, PolicyError) for each, value in named.items()})
+    kind: type[LocalIndex] = import_module(HOMES[name]).KINDS[name]
+    return kind, {each: checked(name, kind.parameters, each, value, PolicyError) for each, value in named.items()}
 
 
 def load_index(folder: Path) -> LocalIndex:
@@ -339,12 +349,6 @@ def check_depth(depth: int) -> None:
     """
     if depth < 1:
         raise PolicyError(f"depth must be an integer >= 1. Got {depth!r}.")
-
-
-def _umask() -> int:
-    mask = os.umask(0)  # it can only be read by setting it
-    os.umask(mask)
-    return mask
 
 
 def _library(package: str) -> Any:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -25,17 +23,24 @@ from numpy.typing import NDArray
 
 from trueval.collection import Collection, text_hash
 from trueval.errors import InputError
+from trueval.evaluation.content import run_hash
 from trueval.models import load_model
 from trueval.models.outputs import Part, Step, part_outputs, settings_of, weights_hash
 from trueval.models.places import find_model
+from trueval.report.provenance import recorded
 from trueval.retrieval.config import Settings, read_settings
 from trueval.retrieval.fusion import reciprocal_rank_fusion, weighted_fusion
-from trueval.retrieval.index import Hits, LocalIndex, load_index, make_index
+from trueval.retrieval.index import Hits, LocalIndex, load_index, make_index, read_spec
 from trueval.retrieval.lists import TieCount, listed
 from trueval.retrieval.rerank import MODEL, rerank
 from trueval.retrieval.suppress import suppress_duplicates
 from trueval.run import Run
 from trueval.scoring import product
+from trueval.version import __version__
+
+# 1: the first.
+FORMAT_VERSION: Final = 1
+KIND: Final = "retrieve"
 
 Begin = Callable[[str], Step]
 
@@ -87,10 +92,27 @@ class Retrieved:
     Attributes:
         run: of its last stage.
         stages: in their order.
+        settings: of the pipeline.
+        about: name, source and numbers of the collection, and the hashes of its texts.
     """
 
     run: Run
     stages: tuple[Stage, ...]
+    settings: Settings
+    about: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The manifest: what was searched, how, and what every stage gave; the JSON of `trueval retrieve`."""
+        return {
+            "kind": KIND,
+            "format": FORMAT_VERSION,
+            "trueval": __version__,
+            "name": self.run.name,
+            "collection": dict(self.about),
+            "settings": {name: _recorded(values) for name, values in self.settings.items()},
+            "stages": [stage.to_dict() for stage in self.stages],
+            "run": {"queries": len(self.run.query_ids), "content": run_hash(self.run)},
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +156,7 @@ class Pipeline:
             keys = tuple(work.keys[stage.name] for stage in (stages if name == "fuse" else stages[-1:]))
             stages.append(work.stage(name, partial(make, *of), keys))
         run = replace(stages[-1].run, name=self.name)
-        return Retrieved(run, tuple(stages))
+        return Retrieved(run, tuple(stages), self.settings, work.about())
 
 
 class _Work:
@@ -154,6 +176,7 @@ class _Work:
         if not collection.documents or not collection.queries:
             what = "documents" if not collection.documents else "queries"
             raise InputError(f"{collection.source}: there are no {what}. A pipeline needs documents and queries.")
+        _check_specs(settings)  # before hours of embedding
 
     def retrievers(self) -> Mapping[str, Callable[[Step], Run]]:
         """The stages that search the collection."""
@@ -178,9 +201,10 @@ class _Work:
         began = time.perf_counter()
         file = None if self.cache is None else self.cache / "stages" / f"{name}-{key[:16]}.parquet"
         cached = file is not None and file.is_file()
-        run = _read(file, name) if file is not None and cached else make(step)
+        run = Run.read(file, name=name) if file is not None and cached else make(step)
         if file is not None and not cached and len(run.documents):  # a file without rows would be no run
-            _write(file, run)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            run.write(file)
         return Stage(name, run, time.perf_counter() - began, cached, listed(run).ties, tuple(self.notes))
 
     def dense(self, step: Step) -> Run:
@@ -207,8 +231,6 @@ class _Work:
         """Search an index of words."""
         settings = self.settings["sparse"]
         index = self._index(settings["index"], list(self.collection.documents.values()), self._key("sparse index", ()))
-        if index.takes != "texts":
-            raise InputError(f"[sparse] takes an index of words, such as bm25. Got {settings['index']}.")
         hits = index.search(list(self.collection.queries.values()), settings["depth"])
         return self._run(hits, "sparse")
 
@@ -234,6 +256,16 @@ class _Work:
         settings = self.settings["rerank"]
         depth, scoring = settings["depth"], settings["scoring"]
         return rerank(run, self.collection, _load(settings), depth=depth, scoring=scoring, store=self._store, step=step)
+
+    def about(self) -> dict[str, Any]:
+        """What a manifest says of the collection."""
+        return {
+            "name": self.collection.name,
+            "source": recorded(self.collection.source),
+            "documents": len(self.collection.documents),
+            "queries": len(self.collection.queries),
+            "sha256": self._texts,
+        }
 
     @property
     def _store(self) -> Path | None:
@@ -266,12 +298,6 @@ class _Work:
             index = load_index(folder)
         else:
             index = make_index(spec)
-            if index.takes == "vectors" and not isinstance(documents, np.ndarray):
-                raise InputError(f"[sparse] takes an index of words, such as bm25. Got {spec}.")
-            if index.takes == "texts" and isinstance(documents, np.ndarray):
-                raise InputError(
-                    f"[index] takes an index of vectors, such as flat. Got {spec}; it belongs into [sparse]."
-                )
             index.build(documents)
             if folder is not None:
                 index.save(folder)
@@ -280,6 +306,21 @@ class _Work:
 
     def _run(self, hits: Hits, name: str) -> Run:
         return hits.to_run(list(self.collection.queries), pl.Series(list(self.collection.documents)), name)
+
+
+def _check_specs(settings: Settings) -> None:
+    """Refuse a spec that cannot be read, or an index in a table where it does not belong.
+
+    Raises:
+        InputError: vectors where words belong, or words where vectors do.
+        PolicyError: there is no such index or parameter.
+    """
+    if "index" in settings and read_spec(settings["index"]["spec"])[0].takes != "vectors":
+        spec = settings["index"]["spec"]
+        raise InputError(f"[index] takes an index of vectors, such as flat. Got {spec}, which belongs into [sparse].")
+    if "sparse" in settings and read_spec(settings["sparse"]["index"])[0].takes != "texts":
+        spec = settings["sparse"]["index"]
+        raise InputError(f"[sparse] takes an index of words, such as bm25. Got {spec}, which belongs into [index].")
 
 
 def truncated(vectors: NDArray[Any], dimension: int) -> NDArray[np.float32]:
@@ -339,18 +380,6 @@ def _about(table: str, settings: Mapping[str, Any], *, searched: bool) -> dict[s
     return about | {"versions": {name: version(name) for name in LIBRARIES.get(table, ())}}
 
 
-def _read(file: Path, name: str) -> Run:
-    return Run.read(file, name=name)
-
-
-def _write(file: Path, run: Run) -> None:
-    """Keep the candidates of a stage; the file is there when it is whole."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
-    os.close(handle)
-    try:
-        run.frame.write_parquet(temporary)
-        Path(temporary).replace(file)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+def _recorded(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as results keep them: absolute paths without their folders."""
+    return {name: recorded(value) if isinstance(value, str) else value for name, value in values.items()}
