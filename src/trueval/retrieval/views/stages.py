@@ -56,7 +56,7 @@ def sentences(result: Entry) -> Iterator[str]:
     last = result["stages"][-1]
     if last["tied_fraction"]:
         yield (
-            f"{percent(last['tied_fraction'])} of the candidates tie in the end: `trueval evaluate` says what their "
+            f"{percent(last['tied_fraction'])} of the candidates tie in the end; trueval evaluate says what their "
             "order can change."
         )
     kept = sum(stage["cached"] for stage in result["stages"])
@@ -144,5 +144,9 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
 def _facts(data: Entry) -> Iterator[tuple[str, Words]]:
     for name, values in data["settings"].items():
-        told = ", ".join(f"{key} {value}" for key, value in values.items() if value is not None)
+        told = ", ".join(f"{key} {_written(value)}" for key, value in values.items() if value is not None)
         yield f"[{name}]", (told or NOT_AVAILABLE,)
+
+
+def _written(value: Any) -> str:
+    return " + ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
