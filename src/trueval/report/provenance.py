@@ -68,14 +68,14 @@ def recorded(argument: str) -> str:
         ('runs/bm25.trec', 'bm25.trec', 'new=bm25.trec.gz')
         >>> recorded("nDCG@10"), recorded("--out=/home/me/results"), recorded("/home/me/results#bm25")
         ('nDCG@10', '--out=results', 'results#bm25')
-        >>> recorded("--model=cross-encoder:/home/me/reranker")
-        '--model=cross-encoder:reranker'
+        >>> recorded("--model=cross-encoder:/home/me/reranker"), recorded("https://example.org/v1")
+        ('--model=cross-encoder:reranker', 'https://example.org/v1')
     """
     if PurePath(argument).is_absolute():
         return PurePath(argument).name or argument
     for mark in "=:":
         before, found, rest = argument.partition(mark)
-        if found and (kept := recorded(rest)) != rest:
+        if found and not rest.startswith("//") and (kept := recorded(rest)) != rest:
             return f"{before}{mark}{kept}"
     return argument
 
