@@ -32,9 +32,9 @@ doctests: $(VENV)/.dev
 bench: $(VENV)/.dev
 	@set -e; for script in benchmarks/*.py; do echo "# $$script"; $(BIN)/python "$$script"; done
 
-# A million hostile inputs against every reader, half an hour of one core.
+# A million hostile inputs against every reader, half an hour of one core; or as long as told, make fuzz FUZZ=600s.
 fuzz: $(VENV)/.dev
-	$(BIN)/python fuzz/random_readers.py 1000000
+	$(BIN)/python fuzz/random_readers.py $(or $(FUZZ),1000000)
 
 # Small changes to the code that tests must notice: docs/design/mutants.md. SAMPLE= tries all, which takes days.
 SAMPLE ?= 100

@@ -1,10 +1,12 @@
 """Feed every reader with random inputs for a long time: python fuzz/random_readers.py 1000000 [seed [reader ...]].
 
-Needs nothing that is not installed, unlike fuzz_readers.py, and counts what it tried.
+A number of inputs, or of seconds, as 3000s. Needs nothing that is not installed, unlike fuzz_readers.py, and counts
+what it tried.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import sys
@@ -36,9 +38,14 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
+def work_asked_for(amount: str) -> tuple[int, float]:
+    """The most inputs and the most seconds, from one of them: 1000000 or 3000s."""
+    return (sys.maxsize, float(amount[:-1])) if amount.endswith("s") else (int(amount), math.inf)
+
+
 def main() -> int:
     """Print the number of inputs of each reader, also when interrupted; fail if there were findings."""
-    inputs = int(sys.argv[1])
+    inputs, most_seconds = work_asked_for(sys.argv[1])
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else time.time_ns() % 2**32
     rng, counts, names = random.Random(seed), Counter[str](), sys.argv[3:] or list(CHECKS)  # noqa: S311 -- repeatable
     start = time.monotonic()
@@ -55,8 +62,8 @@ def main() -> int:
             except BaseException as error:  # noqa: BLE001 -- a panic of polars is not an Exception
                 findings += 1
                 say(f"{name}: {data!r}: {type(error).__name__}: {str(error)[:300]}")
-                if findings == 20:
-                    break
+            if findings == 20 or time.monotonic() - start > most_seconds:
+                break
     seconds = time.monotonic() - start
     say(f"seed {seed}: {sum(counts.values())} inputs in {seconds:.0f} s, {findings} findings: {dict(counts)}")
     return 1 if findings else 0

@@ -94,6 +94,14 @@ def function_at(source: str, row: int) -> str:
     return ".".join(found)
 
 
+def decorated_by(source: str, row: int) -> range:
+    """The rows of what a decorator in a row decorates, which run when that does; else the row itself."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and row in {each.lineno for each in node.decorator_list}:
+            return range(node.body[0].lineno, (node.end_lineno or 0) + 1)
+    return range(row, row + 1)
+
+
 class Span(NamedTuple):
     """From one place of a file to another, each row and column."""
 

@@ -9,8 +9,8 @@ same command goes on where it was interrupted. What survives must be in equivale
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
-import random
 import sys
 import time
 from collections import Counter
@@ -25,7 +25,7 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.work_db import WorkDB, use_db
 from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome, WorkItem, WorkResult
 
-from mutants.equivalents import Change, Equivalent, annotations, explanation, read_equivalents
+from mutants.equivalents import Change, Equivalent, annotations, decorated_by, explanation, read_equivalents
 from mutants.selection import Selection, map_tests
 from mutants.tree import FOLDER, ROOMS, TREE, Tester, copy_tree, digest, sources
 
@@ -52,9 +52,14 @@ class Mutant(NamedTuple):
         return self.item.mutations[0]
 
     @property
-    def site(self) -> tuple[Path, tuple[int, int], str]:
+    def site(self) -> tuple[str, tuple[int, int], str]:
         """Where it is, and what kind: + has eleven other operators, of which one is tried."""
-        return self.file, self.spec.start_pos, self.spec.operator_name.partition("_")[0]
+        return self.file.relative_to(TREE).as_posix(), self.spec.start_pos, self.spec.operator_name.partition("_")[0]
+
+    def rank(self, seed: int) -> tuple[bytes, bytes]:
+        """Where it is in the order of a seed: its site, and then itself among those of the site."""
+        first, second = (repr((seed, *self.site, *more)).encode() for more in ((), _order(self.spec)))
+        return hashlib.sha256(first).digest(), hashlib.sha256(second).digest()
 
     def code(self) -> str | None:
         """The file with the change; None where there is nothing to change."""
@@ -76,17 +81,16 @@ def main() -> int:
     copy_tree()
     map_tests(anew=asked.map)
     by_room = {room: [_session(file) for file in sources([room])] for room in asked.rooms}
-    chosen = sample(by_room, asked.sample, asked.seed)
+    chosen = tried(by_room) if asked.tried else sample(by_room, asked.sample, asked.seed)
     equivalents, selection, tester = read_equivalents(), Selection(), Tester()
     until = time.monotonic() + 60 * asked.minutes
     _say(f"{len(chosen)} mutants of {sum(len(items) for each in by_room.values() for _, items in each)}")
-    for number, mutant in enumerate(chosen, 1):
+    for number, mutant in enumerate([] if asked.tried else chosen, 1):
         if time.monotonic() > until:
             _say(f"stopped after {asked.minutes} minutes; the same command goes on")
             break
         with use_db(_database(mutant.file)) as session:
-            known = dict(session.results).get(mutant.item.job_id)
-            if known is None or (known.test_outcome is TestOutcome.SURVIVED and selection.is_newer(known.output)):
+            if is_open(mutant, dict(session.results).get(mutant.item.job_id), selection, equivalents):
                 start, result = time.monotonic(), trial(mutant, selection, tester)
                 session.set_result(mutant.item.job_id, result)
                 outcome = result.test_outcome or result.worker_outcome
@@ -97,15 +101,37 @@ def main() -> int:
 
 
 def sample(by_room: dict[str, list[tuple[Path, list[WorkItem]]]], count: int | None, seed: int) -> list[Mutant]:
-    """Mutants of every room in turn, one of each site, in an order that the seed decides; None for every mutant."""
-    rng = random.Random(seed)
+    """Mutants of every room in turn, one of each site; None for every mutant.
+
+    Their order is by a hash with the seed, so that a change to one file leaves the sample of the others as it was.
+    """
     rooms = []
     for each in by_room.values():
-        mutants = [Mutant(file, item) for file, items in each for item in items]
-        rng.shuffle(mutants)
-        rooms.append(mutants if count is None else list({mutant.site: mutant for mutant in mutants}.values()))
+        mutants = sorted((Mutant(file, item) for file, items in each for item in items), key=lambda one: one.rank(seed))
+        of_site = {mutant.site: mutant for mutant in reversed(mutants)}  # the first of each stays
+        rooms.append(mutants if count is None else list(of_site.values())[::-1])
     mixed = [mutant for mutant in chain.from_iterable(zip_longest(*rooms)) if mutant is not None]
     return mixed[:count]
+
+
+def tried(by_room: dict[str, list[tuple[Path, list[WorkItem]]]]) -> list[Mutant]:
+    """Every mutant that was tried, as the files are now."""
+    found = []
+    for file, items in chain.from_iterable(by_room.values()):
+        with use_db(_database(file)) as session:
+            known = dict(session.results)
+        found += [Mutant(file, item) for item in items if item.job_id in known]
+    return found
+
+
+def is_open(mutant: Mutant, known: WorkResult | None, selection: Selection, equivalents: list[Equivalent]) -> bool:
+    """Whether a mutant was not tried yet, or survived other tests without an explanation."""
+    if known is None:
+        return True
+    if known.test_outcome is not TestOutcome.SURVIVED or not selection.is_newer(known.output):
+        return False
+    change = mutant.change()
+    return change is not None and not explanation(change, equivalents)
 
 
 def trial(mutant: Mutant, selection: Selection, tester: Tester) -> WorkResult:
@@ -114,7 +140,8 @@ def trial(mutant: Mutant, selection: Selection, tester: Tester) -> WorkResult:
     if change is None:
         return WorkResult(WorkerOutcome.NO_TEST)
     first, last = mutant.spec.start_pos[0], mutant.spec.end_pos[0]
-    tests, seconds = selection.of(mutant.file, range(first, last + 1))
+    rows = range(first, last + 1) if last > first else decorated_by(original, first)
+    tests, seconds = selection.of(mutant.file, rows)
     if not tests:
         return WorkResult(WorkerOutcome.NORMAL, selection.state, TestOutcome.SURVIVED, change.diff)
     listed = FOLDER / "tests.txt"
@@ -185,6 +212,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
     parser.add_argument("--rooms", nargs="+", default=list(ROOMS), choices=ROOMS)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long")
+    parser.add_argument(
+        "--tried", action="store_true", help="say what is known of all that were tried, and try nothing"
+    )
     parser.add_argument("--map", action="store_true", help="see anew which test runs which line")
     return parser.parse_args()
 

@@ -66,7 +66,7 @@ def test_a_choice_of_queries(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "message"),
     [
-        ("corpus.jsonl", '{"_id": "d1"}\nnot json\n', r"corpus\.jsonl:2: not a text with an id"),
+        ("corpus.jsonl", '{"_id": "d1"}\nnot json\n', r"corpus\.jsonl:2: not JSON"),
         ("corpus.jsonl", '{"title": "no id"}\n', r"corpus\.jsonl:1: not a text with an id"),
         ("corpus.jsonl", '{"_id": "d1"}\n\n{"_id": "d1"}\n', r"corpus\.jsonl:3: the id 'd1' appears twice"),
         ("queries.jsonl", None, r"queries\.jsonl: no such file"),

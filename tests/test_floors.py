@@ -13,7 +13,7 @@ PACKAGE = SRC / "trueval"
 
 # Bottom up. Rooms of one floor do not know each other.
 FLOORS = (
-    ("version", "printable", "errors", "specs", "threads", "numerics", "scoring", "sample"),
+    ("version", "printable", "errors", "specs", "threads", "forks", "numerics", "scoring", "sample"),
     ("files",),
     ("run", "judgments", "collection"),
     ("policy",),
@@ -39,6 +39,7 @@ STANDS_ON = {
     ("scoring", "numerics"),
     ("specs", "errors"),
     ("threads", "errors"),
+    ("forks", "errors"),
 }
 STANDS_ON |= {("judgments", "run"), ("collection", "run"), ("collection", "judgments")}
 # The public face and `python -m trueval` are above the house.

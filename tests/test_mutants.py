@@ -3,7 +3,15 @@
 from pathlib import Path
 
 import pytest
-from mutants.equivalents import Change, Equivalent, annotations, explanation, function_at, read_equivalents
+from mutants.equivalents import (
+    Change,
+    Equivalent,
+    annotations,
+    decorated_by,
+    explanation,
+    function_at,
+    read_equivalents,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = """class A:
@@ -65,3 +73,8 @@ def test_types_are_no_place_for_a_mutant() -> None:
     assert {place for place in places if any(place in span for span in spans)} == places
     value = (10, CODE.splitlines()[9].rindex("|"))
     assert not any(value in span for span in spans)
+
+
+def test_a_decorator_is_tried_with_what_runs_what_it_decorates() -> None:
+    assert list(decorated_by(CODE, 2)) == [4, 5, 6]
+    assert list(decorated_by(CODE, 5)) == [5]

@@ -21,8 +21,9 @@ PEERS = ("ir_measures", "ranx", "pytrec_eval")
 BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 INTRODUCTION, *SECTIONS = re.split(r"^## ", PAGE, flags=re.MULTILINE)
 TASKS = {
-    text.partition("\n")[0]: dict(re.findall(r"^(\w+)\n\n```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE))
+    text.partition("\n")[0]: dict(tools)
     for text in SECTIONS
+    if (tools := re.findall(r"^(\w+)\n\n```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE))
 }
 SCREEN = 40
 WIDTH = 100

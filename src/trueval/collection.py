@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -15,7 +15,10 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import InputError, Place
+from trueval.files.json.texts import TextRow, read_text_rows
+from trueval.files.source.memory import check_memory
 from trueval.judgments import Judgments
+from trueval.printable import encodable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from trueval.run import Run
 
 
+ROW: Final = 200  # bytes of memory for a text beside its characters: id, places in a dict and in a set (docs/files.md)
+ROWS_AT_ONCE: Final = 1 << 14  # texts between two looks at the memory
 FIELDS: Final = ("title", "text")  # as BEIR and MTEB join them
 QRELS: Final = ("qrels.trec", "qrels.tsv", "qrels/test.tsv", "qrels/dev.tsv", "qrels/train.tsv")
 
@@ -208,32 +213,32 @@ def _read_folder(folder: Path, fields: Sequence[str], qrels: str | None) -> Coll
             f"no judgments. It must hold one of {', '.join(QRELS)}. Add them, or name a file."
         )
     judgments = Judgments.read(place)
-    documents = {str(row["_id"]): _joined(row, fields) for row in _rows(folder / "corpus.jsonl")}
-    queries = {str(row["_id"]): str(row.get("text") or "") for row in _rows(folder / "queries.jsonl")}
-    return Collection(folder.resolve().name, str(folder), documents, queries, judgments)
+    documents = _texts(folder / "corpus.jsonl", lambda row: _joined(row, fields))
+    queries = _texts(folder / "queries.jsonl", lambda row: str(row.get("text") or ""))
+    return Collection(encodable(folder.resolve().name), encodable(str(folder)), documents, queries, judgments)
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def _texts(path: Path, text_of: Callable[[Mapping[str, Any]], str]) -> dict[str, str]:
+    """The text of each row, as long as memory may hold them."""
+    texts: dict[str, str] = {}
+    held = 0
+    for row in _rows(path):
+        text = text_of(row.values)
+        texts[row.id] = text
+        held += sys.getsizeof(text) + ROW
+        if len(texts) % ROWS_AT_ONCE == 0:
+            check_memory(held + ROWS_AT_ONCE * ROW, row.place, held=held)
+    return texts
+
+
+def _rows(path: Path) -> Iterator[TextRow]:
     """Read one JSON object a line; an id may appear once only."""
-    if not path.is_file():
-        raise Place(str(path)).error("no such file. A collection holds corpus.jsonl and queries.jsonl. Add it.")
     seen: set[str] = set()
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            place = Place(str(path), number)
-            try:
-                row = json.loads(line)
-                name = str(row["_id"])
-            except (ValueError, KeyError, TypeError) as error:
-                raise place.error(
-                    "not a text with an id. Each line must be an object with _id and text. Correct or remove the line."
-                ) from error
-            if name in seen:
-                raise place.error(f"the id {name!r} appears twice. Ids must differ. Remove one.")
-            seen.add(name)
-            yield row
+    for row in read_text_rows(path):
+        if row.id in seen:
+            raise row.place.error(f"the id {row.id!r} appears twice. Ids must differ. Remove one.")
+        seen.add(row.id)
+        yield row
 
 
 def _joined(row: Mapping[str, Any], fields: Sequence[str]) -> str:

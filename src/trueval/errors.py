@@ -4,7 +4,8 @@ TruevalError
 ├── InputError         bad data: "file:line: what is wrong. What it must be. What to do."; Place makes one
 ├── MeasureError       unknown measure, parameter or cutoff; offers the nearest name
 ├── PolicyError        unknown or contradicting option value; says what is accepted
-└── MissingExtraError  names feature, extra and install command
+├── MissingExtraError  names feature, extra and install command
+└── ForkError          a process that was forked off one whose threads it would wait for
 TruevalWarning         one line, never an error by itself
 """
 
@@ -108,6 +109,10 @@ class MissingExtraError(TruevalError, ImportError):
         self.feature = feature
         self.extra = extra
         self.package = package
+
+
+class ForkError(TruevalError, RuntimeError):
+    """A process that was forked off another one cannot go on with what that one's threads began."""
 
 
 class TruevalWarning(UserWarning):

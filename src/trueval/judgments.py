@@ -24,6 +24,7 @@ from trueval.files import (
     read_given,
     read_table,
 )
+from trueval.forks import need_polars
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +161,7 @@ class Judgments:
         >>> Judgments.from_dict({"q": {"a": 0, "b": 3}}).map_grades({0: 1, 3: 5}).frame["grade"].to_list()
         [1.0, 5.0]
         """
+        need_polars()
         for old, new in mapping.items():
             if not math.isfinite(old) or not math.isfinite(new):
                 raise PolicyError(f"grades must be mapped from and to finite numbers. Got {old:g}:{new:g}.")

@@ -30,6 +30,19 @@ def printable(text: str) -> str:
     return _CONTROL.sub(_written_out, text) if not text.isprintable() and _CONTROL.search(text) else text
 
 
+def encodable(text: str) -> str:
+    r"""A text that UTF-8 can write: halves of surrogates, as file names that are not UTF-8 bring, are written out.
+
+    Args:
+        text: a path, or a name made of one.
+
+    Example:
+        >>> print(encodable("b\udce9b\udce9.trec"), encodable("bébé.trec"))
+        b\udce9b\udce9.trec bébé.trec
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def printable_all(value: Any) -> Any:
     r"""A result, every text in it printable, names of values too; itself where nothing changes.
 

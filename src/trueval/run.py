@@ -31,6 +31,7 @@ from trueval.files import (
     read_table,
 )
 from trueval.files.writing import write_run
+from trueval.forks import need_polars
 
 UNNAMED = "run"  # what a run is called that nobody named
 
@@ -205,6 +206,7 @@ class Run:
     @cached_property
     def frame(self) -> pl.DataFrame:
         """query_id String, doc_id String, score Float64, and rank Int64 where the source has ranks."""
+        need_polars()
         return (
             Stretches(self.query_ids, self.offsets).before(self.documents).with_columns(pl.col("^rank$").cast(pl.Int64))
         )

@@ -1,3 +1,4 @@
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from tests.report.results import results, value
 from trueval.cli.output import save, save_page, show, write_atomically
 from trueval.evaluation.views import paper
 from trueval.evaluation.views.kind import EVALUATE
+from trueval.report import generation
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,3 +85,42 @@ def test_a_failed_drawing_leaves_the_old_figures_and_nothing_else(
     after = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert after == before
     assert len([path for path in before if path.parts[0] == "figures"]) == 5
+
+
+def test_a_page_elsewhere_needs_no_right_to_write_to_the_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(tmp_path / "out", (EVALUATE, results({"a": {"RR": value(0.2, 0.25, 0.4, 0.3)}})))
+
+    def refuse(*_: object) -> None:
+        raise PermissionError("read only")
+
+    monkeypatch.setattr(generation, "replace_together", refuse)
+    save_page(tmp_path / "out", tmp_path / "page.html", figures=False)
+    assert "0.2500" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
+    trueval: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files that are named are not even looked for."""
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path) != tmp_path)
+    for command in ("evaluate", "compare", "power"):
+        given = ("absent.qrels", "absent.run", "absent.too", "--out", tmp_path / "deep" / "out")
+        status, out, err = trueval(command, *given)
+        assert (status, out) == (1, "")
+        assert "nothing can be written there, which --out needs" in err
+
+
+@pytest.mark.parametrize(("listed", "said"), [(True, "and is removed"), (False, "still shows earlier results")])
+def test_a_page_of_earlier_results_is_spoken_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], listed: bool, said: str
+) -> None:
+    def page(_: object, stage: Path) -> list[str]:
+        (stage / "report.html").write_text("old", encoding="utf-8")
+        return ["report.html"] if listed else []
+
+    generation.write_generation(tmp_path, {"results.json": "{}"}, page)
+    save(tmp_path, (EVALUATE, results({"a": {"RR": value(0.2, 0.25, 0.4, 0.3)}})))
+    assert (tmp_path / "report.html").exists() != listed
+    assert said in capsys.readouterr().err

@@ -95,7 +95,7 @@ def test_every_format_is_printed_as_it_is_written(
         ([], 2, "give at least one, or --logits"),
         (["--model", "no-such-model"], 1, "There is no recipe for the model 'no-such-model'"),
         (["--model", "bge-reranker-v2-m4"], 1, "Did you mean 'bge-reranker-v2-m3'"),
-        (["--logits", "absent.npz"], 1, "absent.npz: no such file"),
+        (["--logits", "absent.npz"], 1, "absent.npz: there is no such file"),
         (["--model", "all-MiniLM-L6-v2", "--dtype", "bfloat17"], 2, "must be one of float32, bfloat16, float16"),
         (["--model", "{folder}"], 1, "has no config.json and no model.safetensors and no tokenizer.json"),
     ],

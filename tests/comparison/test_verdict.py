@@ -68,3 +68,10 @@ def test_letters_follow_the_order_and_none_is_idle() -> None:
     assert letters(apart, [3, 2, 1, 0]) == ("a", "a", "a", "a")
     everyone = ~np.eye(4, dtype=bool)
     assert letters(everyone, [3, 2, 1, 0]) == ("d", "c", "b", "a")
+
+
+def test_after_z_come_letters_with_numbers() -> None:
+    """Each of 54 systems is separated from all others, so that each has a letter of its own."""
+    found = letters(~np.eye(54, dtype=bool), list(range(54)))
+    assert [found[at] for at in (0, 25, 26, 27, 51, 52, 53)] == ["a", "z", "a1", "b1", "z1", "a2", "b2"]
+    assert len(set(found)) == 54

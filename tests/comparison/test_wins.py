@@ -1,11 +1,13 @@
 """Listed values are used only where their mean is the expectation."""
 
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.comparison.made_scores import LOSS, made_scores
 
+import trueval as tv
 from trueval.comparison.alignment import align
 from trueval.comparison.orders import Atoms
 from trueval.comparison.win_probability import WinProbability, normal
@@ -57,3 +59,18 @@ def test_the_list_of_a_measure_that_is_better_when_lower_is_turned() -> None:
         listed: Any = Listed([0.2, 1.0], [0.75, 0.25])
         found = Winners(case.aligned, [listed, listed], 0, 0).probability(0, 0, 1)
         assert found == (value, value, value, "exact")
+
+
+def test_sums_over_queries_are_listed_while_they_are_few() -> None:
+    """Of 2, 3 and 5 tied documents one is relevant: 30 orders of ranks, against a sum of 1 + 1 + 1/5."""
+    sizes = (2, 3, 5)
+    tied = {f"q{size}": {f"d{place}": 1.0 for place in range(size)} for size in sizes}
+    fixed = {
+        f"q{size}": {f"d{place}": float(place if size == 5 else -place) for place in range(size)} for size in sizes
+    }
+    judgments = {f"q{size}": {"d0": 1} for size in sizes}
+    (found,) = tv.compare({"tied": tied, "fixed": fixed}, judgments, "RR", resamples=100).differences
+    sums = [sum(1 / rank for rank in ranks) for ranks in product(*(range(1, size + 1) for size in sizes))]
+    assert len({round(each, 9) for each in sums}) > 15
+    wins = sum((each > 2.2 + 1e-9) + 0.5 * (abs(each - 2.2) < 1e-9) for each in sums) / 30
+    assert (found.win.method, found.win.value) == ("exact", pytest.approx(wins, abs=1e-12))

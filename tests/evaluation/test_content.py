@@ -121,9 +121,9 @@ def test_a_corpus_is_its_documents(tmp_path: Path) -> None:
     (tmp_path / "one" / "queries.jsonl").write_text('{"_id": "q", "text": "?"}\n', encoding="utf-8")
     assert collection_hashes(tmp_path / "one")["query_texts"] not in one.values()
     (tmp_path / "one" / "corpus.jsonl").write_text('{"_id": "1"}\n[]\n', encoding="utf-8")
-    with pytest.raises(InputError, match=r"corpus.jsonl:2: not a text with an id"):
+    with pytest.raises(InputError, match=r"corpus.jsonl:2: '\[\]'. Each line must be one object"):
         collection_hashes(tmp_path / "one")
-    with pytest.raises(InputError, match=r"no such file. --collection must name"):
+    with pytest.raises(InputError, match=r"no such file. A collection holds"):
         collection_hashes(tmp_path)
 
 

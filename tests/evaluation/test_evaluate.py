@@ -10,6 +10,7 @@ import trueval as tv
 from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.evaluation.scores import STATISTICS
 from trueval.measures import parse
+from trueval.policy.policy import Exceptional, Policy
 
 RUN = tv.Run.from_dict({"q": {"a": 3.0, "b": 2.0, "c": 1.0}})
 
@@ -228,3 +229,19 @@ def test_an_order_that_is_known_at_the_depth_counts_beside_one_that_is_not() -> 
 @pytest.mark.parametrize("grade", [4, 5])
 def test_judgments_of_one_grade_list_what_is_relevant(grade: int) -> None:
     assert notes_of({"a": grade, "b": grade}, "P@1") == ""
+
+
+def test_a_run_of_unknown_queries_shows_what_ids_look_like() -> None:
+    with pytest.warns(
+        TruevalWarning, match=r"run: no query of the run is judged. Queries look like 'q' in the run and 'x'"
+    ):
+        tv.evaluate(RUN, {"x": {"a": 1}}, "RR")
+    with pytest.warns(TruevalWarning) as said:
+        tv.evaluate({"q": {"a": 1.0}, "y": {"a": 1.0}}, {"q": {"a": 1}}, "RR")
+    assert [str(each.message) for each in said] == ["run: without judgments and left out: 1 query, 'y'."]
+
+
+def test_what_a_policy_does_otherwise_for_one_measure_counts_documents_anew() -> None:
+    policy = Policy(exceptions=(Exceptional(("RR",), (("depth", 1),)),))
+    scores = tv.evaluate({"q": {"a": 2.0, "b": 1.0}}, {"q": {"b": 1}}, "RR P@2 RR@5", policy=policy)
+    assert scores.expected.tolist() == [[0.0, 0.5, 0.0]]

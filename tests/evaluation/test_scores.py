@@ -6,7 +6,7 @@ from tests.comparison.made_scores import made_scores
 
 from trueval.errors import InputError, MeasureError
 from trueval.evaluation.evaluate import evaluate
-from trueval.evaluation.scores import STATISTICS, Scores
+from trueval.evaluation.scores import STATISTICS, Scores, results
 from trueval.judgments import Judgments
 from trueval.run import Run
 
@@ -76,3 +76,10 @@ def test_a_deviation_that_is_not_known_is_not_0() -> None:
     assert none.queries == 0
     assert np.isnan(made_scores("run", [0.5, 0.5], [0.3, 0.0], measures="gm(AP)").mean("gm(AP)").sd)
     assert made_scores("run", [0.5, 0.5], [0.0, 0.0], measures="gm(AP)").mean("gm(AP)").sd == 0
+
+
+def test_results_hold_queries_and_content_only_where_they_are_asked_for() -> None:
+    (run,) = results([scores_of(["q1"])])["runs"]
+    assert {"per_query", "content", "matched"}.isdisjoint(run)
+    (run,) = results([scores_of(["q1"])], per_query=True, content=True)["runs"]
+    assert {"per_query", "content", "matched"} <= set(run)

@@ -85,11 +85,12 @@ def write_page(runs: list[str], folder: Path) -> None:
     """
     from trueval.evaluation.views.details import DETAILS
     from trueval.evaluation.views.kind import EVALUATE
+    from trueval.files.source.seen import recording
     from trueval.rag.evaluation import evaluate_files
 
     qrels = str(SAMPLE / "qrels.trec")
     details = Details(qrels, runs, SAMPLE)
-    with progress(1 + len(runs)) as begin:
+    with recording(details.seen), progress(1 + len(runs)) as begin:
         measures = f"{MEASURES} {EVIDENCE_MEASURES}"
         found = evaluate_files(qrels, runs, measures, observe=details, begin=begin, rel=RELEVANT)
     talk(found.notes)

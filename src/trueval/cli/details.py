@@ -1,9 +1,11 @@
 """What `--out` keeps beside the means: details.json for the page, and queries.parquet."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from trueval.cli.paths import with_roles
 
 if TYPE_CHECKING:
     from trueval.evaluation.scores import Scores
@@ -15,19 +17,30 @@ if TYPE_CHECKING:
 class Details:
     """Gathers the details of one run after another, so that one run at a time is in memory.
 
+    What the command reads while `recording(details.seen)` is listed with bytes and hash.
+
     Args:
         qrels: path of the judgments.
         runs: paths of the runs, or name=path.
         collection: folder with the texts, None for ids alone.
+        beside: role → file or folder of what is read beside these, None where nothing is.
     """
 
-    def __init__(self, qrels: str, runs: Sequence[str], collection: Path | None) -> None:
+    def __init__(
+        self,
+        qrels: str,
+        runs: Sequence[str],
+        collection: Path | None,
+        beside: Mapping[str, str | Path | None] | None = None,
+    ) -> None:
         from trueval.files.names import path_of  # late: it brings numpy, for which no help should wait
+        from trueval.files.source.seen import Seen
         from trueval.report.provenance import date
 
         date()  # a SOURCE_DATE_EPOCH that is no date is refused before the work
         self._files = [("judgments", qrels), *(("run", path_of(text)) for text in runs)]
-        self._collection = collection
+        self._collection, self.seen = collection, Seen()
+        self._beside = {**(beside or {}), "collection": collection}
         self._scores: list[Scores] = []
         self._runs: list[dict[str, Any]] = []
 
@@ -45,11 +58,18 @@ class Details:
             InputError: the collection cannot be read.
         """
         from trueval.evaluation.views.details import to_details
+        from trueval.files.source.seen import recording
 
-        return to_details(self._runs, self._scores, self._files, self._collection)
+        with recording(self.seen):  # the texts are those that were hashed, or refused
+            return to_details(self._runs, self._scores, self._all_files(), self._collection, self.seen)
 
     def files(self) -> "dict[str, Content]":
         """The file with the values of every query, which is written in a stream."""
         from trueval.evaluation.query_values import QUERIES, write_queries
 
         return {QUERIES: partial(write_queries, self._scores)}
+
+    def _all_files(self) -> list[tuple[str, str]]:
+        """Role and path of everything that was read; the files of a folder have its role."""
+        main = {path for _, path in self._files}
+        return [*self._files, *with_roles((path for path in self.seen if path not in main), self._beside)]

@@ -1,6 +1,7 @@
 """`trueval evaluate`: run files against judgments, exactly under ties."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -98,6 +99,7 @@ def evaluate(
     from trueval.evaluation.query_values import with_queries
     from trueval.evaluation.views.kind import EVALUATE
     from trueval.evaluation.views.order import in_order, sort_by
+    from trueval.files.source.seen import recording
     from trueval.rag.evaluation import check_subjects, evaluate_files
     from trueval.report.kinds import ROUNDED
 
@@ -112,26 +114,28 @@ def evaluate(
     kept = shown.per_query or output.out is not None or bool(limits)  # results that others may be compared with
     if output.out is not None:
         check_folder(output.out)
-    details = None if output.out is None else Details(qrels, paths, collection)
+    beside = {"sources": inputs.sources, "answers": evidence.correct, **gates.files()}
+    details = None if output.out is None else Details(qrels, paths, collection, beside)
     known: dict[str, str] | None = {} if kept else None
-    if kept and collection is not None:
-        from trueval.evaluation.content import collection_hashes
+    with nullcontext() if details is None else recording(details.seen):
+        if kept and collection is not None:
+            from trueval.evaluation.content import collection_hashes
 
-        known = collection_hashes(collection)
-    with progress(1 + len(paths)) as begin:
-        found = evaluate_files(
-            qrels,
-            paths,
-            chosen,
-            inputs=inputs.to_inputs(chosen, policy.grade_map(), evidence.correct),
-            with_sensitivity=evidence.sensitivity,
-            content=known,
-            observe=details,
-            begin=begin,
-            policy=policy.to_policy(),
-        )
-    talk(found.notes)
-    gated = gates.check(found.scores, len(runs), paths, limits, missing=policy.said_of_missing())
+            known = collection_hashes(collection)
+        with progress(1 + len(paths)) as begin:
+            found = evaluate_files(
+                qrels,
+                paths,
+                chosen,
+                inputs=inputs.to_inputs(chosen, policy.grade_map(), evidence.correct),
+                with_sensitivity=evidence.sensitivity,
+                content=known,
+                observe=details,
+                begin=begin,
+                policy=policy.to_policy(),
+            )
+        talk(found.notes)
+        gated = gates.check(found.scores, len(runs), paths, limits, missing=policy.said_of_missing())
     results = found.to_dict(content=kept)
     results = gated.add_to(results) if limits else results
     if output.out is not None and details is not None:

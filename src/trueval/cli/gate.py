@@ -139,7 +139,8 @@ class GateOptions:
         from trueval.files.names import name_files, path_of
 
         found = run_called(self.baseline, runs)
-        if found in runs or path_of(found) == "-" or Path(path_of(found)).is_file():
+        path = Path(path_of(found))
+        if found in runs or str(path) == "-" or (path.exists() and not path.is_dir()):  # pipes are files, too
             return found
         if is_stored(self.baseline):
             return None
@@ -148,6 +149,13 @@ class GateOptions:
             f"--baseline: {self.baseline} must be a run file, a folder that --out wrote, or one of the runs: "
             f"{', '.join(names)}.{nearest(self.baseline, names)}"
         )
+
+    def files(self) -> dict[str, str | None]:
+        """Role → what gates read beside the runs: the folder of a baseline, the clusters; None where there is none."""
+        from trueval.evaluation.stored import folder_of, is_stored
+
+        stored = self.baseline is not None and is_stored(self.baseline)
+        return {"baseline": folder_of(self.baseline) if self.baseline and stored else None, "clusters": self.clusters}
 
     def limits(self, measures: "Sequence[Measure]") -> "tuple[Limit, ...]":
         """The limits as data.

@@ -165,6 +165,25 @@ Percent = Annotated[
 Level = Annotated[float, typer.Option(metavar="X", help="Of intervals, tests and verdicts.")]
 
 
+def _let_take(ctx: typer.Context, size: str | None) -> str | None:
+    """Lets files take so much memory until the command ends."""
+    from trueval.files.source.memory import memory
+
+    ctx.with_resource(memory(size))
+    return size
+
+
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        callback=_let_take,
+        help="Memory that reading one file may take, such as 8G; more is refused. Default: half of what is free.",
+    ),
+]
+
+
 @dataclass(frozen=True)
 class OutputOptions:
     """Where results go beside stdout, and the unit in which people read them."""
@@ -296,6 +315,7 @@ class InputOptions:
             rich_help_panel=JUDGED,
         ),
     ] = False
+    memory: Memory = None
 
     def to_inputs(
         self, measures: "Iterable[Measure]", grades: dict[float, float] | None, correct: str | None = None

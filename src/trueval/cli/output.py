@@ -79,7 +79,8 @@ def save(folder: Path, *results: "Result", others: "Mapping[str, Content] | None
     say(f"wrote {', '.join(files)} to {folder}")
     _say_written(folder, folder / PAGE, written)
     if had_page and PAGE not in written:
-        talk([f"{PAGE} showed the results of before and is removed. `trueval report {folder}` makes the new one."])
+        became = "still shows earlier results" if (folder / PAGE).exists() else "showed earlier results and is removed"
+        talk([f"{PAGE} {became}. `trueval report {folder}` makes the new one."])
 
 
 def save_page(folder: Path, file: Path | None = None, *, figures: bool = True) -> None:
@@ -95,12 +96,23 @@ def save_page(folder: Path, file: Path | None = None, *, figures: bool = True) -
         MissingExtraError: what the page or the figures are made with is not installed.
     """
     from trueval.report.generation import write_generation
-    from trueval.report.kinds import refuse_absent
+    from trueval.report.kinds import read_directory, refuse_absent
+    from trueval.report.page import page
 
     refuse_absent(folder)
+    if file is not None:
+        check_folder(file.parent)
+    if file is not None and not figures and not _is_in(folder, file):  # nothing is written to the folder
+        write_atomically(file, page(read_directory(folder)))
+        say(f"wrote {file}")
+        return
     written: list[str] = []
     write_generation(folder, {}, _pages(folder, file, figures=figures, written=written))
     _say_written(folder, file or folder / PAGE, written)
+
+
+def _is_in(folder: Path, file: Path) -> bool:
+    return file.resolve() == (folder / PAGE).resolve()
 
 
 def _say_written(folder: Path, file: Path, written: Sequence[str]) -> None:
@@ -124,7 +136,7 @@ def _pages(folder: Path, file: Path | None = None, *, figures: bool = True, writ
     from trueval.report.kinds import directory_of
     from trueval.report.page import page, write_figures
 
-    inside = file is None or file.resolve() == (folder / PAGE).resolve()
+    inside = file is None or _is_in(folder, file)
 
     def derive(results: Mapping[str, bytes], stage: Path) -> Iterable[str]:
         check_together(results, folder, stage)

@@ -1,7 +1,7 @@
 """The files that a command names."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import typer
@@ -15,6 +15,21 @@ def with_baseline(runs: Sequence[str], baseline: str | None) -> list[str]:
         ['new.trec', 'old.trec']
     """
     return [*runs, *([baseline] if baseline is not None and baseline not in runs else [])]
+
+
+def with_roles(paths: Iterable[str], named: Mapping[str, str | Path | None]) -> list[tuple[str, str]]:
+    """The role of each file that was read, and the file.
+
+    Args:
+        paths: of files.
+        named: role → file, or folder whose files have this role; None where there is none.
+
+    Example:
+        >>> with_roles(["c/corpus.jsonl", "ids.txt"], {"collection": "c/", "excluded": "ids.txt", "candidates": None})
+        [('collection', 'c/corpus.jsonl'), ('excluded', 'ids.txt')]
+    """
+    roles = {Path(place): role for role, place in named.items() if place is not None}
+    return [(next(roles[each] for each in (Path(path), *Path(path).parents) if each in roles), path) for path in paths]
 
 
 def run_called(baseline: str, runs: Sequence[str]) -> str:
@@ -45,6 +60,7 @@ def refuse_repeated(qrels: str, runs: Sequence[str]) -> None:
         typer.BadParameter: a path or a name is there twice.
     """
     from trueval.files.names import name_files
+    from trueval.files.source.content import can_be_read_once
     from trueval.rag.contexts import looks_like_contexts
 
     named = name_files(runs)
@@ -52,7 +68,10 @@ def refuse_repeated(qrels: str, runs: Sequence[str]) -> None:
     both = qrels in paths and looks_like_contexts(qrels)
     repeated = [path for path, times in Counter(paths if both else [qrels, *paths]).items() if times > 1]
     if repeated:
-        raise typer.BadParameter(f"{repeated[0]} is given twice. Name each file once.", param_hint="QRELS RUN...")
+        cure = (
+            "It can be read once only: save it to a file." if can_be_read_once(repeated[0]) else "Name each file once."
+        )
+        raise typer.BadParameter(f"{repeated[0]} is given twice. {cure}", param_hint="QRELS RUN...")
     names = [name for name, times in Counter(file.name for file in named).items() if times > 1]
     if names:
         raise typer.BadParameter(f"Two runs are called {names[0]!r}. Name them apart.", param_hint="RUN...")

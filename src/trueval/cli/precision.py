@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from trueval.cli.options import Form, MeasureList, OutputOptions, PolicyOptions, measures_of, with_groups
+from trueval.cli.options import Form, MeasureList, Memory, OutputOptions, PolicyOptions, measures_of, with_groups
 from trueval.cli.output import check_folder, save, say, show, talk
+from trueval.cli.paths import with_roles
 from trueval.errors import TruevalWarning
 from trueval.printable import printable
 
@@ -148,13 +149,16 @@ def precision(
         ),
     ] = None,
     form: Form = "table",
+    memory: Memory = None,
 ) -> None:
     """Audits models in low precision: what ties in each format do to each measure, and what float32 scoring repairs.
 
     Example: trueval precision collection --model bge-reranker-v2-m3 --dtype bfloat16,float32 -m nDCG@10 --out audit
     """
+    from trueval.files.source.seen import recording
     from trueval.precision.audit import audit_models, audit_stored
     from trueval.precision.views.kind import PRECISION
+    from trueval.report.provenance import files_read
 
     out = output.out
     if bool(models) == (logits is not None):
@@ -164,10 +168,11 @@ def precision(
     if out is not None:
         check_folder(out)  # before hours of forward passes
     # Remarks at once and not at the end: a halved batch size is worth knowing hours earlier.
-    with remarks(), _interruptible(out if models else None):
+    with recording() as seen, remarks(), _interruptible(out if models else None):
         read = reading.read(collection, policy.grade_map(), logits)
         if logits is not None:
-            found = audit_stored(read, logits, chosen, dtypes, scoring=scoring, policy=policy.to_policy())
+            grades, choices = policy.grade_map(), policy.to_policy()
+            found = audit_stored(read, logits, chosen, dtypes, scoring=scoring, grades=grades, policy=choices)
         else:
             with bars() as bar:
                 passes = {
@@ -180,7 +185,8 @@ def precision(
                 }
                 wanted = _parts(DEFAULT_DTYPES) if dtypes is None else dtypes
                 found = audit_models(read, models or [], chosen, wanted, policy=policy.to_policy(), passes=passes)
-    result = found.to_dict()
+    named = {"logits": logits, "excluded": reading.exclude_queries, "candidates": reading.candidates}
+    result = {**found.to_dict(), "files": files_read(with_roles(seen, {**named, "collection": collection}), seen)}
     talk(result["notes"])
     if out is not None:
         save(out, (PRECISION, result), page=True)

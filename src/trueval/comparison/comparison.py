@@ -11,6 +11,7 @@ import polars as pl
 
 from trueval.comparison.win_probability import WinProbability
 from trueval.errors import InputError
+from trueval.forks import need_polars
 
 KIND = "compare"
 # 1: the first. 2: every file names its kind; "standings" of a leaderboard became "ranking".
@@ -225,6 +226,7 @@ class Comparison:
 
     def to_polars(self) -> pl.DataFrame:
         """One row for each difference; null where not available."""
+        need_polars()
         return pl.DataFrame([dict(flatten(each.to_dict())) for each in self.differences], infer_schema_length=None)
 
     def to_pandas(self) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trueval.errors import InputError
+from trueval.forks import need_polars
 from trueval.numerics import or_null
 
 if TYPE_CHECKING:
@@ -181,6 +182,7 @@ class Power:
 
     def to_polars(self) -> pl.DataFrame:
         """One row for each measure and pair, without the curves; null where not available."""
+        need_polars()
         import polars as pl
 
         return pl.DataFrame(list(rows(self.to_dict())), infer_schema_length=None)

@@ -36,8 +36,9 @@ MOST_ATOMS: Final = 1 << 14
 # Sums closer than this are one atom.
 DECIMALS: Final = 11
 
-# Copies of queries that are in memory at once while sampling.
+# Copies of queries that are in memory at once while sampling, and documents in those of one query.
 COPIES: Final = 20_000
+MOST_DOCUMENTS: Final = 1 << 20
 
 
 class Atoms(NamedTuple):
@@ -116,7 +117,8 @@ class TieOrders:
             [sample] sums; NaN where the measure has no value under a single order.
         """
         whole = self.standings(measure)
-        step, out = max(1, COPIES // max(len(queries), 1)), np.zeros(count)
+        largest = int(whole.tied.max(initial=1))
+        step, out = max(1, min(COPIES // max(len(queries), 1), MOST_DOCUMENTS // largest)), np.zeros(count)
         for chunk, start in enumerate(range(0, count, step)):
             rng, size = generator(seed, TIE_ORDERS + self.stream, chunk), min(step, count - start)
             for query in queries.tolist():

@@ -118,35 +118,20 @@ def collection_hashes(folder: Path) -> dict[str, str]:
     Raises:
         InputError: corpus.jsonl is missing, or a line is not a text with an id.
     """
-    from trueval.errors import Place
-
     corpus, queries = folder / "corpus.jsonl", folder / "queries.jsonl"
-    if not corpus.is_file():
-        raise Place(str(corpus)).error("no such file. --collection must name a folder with corpus.jsonl in it.")
     found = {"corpus": _texts_hash(corpus)}
-    return found | ({"query_texts": _texts_hash(queries)} if queries.is_file() else {})
+    return found | ({"query_texts": _texts_hash(queries)} if queries.exists() else {})
 
 
 def _texts_hash(path: Path) -> str:
     """The hash of the texts of a file, of which one line at a time is in memory."""
-    import json
-
     from trueval.collection import text_hash
-    from trueval.errors import Place
+    from trueval.files.json.texts import read_text_rows
 
     total = 0
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-                parts = [str(row["_id"]), str(row.get("title") or ""), str(row.get("text") or "")]
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise Place(str(path), number).error(
-                    "not a text with an id. Each line must be an object with _id and text. Correct or remove the line."
-                ) from error
-            total += int(text_hash(parts), 16)
+    for row in read_text_rows(path):
+        parts = [row.id, str(row.values.get("title") or ""), str(row.values.get("text") or "")]
+        total += int(text_hash(parts), 16)
     return f"{total % 2**256:064x}"
 
 

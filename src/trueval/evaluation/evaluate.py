@@ -13,6 +13,7 @@ from trueval.errors import InputError, TruevalWarning
 from trueval.evaluation.content import Content
 from trueval.evaluation.notes import notes_of, open_orders
 from trueval.evaluation.scores import STATISTICS, Scores, Ties
+from trueval.forks import need_polars
 from trueval.judgments import Judgments
 from trueval.measures import Measure, Values, parse_list
 from trueval.policy.conventions import Policy, choose
@@ -47,6 +48,7 @@ def evaluate(run: Any, judgments: Any, measures: Measures, *, policy: Policy | N
     >>> scores["RR"].expected, scores["RR"].lowest, scores["RR"].highest
     (0.75, 0.5, 1.0)
     """
+    need_polars()
     run, judgments = _read(run, judgments)
     chosen = choose(policy, choices)
     known = run.query_ids.is_in(judgments.query_ids.implode())

@@ -161,7 +161,7 @@ def tie_order_notes(name: str, standings: Standings, tie_order: str, *, seed: in
     # The check names the order of ids, ascending; the tie order may be its reverse.
     position = -ahead if tie_order == "docid-desc" else ahead
     check = label_order(order, grades, ties, position, np.random.default_rng(seed), among="ties")
-    all_judged = bool(((groups.judged == groups.tied) | (groups.tied == 1)).all())
+    all_judged = bool((groups.judged == groups.tied).all())
     return (f"{name}: {_words(check, tie_order, all_judged=all_judged)}",) if check.p <= NOTE_LEVEL else ()
 
 
@@ -237,7 +237,7 @@ def _permutation_p(grades: NDArray[np.float64], sizes: NDArray[np.int64], rng: n
         squares, places = (np.bincount(stratum, values**2).astype(np.float64) for values in (centered, rank))
         # A stratum of one document has no order, and n - 1 would divide its 0 by 0.
         variance = float((squares * places / np.maximum(sizes - 1, 1)).sum())
-        return math.erfc(found / math.sqrt(2 * variance)) if variance else 1.0
+        return math.erfc(found / math.sqrt(2 * variance))  # pairs of different grades vary
     # Sums of the same terms in another order differ by rounding, and a tie with what was found must count as reached.
     tolerance = 1e-9 * float(np.abs(centered) @ np.abs(rank))
     reached = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,8 @@ import polars as pl
 
 from trueval.errors import Place
 from trueval.evaluation.scores import STATISTICS, Scores
+from trueval.files.source.content import read_bytes
+from trueval.files.tabular.parquet_sizes import check_sizes
 
 QUERIES: Final = "queries.parquet"
 SCHEMA: Final = {
@@ -94,8 +97,10 @@ def read_queries(path: Path, run: str) -> pl.DataFrame:
         InputError: the file is damaged, or has other columns.
     """
     wanted: Any = {name: kind for name, kind in SCHEMA.items() if name != "run"}
+    data = read_bytes(str(path))  # what is measured are the bytes that are noted, so polars gets no path
+    check_sizes(data, str(path))
     try:
-        rows = pl.scan_parquet(path, glob=False).filter(pl.col("run") == run)
+        rows = pl.scan_parquet(io.BytesIO(data)).filter(pl.col("run") == run)
         return rows.select(*wanted).cast(wanted).collect()
     except pl.exceptions.PolarsError as error:
         first = str(error).partition("\n")[0]

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import InputError, MeasureError, nearest
+from trueval.forks import need_polars
 from trueval.measures import Measure, parse
 from trueval.numerics import or_null
 from trueval.standings.standings import Floats
@@ -348,6 +349,7 @@ class Scores:
 
     def to_polars(self) -> pl.DataFrame:
         """One row per query and measure: query, measure, and the five statistics; null where not available."""
+        need_polars()
         shape = (len(self.query_ids), len(self.measures))
         columns: dict[str, object] = {
             "query": np.repeat(np.array(self.query_ids, dtype=object), shape[1]).tolist(),

@@ -8,6 +8,7 @@ from typing import Final
 from trueval.errors import InputError, Place, nearest
 from trueval.evaluation.query_values import QUERIES, read_queries
 from trueval.evaluation.scores import FORMAT_VERSION, KIND, Scores
+from trueval.files.source.seen import note_bytes
 from trueval.policy.policy import Policy
 from trueval.report.directory import Directory, ResultFile
 from trueval.report.generation import generations
@@ -25,6 +26,11 @@ CHOSEN: Final = "#"
 def is_stored(place: str) -> bool:
     """Whether a text names a folder of results, or DIR#RUN for one run of it."""
     return Path(place).is_dir() or (CHOSEN in place and Path(place.rpartition(CHOSEN)[0]).is_dir())
+
+
+def folder_of(place: str) -> str:
+    """The folder of what `is_stored`."""
+    return place if Path(place).is_dir() else place.rpartition(CHOSEN)[0]
 
 
 def read_stored(place: str, alike: str | None = None) -> Scores:
@@ -62,8 +68,10 @@ def read_runs(folder: Path) -> dict[str, Scores]:
         raise InputError(
             f"{folder / RESULTS}: no such file. `trueval evaluate --out` writes it; a baseline must be such a folder."
         )
-    with generations(folder) as files:
+    with generations(folder, RESULTS, DETAILS) as files:
         found = [_read(folder / name, files[name]) for name in (RESULTS, DETAILS) if name in files]
+        for file in found:
+            note_bytes(str(folder / file.name), files[file.name])
         number = found[0].data.get("format")
         if found[0].kind != KIND or not isinstance(number, int) or number > FORMAT_VERSION:
             raise Place(str(folder / RESULTS)).error(

@@ -18,6 +18,7 @@ from trueval.files.memory.peers import ATTRIBUTES, as_floats, as_strings, as_tex
 from trueval.files.reading import read_table
 from trueval.files.tabular.delimited import canonical_table
 from trueval.files.tabular.typed import read_frame
+from trueval.forks import need_polars
 
 MOST_COLUMNS = 64  # a dict of more is one of queries
 # Fields of the tuples of ir_measures: ScoredDoc and Qrel.
@@ -43,6 +44,7 @@ def read_given(given: Any, kind: Kind, facets: bool = False) -> Given:
     Raises:
         InputError: it is none of these, or something in it is wrong.
     """
+    need_polars()
     if isinstance(given, pl.DataFrame | pl.LazyFrame) or hasattr(given, "__arrow_c_stream__"):
         return Given(_frame(given, kind, facets), "")
     if hasattr(given, "query_ids"):  # a noun of ours, of the other kind: its read is no method of a file

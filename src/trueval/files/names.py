@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trueval.files.source.content import stem
+from trueval.printable import encodable
 
 
 class NamedFile(NamedTuple):
     """A file and what tables call it.
 
     Attributes:
-        name: unique among the files that are named together.
+        name: unique among the files that are named together, and UTF-8, whatever the path.
         path: "-" for standard input.
     """
 
@@ -54,7 +55,7 @@ def name_files(texts: Sequence[str]) -> tuple[NamedFile, ...]:
         if not name:
             groups.setdefault(_end(path, 0), []).append(path)
     found = {path: name for group in groups.values() for path, name in _tell_apart(group, taken).items()}
-    return tuple(NamedFile(name or found[path], path) for name, path in parts)
+    return tuple(NamedFile(encodable(name or found[path]), path) for name, path in parts)
 
 
 def _tell_apart(paths: Sequence[str], taken: set[str]) -> dict[str, str]:

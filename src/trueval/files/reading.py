@@ -37,6 +37,7 @@ from trueval.files.tabular.typed import read_arrow, read_parquet
 from trueval.files.trec.careful import read_trec
 from trueval.files.trec.regular import read_regular
 from trueval.files.trec.row_forms import first_line
+from trueval.forks import need_polars
 
 FORMATS = ("trec", "msmarco", "beir", "tsv", "csv", "jsonl", "json", "contexts", "parquet", "arrow")
 SIGNATURES = {"parquet": b"PAR1", "arrow": b"ARROW1"}
@@ -77,6 +78,7 @@ def read_table(source: Source, kind: Kind, format: str | None = None, facets: bo
         InputError: the source cannot be read as this kind.
         PolicyError: the format is unknown.
     """
+    need_polars()
     if format is not None and format not in FORMATS:
         reader, content = _added_reader(format), read_content(source)
         return _of_other_package(reader(content, kind, facets), kind, format), content.name

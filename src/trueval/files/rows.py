@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from trueval.errors import Place
 from trueval.files.checks.duplicates import find_duplicate, half_hashes
 from trueval.files.frame import Kind, Stretches, Table, value_column
+from trueval.forks import need_polars
 
 
 class Rows(NamedTuple):
@@ -42,6 +43,7 @@ def check_rows(table: Table, kind: Kind) -> Rows:
     Raises:
         InputError: no row, an empty id, a NaN score, a grade that is not finite, or a document twice in a query.
     """
+    need_polars()
     if table.frame.height == 0:
         raise Place(table.source).error(
             "no rows. There must be at least one. Check that the file was written to the end."

@@ -111,7 +111,7 @@ def _pool(standings: Standings, worth: Worth, query: int, size: int, pool: int) 
     """The first `pool` candidates of a query, with worths over the norm."""
     surely, tied, population, drawn = cut_counts(standings, query, pool)
     kinds = three_kinds(worth.weights[query] / worth.norm[query])
-    return Pool(kinds, kinds.documents(surely), kinds.documents(tied), population, drawn, size)
+    return Pool(kinds.values, kinds.documents(surely), kinds.documents(tied), population, drawn, size)
 
 
 def _best_of(standings: Standings, worth: Worth, inside: Bools, size: int) -> Floats:
@@ -192,7 +192,7 @@ def _pool_and_chosen(standings: Standings, parts: Parts, query: int, *, both: bo
     if not both:
         return pool, Chosen(float(parts.actual.expected[query]), float(parts.actual.sd[query]) ** 2, 0)
     _, _, _, places = cut_counts(standings, query, parts.cutoff)
-    return pool, Chosen(float(pool.surely @ pool.kinds.values), 0.0, places)
+    return pool, Chosen(float(np.dot(pool.surely, pool.values)), 0.0, places)
 
 
 class Extreme(NamedTuple):

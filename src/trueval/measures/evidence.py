@@ -73,7 +73,8 @@ def _short_of_one(standings: Standings, worth: Worth, query: int, last: int) -> 
     surely, tied, population, drawn = cut_counts(standings, query, last)
     loss, norm = 1 - worth.weights[query], float(worth.norm[query])
     spare = min(int(standings.listed[query]), last) - norm - float(surely @ loss)
-    mean, variance = excess_moments(three_kinds(loss), tied, population, drawn, spare)
+    kinds = three_kinds(loss)
+    mean, variance = excess_moments(kinds.values, kinds.documents(tied), population, drawn, spare)
     return mean / norm, variance / norm**2
 
 

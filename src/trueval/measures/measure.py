@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType, ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,6 +141,15 @@ class Measure:
     def __getitem__(self, name: str) -> Value:
         """The value of a parameter: chosen, or its default."""
         return dict(self.chosen).get(name, self.definition.parameters[name].default)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As pickles hold it: what was chosen, and its definition by name, since formulas are code."""
+        if _REGISTRY.get(self.name) is None or _REGISTRY[self.name].definition is not self.definition:
+            raise MeasureError(
+                f"{self.name} cannot be pickled or copied: it is not registered, so no other process would know it. "
+                "Give its definition to register, in a module that the other process imports too."
+            )
+        return _registered, (self.name, self.cutoff, self.chosen, self.inner)
 
     def __str__(self) -> str:
         """The text form that parse reads back."""
@@ -317,6 +326,17 @@ def _load_plugins() -> None:
 # Another name of the same measure: of UDCG there is only the proxy, and results say so. Hit, P-B's name of AllGold, is
 # none, because everywhere else a hit means any relevant document.
 ALIASES: dict[str, str] = {"UDCG": "UDCG-proxy"}
+
+
+def _registered(name: str, cutoff: int | None, chosen: tuple[tuple[str, Value], ...], inner: Measure | None) -> Measure:
+    """The measure of a pickle, with the definition that this process knows by its name."""
+    known = find(name)
+    if known is None:
+        raise MeasureError(
+            f"No measure of this process is called {name}, which a pickle holds. Import the module that registers it, "
+            "or install the package that brings it."
+        )
+    return replace(known, cutoff=cutoff, chosen=chosen, inner=inner)
 
 
 def no_values(queries: int) -> NDArray[np.float64]:

@@ -26,7 +26,7 @@ import numpy as np
 
 from trueval.measures.evidence import cut_counts, cutoff_of
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
-from trueval.measures.orders.draws import likely
+from trueval.measures.orders.draws import MOST_KEPT, likely
 from trueval.measures.rarity import best_counts, check_rubric
 from trueval.standings.standings import Floats, Standings
 
@@ -50,7 +50,7 @@ def _udcg(standings: Standings, measure: Measure) -> Values:
         group = _Group.cut(standings, query, last)
         lowest[query], highest[query] = _sigmoid((surely[query] + group.extremes()) * scale)
         if highest[query] > lowest[query]:
-            expected[query], sd[query] = group.moments(surely[query], scale)
+            expected[query], sd[query] = _moments(group, float(surely[query]), scale)
     tie_broken = no_values(standings.queries)
     if standings.order_is_known:
         inside = np.where(standings.tie_broken_rank <= last, utility, 0.0)
@@ -63,57 +63,60 @@ class _Group(NamedTuple):
     """A tie group that K cuts.
 
     Attributes:
-        tied: [grade] documents in it; those without a grade count as of grade 0.
+        tied: documents of each grade from 0 in it; those without a grade count as of grade 0.
         drawn: how many of them are within K.
     """
 
-    tied: Floats
+    tied: tuple[float, ...]
     drawn: int
 
     @classmethod
     def cut(cls, standings: Standings, query: int, last: int) -> _Group:
         _, tied, population, drawn = cut_counts(standings, query, last)
         tied[0] += population - tied.sum()
-        return cls(tied, drawn)
+        return cls(tuple(tied.tolist()), drawn)
 
     def extremes(self) -> Floats:
         """The least and the most that those within K can add, in twelfths."""
-        return np.array([best_counts(self.tied, sign * TWELFTHS, self.drawn) @ TWELFTHS for sign in (-1, 1)])
-
-    def moments(self, surely: float, scale: float) -> tuple[float, float]:
-        """Mean and standard deviation of the sigmoid.
-
-        Args:
-            surely: what comes from documents that are within K in every order, in twelfths.
-            scale: from twelfths to the argument of the sigmoid.
-        """
-        population, (_, _, twos, threes, fours, fives) = int(self.tied.sum()), self.tied.astype(int).tolist()
-        low, high = twos + threes, fours + fives
-        nodes, basis = _interpolation(2 * min(self.drawn, low))
-        center = float(_sigmoid((surely + TWELFTHS @ self.tied * (self.drawn / population)) * scale))
-        of_high = likely(population, high, self.drawn)
-        table = np.empty((2, len(of_high.chance), len(nodes)))
-        for place, number in enumerate(of_high.numbers.tolist()):
-            best = likely(high, fives, number)
-            gained = surely + 9 * number + 3 * best.numbers
-            apart = _sigmoid(np.subtract.outer(gained, nodes) * scale) - center
-            table[:, place] = best.chance @ apart, best.chance @ apart**2
-        total, of_low = np.zeros(2), likely(population, low, self.drawn)
-        for number, chance in zip(of_low.numbers.tolist(), of_low.chance.tolist(), strict=True):
-            worst, rest = likely(low, threes, number), likely(population - low, high, self.drawn - number)
-            lost = basis[number + worst.first :][: len(worst.chance)]
-            # What is likely only beside an unlikely number here is not in the table.
-            begin, end = max(rest.first, of_high.first), min(rest.end, of_high.end)
-            gained = (
-                rest.chance[begin - rest.first : end - rest.first]
-                @ table[:, begin - of_high.first : end - of_high.first]
-            )
-            total += chance * (gained @ (worst.chance @ lost))
-        mean, square = total.tolist()
-        return center + mean, float(np.sqrt(max(square - mean**2, 0)))
+        return np.array([best_counts(np.array(self.tied), sign * TWELFTHS, self.drawn) @ TWELFTHS for sign in (-1, 1)])
 
 
-@lru_cache(maxsize=16)
+# Under single orders a query comes many times, as for win probabilities, always with the same group.
+@lru_cache(maxsize=64)
+def _moments(group: _Group, surely: float, scale: float) -> tuple[float, float]:
+    """Mean and standard deviation of the sigmoid.
+
+    Args:
+        group: that K cuts.
+        surely: what comes from documents that are within K in every order, in twelfths.
+        scale: from twelfths to the argument of the sigmoid.
+    """
+    population, (_, _, twos, threes, fours, fives) = int(sum(group.tied)), map(int, group.tied)
+    low, high = twos + threes, fours + fives
+    most = 2 * min(group.drawn, low)
+    nodes, basis = _kept_interpolation(most) if most <= MOST_KEPT else _interpolation(most)
+    center = float(_sigmoid((surely + TWELFTHS @ np.array(group.tied) * (group.drawn / population)) * scale))
+    of_high = likely(population, high, group.drawn)
+    table = np.empty((2, len(of_high.chance), len(nodes)))
+    for place, number in enumerate(of_high.numbers.tolist()):
+        best = likely(high, fives, number)
+        gained = surely + 9 * number + 3 * best.numbers
+        apart = _sigmoid(np.subtract.outer(gained, nodes) * scale) - center
+        table[:, place] = best.chance @ apart, best.chance @ apart**2
+    total, of_low = np.zeros(2), likely(population, low, group.drawn)
+    for number, chance in zip(of_low.numbers.tolist(), of_low.chance.tolist(), strict=True):
+        worst, rest = likely(low, threes, number), likely(population - low, high, group.drawn - number)
+        lost = basis[number + worst.first :][: len(worst.chance)]
+        # What is likely only beside an unlikely number here is not in the table.
+        begin, end = max(rest.first, of_high.first), min(rest.end, of_high.end)
+        gained = (
+            rest.chance[begin - rest.first : end - rest.first] @ table[:, begin - of_high.first : end - of_high.first]
+        )
+        total += chance * (gained @ (worst.chance @ lost))
+    mean, square = total.tolist()
+    return center + mean, float(np.sqrt(max(square - mean**2, 0)))
+
+
 def _interpolation(most: int) -> tuple[Floats, Floats]:
     """The nodes a_j, and the polynomials l_j at every a = 0 .. most that there can be: [a, node]."""
     values = np.arange(most + 1.0)
@@ -125,6 +128,9 @@ def _interpolation(most: int) -> tuple[Floats, Floats]:
         [np.prod((values[:, None] - rest) / (node - rest), axis=1) for node, rest in zip(nodes, others, strict=True)],
         axis=1,
     )
+
+
+_kept_interpolation = lru_cache(maxsize=256)(_interpolation)
 
 
 def _sigmoid(value: Floats) -> Floats:

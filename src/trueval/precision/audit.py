@@ -215,6 +215,7 @@ def audit_stored(
     dtypes: Sequence[str] | None = None,
     *,
     scoring: Sequence[str] = (),
+    grades: Mapping[float, float] | None = None,
     policy: Policy | None = None,
     **choices: Any,
 ) -> Audit:
@@ -226,14 +227,16 @@ def audit_stored(
         measures: as in `evaluate`.
         dtypes: model dtypes to look at; None for all that the file holds.
         scoring: formats of the scores; the model's and float32 if there are none.
+        grades: what the collection's judgments were mapped by; the grades of the file are, too.
         policy: as in `evaluate`.
         choices: as in `evaluate`.
 
     Raises:
-        InputError: the file is bad, or its documents are not of the collection.
+        InputError: the file is bad, its documents are not of the collection, or its grades not those of the judgments.
         PolicyError: a format or choice is unknown, or the file holds no logits of a dtype.
     """
-    return audit_passes(stored_passes(collection, path, dtypes, scoring=scoring), measures, policy=policy, **choices)
+    passes = stored_passes(collection, path, dtypes, scoring=scoring, grades=grades)
+    return audit_passes(passes, measures, policy=policy, **choices)
 
 
 def audit_passes(passes: Passes, measures: Measures, *, policy: Policy | None = None, **choices: Any) -> Audit:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from trueval.errors import InputError
+from trueval.errors import Place
+from trueval.files.source.encoding import is_unicode
 from trueval.numerics import FORMATS, round_to, storage_dtype
+from trueval.precision.archive import read_archive
+from trueval.printable import encodable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +29,7 @@ class StoredLogits(NamedTuple):
         name: of the model that made them, the file's stem.
         query_ids: [pair].
         doc_ids: [pair].
-        grades: [pair], or None where the file has none.
+        grades: [pair], NaN where nobody judged, or None where the file has none.
         logits: by model dtype, [pair, label] values of that format.
     """
 
@@ -47,52 +51,81 @@ def read_logits(path: Path) -> StoredLogits:
     Formats that NumPy lacks may be stored as float32; their values must be values of the format.
 
     Raises:
-        InputError: the file is missing or is not an .npz file, an array is missing or misshapen, a logit is not finite
-            or is not a value of its dtype.
+        InputError: the file is missing or is not an .npz file, an array is missing, misshapen or of another type, an id
+            is empty, a pair is there twice, a grade is not finite, a logit is not finite or is not a value of its
+            dtype.
     """
-    try:
-        with np.load(path, allow_pickle=False) as stored:  # a pickle could run code
-            arrays = {name: stored[name] for name in stored.files}
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file. Correct the path.") from error
-    except (ValueError, OSError, AttributeError) as error:  # AttributeError: an .npy file has no `files`
-        raise InputError(f"{path}: not an .npz file ({error}). Write it with numpy.savez_compressed.") from error
+    place = Place(encodable(str(path)))
+    arrays = read_archive(str(path), ("query", "doc", "grade", *FORMATS))
     dtypes = [name for name in FORMATS if name in arrays]
     missing = [name for name in ("query", "doc") if name not in arrays] + ([] if dtypes else ["float32"])
     if missing:
-        raise InputError(
-            f"{path}: no array {' and no '.join(missing)}. It must hold query, doc and one array of logits named "
+        raise place.error(
+            f"no array {' and no '.join(missing)}. It must hold query, doc and one array of logits named "
             f"by each model dtype, such as bfloat16. Got {', '.join(arrays) or 'none'}. Add what is missing."
         )
-    query, doc = (tuple(map(str, arrays[name].tolist())) for name in ("query", "doc"))
-    logits = {dtype: _checked_logits(path, dtype, arrays[dtype], query, doc) for dtype in dtypes}
+    query, doc = (_ids(place, name, arrays[name]) for name in ("query", "doc"))
+    logits = {dtype: _checked_logits(place, dtype, arrays[dtype], query, doc) for dtype in dtypes}
     if len({array.shape for array in logits.values()}) > 1:
-        raise InputError(f"{path}: the logits of {', '.join(dtypes)} differ in shape. All must score the same pairs.")
-    grades = arrays["grade"].astype(np.float64) if "grade" in arrays else None
-    return StoredLogits(path.stem, query, doc, grades, logits)
+        raise place.error(f"the logits of {', '.join(dtypes)} differ in shape. All must score the same pairs.")
+    if len(set(zip(query, doc, strict=True))) < len(query):
+        (twice, _), *_ = Counter(zip(query, doc, strict=True)).most_common(1)
+        raise place.error(f"document {twice[1]!r} of query {twice[0]!r} is there twice. Keep one row of each pair.")
+    grades = _grades(place, arrays["grade"], len(query)) if "grade" in arrays else None
+    return StoredLogits(encodable(path.stem), query, doc, grades, logits)
+
+
+def _ids(place: Place, name: str, array: NDArray[Any]) -> tuple[str, ...]:
+    if array.ndim != 1 or array.dtype.kind not in "USiu":
+        raise place.error(
+            f"{name} has shape {array.shape} and type {array.dtype}. It must be a list of ids, texts or integers."
+        )
+    try:
+        texts = np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
+        ids = tuple(map(str, texts.tolist()))
+    except (ValueError, SystemError) as error:  # of decoding; of code points that Unicode does not have
+        raise place.error(f"{name} holds ids that are not Unicode ({error}). Write them as texts.") from None
+    wrong = next((at for at, id in enumerate(ids) if not id or not is_unicode(id)), None)
+    if wrong is not None:
+        raise place.error(f"{name} number {wrong + 1} is {ids[wrong]!r}. An id must be a text that is not empty.")
+    return ids
+
+
+def _grades(place: Place, array: NDArray[Any], pairs: int) -> NDArray[np.float64]:
+    if array.shape != (pairs,) or array.dtype.kind not in "fiu":
+        raise place.error(
+            f"grade has shape {array.shape} and type {array.dtype}. It must be one number for each of {pairs} pairs, "
+            "NaN where nobody judged."
+        )
+    grades = array.astype(np.float64)
+    if np.isinf(grades).any():
+        raise place.error("grade holds infinite numbers. Grades must be finite, or NaN where nobody judged.")
+    return grades
 
 
 def _checked_logits(
-    path: Path, dtype: str, array: NDArray[Any], query: tuple[str, ...], doc: tuple[str, ...]
+    place: Place, dtype: str, array: NDArray[Any], query: tuple[str, ...], doc: tuple[str, ...]
 ) -> NDArray[Any]:
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[1] not in LABELS or not len(array) == len(query) == len(doc):
-        raise InputError(
-            f"{path}: {dtype} has shape {array.shape}. It must be [{len(query)}, 1] or [{len(query)}, 2], (no, yes), "
+        raise place.error(
+            f"{dtype} has shape {array.shape}. It must be [{len(query)}, 1] or [{len(query)}, 2], (no, yes), "
             f"one row for each of {len(query)} queries and {len(doc)} documents."
         )
+    if array.dtype.kind not in "fiu":
+        raise place.error(f"{dtype} holds values of type {array.dtype}. Logits must be real numbers.")
     broken = ~np.isfinite(array.astype(np.float64)).all(axis=1)
     if broken.any():
         named = [f"{doc[i]!r} (query {query[i]!r})" for i in np.flatnonzero(broken)[:5].tolist()]
-        raise InputError(
-            f"{path}: {dtype} holds {int(broken.sum())} logits that are not finite: {', '.join(named)}. "
+        raise place.error(
+            f"{dtype} holds {int(broken.sum())} logits that are not finite: {', '.join(named)}. "
             "float16 overflows above 65504: run the model in bfloat16 or float32."
         )
     rounded = round_to(array, dtype)
     # Scores that were computed from logits in float32 are not outputs of a bfloat16 model: nothing would tie.
     if (rounded != array.astype(np.float64)).any():
-        raise InputError(
-            f"{path}: {dtype} holds values that {dtype} does not have, so the model did not return them. "
+        raise place.error(
+            f"{dtype} holds values that {dtype} does not have, so the model did not return them. "
             "Store the raw logits, or name the array by the format that they are in."
         )
     return rounded.astype(storage_dtype(dtype))

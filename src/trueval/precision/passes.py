@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trueval.collection import candidate_lists
-from trueval.errors import Place
+from trueval.errors import InputError, Place
+from trueval.files.source.content import read_bytes
 from trueval.models.outputs import Step, model_outputs
 from trueval.precision.regimes import plan
+from trueval.printable import encodable
 from trueval.report.provenance import recorded
 
 if TYPE_CHECKING:
@@ -142,14 +144,14 @@ def read_ids(path: Path, collection: Collection | None = None) -> frozenset[str]
     Raises:
         InputError: the file is neither, cannot be read, or names queries that the collection does not have.
     """
-    place = Place(str(path))
+    place = Place(encodable(str(path)))
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_bytes(str(path)).decode()
         found = json.loads(text) if text.lstrip().startswith("[") else text.split()
-    except OSError as error:
-        raise place.error(f"cannot be read ({error.strerror}). It must hold one id a line.") from None
     except UnicodeDecodeError:
         raise place.error("not UTF-8. It must hold one id a line. Write it again as UTF-8.") from None
+    except InputError:  # is a ValueError, too
+        raise
     except (RecursionError, ValueError) as error:
         raise place.error(f"a JSON list of ids is damaged ({error}). Correct it, or write one id a line.") from None
     ids = list(dict.fromkeys(map(str, found)))

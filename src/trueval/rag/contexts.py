@@ -11,7 +11,6 @@ grade each), sources and correctness are optional.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,9 +19,8 @@ from trueval.errors import PolicyError
 from trueval.files import Source, check_rows, id_notes
 from trueval.files.json.contexts import Log, holds_contexts, read_log
 from trueval.files.memory.logs import read_rows
-from trueval.files.source.content import Content, read_content
+from trueval.files.source.content import can_be_read_once, read_content
 from trueval.files.source.lines import open_parts
-from trueval.files.source.packing import BOM
 from trueval.judgments import Judgments
 from trueval.rag.answers import correctness
 from trueval.run import Run
@@ -49,22 +47,13 @@ class Contexts:
     notes: tuple[str, ...] = ()
 
 
-class _Again(io.BytesIO):
-    """Bytes that were read and unpacked already, for a reader that takes a file."""
-
-    def __init__(self, content: Content) -> None:
-        again = BOM + content.data if content.data.startswith(BOM) else content.data  # only one mark may be left out
-        super().__init__(again)
-        self.name = content.source
-
-
 def looks_like_contexts(path: str) -> bool:
-    """Tell whether a file holds a log of contexts; not asked of standard input, which can be read once only.
+    """Tell whether a file holds a log of contexts; not asked of standard input and pipes, which can be read once only.
 
     Raises:
         InputError: the file cannot be read.
     """
-    return path != "-" and holds_contexts(read_content(path))
+    return not can_be_read_once(path) and holds_contexts(read_content(path))
 
 
 def contexts_or_file(source: Source, *, name: str | None = None) -> Contexts | Source:
@@ -84,7 +73,7 @@ def contexts_or_file(source: Source, *, name: str | None = None) -> Contexts | S
         if parts is not None and not parts.head.data.lstrip().startswith((b"{", b"[")):
             return source
     content = read_content(source)
-    return _contexts(read_log(content), name) if holds_contexts(content) else _Again(content)
+    return _contexts(read_log(content), name) if holds_contexts(content) else content
 
 
 def read_run_or_contexts(source: Source, name: str | None = None) -> Run:

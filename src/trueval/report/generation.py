@@ -54,38 +54,42 @@ def write_generation(folder: Path, files: Mapping[str, Content], derive: Derive 
     """
 
     def make(stage: Path) -> dict[str, str]:
-        old = json_files(folder) if folder.is_dir() else {}
-        gone = _of_generations(old, (*files, REPORT))
+        gone = _of_generations(folder, (*files, REPORT))
         for name, content in files.items():
             _put(stage / name, content)
         _stamp(stage, files)
-        results = {**{name: data for name, data in old.items() if name not in gone}, **json_files(stage)}
-        if derive is not None and (derived := list(derive(results, stage))):
-            of = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(results.items())}
-            (stage / REPORT).write_bytes(_report(of))
-            kept = _still_true(old.get(REPORT, b""), of)
-            _stamp(stage, [*derived, REPORT], kept)
-            gone = {name: digest for name, digest in gone.items() if name not in kept}
+        if derive is not None:
+            results = {name: data for name, data in json_files(folder).items() if name not in gone}
+            results |= json_files(stage)
+            if derived := list(derive(results, stage)):
+                of = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(results.items())}
+                (stage / REPORT).write_bytes(_report(of))
+                kept = _still_true(folder / REPORT, of)
+                _stamp(stage, [*derived, REPORT], kept)
+                gone = {name: digest for name, digest in gone.items() if name not in kept}
         return {name: digest for name, digest in gone.items() if not (stage / name).exists()}
 
     replace_together(folder, make)
 
 
 @contextmanager
-def generations(folder: Path) -> Iterator[dict[str, bytes]]:
+def generations(folder: Path, *names: str) -> Iterator[dict[str, bytes]]:
     """The JSON files of a directory, which must belong together; no program of ours changes it inside the block.
 
     Args:
         folder: exists. One that was written without stamps, by hand or by an older version, is read as it is.
+        names: of those that are wanted; all but report.json if none are named.
 
     Yields:
-        Name → bytes, without report.json.
+        Name → bytes, of those that are there.
 
     Raises:
         InputError: a file was changed since it was written, or stems from another generation than a file beside it.
     """
     with alone(folder):
-        found = {name: data for name, data in json_files(folder).items() if name != REPORT}
+        found = json_files(folder, *names)
+        if not names:
+            found.pop(REPORT, None)
         check_together(found, folder)
         yield found
 
@@ -143,9 +147,10 @@ def ids_of(results: Iterable[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(str(stamp["id"]) for stamp in stamps if isinstance(stamp, dict) and "id" in stamp))
 
 
-def json_files(folder: Path) -> dict[str, bytes]:
-    """The JSON files of a folder, by name."""
-    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.json")) if path.is_file()}
+def json_files(folder: Path, *names: str) -> dict[str, bytes]:
+    """The JSON files of a folder, by name: all of them, or those of some names."""
+    paths = (folder / name for name in names) if names else sorted(folder.glob("*.json"))
+    return {path.name: path.read_bytes() for path in paths if path.is_file()}
 
 
 def _differing(places: Sequence[Path], name: str, data: bytes) -> Iterator[str]:
@@ -162,11 +167,14 @@ def _differing(places: Sequence[Path], name: str, data: bytes) -> Iterator[str]:
             yield f"{other} {changed if other == name else f'is not the one that {name} was written with.'}"
 
 
-def _of_generations(old: Mapping[str, bytes], names: Iterable[str]) -> dict[str, str]:
-    """The files of the generations that some JSON files are of, these included, with the digest of each whole file."""
-    whole = {name: hashlib.sha256(data).hexdigest() for name, data in old.items()}
-    found = {name: whole[name] for name in names if name in whole}
-    return found | {other: whole.get(other, digest) for name in found for other, digest in _listed(old[name]).items()}
+def _of_generations(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """The files of the generations that some files of a folder are of, these included, with their whole digests."""
+    found = json_files(folder, *(name for name in names if name.endswith(".json")))
+    listed = {other: digest for data in found.values() for other, digest in _listed(data).items()}
+    listed |= dict.fromkeys(found, "")
+    # A stamp has not the digest of a whole JSON file, as it is in it.
+    there = {name: folder / name for name in listed if name.endswith(".json")}
+    return listed | {name: sha256(path) if path.is_file() else "" for name, path in there.items()}
 
 
 def _stamp(stage: Path, names: Iterable[str], kept: Mapping[str, str] | None = None) -> None:
@@ -224,10 +232,11 @@ def _listed(data: bytes) -> Mapping[str, str]:
     return {} if stamp is None else stamp["files"]
 
 
-def _still_true(report: bytes, of: Mapping[str, str]) -> dict[str, str]:
+def _still_true(report: Path, of: Mapping[str, str]) -> dict[str, str]:
     """The files of an older report of the same results, as figures are that a page without figures leaves there."""
-    same = report[: report.rfind(_MARK)] == _open(_report(of))
-    return {name: digest for name, digest in _listed(report).items() if same and name != REPORT}
+    data = report.read_bytes() if report.is_file() else b""
+    same = data[: data.rfind(_MARK)] == _open(_report(of))
+    return {name: digest for name, digest in _listed(data).items() if same and name != REPORT}
 
 
 def _report(of: Mapping[str, str]) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import shlex
@@ -10,23 +9,31 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
-from pathlib import Path, PurePath
-from typing import Any
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
 
 from trueval.errors import InputError
+from trueval.printable import encodable
+
+if TYPE_CHECKING:
+    from trueval.files.source.seen import Seen
 
 LIBRARIES = ("numpy", "polars")
 
 
-def provenance(files: Sequence[tuple[str, str]], now: datetime | None = None) -> dict[str, Any]:
+def provenance(
+    files: Sequence[tuple[str, str]], seen: Seen | None = None, now: datetime | None = None
+) -> dict[str, Any]:
     """What someone needs to repeat an evaluation and to check that it is the same.
 
     Args:
-        files: pairs of role ("judgments", "run") and path; "-" is standard input, which cannot be hashed afterwards.
+        files: pairs of role ("judgments", "run") and path; "-" is standard input.
+        seen: what was read of them, see `trueval.files.source.seen.recording`; None where nobody noted it.
         now: the date; the clock's, or that of SOURCE_DATE_EPOCH, if None.
 
     Returns:
-        written, command, versions and files with bytes and sha256; of absolute paths the file name alone.
+        written, command, versions and files with bytes and sha256, null for those that were not read; of absolute paths
+        the file name alone.
 
     Raises:
         InputError: SOURCE_DATE_EPOCH is not a date.
@@ -35,8 +42,18 @@ def provenance(files: Sequence[tuple[str, str]], now: datetime | None = None) ->
         "written": (now or date()).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "command": shlex.join(["trueval", *map(recorded, sys.argv[1:])]),
         "versions": versions(),
-        "files": [{"role": role, "path": recorded(path), **_fingerprint(path)} for role, path in files],
+        "files": files_read(files, seen),
     }
+
+
+def files_read(files: Sequence[tuple[str, str]], seen: Seen | None) -> list[dict[str, Any]]:
+    """What results say of the files that were read.
+
+    Args:
+        files: role and path of each.
+        seen: what was read of them.
+    """
+    return [{"role": role, "path": recorded(path), **_fingerprint(path, seen)} for role, path in files]
 
 
 def date() -> datetime:
@@ -55,7 +72,7 @@ def date() -> datetime:
 
 
 def recorded(argument: str) -> str:
-    """A path as results keep it: as it was given, an absolute one without its folders.
+    """A path as results keep it: as it was given, an absolute one without its folders, and all of it UTF-8.
 
     Results are handed on, and where they were made says nothing of them: who is asked for the file, or for bytes and
     hash, finds it by its name.
@@ -71,6 +88,7 @@ def recorded(argument: str) -> str:
         >>> recorded("--model=cross-encoder:/home/me/reranker"), recorded("https://example.org/v1")
         ('--model=cross-encoder:reranker', 'https://example.org/v1')
     """
+    argument = encodable(argument)
     if PurePath(argument).is_absolute():
         return PurePath(argument).name or argument
     for mark in "=:":
@@ -88,9 +106,6 @@ def versions() -> dict[str, str]:
     return {"trueval": __version__, "python": platform.python_version(), **libraries}
 
 
-def _fingerprint(path: str) -> Mapping[str, Any]:
-    if path == "-":
-        return {"bytes": None, "sha256": None}
-    with Path(path).open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return {"bytes": file.tell(), "sha256": digest}
+def _fingerprint(path: str, seen: Seen | None) -> Mapping[str, Any]:
+    found = None if seen is None else seen.get(path)
+    return {"bytes": None, "sha256": None} if found is None else found._asdict()

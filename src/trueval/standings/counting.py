@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import InputError, PolicyError
+from trueval.forks import need_polars
 from trueval.numerics import round_to
 from trueval.standings.groups import TieGroups, find_groups, tie_groups
 from trueval.standings.input_rules import judgments_under, retrieved_only, whole_grades, without_first
@@ -116,6 +117,7 @@ class _Listed(NamedTuple):
 
 
 def _listed(run: Run, judgments: Judgments, policy: Policy) -> _Listed:
+    need_polars()
     judgments = judgments_under(judgments, policy.float_grades)
     if policy.skip_first:
         run = without_first(run)

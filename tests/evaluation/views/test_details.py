@@ -14,6 +14,8 @@ from trueval.evaluation.scores import Scores
 from trueval.evaluation.views import details
 from trueval.evaluation.views.details import DETAILS, DOCUMENTS, add_texts, run_evidence, shown_queries, to_details
 from trueval.evaluation.views.queries import query_block
+from trueval.files import read_table
+from trueval.files.source.seen import recording
 from trueval.report.directory import ResultFile
 from trueval.report.provenance import provenance
 
@@ -118,7 +120,9 @@ def test_provenance_holds_what_identifies_the_files(tmp_path: Path, monkeypatch:
     file = tmp_path / "qrels"
     file.write_bytes(b"abc")
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
-    found = provenance([("judgments", str(file)), ("run", "-")])
+    with recording() as seen, pytest.raises(InputError):
+        read_table(str(file), "judgments")
+    found = provenance([("judgments", str(file)), ("run", "-")], seen)
     assert found["written"] == "1970-01-01T00:00:00Z"
     first, second = found["files"]
     assert first["bytes"] == 3

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trueval.evaluation.scores import Scores
+    from trueval.files.source.seen import Seen
     from trueval.judgments import Judgments
     from trueval.measures import Measure
     from trueval.run import Run
@@ -66,6 +67,7 @@ def to_details(
     scores: Sequence[Scores],
     files: Sequence[tuple[str, str]],
     collection: Path | None = None,
+    seen: Seen | None = None,
 ) -> dict[str, Any]:
     """The content of details.json.
 
@@ -74,6 +76,7 @@ def to_details(
         scores: of the runs, under one policy.
         files: role and path of what was read, as `provenance` takes them.
         collection: folder with the texts of queries and documents; None for ids alone.
+        seen: what was read of the files; None where nobody noted it.
 
     Raises:
         InputError: the collection cannot be read.
@@ -82,7 +85,7 @@ def to_details(
     details = {
         "kind": KIND,
         "format": FORMAT_VERSION,
-        **provenance(files),
+        **provenance(files, seen),
         "policy": scores[0].policy.to_dict() if scores else {},
         "runs": [
             {**run, "queries": len(found.query_ids), "per_query": found.at(places).to_polars().to_dicts()}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Set
 from pathlib import Path
 from typing import NamedTuple
 
-from trueval.errors import InputError
+from trueval.files.json.texts import read_text_rows
+from trueval.printable import encodable
 
 
 class Text(NamedTuple):
@@ -29,25 +29,15 @@ def read_texts(path: Path, ids: Set[str], *, needed: bool = True) -> dict[str, T
         The texts found, by id; ids that the file lacks are left out.
 
     Raises:
-        InputError: the file is missing and needed, or a line is not such an object.
+        InputError: the file is missing and needed, or bad, as `read_text_rows` says; or a wanted id is there twice.
     """
-    if not path.is_file():
-        if needed:
-            raise InputError(f"{path}: no such file. --collection must name a folder with corpus.jsonl in it.")
+    if not needed and not path.exists():
         return {}
     found: dict[str, Text] = {}
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-                name = str(row["_id"])
-            except (ValueError, KeyError, TypeError) as error:
-                raise InputError(
-                    f"{path}:{number}: not a text with an id. Each line must be an object with _id and text. "
-                    "Correct or remove the line."
-                ) from error
-            if name in ids:
-                found[name] = Text(str(row.get("title") or ""), str(row.get("text") or ""))
+    for row in read_text_rows(path):
+        if row.id in ids and row.id in found:
+            raise row.place.error(f"the id {row.id!r} appears twice. Ids must differ. Remove one.")
+        if row.id in ids:
+            title, text = (encodable(str(row.values.get(name) or "")) for name in ("title", "text"))
+            found[row.id] = Text(title, text)
     return found

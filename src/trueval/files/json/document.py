@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -19,8 +20,13 @@ from trueval.files.json.shapes import refuse_unknown
 from trueval.files.memory.peers import as_floats, as_strings, as_text, read_dict
 from trueval.files.source.content import Content
 from trueval.files.source.encoding import decoding_error
+from trueval.files.source.memory import Cost, check_cost
 from trueval.files.tabular.delimited import canonical_table
 
+# What JSON takes of memory, as measured (docs/files.md); records have the same keys in each.
+VALUES = Cost(7.3, ((b"{", 360), (b"[", 120), (b",", 430)), decoded=True)
+RECORDS = Cost(7.3, ((b"{", 300), (b"[", 120), (b",", 60)), decoded=True)
+OPENS_RECORDS = re.compile(rb"\s*\[\s*\{")
 MOST_DIGITS = 400  # of an integer: a double has at most 309 before the point
 
 
@@ -30,6 +36,7 @@ def read_json(content: Content, kind: Kind) -> Table:
     Raises:
         InputError: the text is not JSON, a key is in an object twice, or a number is too large for a double.
     """
+    check_cost(RECORDS if OPENS_RECORDS.match(content.data) else VALUES, content.data, content.source)
     if (undecodable := decoding_error(content)) is not None:
         raise undecodable
     text = content.data.decode()

@@ -20,6 +20,7 @@ from trueval.files.columns import pick_columns
 from trueval.files.frame import Kind, Table
 from trueval.files.source.content import Content
 from trueval.files.source.encoding import decoding_error, is_unicode
+from trueval.files.source.memory import Cost, check_cost
 from trueval.files.source.packing import shielded
 from trueval.files.tabular.delimited import canonical_table
 
@@ -33,6 +34,7 @@ SPACES = r"[ \t\r]*"
 SEPARATOR = "\x01"  # in no text: control characters are refused before
 ID_COLUMNS = ("query_id", "doc_id", "facet")
 SLICE = 1 << 20  # lines matched at once
+LINES = Cost(5.3, ((b"\n", 460),))  # measured: docs/files.md
 
 
 class Literal(str):
@@ -61,6 +63,12 @@ def object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
+# One for all lines: json.loads would make one for each, which takes longer than to decode a short line.
+DECODER = json.JSONDecoder(
+    object_pairs_hook=object_of_pairs, parse_float=Literal, parse_int=Literal, parse_constant=Literal
+)
+
+
 def read_jsonl(content: Content, kind: Kind, facets: bool = False) -> Table:
     """Read one JSON object a line.
 
@@ -68,6 +76,7 @@ def read_jsonl(content: Content, kind: Kind, facets: bool = False) -> Table:
         InputError: a line is not a JSON object or has a key twice, a column is missing, or an id is neither string nor
             integer.
     """
+    check_cost(LINES, content.data, content.source)
     if (undecodable := decoding_error(content)) is not None:
         raise undecodable
     lines = _lines(content.data)
@@ -173,9 +182,7 @@ def decode_object(line: str, place: Place) -> dict[str, Any]:
         InputError: the line is not a JSON object, or has a key twice.
     """
     try:
-        parsed = json.loads(
-            line, object_pairs_hook=object_of_pairs, parse_float=Literal, parse_int=Literal, parse_constant=Literal
-        )
+        parsed = DECODER.decode(line)
     except RepeatedKeyError as error:
         raise place.error(
             f"the key {error.args[0]!r} is twice in one object. Each must be there once. Keep one."

@@ -12,10 +12,12 @@ from trueval.files.columns import looks_like_header, squash
 from trueval.files.json.lines import INTEGER, Literal, decode_object
 from trueval.files.source.content import Content, Source, read_content
 from trueval.files.source.encoding import check_text, decoding_error, is_unicode
+from trueval.files.source.memory import Cost, check_cost
 
 # An id before a text: where a line has both, judgments know the query by its id.
 QUERY_KEYS = ("query_id", "qid", "question_id", "query", "question", "user_input", "input")
 DOC_KEYS = ("id", "doc_id", "document_id", "chunk_id")
+PAIRS = Cost(6.0, ((b"\n", 250), (b"\r", 250)), decoded=True)  # measured: docs/files.md
 OBJECT = re.compile(rb"\s*\{")
 QUOTED = r'"[^"]*(?:""[^"]*)*"'  # RFC 4180, on one line
 # Two fields for each separator; those separated by spaces have at least one character.
@@ -132,6 +134,7 @@ def _bare(field: str) -> str:
 
 def _lines(content: Content, *, is_json: bool) -> Iterator[tuple[int, str]]:
     """The lines that are not empty, each with its number; only a newline ends one, so splitlines() will not do."""
+    check_cost(PAIRS, content.data, content.source)
     content = check_text(content, is_json=is_json)
     if (undecodable := decoding_error(content)) is not None:
         raise undecodable

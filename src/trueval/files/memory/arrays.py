@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from trueval.errors import InputError
 from trueval.files.frame import Kind, Table, value_column
 from trueval.files.memory.plain import masked, plain_array, plain_numbers
+from trueval.forks import need_polars
 
 
 def read_arrays(values: Any, kind: Kind, doc_ids: Any = None, query_ids: Any = None, mask: Any = None) -> Table:
@@ -27,6 +28,7 @@ def read_arrays(values: Any, kind: Kind, doc_ids: Any = None, query_ids: Any = N
     Raises:
         InputError: shapes differ, values are not numbers, or ids are neither strings nor integers.
     """
+    need_polars()
     name = f"{value_column(kind)}s"
     lists = _lists(values, name)
     rows = _numbers(lists, name)

@@ -14,6 +14,7 @@ import polars as pl
 from trueval.errors import Place
 from trueval.files.columns import find_columns, has_large, refuse_equal_integers
 from trueval.files.frame import Kind, Table, value_column
+from trueval.forks import need_polars
 
 # Attributes under which result objects keep {query: {document: number}}: ranx has run and qrels, and to_dict() for
 # both; InformationRetrievalEvaluator of sentence-transformers and the tasks of mteb keep judgments in relevant_docs.
@@ -40,6 +41,7 @@ def read_dict(
         InputError: an id is neither string nor integer, a value is not a number, two integers of a query are the same
             double, or the nesting is another.
     """
+    need_polars()
     label = source or f"{type(nested).__module__.partition('.')[0]}.{type(nested).__name__}"
     per_query = _descend(_mapping(nested, kind, label), label)
     documents, values = _flatten(per_query, kind, label)

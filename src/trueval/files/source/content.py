@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import IO, Any
 
 from trueval.errors import InputError, Place
-from trueval.files.source.limits import SIZE
+from trueval.files.source.memory import TEXT, check_memory
 from trueval.files.source.packing import BOM, drain, unpack
-
-Source = str | PathLike[str] | IO[bytes] | IO[str]
+from trueval.files.source.seen import CHANGED, note_bytes
+from trueval.printable import encodable
 
 EMPTY = "the file is empty. It must have at least one row. Check that it was written to the end."
-CHANGED = "the file changed while it was read. Wait until it is written to the end."
+EMPTY_INPUT = "nothing comes from standard input, or it was read already: it can be read once. Give a file."
+STDIN = "<stdin>"
 # What people add to the name of a run or of judgments; all of it is left out of the name shown in tables.
 SUFFIXES = frozenset(
     (
@@ -42,8 +43,11 @@ class Content:
     name: str
 
 
+Source = str | PathLike[str] | IO[bytes] | IO[str] | Content
+
+
 def read_content(source: Source) -> Content:
-    """Read a path, "-" for standard input, or an open file, and unpack it.
+    """Read a path, "-" for standard input, or an open file, and unpack it; what is read already is given back.
 
     Compression is recognized by the first bytes, not by the name.
 
@@ -52,43 +56,54 @@ def read_content(source: Source) -> Content:
             or changes while it is read.
     """
     # Bytes are held as a whole: a file that changes meanwhile, or a bomb, must be refused before anything is parsed.
+    if isinstance(source, Content):
+        return source
     packed, label = _read_bytes(source)
     data = unpack(packed, label).removeprefix(BOM)
     if not data:
-        raise Place(label).error(EMPTY)
+        raise Place(label).error(EMPTY_INPUT if label == STDIN else EMPTY)
     return Content(data, label, stem(label))
 
 
-def _read_bytes(source: Source) -> tuple[bytes, str]:
-    if isinstance(source, str) and source == "-":
-        return drain(sys.stdin.buffer, "<stdin>"), "<stdin>"
+def _read_bytes(source: str | PathLike[str] | IO[bytes] | IO[str]) -> tuple[bytes, str]:
     if isinstance(source, (str, PathLike)):
-        return _read_path(Path(fspath(source))), fspath(source)
+        if source != "-":
+            return read_bytes(fspath(source)), encodable(fspath(source))
+        data = drain(sys.stdin.buffer, STDIN)
+        note_bytes("-", data)
+        return data, STDIN
     if not hasattr(source, "read"):
         raise Place(type(source).__name__).error(
             "not a file. It must be a path, '-' or an open file. "
             "For dicts use from_dict, for frames from_frame, for arrays from_arrays."
         )
-    data: Any = source.read()
+    given: Any = source.read()
     name = getattr(source, "name", None)
-    label = name if isinstance(name, str) else "<file object>"
-    if not isinstance(data, str):
-        return bytes(data), label
+    label = encodable(name) if isinstance(name, str) else "<file object>"
+    if not isinstance(given, str):
+        return bytes(given), label
     try:
-        return data.encode(), label
+        return given.encode(), label
     except UnicodeEncodeError as error:
-        raise Place(label, data.count("\n", 0, error.start) + 1).error(
-            f"the text holds half a surrogate pair ({data[error.start]!r}). It must be Unicode. Open the file as bytes."
+        half = given[error.start]
+        raise Place(label, given.count("\n", 0, error.start) + 1).error(
+            f"the text holds half a surrogate pair ({half!r}). It must be Unicode. Open the file as bytes."
         ) from None
 
 
-def _read_path(path: Path) -> bytes:
-    place = Place(str(path))
+def read_bytes(path: str) -> bytes:
+    """Read a file as it is, packed or not, and note it where somebody lists what is read.
+
+    Raises:
+        InputError: as `read_content`, where it is about the file and not about what is in it.
+    """
+    label = encodable(path)
+    place = Place(label)
     try:
-        with path.open("rb", buffering=0) as file:
+        with Path(path).open("rb", buffering=0) as file:
             before = os.fstat(file.fileno())
-            data = _read_to_end(file, before, str(path))
-            states = {file_state(state) for state in (before, os.fstat(file.fileno()), path.stat())}
+            data = _read_to_end(file, before, label)
+            states = {file_state(state) for state in (before, os.fstat(file.fileno()), Path(path).stat())}
     except FileNotFoundError:
         raise place.error("there is no such file. Check the path and the working directory.") from None
     except IsADirectoryError:
@@ -101,15 +116,23 @@ def _read_path(path: Path) -> bytes:
     # The files of /proc say that they have no bytes, and hold some.
     if len(states) > 1 or (before.st_size and stat.S_ISREG(before.st_mode) and len(data) != before.st_size):
         raise place.error(CHANGED)
+    note_bytes(path, data)
     return data
+
+
+def can_be_read_once(path: str) -> bool:
+    """Tell standard input, pipes and devices, which give their bytes to the first who reads them."""
+    try:
+        return path == "-" or not stat.S_ISREG(Path(path).stat().st_mode)
+    except (OSError, ValueError):  # whoever reads it says why it cannot be read; ValueError: a NUL in the path
+        return False
 
 
 def _read_to_end(file: Any, state: os.stat_result, label: str) -> bytes:
     """A regular file in one piece; a pipe or device piece by piece, for it may never end."""
     if not stat.S_ISREG(state.st_mode):
         return drain(file, label)
-    if state.st_size > SIZE.value:
-        raise Place(label).error(f"{state.st_size:,} bytes. At most {SIZE.value:,} are read. {SIZE.cure}")
+    check_memory(state.st_size * TEXT, Place(label))
     return bytes(file.readall())
 
 

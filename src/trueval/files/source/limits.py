@@ -1,4 +1,4 @@
-"""How much a file may ask of the memory: limits that an environment variable raises."""
+"""How long a line may be: a limit that an environment variable raises. memory.py says how much a file may take."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Limit(NamedTuple):
         text = os.environ.get(self.variable, "").strip()
         if not text:
             return self.default
-        if not (text.isascii() and text.isdigit()) or int(text) < 1:
-            raise PolicyError(f"{self.variable} must be an integer >= 1. Got {text!r}.")
+        if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS) or int(text) < 1:
+            raise PolicyError(f"{self.variable} must be an integer >= 1. Got {text[:MOST_DIGITS]!r}.")
         return int(text)
 
     @property
@@ -43,7 +43,5 @@ class Limit(NamedTuple):
         return f"If the file is sound, raise the limit with the environment variable {self.variable}."
 
 
-SIZE = Limit("TRUEVAL_MAX_BYTES", 1 << 33)  # 8 GiB of text: 200 million rows
+MOST_DIGITS = 30  # of a limit; Python itself refuses to read an integer of thousands
 LINE = Limit("TRUEVAL_MAX_LINE", 1 << 20)  # bytes; rows of real runs have 20 to 200
-RATIO = Limit("TRUEVAL_MAX_RATIO", 250)  # unpacked to packed; real runs have 3 to 20, bombs 1000 (gzip) and more (zstd)
-RATIO_FREE = 1 << 24  # bytes that any file may unpack to: small files of equal rows pack well and harm nobody

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trueval.errors import Place
-from trueval.files.source.content import CHANGED, Content, Source, file_state, stem
-from trueval.files.source.limits import SIZE
+from trueval.files.source.content import Content, Source, file_state, stem
 from trueval.files.source.packing import BOM, packer_of
+from trueval.files.source.seen import CHANGED, PartsHash, recorder
+from trueval.printable import encodable
 
 LARGE = 1 << 23  # bytes of a file that is not read as a whole
 PART = 1 << 23  # bytes of a part; small enough that the memory of one part serves the next
@@ -27,12 +28,14 @@ class LineParts(NamedTuple):
 
     Attributes:
         head: its beginning.
-        cut: tells where each part starts and stops, given about how many bytes it should have.
-        read: gives the bytes of a part.
+        cut: tells where each part starts and stops, given about how many bytes it should have, and begins a pass.
+        look: gives the bytes of a part to whoever keeps nothing of them.
+        read: gives the bytes of a part whose rows are kept; each is asked for once in a pass.
     """
 
     head: Content
     cut: Callable[[int], Sequence[slice]]
+    look: Callable[[slice], bytes]
     read: Callable[[slice], bytes]
 
 
@@ -52,7 +55,8 @@ def line_parts(data: bytes, size: int) -> list[slice]:
 
 def held_parts(content: Content) -> LineParts:
     """Take a text that is held in memory."""
-    return LineParts(content, partial(line_parts, content.data), content.data.__getitem__)
+    part = content.data.__getitem__
+    return LineParts(content, partial(line_parts, content.data), part, part)
 
 
 @contextmanager
@@ -77,19 +81,38 @@ def open_parts(source: Source) -> Iterator[LineParts | None]:
             yield None
             return
         cut, read = partial(_cut_file, number, before.st_size), partial(_read_part, number)
-        yield LineParts(Content(head, label, stem(label)), cut, read)
+        shown, seen, hashed = encodable(label), recorder(), PartsHash()
+        text = LineParts(Content(head, shown, stem(shown)), cut, read, read)
+        yield text if seen is None else _hashing(text, hashed)
         # The open file tells whether it was written to, the path whether another was put in its place.
         if not file_state(before) == file_state(os.fstat(file.fileno())) == _state_now(path):
-            raise Place(str(path)).error(CHANGED)
+            raise Place(shown).error(CHANGED)
+        if seen is not None and hashed.fingerprint().bytes == before.st_size:  # else others read it once more
+            seen.note(label, hashed.fingerprint())
+
+
+def _hashing(text: LineParts, hashed: PartsHash) -> LineParts:
+    """The same text, hashed part by part in the pass that keeps its rows."""
+
+    def cut(size: int) -> Sequence[slice]:
+        hashed.begin()
+        return text.cut(size)
+
+    def read(part: slice) -> bytes:
+        data = text.read(part)
+        hashed.take(part.start, data)
+        return data
+
+    return text._replace(cut=cut, read=read)
 
 
 def _is_large(path: Path) -> bool:
-    """Tell a readable regular file of many bytes, within the limit."""
+    """Tell a readable regular file of many bytes."""
     try:
         state = path.stat()
     except (OSError, ValueError):  # ValueError: a NUL character in the path
         return False
-    return stat.S_ISREG(state.st_mode) and LARGE < state.st_size <= SIZE.value and os.access(path, os.R_OK)
+    return stat.S_ISREG(state.st_mode) and state.st_size > LARGE and os.access(path, os.R_OK)
 
 
 def _state_now(path: Path) -> tuple[int, ...]:

@@ -6,10 +6,12 @@ import gzip
 import io
 import sys
 import zlib
-from typing import NamedTuple, Protocol
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
 
-from trueval.errors import InputError, Place
-from trueval.files.source.limits import RATIO, RATIO_FREE, SIZE
+from trueval.errors import Place
+from trueval.files.source.memory import TEXT, budget, shown, too_large
 
 BOM = b"\xef\xbb\xbf"
 ZLIB_MAGIC = (b"x\x01", b"x^", b"x\x9c", b"x\xda")  # RFC 1950 section 2.2, the four levels
@@ -28,37 +30,44 @@ class Readable(Protocol):
         ...
 
 
-class Allowance(NamedTuple):
-    """How many bytes a source may give, and the error for more."""
-
-    most: int
-    refusal: InputError
-
-
 def drain(stream: Readable, label: str) -> bytes:
     """Read a stream to its end.
 
     Raises:
-        InputError: it holds more than the limit.
+        InputError: it holds more than memory may.
     """
-    return _drain(stream, _size_allowance(label))
+    most = budget()
+    held = io.BytesIO()  # grows in place, and getvalue() does not copy
+    while piece := stream.read(PIECE):
+        held.write(piece)
+        if held.tell() * TEXT > most:
+            raise too_large(Place(label), f"more than {shown(held.tell() * TEXT)}", most)
+    return held.getvalue()
 
 
 def unpack(data: bytes, label: str) -> bytes:
     """Unpack gzip or zstd, told by the first bytes; give other data back as they are.
 
     Raises:
-        InputError: the data are truncated, damaged, packed in another way or twice, or grow past a limit.
+        InputError: the data are truncated, damaged, packed in another way or twice, or more than memory may hold.
     """
     packer = packer_of(data)
     if packer is None:
         return data
-    if packer not in ("gzip", "zstd"):
-        raise Place(label).error(f"packed with {packer}. It must be plain, gzip or zstd. Unpack it first.")
-    unpacked = _gunzip(data, label) if packer == "gzip" else _unzstd(data, label)
+    with unpacking(io.BytesIO(data), packer, label) as stream:
+        unpacked = drain(stream, label)
+    refuse_packed_twice(unpacked, packer, label)
+    return unpacked
+
+
+def refuse_packed_twice(unpacked: bytes, packer: str, label: str) -> None:
+    """Refuse unpacked bytes that are packed once more.
+
+    Raises:
+        InputError: they are.
+    """
     if (inner := packer_of(unpacked)) is not None:
         raise Place(label).error(f"packed twice ({inner} inside {packer}). It must be packed once. Unpack it first.")
-    return unpacked
 
 
 def shielded(text: bytes) -> bytes:
@@ -85,49 +94,50 @@ def packer_of(data: bytes) -> str | None:
     return next((packer for magic, packer in OTHER_PACKERS.items() if data.startswith(magic)), None)
 
 
-def _size_allowance(label: str) -> Allowance:
-    most = SIZE.value
-    return Allowance(most, Place(label).error(f"more than {most:,} bytes of text. {SIZE.cure}"))
+@contextmanager
+def unpacking(stream: Any, packer: str | None, label: str) -> Iterator[Readable]:
+    """Read a packed stream unpacked, and say what is wrong with it as our own errors do.
+
+    Args:
+        stream: of the packed bytes, at their beginning.
+        packer: as `packer_of` tells it; None reads the bytes as they are.
+        label: what error messages call it.
+
+    Raises:
+        InputError: the data are truncated, damaged, or packed in another way.
+    """
+    if packer is not None and packer not in ("gzip", "zstd"):
+        raise Place(label).error(f"packed with {packer}. It must be plain, gzip or zstd. Unpack it first.")
+    if packer is None:
+        yield stream
+    elif packer == "gzip":
+        with _gunzipping(stream, label) as plain:
+            yield plain
+    else:
+        with _unzstding(stream, label) as plain:
+            yield plain
 
 
-def _allowance(packed: int, label: str) -> Allowance:
-    grown = max(RATIO_FREE, packed * RATIO.value)  # small files of equal rows pack well, and harm nobody
-    if grown >= SIZE.value:
-        return _size_allowance(label)
-    refusal = Place(label).error(
-        f"{packed:,} packed bytes give more than {grown:,} bytes. A run packs 3 to 20 times, and more than "
-        f"{RATIO.value} times is the sign of a bomb. {RATIO.cure}"
-    )
-    return Allowance(grown, refusal)
-
-
-def _drain(stream: Readable, allowance: Allowance) -> bytes:
-    held = io.BytesIO()  # grows in place, and getvalue() does not copy
-    while piece := stream.read(PIECE):
-        held.write(piece)
-        if held.tell() > allowance.most:
-            raise allowance.refusal
-    return held.getvalue()
-
-
-def _gunzip(data: bytes, label: str) -> bytes:
+@contextmanager
+def _gunzipping(stream: Any, label: str) -> Iterator[Readable]:
     try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-            return _drain(stream, _allowance(len(data), label))
+        with gzip.GzipFile(fileobj=stream) as plain:
+            yield plain
     except EOFError:
         raise Place(label).error("the gzip file is truncated. Copy or write it again to the end.") from None
     except (gzip.BadGzipFile, zlib.error) as error:
         raise Place(label).error(f"the gzip file is damaged: {error}. Copy or write it again.") from error
 
 
-def _unzstd(data: bytes, label: str) -> bytes:
+@contextmanager
+def _unzstding(stream: Any, label: str) -> Iterator[Readable]:
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:
         from backports import zstd
     try:
-        with zstd.ZstdFile(io.BytesIO(data)) as stream:
-            return _drain(stream, _allowance(len(data), label))
+        with zstd.ZstdFile(stream) as plain:
+            yield plain
     except (zstd.ZstdError, EOFError) as error:
         reason = f"the zstd file is truncated or damaged. Copy or write it again. ({error})"
         raise Place(label).error(reason) from error

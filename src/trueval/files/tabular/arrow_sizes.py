@@ -10,11 +10,14 @@ import struct
 from collections.abc import Iterator
 
 from trueval.errors import Place
-from trueval.files.source.limits import RATIO, RATIO_FREE, SIZE
+from trueval.files.source.memory import check_memory
 
 MAGIC = b"ARROW1"
 CONTINUATION = 0xFFFFFFFF
-BYTES_OF_A_VALUE = 16  # polars holds a string as a view of 16 bytes
+# Bytes of memory for a row, a value and an unpacked byte, as measured: docs/files.md. polars holds a string as a view
+# of 16 bytes.
+ROW, VALUE, BYTE = 130, 16, 2
+MOST_VALUES = 1 << 47  # of a column: as bits they would fill the addresses of a process
 # Field numbers of File.fbs and Message.fbs, and sizes of their structs in bytes.
 DICTIONARIES, BATCHES = 2, 3
 HEADER_TYPE, HEADER = 1, 2
@@ -84,18 +87,18 @@ def check_sizes(data: bytes, source: str) -> None:
         end = len(data) - len(MAGIC) - 4  # where the file says how long the footer before is
         footer = _Table.root(data, end - _integer(data, end, "<i"))
         blocks = [block for field in (DICTIONARIES, BATCHES) for block in footer.structs(field, BLOCK)]
-        rows = sum(_check_block(data, block, source) for block in blocks)
+        sizes = [_check_block(data, block) for block in blocks]
     except (DamageError, struct.error) as error:
         reason = str(error) if isinstance(error, DamageError) else "an offset points past its end"
         raise Place(source).error(
             f"the Arrow file is truncated or damaged ({reason}). Copy or write it again."
         ) from None
-    if rows * BYTES_OF_A_VALUE > SIZE.value:
-        raise Place(source).error(f"{rows:,} rows need more than {SIZE.value:,} bytes. {SIZE.cure}")
+    rows, values, unpacked = (sum(column) for column in zip(*sizes, strict=True)) if sizes else (0, 0, 0)
+    check_memory(rows * ROW + values * VALUE + unpacked * BYTE + len(data), Place(source), held=len(data))
 
 
-def _check_block(data: bytes, block: int, source: str) -> int:
-    """Check a batch, and give its number of rows."""
+def _check_block(data: bytes, block: int) -> tuple[int, int, int]:
+    """Check a batch, and give its numbers of rows, of values in all columns, and of bytes without compression."""
     start, head, body = _integer(data, block, "<q"), _integer(data, block + 8, "<i"), _integer(data, block + 16, "<q")
     if min(start, head, body) < 0 or start + head + body > len(data):
         raise DamageError("a batch lies outside")
@@ -106,33 +109,30 @@ def _check_block(data: bytes, block: int, source: str) -> int:
         batch = batch.table(DICTIONARY_DATA)
     if kind not in (DICTIONARY_BATCH, RECORD_BATCH) or batch is None:
         raise DamageError("a batch is none")
-    _check_nodes(data, batch)
-    _check_buffers(data, batch, start + head, body, source)
-    return batch.integer(LENGTH, "<q")
+    return batch.integer(LENGTH, "<q"), _check_nodes(data, batch), _check_buffers(data, batch, start + head, body)
 
 
-def _check_nodes(data: bytes, batch: _Table) -> None:
+def _check_nodes(data: bytes, batch: _Table) -> int:
+    values = 0
     if batch.integer(LENGTH, "<q") < 0:
         raise DamageError("a number of rows is below 0")
     for node in batch.structs(NODES, NODE_OR_BUFFER):
         length, nulls = _integer(data, node, "<q"), _integer(data, node + 8, "<q")
-        if not 0 <= nulls <= length or length * BYTES_OF_A_VALUE > SIZE.value:
+        if not 0 <= nulls <= length <= MOST_VALUES:
             raise DamageError("a column has an impossible length")
+        values += length
+    return values
 
 
-def _check_buffers(data: bytes, batch: _Table, start: int, body: int, source: str) -> None:
+def _check_buffers(data: bytes, batch: _Table, start: int, body: int) -> int:
     is_packed = batch.place(COMPRESSION) is not None
-    packed = unpacked = 0
+    unpacked = 0
     for buffer in batch.structs(BUFFERS, NODE_OR_BUFFER):
         offset, length = _integer(data, buffer, "<q"), _integer(data, buffer + 8, "<q")
         if min(offset, length) < 0 or offset + length > body:
             raise DamageError("a buffer lies outside its batch")
-        if is_packed and length:
-            grown = _integer(data, start + offset, "<q")  # -1: this buffer is not packed
-            if grown < -1:
-                raise DamageError("a buffer has a length below 0")
-            packed, unpacked = packed + length, unpacked + max(grown, length)
-    most = min(SIZE.value, max(RATIO_FREE, packed * RATIO.value))
-    if unpacked > most:
-        limit = SIZE if most == SIZE.value else RATIO
-        raise Place(source).error(f"{packed:,} packed bytes give {unpacked:,} in one batch. {limit.cure}")
+        grown = _integer(data, start + offset, "<q") if is_packed and length else -1  # -1: this buffer is not packed
+        if grown < -1:
+            raise DamageError("a buffer has a length below 0")
+        unpacked += max(grown, length)
+    return unpacked

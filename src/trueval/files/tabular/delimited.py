@@ -24,11 +24,13 @@ from trueval.files.frame import Kind, Table, in_canonical_order, value_column
 from trueval.files.source.content import Content
 from trueval.files.source.encoding import decoding_error
 from trueval.files.source.limits import LINE
+from trueval.files.source.memory import Cost, check_cost
 from trueval.files.source.packing import shielded
 from trueval.files.tabular.records import Records, find_records
 from trueval.files.trec.row_forms import first_line, first_offset
 
 MOST_COLUMNS = 4096  # each column of a table costs memory for every row
+BYTE, RECORD, FIELD, QUOTE = 3.6, 100, 50, 20  # bytes of memory for each of these, as measured: docs/files.md
 MOST_GRADES = 6  # levels that judgments have
 
 
@@ -55,6 +57,8 @@ def read_delimited(content: Content, kind: Kind, facets: bool = False) -> Table:
         raise undecodable
     header = first_line(content)
     delimiter = sniff_delimiter(header)
+    cost = Cost(BYTE, ((b"\n", RECORD), (delimiter.encode(), FIELD), (b'"', QUOTE)))
+    check_cost(cost, content.data, content.source)
     start = first_offset(content.data)
     body, before = content.data[start:], content.data.count(b"\n", 0, start)
     place = Place(content.source, before + 1)

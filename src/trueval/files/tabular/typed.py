@@ -13,6 +13,7 @@ from trueval.files.frame import Kind, Table
 from trueval.files.source.content import Content
 from trueval.files.tabular import arrow_sizes, parquet_sizes
 from trueval.files.tabular.delimited import canonical_table
+from trueval.forks import need_polars
 
 
 def read_parquet(content: Content, kind: Kind, facets: bool = False) -> Table:
@@ -51,6 +52,7 @@ def read_frame(frame: Any, kind: Kind, facets: bool = False) -> Table:
     Raises:
         InputError: the object is not a frame, or a column is missing or of the wrong type.
     """
+    need_polars()
     source = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__name__}"
     if isinstance(frame, pl.LazyFrame):
         frame = frame.collect()

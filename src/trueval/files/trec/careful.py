@@ -11,6 +11,7 @@ from trueval.files.frame import Kind, Table, in_canonical_order
 from trueval.files.source.content import Content
 from trueval.files.source.encoding import decoding_error, shown
 from trueval.files.source.lines import PART
+from trueval.files.source.memory import Cost, check_cost
 from trueval.files.trec.long_rows import refuse_cut_line, refuse_shifted_rows, row_of
 from trueval.files.trec.regular import has_nulls, parse_rows
 from trueval.files.trec.row_forms import MOST_FIELDS, RowForm, find_row_form, first_fields, settle_third_column
@@ -18,6 +19,7 @@ from trueval.files.trec.separators import RegularText, make_regular
 from trueval.threads import in_threads
 
 DEL = 0x7F
+CAREFUL = Cost(3.5, ((b"\n", 120),))  # measured: docs/files.md
 
 
 def read_trec(content: Content, kind: Kind, facets: bool = False) -> Table:
@@ -31,6 +33,7 @@ def read_trec(content: Content, kind: Kind, facets: bool = False) -> Table:
     Raises:
         InputError: a field is missing, a number does not parse, or the columns are those of the other kind.
     """
+    check_cost(CAREFUL, content.data, content.source)
     fields = first_fields(content)
     form = find_row_form(fields, kind, content.source, facets)
     if form.text_may_follow:

@@ -14,11 +14,12 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from trueval.errors import InputError
+from trueval.errors import InputError, Place
 from trueval.files.columns import loses_values, may_have_lost
 from trueval.files.frame import CANONICAL_COLUMNS, Kind, Stretches, Table, count_lines_from_one, in_canonical_order
 from trueval.files.source.encoding import find_long_line
 from trueval.files.source.lines import PART, LineParts
+from trueval.files.source.memory import Cost, check_memory
 from trueval.files.source.packing import BOM, shielded
 from trueval.files.trec.kernel.scan import scan_text
 from trueval.files.trec.long_rows import is_number
@@ -27,6 +28,7 @@ from trueval.files.trec.separators import count_rows
 from trueval.threads import in_threads
 
 DEL = 0x7F
+REGULAR = Cost(3.5, ((b"\n", 120),))  # measured: docs/files.md
 
 
 class _Rows(NamedTuple):
@@ -48,7 +50,7 @@ def read_regular(text: LineParts, kind: Kind, facets: bool = False) -> Table | N
         the rows; None if the text is not regular, or anything in it is wrong.
 
     Raises:
-        InputError: the third of three columns is that of the other kind.
+        InputError: the third of three columns is that of the other kind, or the rows take more memory than they may.
     """
     head, form, fields = text.head, None, []
     with suppress(InputError):  # the careful reader says what is wrong
@@ -64,6 +66,7 @@ def read_regular(text: LineParts, kind: Kind, facets: bool = False) -> Table | N
     separator = "\t" if tabs else " "
     if (scanned := scan_text(text, separator, form)) is not None:
         return _settle(*scanned, kind, form, head.source)
+    check_memory(_cost(text), Place(head.source))
     irregular = Event()  # one part that is not regular spares the parsing of all later ones
 
     def parse(part: slice) -> _Rows | None:
@@ -78,6 +81,11 @@ def read_regular(text: LineParts, kind: Kind, facets: bool = False) -> Table | N
     frame, notes = settle_third_column(pl.concat(part.frame for part in whole), form, head.source)
     plain = all(part.plain for part in whole)
     return Table(in_canonical_order(frame), head.source, count_lines_from_one, notes, plain)
+
+
+def _cost(text: LineParts) -> int:
+    """What rows of polars take; the text is not held, but for its ids."""
+    return sum(REGULAR.of(text.look(part)) for part in text.cut(PART))
 
 
 def _settle(documents: pl.DataFrame, stretches: Stretches, kind: Kind, form: RowForm, source: str) -> Table:

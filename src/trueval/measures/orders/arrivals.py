@@ -106,7 +106,7 @@ def few_chances(chances: Floats) -> tuple[Floats, Floats]:
     return np.concatenate(some), np.concatenate(numbers)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PairSums:
     """Sums over the pairs of ranks of one group as a quadrature over pairs of times.
 

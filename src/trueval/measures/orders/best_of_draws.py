@@ -12,11 +12,12 @@ s and then over x1 and x3 apart. A ratio to it goes over both together, up to th
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from trueval.measures.orders.draws import Kinds, Split, likely, mixed, splits
+from trueval.measures.orders.draws import Split, Three, likely, mixed, splits
 from trueval.measures.rarity import best_counts
 from trueval.standings.standings import Floats
 
@@ -28,17 +29,17 @@ class Pool(NamedTuple):
     """The candidates of one query, the best of which an ideal takes.
 
     Attributes:
-        kinds: what documents are worth.
-        surely: [kind] documents that are candidates in every order.
-        tied: [kind] documents in the tie group that the pool cuts.
+        values: what documents of each kind are worth, descending; 0 for kinds that there are not.
+        surely: documents of each kind that are candidates in every order.
+        tied: documents of each kind in the tie group that the pool cuts.
         population: documents in that group, m.
         drawn: how many of them are candidates, t.
         best: how many documents the ideal takes, K.
     """
 
-    kinds: Kinds
-    surely: Floats
-    tied: Floats
+    values: Three
+    surely: Three
+    tied: Three
     population: int
     drawn: int
     best: int
@@ -54,7 +55,7 @@ class Pool(NamedTuple):
         one, two, three = self.sizes
         together = likely(self.population, one + two, self.drawn)
         middle = together.first + len(together.chance) // 2
-        room = max(0, int(self.best - self.surely.sum()) - together.first)
+        room = max(0, int(self.best - sum(self.surely)) - together.first)
         third = likely(self.population - one - two, three, self.drawn - middle)
         columns = min(max(room - third.first, 0) + 1, len(third.chance))
         return len(together.chance) * len(likely(one + two, one, middle).chance) * columns
@@ -104,7 +105,7 @@ class _Side(NamedTuple):
 
 
 def _first_two(pool: Pool, split: Split) -> _Side:
-    v1, v2, _ = pool.kinds.values
+    v1, v2, _ = pool.values
     x1 = split.one.numbers
     x2, of_first = split.both - x1, np.minimum(pool.surely[0] + x1, pool.best)
     ideal = v1 * of_first + v2 * np.minimum(pool.surely[1] + x2, pool.best - of_first)
@@ -112,8 +113,8 @@ def _first_two(pool: Pool, split: Split) -> _Side:
 
 
 def _third(pool: Pool, split: Split) -> _Side:
-    v3, x3 = pool.kinds.values[2], split.third.numbers
-    room = max(0.0, pool.best - float(pool.surely[0] + pool.surely[1]) - split.both)
+    v3, x3 = pool.values[2], split.third.numbers.astype(np.float64)
+    room = max(0.0, pool.best - pool.surely[0] - pool.surely[1] - split.both)
     return _side(split.third.chance, v3 * np.minimum(pool.surely[2] + x3, room), v3 * x3, v3**2 * x3)
 
 
@@ -122,18 +123,22 @@ def _side(chance: Floats, ideal: Floats, total: Floats, squares: Floats) -> _Sid
     return _Side(chance, ideal, total, np.zeros(len(chance)), squares)
 
 
+# Under single orders a query comes many times, as for win probabilities, always with the same candidates.
+@lru_cache(maxsize=64)
 def best_moments(pool: Pool) -> tuple[float, float]:
     """Mean and variance of what the best K candidates are worth."""
     return _less_part_of_total(pool, 0.0)
 
 
+@lru_cache(maxsize=64)
 def lead_variance(pool: Pool, chosen: Chosen) -> float:
     """Variance of how much more the best K candidates are worth than the documents that the run puts first."""
     n, t, m = chosen.places, pool.drawn, pool.population
     _, variance = _less_part_of_total(pool, n / t)
     # What the candidates leave open: n of t documents, which on average differ as all in the group do.
-    mean = float(pool.kinds.values @ pool.tied) / m
-    squares = float((pool.kinds.values - mean) ** 2 @ pool.tied) + mean**2 * (m - float(pool.tied.sum()))
+    mean = float(np.dot(pool.values, pool.tied)) / m
+    squares = sum((value - mean) ** 2 * size for value, size in zip(pool.values, pool.tied, strict=True))
+    squares += mean**2 * (m - sum(pool.tied))
     return variance + n * (t - n) / t * squares / (m - 1) + chosen.variance
 
 
@@ -150,6 +155,7 @@ def _less_part_of_total(pool: Pool, part: float) -> tuple[float, float]:
     return mixed(np.array(means), np.array(variances), np.array(chance))
 
 
+@lru_cache(maxsize=64)
 def share_moments(pool: Pool, chosen: Chosen) -> tuple[float, float]:
     """Mean and variance of the documents that the run puts first, as a share of the best K candidates.
 
@@ -168,7 +174,7 @@ def share_moments(pool: Pool, chosen: Chosen) -> tuple[float, float]:
 
 def _share_on_average(pool: Pool, chosen: Chosen) -> float:
     """The share if every kind were drawn as often as on average: near the mean."""
-    values, drawn = pool.kinds.values, pool.tied * (pool.drawn / pool.population)
+    values, drawn = np.array(pool.values), np.array(pool.tied) * (pool.drawn / pool.population)
     ideal = best_counts(pool.surely + drawn, values, pool.best) @ values
     return float((chosen.mean + drawn @ values * (chosen.places / pool.drawn)) / ideal)
 

@@ -7,11 +7,12 @@ of P(x), (x - k) P(x) and (x - k)^2 P(x) over x >= k, found once for all k by ad
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from trueval.measures.orders.draws import Kinds, Likely, mixed, splits
+from trueval.measures.orders.draws import Likely, Three, mixed, splits
 from trueval.standings.standings import Floats
 
 
@@ -47,22 +48,23 @@ class _Tail(NamedTuple):
         return mean, np.maximum(squares + 2 * over * excess + over**2 * chance - mean**2, 0)
 
 
-def excess_moments(kinds: Kinds, tied: Floats, population: int, drawn: int, threshold: float) -> tuple[float, float]:
+# Under single orders a query comes many times, as for win probabilities, always with the same group.
+@lru_cache(maxsize=64)
+def excess_moments(values: Three, tied: Three, population: int, drawn: int, threshold: float) -> tuple[float, float]:
     """Mean and variance of (L - l)+ over the outcomes of a cut.
 
     Args:
-        kinds: what documents are worth; at least one kind is worth something.
-        tied: [grade] documents in the group that is cut.
+        values: what documents of each kind are worth, descending, the first more than 0.
+        tied: documents of each kind in the group that is cut.
         population: documents in that group, m.
         drawn: how many of them are let through, t.
         threshold: l.
 
-    >>> from trueval.measures.orders.draws import three_kinds
-    >>> excess_moments(three_kinds(np.array([0.0, 1.0])), np.array([0.0, 1.0]), 2, 1, 0.5)
+    >>> excess_moments((1.0, 0.0, 0.0), (1.0, 0.0, 0.0), 2, 1, 0.5)
     (0.25, 0.0625)
     """
-    value, first, second = kinds.values.tolist()
-    one, two, three = kinds.documents(tied).astype(int).tolist()
+    value, first, second = values
+    one, two, three = map(int, tied)
     chance, means, variances = [], [], []
     for split in splits((two, three, one), population, drawn):
         x = split.one.numbers

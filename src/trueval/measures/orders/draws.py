@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,10 @@ NEGLIGIBLE = 1e-20
 SPREADS, BESIDES = 10, 24
 # Draws from groups up to this size are kept, since thousands of queries share them.
 MOST_KEPT = 1024
+
+
+# One number for each of three kinds.
+Three: TypeAlias = tuple[float, float, float]
 
 
 class Likely(NamedTuple):
@@ -183,16 +187,17 @@ class Kinds(NamedTuple):
     """Grades by what they are worth: at most three kinds that are worth something.
 
     Attributes:
-        values: [kind] what each is worth, descending; 0 for kinds that there are not.
+        values: what each is worth, descending; 0 for kinds that there are not.
         members: [kind, grade] 1 where the grade is of the kind, else 0.
     """
 
-    values: Floats
+    values: Three
     members: Floats
 
-    def documents(self, by_grade: Floats) -> Floats:
-        """[kind] documents, from those of each grade."""
-        return np.asarray(self.members @ by_grade)
+    def documents(self, by_grade: Floats) -> Three:
+        """Documents of each kind, from those of each grade."""
+        one, two, three = (self.members @ by_grade).tolist()
+        return one, two, three
 
 
 def three_kinds(values: Floats) -> Kinds:
@@ -201,12 +206,12 @@ def three_kinds(values: Floats) -> Kinds:
     Args:
         values: [grade] what each is worth, 0 or more; at most three different values above 0.
 
-    >>> three_kinds(np.array([0.0, 0.5, 1.0, 1.0])).documents(np.array([2.0, 3.0, 4.0, 5.0])).tolist()
-    [9.0, 3.0, 0.0]
+    >>> three_kinds(np.array([0.0, 0.5, 1.0, 1.0])).documents(np.array([2.0, 3.0, 4.0, 5.0]))
+    (9.0, 3.0, 0.0)
     """
-    found = np.sort(list({*values.tolist()} - {0.0}))[::-1]
-    worth = np.concatenate((found, np.zeros(3 - len(found))))
-    return Kinds(worth, ((worth[:, None] == values) & (worth[:, None] > 0)).astype(float))
+    one, two, three = (*sorted({*values.tolist()} - {0.0}, reverse=True), 0.0, 0.0, 0.0)[:3]
+    worth = np.array([[one], [two], [three]])
+    return Kinds((one, two, three), ((worth == values) & (worth > 0)).astype(float))
 
 
 def moments(values: Floats, chance: Floats) -> tuple[float, float]:

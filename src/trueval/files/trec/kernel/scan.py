@@ -17,10 +17,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from trueval.errors import Place
 from trueval.files.columns import has_large
 from trueval.files.frame import Stretches
 from trueval.files.source.limits import LINE
 from trueval.files.source.lines import LineParts
+from trueval.files.source.memory import check_memory
 from trueval.files.trec.row_forms import RowForm
 from trueval.threads import in_threads
 
@@ -34,6 +36,8 @@ else:
 
 PART = 1 << 20  # bytes; a part stays in the processor's cache while its lines are counted or read
 LARGEST_POWER = 64  # of five in the table: numbers with a larger power of ten are left to others
+# Bytes of memory as measured (docs/files.md): of a row, beside its bytes, which long ids keep; of a query.
+ROW, QUERY = 60, 130
 VIEW = 2  # integers of 64 bits that a string takes in Arrow's view layout
 ROLES = {"query_id": "q", "doc_id": "d", "score": "n", "grade": "n", "rank": "r"}
 
@@ -63,33 +67,38 @@ def scan_text(text: LineParts, separator: str, form: RowForm) -> tuple[pl.DataFr
     Returns:
         doc_id, the number and perhaps rank (Int32), and the queries of the rows; None if the kernel was not built, or
         leaves the text to others.
+
+    Raises:
+        InputError: the rows take more memory than may be taken.
     """
     if not is_compiled or not set(form.needed) <= {*ROLES, "iteration"}:  # facets are left to others
         return None
     # NumPy gives memory that the system fills with zeros when it is first touched: rows are written where they stay, by
     # whichever thread has their part, and nothing is joined afterwards.
     parts = text.cut(PART)
-    lines = in_threads(lambda part: _scan.count_lines(text.read(part)), parts)
+    lines = in_threads(lambda part: _scan.count_lines(text.look(part)), parts)
     starts = [0, *accumulate(lines)]
     # Each field is a character and what ends it, which the last line may lack. Where lines are too many for that, some
     # are empty, and a file of newlines alone would ask for a hundred times its size in rows.
     if not 0 < starts[-1] * 2 * len(form.names) <= parts[-1].stop + 1:
         return None
+    place, taken = Place(text.head.source), starts[-1] * ROW + parts[-1].stop
+    check_memory(taken, place)
     views, numbers = np.empty((starts[-1], VIEW), np.uint64), np.empty(starts[-1])
     ranks = np.empty(starts[-1] if "rank" in form.needed else 0, np.int32)
     roles = "".join(ROLES.get(name, "-") for name in form.names)
     irregular, longest = Event(), min(LINE.value, sys.maxsize)
 
-    def scan(place: int) -> Found | None:
-        rows = slice(starts[place], starts[place + 1])
+    def scan(number: int) -> Found | None:
+        rows = slice(starts[number], starts[number + 1])
         found = None
         if not irregular.is_set():
             found = _scan.scan(
-                text.read(parts[place]), roles, ord(separator), place, longest, _powers_of_five(),
+                text.read(parts[number]), roles, ord(separator), number, longest, _powers_of_five(),
                 views[rows], numbers[rows], ranks[rows],
             )  # fmt: skip
         # Integers that a double does not hold must be looked at as they are written.
-        if found is None or found[0] != lines[place] or has_large(numbers[rows]):
+        if found is None or found[0] != lines[number] or has_large(numbers[rows]):
             irregular.set()
         return found
 
@@ -99,7 +108,9 @@ def scan_text(text: LineParts, separator: str, form: RowForm) -> tuple[pl.DataFr
     texts = [found[3] for found in scanned] if any(found[3] for found in scanned) else []
     columns = [_series("doc_id", "u", views, texts), _series(form.numbers[0], "g", numbers)]
     columns += [_series("rank", "i", ranks)] if len(ranks) else []
-    return pl.DataFrame(columns), _stretches(scanned, starts, texts)
+    stretches = _stretches(scanned, starts, texts)
+    check_memory(taken + len(stretches.query_ids) * QUERY, place, held=taken)
+    return pl.DataFrame(columns), stretches
 
 
 def _series(name: str, kind: str, values: NDArray[Any], texts: Sequence[bytes] = ()) -> pl.Series:

@@ -1,0 +1,148 @@
+"""What was read: size and hash of every file, taken of its bytes while they are read, and never of its path again."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Lock
+from typing import Any, NamedTuple
+
+from trueval.errors import Place
+
+CHANGED = "the file changed while it was read. Wait until it is written to the end."
+
+
+class Fingerprint(NamedTuple):
+    """The bytes of a file as they were read, packed where it is packed.
+
+    Attributes:
+        bytes: how many.
+        sha256: their hash, in hexadecimal digits.
+    """
+
+    bytes: int
+    sha256: str
+
+
+class Seen:
+    """The files that were read while `recording`, by path as it was given; "-" is standard input."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Fingerprint] = {}
+        self._lock = Lock()
+
+    def note(self, path: str, fingerprint: Fingerprint) -> None:
+        """Note a file that was read to its end.
+
+        Raises:
+            InputError: it was read before, and had other bytes: nobody could say which of the two a result is of.
+        """
+        with self._lock:
+            before = self._found.setdefault(path, fingerprint)
+        if before != fingerprint:
+            raise Place(path).error(CHANGED)
+
+    def get(self, path: str) -> Fingerprint | None:
+        """What is known of a path; None where nothing was read from it."""
+        return self._found.get(path)
+
+    def __iter__(self) -> Iterator[str]:
+        """The paths, in the order in which they were first read."""
+        return iter(tuple(self._found))
+
+
+# Of the thread that reads: two evaluations in two threads know nothing of each other.
+_RECORDER: ContextVar[Seen | None] = ContextVar("trueval_seen", default=None)
+
+
+@contextmanager
+def recording(seen: Seen | None = None) -> Iterator[Seen]:
+    """Note every file that is read in the block. Without it nothing is hashed.
+
+    Args:
+        seen: what to add to; a new one if None.
+
+    >>> from trueval.sample import sample_path
+    >>> from trueval import Judgments
+    >>> path = str(sample_path() / "qrels.trec")
+    >>> with recording() as seen:
+    ...     judgments = Judgments.read(path)
+    >>> seen.get(path).bytes == (sample_path() / "qrels.trec").stat().st_size
+    True
+    """
+    seen = Seen() if seen is None else seen
+    token = _RECORDER.set(seen)
+    try:
+        yield seen
+    finally:
+        _RECORDER.reset(token)
+
+
+def recorder() -> Seen | None:
+    """Where the reader at work must note its files; None where nobody asked."""
+    return _RECORDER.get()
+
+
+def note_bytes(path: str, data: bytes) -> None:
+    """Note a file that is held as a whole, where somebody asked."""
+    if (seen := recorder()) is not None:
+        seen.note(path, Fingerprint(len(data), hashlib.sha256(data).hexdigest()))
+
+
+class PartsHash:
+    """The hash of a file whose parts several threads read, in whatever order they come.
+
+    >>> digest = PartsHash()
+    >>> digest.take(2, b"c"), digest.take(0, b"ab")
+    (None, None)
+    >>> digest.fingerprint().sha256 == hashlib.sha256(b"abc").hexdigest()
+    True
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin anew, for another pass over the file."""
+        self._digest, self._at, self._waiting = hashlib.sha256(), 0, dict[int, bytes]()
+
+    def take(self, start: int, data: bytes) -> None:
+        """Hash a part, or keep it until all before it are hashed.
+
+        Whoever comes meanwhile waits, so that only the parts wait here that were read in these moments.
+        """
+        with self._lock:
+            self._waiting[start] = data
+            while (following := self._waiting.pop(self._at, b"")) != b"":
+                self._digest.update(following)
+                self._at += len(following)
+
+    def fingerprint(self) -> Fingerprint:
+        """What is hashed: all bytes from the first to the first that is missing."""
+        return Fingerprint(self._at, self._digest.hexdigest())
+
+
+class HashedStream(io.RawIOBase):
+    """A file that is read piece by piece, and hashed as it is."""
+
+    def __init__(self, file: Any) -> None:
+        self._file, self._digest, self._at = file, hashlib.sha256(), 0
+
+    def readable(self) -> bool:
+        """Whether it can be read: it can."""
+        return True
+
+    def readinto(self, into: Any, /) -> int:
+        """Read the next bytes into a buffer, and give their number."""
+        count = int(self._file.readinto(into))
+        self._digest.update(memoryview(into)[:count])
+        self._at += count
+        return count
+
+    def fingerprint(self) -> Fingerprint:
+        """Of the bytes that were read."""
+        return Fingerprint(self._at, self._digest.hexdigest())
