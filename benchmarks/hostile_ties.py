@@ -3,8 +3,8 @@
 Run `python benchmarks/hostile_ties.py`, or `--only ERR alpha_nDCG`, `--lists "ten facets"`, `--sizes 500 10000`. Every
 measure, list and cutoff has a process of its own, which evaluates the sizes from the smallest to the largest. It may
 use --memory MiB of address space and --limit seconds for each size; one that fails or goes on for longer is said so in
-the table, and the next measure follows. Seconds are those of `evaluate` with a run and judgments in memory. MiB are the
-peak of resident memory above what the process held before it evaluated anything.
+the table, and the next measure follows. Seconds are those that processors spend in `evaluate`, with a run and judgments
+in memory. MiB are the peak of resident memory above what the process held before it evaluated anything.
 """
 
 from __future__ import annotations
@@ -148,12 +148,13 @@ def work(text: str, name: str, sizes: list[int], mebibytes: int) -> None:
     measure = tv.measures.parse(text)
     small = LISTS[name](20, np.random.default_rng(0))
     tv.evaluate(*run_and_judgments(small, measure), text)  # what is loaded late is loaded now
+    print("ready", flush=True)
     for size in sizes:
         run, judgments = run_and_judgments(LISTS[name](size, np.random.default_rng(size)), measure)
         before = peak_mebibytes()
-        begin = time.perf_counter()
+        begin = time.process_time()
         scores = tv.evaluate(run, judgments, text)
-        seconds = time.perf_counter() - begin
+        seconds = time.process_time() - begin
         told = {"size": size, "seconds": seconds, "mebibytes": peak_mebibytes() - before}
         print(json.dumps({**told, "exact": scores.exact[0], "sd": bool(np.isfinite(scores.sd).all())}), flush=True)
 
@@ -207,15 +208,15 @@ def measure_row(text: str, name: str, sizes: list[int], options: argparse.Namesp
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         told: list[dict[str, float]] = []
         late = False
-        while len(told) < len(sizes):
+        line = process.stdout.readline() if process.stdout else ""
+        while line and len(told) < len(sizes):
             clock = threading.Timer(options.limit, process.kill)
             clock.start()
             line = process.stdout.readline() if process.stdout else ""
             late = not clock.is_alive()
             clock.cancel()
-            if not line:
-                break
-            told.append(json.loads(line))
+            if line:
+                told.append(json.loads(line))
         _, errors = process.communicate()
     if len(told) == len(sizes):
         return Row(text, name, told, "")

@@ -31,7 +31,8 @@ EMPTY = {
 }
 # Where a statistic is not exact for every list; all others are: expectation, extremes and standard deviation.
 EXACTNESS = {
-    "ERR": "Exact; no standard deviation where a tie group has more than 4,096 ranks before the cutoff.",
+    "ERR": "Exact; no standard deviation where more than 16,384 ranks of a tie group matter, or where the documents "
+    "of a long group are so alike that rounding would be a part of it.",
     "IPrec": "Lowest and highest exact. So are expectation and standard deviation, but where a query would take more "
     "than about a third of a second, as with 50 relevant documents among 1,000 that tie: there expected is the middle "
     'of bounds, marked `"exact": false`, without standard deviation. On lists of 1,000 that tie throughout, 50 to 990 '
@@ -41,8 +42,8 @@ EXACTNESS = {
     "UDCG-proxy": "Exact, as a function of the grades; the published measure takes its utilities from a model.",
     "alpha_nDCG": "Expectation and standard deviation exact; lowest and highest exact for tie groups with up to 8,192 "
     'sets of documents of different facets (8 distinct documents have 256), else bounds, marked `"exact": false`. No '
-    "standard deviation where a group has more than 2,048 ranks before the cutoff.",
-    "NRBP": "As alpha_nDCG; of the 2,048 ranks, those count whose weights are not lost beside the others.",
+    "standard deviation where more than 16,384 ranks of a group matter.",
+    "NRBP": "As alpha_nDCG; of the 16,384 ranks, those count whose weights are not lost beside the others.",
     "gm": "Lowest and highest exact; expected is the geometric mean of the expected values, and there is no standard "
     "deviation unless ties move nothing.",
 }

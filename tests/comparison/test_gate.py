@@ -113,6 +113,8 @@ def test_a_loss_that_the_queries_do_not_decide_is_said(limit: float, verdict: st
     assert check.low < -0.0333 < check.high
     assert f"lost 0.0333 against base; the 95% interval of the difference [{check.low:+.4f}" in check.line
     assert (check.needed is not None) == (verdict == "cannot tell")
+    assert (f"It {'passes' if passed else 'fails'}, as --when-unclear says" in check.line) == (verdict == "cannot tell")
+    assert "bounded over all orders" not in check.line
 
 
 def test_a_loss_beyond_the_limit_everywhere_is_worse() -> None:

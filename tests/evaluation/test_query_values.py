@@ -52,7 +52,7 @@ def test_runs_without_queries_make_a_file(tmp_path: Path) -> None:
 def test_what_are_not_the_values_of_queries_is_refused(tmp_path: Path) -> None:
     path = tmp_path / QUERIES
     path.write_bytes(b"PAR1" + b"\x00" * 100 + b"PAR1")
-    with pytest.raises(InputError, match=r"queries\.parquet: not the values of queries"):
+    with pytest.raises(InputError, match=r"queries\.parquet: the parquet file is truncated or damaged"):
         read_queries(path, "run")
     for wrong in ({"expected": ["x"]}, {"sd": [[0.1]]}):
         right = {name: ["run"] if kind == pl.String else [0.5] for name, kind in SCHEMA.items()}

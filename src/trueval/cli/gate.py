@@ -94,7 +94,7 @@ class GateOptions:
         typer.Option(
             metavar="N",
             help="Exit with 1 when a run has fewer than N judged queries: all, a number, or a share such as 95%. "
-            "Default: all, unless --missing is given; and 6 with something to find, where no number is given.",
+            "Default: all, unless a rule for missing queries is given, and 6 with something to find.",
         ),
     ] = None
     when_unclear: Annotated[

@@ -180,6 +180,7 @@ Memory = Annotated[
         metavar="SIZE",
         callback=_let_take,
         help="Memory that reading one file may take, such as 8G; more is refused. Default: half of what is free.",
+        rich_help_panel=JUDGED,
     ),
 ]
 

@@ -102,6 +102,6 @@ def read_queries(path: Path, run: str) -> pl.DataFrame:
     try:
         rows = pl.scan_parquet(io.BytesIO(data)).filter(pl.col("run") == run)
         return rows.select(*wanted).cast(wanted).collect()
-    except pl.exceptions.PolarsError as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         first = str(error).partition("\n")[0]
         raise Place(str(path)).error(f"not the values of queries ({first}). Write the results again.") from error

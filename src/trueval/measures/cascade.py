@@ -32,6 +32,8 @@ LONG, MOST_CELLS = 1 << 21, 1 << 24
 MOST_RANKS = 1 << 14
 # A variance of which more than this part is in doubt is not given.
 CLOSE = 2.0**-23
+# A deviation below this part of another changes no digit of their root of squares.
+NO_DIGIT = 2.0**-27
 # Chances below this are taken as shares of the largest of their group.
 LEAST_CHANCE = 2.0**-300
 
@@ -64,9 +66,10 @@ def _err(standings: Standings, measure: Measure) -> Values:
     change, deviation = _moments(standings, stop, undecided, best, last)
     query = standings.groups.query[undecided]
     expected = np.clip(highest + sum_by(query, change, queries), lowest, highest)
-    unknown = np.isnan(deviation)
-    sd = np.where(highest > lowest, root_sum_squares(query, np.where(unknown, 0.0, deviation), queries), 0.0)
-    sd[query[unknown]] = np.nan
+    sd = np.where(highest > lowest, root_sum_squares(query, np.nan_to_num(deviation), queries), 0.0)
+    # A group that hardly any reader gets to changes no digit, also where its own deviation is not known.
+    most = best.before[standings.groups.start[undecided]] / (standings.groups.above[undecided] + 1)
+    sd[query[np.isnan(deviation) & (most > NO_DIGIT * sd[query])]] = np.nan
     return Values(expected, lowest, highest, tie_broken, sd, undefined)
 
 
@@ -92,7 +95,15 @@ def _stops(standings: Standings, stop: Floats, rank: Ints, last: int) -> Stops:
     count = np.bincount(standings.query[rows], minlength=standings.queries)
     start, arrived = np.cumsum(count) - count, np.ones(standings.queries)
     before, share = np.zeros(len(stop)), np.zeros(len(stop))
-    # The chance to arrive is a product, found place by place: a running sum of logarithms would lose R = 1.
+    # The chance to arrive is a product, found query by query or place by place, whichever are fewer: a running sum of
+    # logarithms would lose R = 1.
+    some = np.flatnonzero(count)
+    if len(some) < int(count.max(initial=0)):
+        for only in some.tolist():
+            row = rows[start[only] : start[only] + count[only]]
+            before[row] = np.cumprod(np.append(1.0, 1 - stop[row[:-1]]))
+        share[rows] = before[rows] * stop[rows] / rank[rows]
+        return Stops(before, share)
     for place in range(int(count.max(initial=0))):
         query = np.flatnonzero(count > place)
         row = rows[start[query] + place]
@@ -139,7 +150,7 @@ class Spans(NamedTuple):
 
     def take(self, chosen: Ints) -> Spans:
         """Some of the groups."""
-        return Spans(*(column[chosen] for column in self))
+        return Spans(self.ranks[chosen], self.ends[chosen], self.taken[chosen])
 
 
 def _spans(tied: Ints, within: Ints, taken: Floats) -> Spans:

@@ -6,9 +6,10 @@
 
 How often a facet was seen above a tie group does not depend on orders, so groups are independent. Inside a group each
 facet is walked down rank by rank (survival.py) and every two facets too (facet_pairs.py), many groups at once; a group
-with many documents about two facets goes by their joint survival. Expectation and variance are exact for any group. The
-best and the worst order of a group follow from the best and the worst way to each set of its documents; where those are
-too many, each facet by itself bounds both. The ideal is greedy as published, so a run can beat it and pass 1.
+with many documents about two facets goes by times of arrival (arrivals.py). Expectation and variance are exact for any
+group. The best and the worst order of a group follow from the best and the worst way to each set of its documents;
+where those are too many, each facet by itself bounds both. The ideal is greedy as published, so a run can beat it and
+pass 1.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ MOST_SETS = 1 << 13
 # A group with more ranks that matter than this has no standard deviation.
 MOST_RANKS = 1 << 14
 LEAST_ALPHA = 0.05
-# Numbers of documents about either of two facets, or both, and ranks, up to which a group is walked down for them; in
-# longer ones documents arrive at random times.
-MOST_STATES, WALKED_RANKS = 1 << 12, 512
+# Numbers of documents about either of two facets, or both, and these times ranks, up to which a group is walked down
+# for the two; in longer ones documents arrive at random times.
+MOST_STATES, MOST_STEPS = 1 << 12, 1 << 18
 # A variance of which more than this part is in doubt is not given.
 CLOSE = 2.0**-23
 # Weights of the last ranks whose sum is less than this part of all can change no digit.
@@ -276,7 +277,7 @@ def _moments_of(found: Open, groups: Ints) -> Repeats:
     states = np.zeros(len(groups))
     np.maximum.at(states, pairs.group, (pairs.sizes + 1.0).prod(axis=1))
     width = found.reach[groups].max(axis=1, initial=0)
-    walked = (states <= MOST_STATES) & (width <= WALKED_RANKS)
+    walked = (states <= MOST_STATES) & (states * width <= MOST_STEPS)
     short = pairs.take(np.flatnonzero(walked[pairs.group]))
     np.add.at(variance, short.group, _walked_covariances(found, groups, short))
     for long in np.flatnonzero(~walked & (states > 0)).tolist():

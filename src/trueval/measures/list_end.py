@@ -24,10 +24,10 @@ from trueval.standings.standings import Bools, Floats, Ints, Standings
 
 Compute: TypeAlias = Callable[[Standings, Measure], Values]
 
-# Rows of copies evaluated at once: about 100 MB with what measures make of them.
+# Rows of copies evaluated at once: about 200 MB with what measures make of them.
 ROWS = 1 << 20
-# Copies of one query times its rows, past which an answer would take minutes.
-MOST_ROWS = 1 << 27
+# Copies of one query times its rows, past which an answer would take more than some seconds.
+MOST_ROWS = 1 << 23
 
 
 def ends_at_depth(kind: Callable[[Floats, Measure], Bools | Floats]) -> Callable[[Compute], Compute]:
@@ -101,20 +101,27 @@ def _mixed(standings: Standings, cut: _Cut, values: Values, compute: Callable[[S
     out = {name: getattr(values, name).copy() for name in names}
     ones, undefined = {name: column.copy() for name, column in out.items()}, values.undefined.copy()
     in_part, exact = np.zeros(standings.queries, dtype=bool), values.exact
+    chances: dict[int, list[Floats]] = {}
+    columns: dict[int, list[Floats]] = {}
     for copies in _chunks(standings, cut):
         found = compute(_standings_of(standings, copies))
         exact &= found.exact
+        rows = np.array([*(getattr(found, name) for name in names), found.undefined])
         end = 0
         for query, kept, chance in copies:
-            own = slice(end, end + len(kept))
-            end = own.stop
-            empty = found.undefined[own]
-            undefined[query] = empty[:-1].all()
-            in_part[query] = empty[:-1].any() and not undefined[query]
-            for target, nothing in ((out, 0.0), (ones, 1.0)):
-                columns = [np.where(empty, nothing * (name != "sd"), getattr(found, name)[own]) for name in names]
-                for name, value in zip(names, _mixture(np.array(columns), chance), strict=True):
-                    target[name][query] = value
+            begin, end = end, end + len(kept)
+            chances.setdefault(query, []).append(chance)
+            columns.setdefault(query, []).append(rows[:, begin:end])
+    for query, parts in columns.items():
+        # Each part of the outcomes of a query ends with the copy of the tie order.
+        all_copies = np.concatenate([*(part[:, :-1] for part in parts), parts[0][:, -1:]], axis=1)
+        empty = all_copies[-1] > 0
+        undefined[query] = empty[:-1].all()
+        in_part[query] = empty[:-1].any() and not undefined[query]
+        for target, nothing in ((out, 0.0), (ones, 1.0)):
+            told = np.where(empty, np.array([[nothing]] * 4 + [[0.0]]), all_copies[:-1])
+            for name, value in zip(names, _mixture(told, np.concatenate(chances[query])), strict=True):
+                target[name][query] = value
     result = values._replace(**out, undefined=undefined, exact=exact)
     if not in_part.any():
         return result
@@ -131,17 +138,26 @@ def _mixture(copies: Floats, chance: Floats) -> tuple[float, float, float, float
 
 
 def _chunks(standings: Standings, cut: _Cut) -> Iterator[list[_Copies]]:
-    """The copies of the queries whose lists end inside a group, as many queries at once as memory allows."""
+    """The copies of the queries whose lists end inside a group, as many at once as memory allows."""
     copies: list[_Copies] = []
     total = 0
     for query in cut.queries.tolist():
-        one = _copies(standings, cut, query)
-        if copies and total + one.kept.size > ROWS:
-            yield copies
-            copies, total = [], 0
-        copies.append(one)
-        total += one.kept.size
+        for part in _parts(_copies(standings, cut, query)):
+            if copies and total + part.kept.size > ROWS:
+                yield copies
+                copies, total = [], 0
+            copies.append(part)
+            total += part.kept.size
     yield copies
+
+
+def _parts(copies: _Copies) -> Iterator[_Copies]:
+    """The outcomes of a query in parts that memory allows, each with the copy of the tie order at its end."""
+    outcomes, rows = len(copies.chance), copies.kept.shape[1]
+    step = max(1, ROWS // max(1, rows))
+    for begin in range(0, outcomes, step):
+        own = slice(begin, min(begin + step, outcomes))
+        yield _Copies(copies.query, np.concatenate((copies.kept[own], copies.kept[-1:])), copies.chance[own])
 
 
 def _copies(standings: Standings, cut: _Cut, query: int) -> _Copies:

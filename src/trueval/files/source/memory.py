@@ -102,17 +102,20 @@ def parse_size(text: str, what: str) -> int:
     return size
 
 
-def budget(held: int = 0) -> int:
+def budget(held: int = 0, needed: int = SMALL + 1) -> int:
     """The bytes that reading a file may take in all.
 
     Args:
         held: what it has taken already, which is free no more.
+        needed: what it wants to know it for: a little is there, without asking the system.
 
     Raises:
         PolicyError: TRUEVAL_MEMORY is no size.
     """
     chosen = _chosen()
-    return (free_memory() + held) // 2 if chosen is None else chosen
+    if chosen is not None:
+        return chosen
+    return SMALL if needed <= SMALL else (free_memory() + held) // 2
 
 
 def check_memory(needed: int, place: Place, *, held: int = 0) -> None:
@@ -127,11 +130,7 @@ def check_memory(needed: int, place: Place, *, held: int = 0) -> None:
         InputError: it takes more.
         PolicyError: TRUEVAL_MEMORY is no size.
     """
-    chosen = _chosen()
-    if needed <= SMALL and chosen is None:
-        return
-    most = budget(held)
-    if needed > most:
+    if needed > (most := budget(held, needed)):
         raise too_large(place, f"about {shown(needed)}", most)
 
 

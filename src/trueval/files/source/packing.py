@@ -36,12 +36,16 @@ def drain(stream: Readable, label: str) -> bytes:
     Raises:
         InputError: it holds more than memory may.
     """
-    most = budget()
+    most = 0  # to ask what is free takes as long as to read a small file, so a small one is read without
     held = io.BytesIO()  # grows in place, and getvalue() does not copy
     while piece := stream.read(PIECE):
         held.write(piece)
-        if held.tell() * TEXT > most:
-            raise too_large(Place(label), f"more than {shown(held.tell() * TEXT)}", most)
+        needed = held.tell() * TEXT
+        if needed <= most:
+            continue
+        most = budget(held.tell(), needed)
+        if needed > most:
+            raise too_large(Place(label), f"more than {shown(needed)}", most)
     return held.getvalue()
 
 

@@ -223,10 +223,11 @@ def _chebyshev(count: int) -> Floats:
 
 def _lagrange(points: Floats, at: Floats) -> Floats:
     """[at, point] the polynomial of each point that is 1 there and 0 at the others; by the barycentric form."""
-    apart = points[:, None] - points
+    unit = float(np.ptp(points)) or 1.0
+    apart = (points[:, None] - points) / unit
     np.fill_diagonal(apart, 1.0)
-    weight = 1 / np.prod(apart / np.abs(apart).max(), axis=1)
-    away = at[:, None] - points
+    weight = 1 / np.prod(apart, axis=1)
+    away = (at[:, None] - points) / unit
     hit = away == 0
     rows = weight / np.where(hit, 1.0, away)
     rows = np.where(hit.any(axis=1)[:, None], hit, rows)

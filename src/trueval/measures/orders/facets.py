@@ -85,6 +85,28 @@ def kinds_of(documents: Bools) -> Kinds:
     return Kinds((~about).astype(float), count, of)
 
 
+class _Turns(NamedTuple):
+    """Places of documents, those of each kind together and ascending.
+
+    Attributes:
+        place: of the documents, kind after kind.
+        start: [kind] where its own begin.
+    """
+
+    place: Ints
+    start: Ints
+
+    def at(self, kind: Ints, taken: Ints) -> Ints:
+        """Place of the next document of some kinds, of which so many are taken."""
+        return np.asarray(self.place[self.start[kind] + taken[kind]])
+
+
+def _in_turn(kinds: Kinds, place: Ints) -> _Turns:
+    some = np.flatnonzero(kinds.of >= 0)
+    order = some[np.lexsort((place[some], kinds.of[some]))]
+    return _Turns(place[order], np.cumsum(kinds.size) - kinds.size)
+
+
 def greedy_gains(kinds: Kinds, keep: float, length: int, place: Ints | None) -> Floats:
     """[rank] novelty gains of the ranking that takes, at every rank, the document with the largest gain.
 
@@ -96,13 +118,11 @@ def greedy_gains(kinds: Kinds, keep: float, length: int, place: Ints | None) -> 
     """
     left, taken = kinds.size.copy(), np.zeros_like(kinds.size)
     worth, gains = np.ones(kinds.about.shape[1]), []
-    waiting = None if place is None else [np.sort(place[kinds.of == kind]) for kind in range(len(left))]
+    waiting = None if place is None else _in_turn(kinds, place)
     for _ in range(min(length, int(left.sum()))):
         gain = np.where(left > 0, kinds.about @ worth, -1.0)
         best = np.flatnonzero(gain >= gain.max() - SAME)
-        if waiting is not None:
-            best = best[np.argsort([waiting[kind][taken[kind]] for kind in best.tolist()])]
-        kind = int(best[0])
+        kind = int(best[0] if waiting is None else best[np.argmin(waiting.at(best, taken))])
         gains.append(float(gain[kind]))
         left[kind], taken[kind] = left[kind] - 1, taken[kind] + 1
         worth = np.where(kinds.about[kind] > 0, worth * keep, worth)

@@ -70,6 +70,11 @@ def relevant_groups(standings: Standings, relevant: Bools, last: int) -> Relevan
 
 def sums_together(groups: RelevantGroups, before: Ints, last: int) -> Floats:
     """[group] sum of precisions when its relevant documents come together, right after rank `before`."""
+    if len(before) > 1 and groups.relevant.sum() > BLOCK:
+        found = np.zeros(len(before))
+        for block in blocks(groups.relevant, BLOCK):
+            found[block] = sums_together(groups.take(block), before[block], last)
+        return found
     group = np.repeat(np.arange(len(before)), groups.relevant)
     index = np.arange(len(group)) - (np.cumsum(groups.relevant) - groups.relevant)[group] + 1
     rank = before[group] + index

@@ -10,7 +10,7 @@ everything is said in what is gone, C_t = 1 - S_t, of which nothing is ever subt
 
 Under a random order of m tied documents, E[C_t] is found one document at a time: the n-th is among the first t with
 chance t / n, and then it takes what it takes and leaves a part of what the others took. E[C_s C'_{s+u}] is the same
-with two numbers of ranks. Source: docs/formulas.md §3.
+with two numbers of ranks; of long groups, whole sums of these come from arrivals.py. Source: docs/formulas.md §3.
 """
 
 from __future__ import annotations
