@@ -13,7 +13,7 @@ PACKAGE = SRC / "trueval"
 
 # Bottom up. Rooms of one floor do not know each other.
 FLOORS = (
-    ("version", "printable", "errors", "threads", "forks", "numerics", "scoring", "sample"),
+    ("version", "printable", "errors", "specs", "threads", "forks", "numerics", "scoring", "sample"),
     ("files",),
     ("run", "judgments", "collection"),
     ("policy",),
@@ -37,6 +37,7 @@ STANDS_ON = {
     ("numerics", "errors"),
     ("scoring", "errors"),
     ("scoring", "numerics"),
+    ("specs", "errors"),
     ("threads", "errors"),
     ("forks", "errors"),
 }

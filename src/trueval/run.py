@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from trueval.files import (
     read_given,
     read_table,
 )
+from trueval.files.writing import write_run
 from trueval.forks import need_polars
 
 UNNAMED = "run"  # what a run is called that nobody named
@@ -170,6 +172,19 @@ class Run:
         ['0', '1', '0']
         """
         return cls._from_table(read_arrays(scores, "run", doc_ids, query_ids, mask), name)
+
+    def write(self, path: str | PathLike[str], *, tag: str | None = None) -> None:
+        """Write a file in the form that its name asks for: .parquet, .jsonl, .csv, or TREC text; whole or not at all.
+
+        Args:
+            path: of the file.
+            tag: last column of TREC text; the name of the run if None, white space in it as "-".
+
+        Raises:
+            InputError: TREC text cannot hold an id, because there is white space in it.
+            OSError: the file cannot be written.
+        """
+        write_run(self.frame, Path(path), "-".join(self.name.split()) if tag is None else tag)
 
     @classmethod
     def _from_table(cls, table: Table, name: str) -> Run:

@@ -3,7 +3,6 @@
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -202,19 +201,9 @@ def write_atomically(path: Path, text: str) -> None:
     Raises:
         OSError: the folder cannot be written.
     """
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(text.encode("utf-8", errors="backslashreplace"))
-        # A temporary file is its owner's alone. It gets the rights that any new file has here, so that others can read
-        # results in a shared folder.
-        mask = os.umask(0)  # it can only be read by setting it
-        os.umask(mask)
-        Path(temporary).chmod(0o666 & ~mask)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    from trueval.files.whole import write_whole
+
+    write_whole(path, lambda file: file.write_bytes(text.encode("utf-8", errors="backslashreplace")))
 
 
 def talk(lines: Iterable[str]) -> None:

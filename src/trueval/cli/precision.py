@@ -17,7 +17,7 @@ from trueval.printable import printable
 
 if TYPE_CHECKING:
     from trueval.collection import Collection
-    from trueval.precision.logits import Step
+    from trueval.models.outputs import Step
     from trueval.run import Run
 
 DEFAULT_DTYPES = "bfloat16,float32"
@@ -168,7 +168,7 @@ def precision(
     if out is not None:
         check_folder(out)  # before hours of forward passes
     # Remarks at once and not at the end: a halved batch size is worth knowing hours earlier.
-    with recording() as seen, _remarks(), _interruptible(out if models else None):
+    with recording() as seen, remarks(), _interruptible(out if models else None):
         read = reading.read(collection, policy.grade_map(), logits)
         if logits is not None:
             grades, choices = policy.grade_map(), policy.to_policy()
@@ -211,7 +211,7 @@ def _interruptible(out: Path | None) -> Iterator[None]:
 
 
 @contextmanager
-def _remarks() -> Iterator[None]:
+def remarks() -> Iterator[None]:
     """Says on stderr at once what the library remarks, such as a batch size that was halved."""
 
     def remark(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:

@@ -11,11 +11,12 @@ from trueval.measures.geometric import gm
 from trueval.measures.grammar import parse, parse_list
 from trueval.measures.interpolated import IPrec, IPrec11, interpolated_curve
 from trueval.measures.linear import DCG, F1, RBP, Hits, Judged, P, R, RBP_residual, Rprec, linear, nDCG
-from trueval.measures.measure import Definition, Measure, Parameter, Values, register, registry
+from trueval.measures.measure import Definition, Measure, Values, register, registry
 from trueval.measures.novelty import novelty
 from trueval.measures.reciprocal_rank import RR
 from trueval.measures.success import Success
 from trueval.measures.utility import UDCG_proxy
+from trueval.specs import Parameter
 
 __all__ = [
     "AP",

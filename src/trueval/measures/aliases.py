@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from trueval.errors import MeasureError, TruevalWarning
-from trueval.measures.measure import ALIASES, Measure, Value, nearest, registry
+from trueval.errors import MeasureError, TruevalWarning, nearest
+from trueval.measures.measure import ALIASES, Measure, registry
+from trueval.specs import Value
 
 LISTING: Final = "`trueval measures` lists them all."
 NOTHING: Final[Mapping[str, Value]] = MappingProxyType({})

@@ -17,7 +17,8 @@ from trueval.measures.orders.precision_sums import (
     sums_together,
     tie_broken_sum,
 )
-from trueval.measures.parameters import BASE, REL, choice, count_relevant, is_relevant
+from trueval.measures.parameters import BASE, REL, count_relevant, is_relevant
+from trueval.specs import choice
 from trueval.standings.standings import Floats, Standings, sum_by
 
 

@@ -19,7 +19,8 @@ from trueval.measures.measure import Definition, Measure, Values, no_values, reg
 from trueval.measures.orders.arrivals import Kinds, PairSums, few_chances
 from trueval.measures.orders.blocks import blocks
 from trueval.measures.orders.survival import Takers, gone, gone_together, horizon, sum_pairs
-from trueval.measures.parameters import bounded, exponential_gain
+from trueval.measures.parameters import exponential_gain
+from trueval.specs import bounded
 from trueval.standings.standings import Bools, Floats, Ints, Standings, root_sum_squares, sum_by
 
 # Pairs of offsets held at once, groups times ranks squared: 8 MiB per array.

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from trueval.errors import MeasureError
 from trueval.measures.evidence import cut_counts, cutoff_of, set_values
 from trueval.measures.linear import extreme_ranks
-from trueval.measures.measure import Definition, Measure, Parameter, Value, Values, no_values, register
+from trueval.measures.measure import Definition, Measure, Values, no_values, register
 from trueval.measures.orders.best_of_draws import (
     MOST_OUTCOMES,
     Chosen,
@@ -31,6 +31,7 @@ from trueval.measures.orders.best_of_draws import (
 from trueval.measures.orders.draws import three_kinds
 from trueval.measures.rarity import COLUMNS, best_counts, best_gain
 from trueval.measures.worth import Worth, worth_of
+from trueval.specs import Parameter, Value
 from trueval.standings.standings import Bools, Floats, Standings
 
 

@@ -20,13 +20,14 @@ from typing import NamedTuple
 import numpy as np
 
 from trueval.measures.linear import linear
-from trueval.measures.measure import Definition, Measure, Parameter, Value, Values, no_values, register
+from trueval.measures.measure import Definition, Measure, Values, no_values, register
 from trueval.measures.orders import arrivals
 from trueval.measures.orders.facet_pairs import Pairs, blocks, covariances, facet_pairs
 from trueval.measures.orders.facets import About, Kinds, about, greedy_gains, kinds_of
 from trueval.measures.orders.survival import Repeats, Slots, Takers, falls, gone, horizon, repeated
 from trueval.measures.orders.weights import Table, discounts
-from trueval.measures.parameters import REL, bounded, choice
+from trueval.measures.parameters import REL
+from trueval.specs import Parameter, Value, bounded, choice
 from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
 
 # Sets of documents of one group, counted by kind, through which best and worst order are searched.

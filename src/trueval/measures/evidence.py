@@ -13,13 +13,13 @@ from functools import partial
 import numpy as np
 
 from trueval.measures.linear import linear
-from trueval.measures.measure import Definition, Measure, Parameter, Values, register
+from trueval.measures.measure import Definition, Measure, Values, register
 from trueval.measures.orders.capped_sums import excess_moments
 from trueval.measures.orders.draws import three_kinds
 from trueval.measures.orders.weights import Top
-from trueval.measures.parameters import bounded, choice
 from trueval.measures.rarity import COLUMNS
 from trueval.measures.worth import Worth, worth_of
+from trueval.specs import Parameter, bounded, choice
 from trueval.standings.standings import Bools, Floats, Standings, sum_by
 
 ALPHA = bounded(1, 0, np.inf, "how strongly the rarity of a grade scales its weight; 0 not at all")

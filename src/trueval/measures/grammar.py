@@ -10,19 +10,17 @@ Names of other tools, such as ndcg_cut_10, P.10 or map@100-l2, are read too (ali
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from trueval.errors import MeasureError
 from trueval.measures.aliases import LISTING, measure_of, renamed, take_apart, with_level
-from trueval.measures.measure import Measure, Value, find
+from trueval.measures.measure import Measure, find
+from trueval.specs import Value, read_arguments, read_value, split
 
 _MEASURE = re.compile(r"(?P<name>[A-Za-z][\w+-]*)\s*(?:\((?P<arguments>.*)\))?\s*(?:@(?P<cutoff>.+))?", re.DOTALL)
-_PARAMETER = re.compile(r"(?P<name>[A-Za-z]\w*)\s*=\s*(?P<value>.+)", re.DOTALL)
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _NUMBERED = re.compile(r"(?P<name>.*\D[._])\d+(?:\.\d+)?", re.DOTALL)
-_OPEN, _CLOSE = "({[", ")}]"
 
 
 def parse(text: str) -> Measure:
@@ -50,7 +48,7 @@ def parse(text: str) -> Measure:
     if inner is not None or parameters:
         measure = measure(inner, **renamed(measure, parameters))
     if cutoff is not None and measure.name == "IPrec":
-        measure = measure(recall=_value(cutoff, text))  # as ir_measures writes it
+        measure = measure(recall=read_value(cutoff, text, MeasureError))  # as ir_measures writes it
     elif cutoff is not None:
         measure = measure @ _cutoff(cutoff, measure.name)
     return measure if level is None else with_level(measure, int(level), whole)
@@ -74,7 +72,7 @@ def parse_list(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measu
     found: list[Measure] = []
     refused: list[str] = []
     for item in named:
-        for part in [item] if isinstance(item, Measure) else _repeat_names(_split(item, " \t\n,")):
+        for part in [item] if isinstance(item, Measure) else _repeat_names(split(item, " \t\n,", MeasureError)):
             try:
                 found.append(part if isinstance(part, Measure) else parse(part))
             except MeasureError as error:
@@ -98,52 +96,11 @@ def _repeat_names(parts: list[str]) -> list[str]:
     return named
 
 
-def _split(text: str, separators: str) -> list[str]:
-    """Split at separators that are outside brackets and quotes; empty parts are dropped."""
-    parts, depth, quote, begin = [], 0, "", 0
-    for position, letter in enumerate(text):
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "'\"":
-            quote = letter
-        elif letter in _OPEN:
-            depth += 1
-        elif letter in _CLOSE:
-            depth -= 1
-        elif letter in separators and depth == 0:
-            parts.append(text[begin:position])
-            begin = position + 1
-    if depth or quote:
-        raise MeasureError(f"Unbalanced {'quotes' if quote else 'brackets'} in {text!r}.")
-    return [part for part in (*parts, text[begin:]) if part.strip()]
-
-
-def _arguments(text: str, whole: str) -> tuple[Measure | None, dict[str, Value]]:
-    inner: Measure | None = None
-    parameters: dict[str, Value] = {}
-    for part in _split(text, ","):
-        match = _PARAMETER.fullmatch(part.strip())
-        if match is None and (inner is not None or parameters):
-            raise MeasureError(f"Parameters are written name=value. Got {part.strip()!r} in {whole!r}.")
-        if match is None:
-            inner = parse(part)
-        elif match["name"] in parameters:
-            raise MeasureError(f"Parameter {match['name']} appears twice in {whole!r}.")
-        else:
-            parameters[match["name"]] = _value(match["value"].strip(), whole)
-    return inner, parameters
-
-
-def _value(text: str, whole: str) -> Value:
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        raise MeasureError(f"Cannot read {text!r} in {whole!r}. Write a number, 'text' or {{grade: gain}}.") from None
-    if isinstance(value, dict):
-        return tuple(value.items())
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    raise MeasureError(f"Cannot use {text!r} in {whole!r}. Write a number, 'text' or {{grade: gain}}.")
+def _arguments(text: str, whole: str) -> tuple[Measure | None, Mapping[str, Value]]:
+    plain, named = read_arguments(text, whole, MeasureError)
+    if len(plain) > 1:
+        raise MeasureError(f"Parameters are written name=value. Got {plain[1]!r} in {whole!r}.")
+    return parse(plain[0]) if plain else None, named
 
 
 def _cutoff(text: str, name: str) -> int:

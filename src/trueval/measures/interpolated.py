@@ -25,7 +25,8 @@ from trueval.measures.measure import Definition, Measure, Values, no_values, reg
 from trueval.measures.orders.curve_moments import Levels, curve_moments
 from trueval.measures.orders.draws import moments
 from trueval.measures.orders.precision_sums import RelevantGroups, relevant_groups
-from trueval.measures.parameters import REL, bounded, choice, count_relevant, is_relevant
+from trueval.measures.parameters import REL, count_relevant, is_relevant
+from trueval.specs import bounded, choice
 from trueval.standings.standings import Bools, Floats, Ints, Standings
 
 # What trec_eval 9 and 10 add to x R before they cut it to a whole number (10 calls lround).

@@ -25,13 +25,12 @@ from trueval.measures.parameters import (
     BASE,
     GAIN,
     REL,
-    bounded,
-    choice,
     count_relevant,
     cutoff_or_listed,
     gains_of,
     is_relevant,
 )
+from trueval.specs import bounded, choice
 from trueval.standings.groups import ranges
 from trueval.standings.standings import (
     NO_LIMIT,

@@ -6,23 +6,20 @@ parameters, written `nDCG@10` or `R(rel=2)@100`. To add one, write a function fr
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType, ModuleType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import MeasureError
 from trueval.policy.policy import Policy
+from trueval.specs import Parameter, Value, checked, written
 from trueval.standings.standings import Bools, Floats, Standings
-
-GainMap: TypeAlias = tuple[tuple[float, float], ...]
-Value: TypeAlias = bool | int | float | str | GainMap | Mapping[float, float] | None
 
 
 class Values(NamedTuple):
@@ -62,23 +59,6 @@ class Values(NamedTuple):
             highest=1 - self.lowest,
             tie_broken=1 - self.tie_broken,
         )
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A named parameter of a measure.
-
-    Attributes:
-        default: its value when the text form does not name it.
-        accepts: what it must be, in words, for help and errors.
-        check: returns the value in canonical form, or raises ValueError.
-        about: what it decides.
-    """
-
-    default: Value
-    accepts: str
-    check: Callable[[Value], Value]
-    about: str
 
 
 @dataclass(frozen=True)
@@ -152,7 +132,7 @@ class Measure:
         """The measure with parameters."""
         values = dict(self.chosen)
         for name, value in parameters.items():
-            values[name] = self._checked(name, value)
+            values[name] = checked(self.name, self.definition.parameters, name, value, MeasureError)
         if inner is not None and not self.definition.takes_measure:
             raise MeasureError(f"{self.name} takes no measure as argument. Got {inner}.")
         chosen = tuple((name, values[name]) for name in self.definition.parameters if name in values)
@@ -173,10 +153,8 @@ class Measure:
 
     def __str__(self) -> str:
         """The text form that parse reads back."""
-        arguments = [str(self.inner)] if self.inner else []
-        arguments += [f"{name}={_text(value)}" for name, value in self.chosen]
-        brackets = f"({', '.join(arguments)})" if arguments else ""
-        return f"{self.name}{brackets}" + (f"@{self.cutoff}" if self.cutoff is not None else "")
+        text = written(self.name, dict(self.chosen), *([self.inner] if self.inner else []))
+        return text + (f"@{self.cutoff}" if self.cutoff is not None else "")
 
     def with_defaults(self, **parameters: Value) -> Measure:
         """The measure with other defaults: parameters that it has and that were not chosen."""
@@ -277,17 +255,6 @@ class Measure:
             name == "rel" and isinstance(value, (int, float)) and value <= 0 for name, value in self.chosen
         )
 
-    def _checked(self, name: str, value: Value) -> Value:
-        declared = self.definition.parameters
-        if name not in declared:
-            known = ", ".join(declared) or "none"
-            raise MeasureError(f"{self.name} has no parameter {name!r}. It has: {known}.{nearest(name, declared)}")
-        try:
-            return declared[name].check(value)
-        except (TypeError, ValueError):
-            accepts = declared[name].accepts
-            raise MeasureError(f"{name} of {self.name} must be {accepts}. Got {value!r}.") from None
-
 
 @lru_cache(maxsize=256, typed=True)  # loops settle the same measures anew; typed: 1 and 1.0 are written as given
 def _with_defaults(measure: Measure, **parameters: Value) -> Measure:
@@ -361,17 +328,6 @@ def _load_plugins() -> None:
 ALIASES: dict[str, str] = {"UDCG": "UDCG-proxy"}
 
 
-def nearest(name: str, known: Mapping[str, object]) -> str:
-    """A sentence that offers the nearest known name, or nothing.
-
-    >>> nearest("ndcg", {"nDCG": 1, "RR": 2})
-    ' Did you mean nDCG?'
-    """
-    folded = {key.lower(): key for key in known}
-    close = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.5)
-    return f" Did you mean {folded[close[0]]}?" if close else ""
-
-
 def _registered(name: str, cutoff: int | None, chosen: tuple[tuple[str, Value], ...], inner: Measure | None) -> Measure:
     """The measure of a pickle, with the definition that this process knows by its name."""
     known = find(name)
@@ -381,12 +337,6 @@ def _registered(name: str, cutoff: int | None, chosen: tuple[tuple[str, Value], 
             "or install the package that brings it."
         )
     return replace(known, cutoff=cutoff, chosen=chosen, inner=inner)
-
-
-def _text(value: Value) -> str:
-    if isinstance(value, tuple):
-        return "{" + ",".join(f"{grade:g}:{gain!r}" for grade, gain in value) + "}"
-    return repr(value)
 
 
 def no_values(queries: int) -> NDArray[np.float64]:

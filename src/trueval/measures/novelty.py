@@ -18,8 +18,8 @@ import numpy as np
 from trueval.errors import MeasureError
 from trueval.measures.evidence import cutoff_of
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
-from trueval.measures.parameters import bounded
 from trueval.measures.worth import worth_of
+from trueval.specs import bounded
 from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
 
 INNER = ("RA-nWG", "nWG", "N-Recall4+", "N-Recall5")

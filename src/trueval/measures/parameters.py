@@ -7,39 +7,9 @@ from collections.abc import ItemsView, Mapping
 
 import numpy as np
 
-from trueval.measures.measure import Measure, Parameter, Value
+from trueval.measures.measure import Measure
+from trueval.specs import Parameter, Value, bounded, choice
 from trueval.standings.standings import Bools, Floats, Ints, Standings
-
-
-def choice(default: str, *others: str, about: str) -> Parameter:
-    """A parameter that is one of some words."""
-    words = (default, *others)
-    accepts = " or ".join(repr(word) for word in words)
-
-    def check(value: Value) -> Value:
-        if value not in words:
-            raise ValueError(value)
-        return value
-
-    return Parameter(default, accepts, check, about)
-
-
-def bounded(
-    default: float | None, low: float, high: float, about: str, *, below: bool = False, above: bool = False
-) -> Parameter:
-    """A parameter that is a finite number in [low, high], without high if it must stay below, without low if above."""
-    most = f"{'below ' * below}{high:g}"
-    least = f"a number above {low:g}" if above else f"a number of at least {low:g}"
-    accepts = f"a number from {low:g} to {most}" if high < math.inf else least
-
-    def check(value: Value) -> Value:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
-            raise ValueError(value)
-        if math.isinf(value) or (below and value == high) or (above and value == low):
-            raise ValueError(value)
-        return value
-
-    return Parameter(default, accepts, check, about)
 
 
 def _gain(value: Value) -> Value:

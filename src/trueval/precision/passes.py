@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from trueval.collection import candidate_lists
 from trueval.errors import InputError, Place
 from trueval.files.source.content import read_bytes
-from trueval.precision.logits import Step, model_outputs
+from trueval.models.outputs import Step, model_outputs
 from trueval.precision.regimes import plan
 from trueval.printable import encodable
 from trueval.report.provenance import recorded

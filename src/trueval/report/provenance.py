@@ -78,19 +78,24 @@ def recorded(argument: str) -> str:
     hash, finds it by its name.
 
     Args:
-        argument: of a command: a path, name=path, --option=path, or anything else, which stays.
+        argument: of a command: a path, name=path, --option=path, recipe:path, or anything else, which stays.
 
     Example:
         >>> recorded("runs/bm25.trec"), recorded("/home/me/bm25.trec"), recorded("new=/home/me/bm25.trec.gz")
         ('runs/bm25.trec', 'bm25.trec', 'new=bm25.trec.gz')
         >>> recorded("nDCG@10"), recorded("--out=/home/me/results"), recorded("/home/me/results#bm25")
         ('nDCG@10', '--out=results', 'results#bm25')
+        >>> recorded("--model=cross-encoder:/home/me/reranker"), recorded("https://example.org/v1")
+        ('--model=cross-encoder:reranker', 'https://example.org/v1')
     """
     argument = encodable(argument)
-    before, equals, path = argument.partition("=")
     if PurePath(argument).is_absolute():
         return PurePath(argument).name or argument
-    return f"{before}={PurePath(path).name}" if equals and PurePath(path).is_absolute() else argument
+    for mark in "=:":
+        before, found, rest = argument.partition(mark)
+        if found and not rest.startswith("//") and (kept := recorded(rest)) != rest:
+            return f"{before}{mark}{kept}"
+    return argument
 
 
 def versions() -> dict[str, str]:

@@ -1,0 +1,108 @@
+"""Analysis: texts into the terms that BM25 counts, much as Lucene's analyzers do it.
+
+    text → NFC, one kind of blank and of apostrophe → lower case → words → elision or possessive → stop words → stems
+
+Words are what Unicode calls so (UAX #29): letters, digits and marks, joined by a full stop or
+an apostrophe between letters, and by a full stop or comma between digits. Chinese, Japanese and Thai are not cut into
+words. Stop words are the lists of bm25s, of which the English one is Lucene's; stems are Snowball's.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Language → stemmer of Snowball, list of stop words in bm25s. English has Porter's first one, as Lucene does.
+LANGUAGES: Final = {
+    "en": ("porter", "STOPWORDS_EN"),
+    "fr": ("french", "STOPWORDS_FRENCH"),
+    "de": ("german", "STOPWORDS_GERMAN"),
+    "es": ("spanish", "STOPWORDS_SPANISH"),
+    "it": ("italian", "STOPWORDS_ITALIAN"),
+    "nl": ("dutch", "STOPWORDS_DUTCH"),
+    "pt": ("portuguese", "STOPWORDS_PORTUGUESE"),
+}
+WORD: Final = re.compile(r"\w+(?:(?:(?<=[^\W\d])['.:·](?=[^\W\d])|(?<=\d)[.,;'](?=\d))\w+)*")
+# Articles and pronouns that French joins to the next word.
+ELIDED: Final = re.compile(r"(?:[ldjmtsnc]|qu|jusqu|lorsqu|puisqu|quoiqu|quelqu)'")
+# Ways to write an apostrophe: typographic, modifier letter, prime, full width.
+APOSTROPHES: Final = "‘’‛ʼʹ′＇`´"
+# Narrow, no-break, figure and thin blanks, of which French puts one before ; : ! ? and inside numbers.
+BLANKS: Final = "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+# Inside words these are not seen: soft hyphen, zero-width blanks and joiners.
+UNSEEN: Final = "\u00ad\u200b\u2060\ufeff"
+SAME: Final = str.maketrans(
+    {**dict.fromkeys(APOSTROPHES, "'"), **dict.fromkeys(BLANKS, " "), **dict.fromkeys(UNSEEN, None)}
+)
+
+
+class Analyzer:
+    """Texts into terms, numbered in the order in which documents bring them.
+
+    Args:
+        language: a key of LANGUAGES; None for words as they are, without stop words and stems.
+        normalise: whether to bring ways of writing the same together before words are cut.
+        stemmers: the module Stemmer.
+        stopwords: the module bm25s.stopwords.
+    """
+
+    def __init__(self, language: str | None, *, normalise: bool, stemmers: Any, stopwords: Any) -> None:
+        self.language, self.normalise = language, normalise
+        self.vocabulary: dict[str, int] = {}
+        self.known: dict[str, int] = {}  # word as it stands → its term; -1 for a stop word
+        stemmer, stops = LANGUAGES[language] if language else (None, None)
+        self.stops = frozenset(getattr(stopwords, stops)) if stops else frozenset()
+        self.stem = stemmers.Stemmer(stemmer).stemWord if stemmer else str
+
+    def words(self, text: str) -> list[str]:
+        """The words of a text, in lower case.
+
+        >>> from types import SimpleNamespace
+        >>> Analyzer(None, normalise=True, stemmers=None, stopwords=None).words("Don’t pay 1,000 at U.S. prices")
+        ["don't", 'pay', '1,000', 'at', 'u.s', 'prices']
+        """
+        if self.normalise:
+            text = unicodedata.normalize("NFC", text).translate(SAME)
+        return WORD.findall(text.lower())
+
+    def term(self, word: str) -> str:
+        """The term of a word; "" for a stop word."""
+        if self.language == "en":
+            word = word.removesuffix("'s")
+        elif self.language == "fr":
+            found = ELIDED.match(word)
+            word = word[found.end() :] if found else word
+        if word in self.stops:
+            return ""
+        # Porter's own program, and Lucene, leave words of two letters as they are; Snowball's makes "u" of "us".
+        return word if self.language == "en" and len(word) <= 2 else str(self.stem(word))
+
+    def documents(self, texts: Iterable[str]) -> list[NDArray[np.int32]]:
+        """The numbers of the terms of each document; new terms get the next ones."""
+        return [np.fromiter(filter(_is_term, map(self._number, self.words(text))), np.int32) for text in texts]
+
+    def query(self, text: str) -> list[int]:
+        """The numbers of the terms of a query that some document has; one that stands there twice counts twice."""
+        terms = filter(None, map(self.term, self.words(text)))
+        return [self.vocabulary[term] for term in terms if term in self.vocabulary]
+
+    def take(self, vocabulary: Sequence[str]) -> None:
+        """Take the terms of documents that were analysed before, in the order of their numbers."""
+        self.vocabulary, self.known = {term: number for number, term in enumerate(vocabulary)}, {}
+
+    def _number(self, word: str) -> int:
+        found = self.known.get(word)
+        if found is None:  # each word is stemmed once
+            term = self.term(word)
+            found = self.vocabulary.setdefault(term, len(self.vocabulary)) if term else -1
+            self.known[word] = found
+        return found
+
+
+_is_term = partial(int.__le__, 0)

@@ -1,0 +1,171 @@
+"""The TOML of a pipeline: which tables and keys there are, and what each may be.
+
+    [corpus]                       [sparse]                          [rerank]
+    path = "sample"                index = "bm25(language='fr')"     model = "bge-reranker-v2-m3"
+    [embed]                        [fuse]                            dtype = "bfloat16"
+    model = "all-MiniLM-L6-v2"     method = "rrf"                    scoring = "float32"
+    [index]                        k = 60                            depth = 50
+    spec = "hnsw(efSearch=64)"
+
+A table that is not there is a stage that is not done. An unknown key is refused, so that no typing error is a default.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+
+from trueval.errors import InputError, Place, nearest
+from trueval.numerics import FORMATS
+from trueval.specs import Parameter, bounded, checked, choice, whole
+
+Settings: TypeAlias = Mapping[str, Mapping[str, Any]]
+
+DTYPES: Final = ("bfloat16", "float32", "float16")
+# Beside the formats of scores: those of the index itself, or the model's own dtype.
+SCORING: Final = ("index", "model", *FORMATS)
+
+
+def _texts(default: Any, about: str) -> Parameter:
+    def check(value: Any) -> Any:
+        if not isinstance(value, list | tuple) or not value or not all(isinstance(each, str) for each in value):
+            raise ValueError(value)
+        return tuple(value)
+
+    return Parameter(default, "a list of texts", check, about)
+
+
+def _numbers(about: str) -> Parameter:
+    def check(value: Any) -> Any:
+        if not isinstance(value, list | tuple) or not value or {*map(type, value)} - {int, float}:
+            raise ValueError(value)
+        return tuple(value)
+
+    return Parameter(None, "a list of numbers", check, about)
+
+
+def _text(default: str | None, about: str) -> Parameter:
+    def check(value: Any) -> Any:
+        if not isinstance(value, str) or not value:
+            raise ValueError(value)
+        return value
+
+    return Parameter(default, "a text", check, about)
+
+
+_MODEL: Final = {
+    "model": _text(None, "a recipe, a folder or an id of the hub"),
+    "dtype": choice(*DTYPES, about="format that the model runs in"),
+    "device": _text(None, "as torch calls it; an accelerator by default if there is one"),
+    "batch_size": whole(32, 1, "texts or pairs that go through the model at once"),
+    "max_length": whole(None, 1, "tokens that are kept of a text or pair"),
+    "instruction": _text(None, "task description in the prompt, instead of the recipe's"),
+}
+_DEPTH: Final = whole(100, 1, "documents that the stage gives for each query")
+
+TABLES: Final[Mapping[str, Mapping[str, Parameter]]] = MappingProxyType(
+    {
+        "corpus": {
+            "path": _text(None, "folder of the collection, from the folder of this file"),
+            "fields": _texts(("title", "text"), "fields of a document that make its text"),
+        },
+        "embed": {**_MODEL, "dimension": whole(None, 1, "numbers of each vector that are kept, made length 1 again")},
+        "index": {
+            "spec": _text("flat", "the dense index"),
+            "depth": _DEPTH,
+            "scoring": choice(
+                *SCORING, about="format of the scores, computed anew from the embeddings; or the index's own"
+            ),
+        },
+        "sparse": {"index": _text("bm25", "the index of words"), "depth": _DEPTH},
+        "fuse": {
+            "method": choice("rrf", "weighted", about="by ranks or by normalised scores"),
+            "k": bounded(60, 0, 1e9, "of rrf: added to each rank"),
+            "norm": choice("min-max", "z-score", about="of weighted: how scores are normalised"),
+            "weights": _numbers("of the dense and the sparse run"),
+            "depth": _DEPTH,
+        },
+        "deduplicate": {
+            "threshold": bounded(0.8, 0, 1, "least Jaccard similarity of near duplicates", above=True),
+            "words": whole(5, 1, "of an n-gram"),
+        },
+        "rerank": {
+            **_MODEL,
+            "scoring": choice(
+                "float32", "model", *[form for form in FORMATS if form != "float32"], about="of the scores"
+            ),
+            "depth": whole(50, 1, "documents of each list that are scored"),
+        },
+    }
+)
+# Keys without which a table says nothing.
+NEEDED: Final = {"embed": "model", "rerank": "model", "corpus": "path"}
+
+
+def read_settings(path: Path) -> dict[str, dict[str, Any]]:
+    """Read a pipeline file.
+
+    Args:
+        path: of the TOML.
+
+    Returns:
+        Its tables, in the order of the stages, each with every key.
+
+    Raises:
+        InputError: it cannot be read, or a table, a key or a value is none of a pipeline.
+    """
+    place = Place(str(path))
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise place.error(f"cannot be read ({error.strerror}). It must be the TOML file of a pipeline.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise place.error(f"not TOML: {error}. Correct it.") from None
+    return settings_of_tables(given, str(path))
+
+
+def settings_of_tables(given: Mapping[str, Any], source: str) -> dict[str, dict[str, Any]]:
+    """Check the tables of a pipeline, and add the defaults.
+
+    Args:
+        given: table → key → value.
+        source: what errors call them.
+
+    Raises:
+        InputError: a table, a key or a value is none of a pipeline, or nothing retrieves.
+
+    >>> settings_of_tables({"sparse": {}}, "here")
+    {'sparse': {'index': 'bm25', 'depth': 100}}
+    """
+    unknown = next((name for name in given if name not in TABLES), None)
+    if unknown is not None:
+        known = ", ".join(TABLES)
+        raise InputError(f"{source}: there is no table [{unknown}]. There are: {known}.{nearest(unknown, TABLES)}")
+    found = {name: _table(name, given[name], source) for name in TABLES if name in given}
+    if "index" in found and "embed" not in found:
+        raise InputError(f"{source}: [index] needs the vectors of a model. Add [embed] with its model.")
+    if not {"embed", "sparse"} & found.keys():
+        raise InputError(f"{source}: nothing retrieves. Add [embed] with a model, [sparse], or both.")
+    if "embed" in found:
+        found.setdefault("index", _table("index", {}, source))
+    if "fuse" in found and not {"embed", "sparse"} <= found.keys():
+        raise InputError(f"{source}: [fuse] makes one run of two. Add [embed] or [sparse], or remove it.")
+    if {"embed", "sparse"} <= found.keys():
+        found.setdefault("fuse", _table("fuse", {}, source))
+    return {name: found[name] for name in TABLES if name in found}
+
+
+def _table(name: str, given: Any, source: str) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        raise InputError(f"{source}: {name} must be a table, [{name}]. Got {given!r}.")
+    parameters = TABLES[name]
+    values: dict[str, Any] = {key: one.default for key, one in parameters.items()}
+    for key, value in given.items():
+        values[key] = checked(f"[{name}] in {source}", parameters, key, value, InputError)
+    needed = NEEDED.get(name)
+    if needed is not None and values[needed] is None:
+        raise InputError(f"{source}: [{name}] needs {needed}: {parameters[needed].about}.")
+    return values

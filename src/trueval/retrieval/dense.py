@@ -1,0 +1,348 @@
+"""Dense indexes, on FAISS: the inner product of a query with every stored vector, or with those that a search visits.
+
+    flat   every vector              storage float32, float16, bfloat16, int8 (a range a dimension), binary (signs)
+    hnsw   a graph of neighbors      Malkov & Yashunin 2018
+    ivf    the nearest of some cells Sivic & Zisserman 2003
+    pq     parts of vectors by codes Jégou et al. 2011; opq turns the vectors first, Ge et al. 2013
+
+Embeddings that have length 1 are compared by cosine. Binary scores are d - 2 (number of differing signs), the inner
+product of the signs: whole numbers, which tie. Scores are sums in float32: their last bits depend on the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueval.errors import InputError
+from trueval.retrieval.index import Hits, LocalIndex, check_depth
+from trueval.specs import Value, choice, whole
+from trueval.standings.groups import starts_of
+
+FILE: Final = "vectors.faiss"
+# Name of a storage → what FAISS calls the type of its scalar quantizer; float32 is stored as it is.
+QUANTIZERS: Final = {"float16": "QT_fp16", "bfloat16": "QT_bf16", "int8": "QT_8bit"}
+# What FAISS itself asks for before it warns.
+POINTS_PER_CENTROID: Final = 39
+
+
+class Dense(LocalIndex):
+    """Vectors in FAISS; a kind says which index FAISS builds."""
+
+    takes: ClassVar = "vectors"
+    exact: ClassVar = False
+    package: ClassVar = "faiss"
+
+    def __init__(self, chosen: Mapping[str, Value]) -> None:
+        super().__init__(chosen)
+        self.faiss: Any = None
+
+    @property
+    def dimension(self) -> int | None:
+        """Of its vectors; None before there are any."""
+        return None if self.faiss is None else int(self.faiss.d)
+
+    def number(self, name: str) -> int:
+        """The value of a whole parameter."""
+        return int(self.values[name])  # type: ignore[arg-type]  # checked by the parameter
+
+    def fill(self, documents: NDArray[Any]) -> None:
+        """Train and fill the index.
+
+        Raises:
+            InputError: vectors that are not [document, dimension], or not finite, or too few to train with.
+        """
+        vectors = _vectors(documents, "documents")
+        self.notes = ()
+        index = self.made(vectors.shape[1], len(vectors))
+        if not index.is_trained:
+            index.train(vectors)
+        index.add(vectors)
+        self.faiss = index
+
+    def made(self, dimension: int, documents: int) -> Any:
+        """The empty index of FAISS."""
+        raise NotImplementedError
+
+    def search(self, queries: NDArray[Any], depth: int) -> Hits:
+        """Find up to `depth` documents for each query.
+
+        Raises:
+            InputError: the vectors are not finite, or of another dimension.
+        """
+        check_depth(depth)
+        vectors = _vectors(queries, "queries", self.dimension)
+        scores, places = self.found(vectors, min(depth, self.documents))
+        return _hits(places, scores)
+
+    def found(self, vectors: NDArray[np.float32], depth: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """[query, depth] scores and places as FAISS gives them; a place of -1 is none."""
+        scores, places = self.faiss.search(vectors, depth)
+        return scores, places
+
+    def size(self) -> int:
+        """Bytes that the saved index has, which are those that it holds in memory."""
+        return self.serialized_size(self.faiss)
+
+    def serialized_size(self, index: Any) -> int:
+        """Count the bytes of an index while it is written to nowhere."""
+        counter = _Counter(self.library)
+        self.library.write_index(index, counter.writer)
+        return counter.bytes
+
+    def write(self, folder: Path) -> None:
+        """Write FAISS's own file."""
+        self.library.write_index(self.faiss, str(folder / FILE))
+
+    def read(self, folder: Path) -> None:
+        """Read FAISS's own file."""
+        self.take(self.library.read_index(str(folder / FILE)))
+
+    def take(self, index: Any) -> None:
+        """Take an index that was read."""
+        self.faiss = index
+
+
+class Flat(Dense):
+    """Every vector, scored one by one: exact up to what the storage keeps of the vectors."""
+
+    name: ClassVar = "flat"
+    exact: ClassVar = True
+    parameters: ClassVar = {
+        "storage": choice("float32", *QUANTIZERS, "binary", about="format that vectors are kept in"),
+    }
+
+    def made(self, dimension: int, documents: int) -> Any:
+        """A flat index, or one of signs."""
+        if self.values["storage"] == "binary":
+            return _Signs(self.library, dimension)
+        return self.stored(dimension)
+
+    def stored(self, dimension: int) -> Any:
+        """A flat index of a storage that FAISS scores by inner products."""
+        product = self.library.METRIC_INNER_PRODUCT
+        storage = str(self.values["storage"])
+        if storage == "float32":
+            return self.library.IndexFlatIP(dimension)
+        kind = getattr(self.library.ScalarQuantizer, QUANTIZERS[storage])
+        return self.library.IndexScalarQuantizer(dimension, kind, product)
+
+    def size(self) -> int:
+        """Bytes of the vectors or signs."""
+        return self.faiss.size() if isinstance(self.faiss, _Signs) else super().size()
+
+    def write(self, folder: Path) -> None:
+        """Write FAISS's own file."""
+        if isinstance(self.faiss, _Signs):
+            self.library.write_index_binary(self.faiss.index, str(folder / FILE))
+            (folder / "dimension").write_text(str(self.faiss.d), encoding="utf-8")
+        else:
+            super().write(folder)
+
+    def read(self, folder: Path) -> None:
+        """Read FAISS's own file."""
+        if self.values["storage"] != "binary":
+            super().read(folder)
+            return
+        signs = _Signs(self.library, int((folder / "dimension").read_text(encoding="utf-8")))
+        signs.index = self.library.read_index_binary(str(folder / FILE))
+        self.faiss = signs
+
+
+class Hnsw(Dense):
+    """A graph in which a search walks from neighbor to neighbor, on layers that get finer."""
+
+    name: ClassVar = "hnsw"
+    parameters: ClassVar = {
+        "storage": choice("float32", "int8", about="format that vectors are kept in"),
+        "M": whole(32, 2, "neighbors of each vector on a layer, twice as many on the lowest"),
+        "efConstruction": whole(200, 1, "candidates that are kept while the graph is built"),
+        "efSearch": whole(128, 1, "candidates that are kept while it is searched; at least the depth is"),
+    }
+
+    def made(self, dimension: int, documents: int) -> Any:
+        """An empty graph."""
+        product, links = self.library.METRIC_INNER_PRODUCT, self.number("M")
+        if self.values["storage"] == "float32":
+            index = self.library.IndexHNSWFlat(dimension, links, product)
+        else:
+            kind = self.library.ScalarQuantizer.QT_8bit
+            index = self.library.IndexHNSWSQ(dimension, kind, links, product)
+        index.hnsw.efConstruction = self.number("efConstruction")
+        return index
+
+    def found(self, vectors: NDArray[np.float32], depth: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Walk the graph with as many candidates as documents are asked for, at least."""
+        self.faiss.hnsw.efSearch = max(self.number("efSearch"), depth)
+        return super().found(vectors, depth)
+
+
+class Ivf(Dense):
+    """Vectors in cells around centroids; a search visits the nearest cells."""
+
+    name: ClassVar = "ivf"
+    parameters: ClassVar = {
+        "storage": choice("float32", *QUANTIZERS, about="format that vectors are kept in"),
+        "nlist": whole(None, 1, "cells; four times the root of the number of documents by default"),
+        "nprobe": whole(16, 1, "cells that a search visits"),
+    }
+
+    def made(self, dimension: int, documents: int) -> Any:
+        """Empty cells, to be trained."""
+        product = self.library.METRIC_INNER_PRODUCT
+        cells = int(self.values["nlist"] or max(1, round(4 * documents**0.5)))  # type: ignore[arg-type]
+        _check_points(self, cells, documents, "nlist")
+        centroids, storage = self.library.IndexFlatIP(dimension), str(self.values["storage"])
+        if storage == "float32":
+            index = self.library.IndexIVFFlat(centroids, dimension, cells, product)
+        else:
+            kind = getattr(self.library.ScalarQuantizer, QUANTIZERS[storage])
+            index = self.library.IndexIVFScalarQuantizer(centroids, dimension, cells, kind, product)
+        index.cp.min_points_per_centroid = 1  # fewer are in the notes, not on a stream that nobody reads
+        return index
+
+    def found(self, vectors: NDArray[np.float32], depth: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Visit the nearest cells."""
+        self.faiss.nprobe = self.number("nprobe")
+        return super().found(vectors, depth)
+
+
+class Pq(Dense):
+    """Vectors cut into parts, each kept as the number of the nearest of some centroids."""
+
+    name: ClassVar = "pq"
+    parameters: ClassVar = {
+        "m": whole(None, 1, "parts of a vector, a divisor of its dimension; parts of 8 numbers or fewer by default"),
+        "nbits": whole(8, 1, "bits of the number of each part"),
+    }
+
+    def made(self, dimension: int, documents: int) -> Any:
+        """Empty codes, to be trained."""
+        return self.coded(dimension, self.parts(dimension), documents)
+
+    def coded(self, dimension: int, parts: int, documents: int) -> Any:
+        """Codes of so many parts."""
+        bits = self.number("nbits")
+        _check_points(self, 2**bits, documents, "nbits")
+        index = self.library.IndexPQ(dimension, parts, bits, self.library.METRIC_INNER_PRODUCT)
+        index.do_polysemous_training = False  # serves a search by Hamming distance, and takes 14 times as long
+        index.pq.cp.min_points_per_centroid = 1
+        return index
+
+    def parts(self, dimension: int) -> int:
+        """How many parts a vector has.
+
+        Raises:
+            InputError: the dimension cannot be cut so.
+        """
+        chosen = self.values["m"]
+        parts = next(m for m in range(-(-dimension // 8), dimension + 1) if dimension % m == 0)
+        parts = int(chosen) if isinstance(chosen, int) else parts
+        if dimension % parts:
+            divisors = ", ".join(str(m) for m in range(1, dimension + 1) if dimension % m == 0)
+            raise InputError(
+                f"m of {self.name} must divide the dimension {dimension}. Got {parts}; choose of {divisors}."
+            )
+        return parts
+
+
+class Opq(Pq):
+    """Product codes of vectors that were turned so that the parts lose least."""
+
+    name: ClassVar = "opq"
+
+    def made(self, dimension: int, documents: int) -> Any:
+        """A rotation before codes, to be trained."""
+        parts = self.parts(dimension)
+        turn = self.library.OPQMatrix(dimension, parts)
+        codes = self.coded(dimension, parts, documents)
+        # Its own product quantizer, which the rotation is trained for, is made silent in the same way.
+        self.trainer = self.library.ProductQuantizer(dimension, parts, self.number("nbits"))
+        self.trainer.cp.min_points_per_centroid = 1
+        turn.pq = self.trainer  # FAISS points to it, so that it is kept here
+        return self.library.IndexPreTransform(turn, codes)
+
+
+class _Signs:
+    """A flat index of the signs of vectors, scored by the inner product of the signs."""
+
+    def __init__(self, library: Any, dimension: int) -> None:
+        self.d, self.is_trained, self.library = dimension, True, library
+        self.index = library.IndexBinaryFlat(-(-dimension // 8) * 8)  # whole bytes; what is added is 0 on both sides
+
+    def add(self, vectors: NDArray[np.float32]) -> None:
+        self.index.add(np.packbits(vectors > 0, axis=1))
+
+    def search(self, vectors: NDArray[np.float32], depth: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        distances, places = self.index.search(np.packbits(vectors > 0, axis=1), depth)
+        return self.d - 2 * distances, places
+
+    def size(self) -> int:
+        return int(self.index.ntotal * self.index.code_size)
+
+
+class _Counter:
+    """Takes the bytes that FAISS writes, and counts them."""
+
+    def __init__(self, library: Any) -> None:
+        self.bytes = 0
+        self.writer = library.PyCallbackIOWriter(self._take)
+
+    def _take(self, part: bytes) -> None:
+        self.bytes += len(part)
+
+
+def _vectors(given: NDArray[Any], what: str, dimension: int | None = None) -> NDArray[np.float32]:
+    """Vectors as FAISS takes them.
+
+    Raises:
+        InputError: they are not [any, dimension], or hold what is not finite.
+    """
+    vectors = np.ascontiguousarray(given, dtype=np.float32)
+    if vectors.ndim != 2 or not vectors.shape[1] or dimension not in (None, vectors.shape[1]):
+        wanted = "dimension" if dimension is None else dimension
+        raise InputError(
+            f"Vectors of {what} have shape {list(np.shape(given))}. They must be [text, {wanted}]. Embed queries and "
+            "documents with one model, at one dimension."
+        )
+    broken = ~np.isfinite(vectors).all(axis=1)
+    if broken.any():
+        raise InputError(
+            f"{int(broken.sum())} vectors of {what} are not finite, the first in place {int(broken.argmax())}. "
+            "Embed them again, in bfloat16 or float32: float16 overflows."
+        )
+    return vectors
+
+
+def _hits(places: NDArray[np.int64], scores: NDArray[Any]) -> Hits:
+    """Rows without the places that FAISS leaves empty, ties by place."""
+    order = np.lexsort((places, -scores.astype(np.float64)), axis=1)
+    places, scores = (np.take_along_axis(each, order, axis=1) for each in (places, scores))
+    there = places >= 0
+    return Hits(starts_of(there.sum(axis=1)), places[there], scores[there].astype(np.float64))
+
+
+def _check_points(index: Dense, centroids: int, documents: int, name: str) -> None:
+    """Refuse more centroids than documents, and remark on few documents for each.
+
+    Raises:
+        InputError: there are more.
+    """
+    if documents < centroids:
+        raise InputError(
+            f"{index.spec} needs {centroids} documents to train with, one for each centroid. Got {documents}. Choose a "
+            f"smaller {name}, or flat."
+        )
+    if documents < POINTS_PER_CENTROID * centroids:
+        index.notes = (
+            *index.notes,
+            f"{index.spec}: {documents} documents train {centroids} centroids; FAISS advises "
+            f"{POINTS_PER_CENTROID * centroids}.",
+        )
+
+
+KINDS: Final = {kind.name: kind for kind in (Flat, Hnsw, Ivf, Pq, Opq)}

@@ -1,0 +1,358 @@
+"""Indexes: what finds the best documents of a corpus, the role and the kinds that a spec names.
+
+    flat                                      every score, exact
+    hnsw(storage='int8', M=32, efSearch=128)  a graph, approximate
+    bm25(language='fr')                       words instead of vectors
+
+A spec is written in the grammar of measures (trueval.specs). An index knows documents by their places, 0 for the first
+one that it was built from; who builds it keeps the ids.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from trueval.errors import InputError, MissingExtraError, PolicyError, nearest
+from trueval.files.whole import umask
+from trueval.run import Run
+from trueval.specs import Parameter, Value, checked, read_arguments, written
+from trueval.standings.groups import starts_of
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# 1: the first.
+FORMAT: Final = 1
+KIND: Final = "index"
+ABOUT: Final = "index.json"
+# Module of each kind that a spec can name; imported when it is named, since each brings a library.
+HOMES: Final = {
+    "flat": "trueval.retrieval.dense",
+    "hnsw": "trueval.retrieval.dense",
+    "ivf": "trueval.retrieval.dense",
+    "pq": "trueval.retrieval.dense",
+    "opq": "trueval.retrieval.dense",
+    "bm25": "trueval.retrieval.sparse",
+}
+
+
+class Hits(NamedTuple):
+    """What an index found, query after query, best first; ties by place.
+
+    Attributes:
+        offsets: [query + 1] where each query starts.
+        places: [row] of the documents.
+        scores: [row] higher is better.
+    """
+
+    offsets: Ints
+    places: Ints
+    scores: Floats
+
+    def to_run(self, query_ids: Sequence[str], doc_ids: pl.Series, name: str) -> Run:
+        """The run of these hits; queries without any are left out, as in run files.
+
+        Args:
+            query_ids: [query] different ids.
+            doc_ids: [place] different ids.
+            name: of the run.
+        """
+        found = np.diff(self.offsets) > 0
+        documents = pl.DataFrame({"doc_id": doc_ids[self.places], "score": self.scores})
+        queries = pl.Series("query_id", list(query_ids), dtype=pl.String).filter(pl.Series(found))
+        return Run(documents, queries, starts_of(np.diff(self.offsets)[found]), name, "index")
+
+
+@dataclass(frozen=True)
+class Description:
+    """What an index is and what it takes.
+
+    Attributes:
+        spec: with every parameter written out.
+        documents: in it.
+        dimension: of its vectors; None for words.
+        bytes: that it holds in memory: vectors or postings, and what finds them.
+        build_seconds: from the call of build to its end.
+        exact: whether every document is scored, with the scores of what is stored.
+        notes: one-line remarks made while building.
+    """
+
+    spec: str
+    documents: int
+    dimension: int | None
+    bytes: int
+    build_seconds: float
+    exact: bool
+    notes: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class Index(Protocol):
+    """Finds the best documents for queries; the role that adapters of engines take.
+
+    Attributes:
+        takes: "vectors", [text, dimension] arrays of an embedder, or "texts".
+    """
+
+    takes: Literal["vectors", "texts"]
+
+    def build(self, documents: Any) -> None:
+        """Take all documents, in the order of their places."""
+        ...
+
+    def search(self, queries: Any, depth: int) -> Hits:
+        """Find up to `depth` documents for each query."""
+        ...
+
+    def save(self, folder: Path) -> None:
+        """Write the index into a folder of its own."""
+        ...
+
+    def load(self, folder: Path) -> None:
+        """Take what `save` wrote."""
+        ...
+
+    def describe(self) -> Description:
+        """Say what it is and what it takes."""
+        ...
+
+
+class LocalIndex(ABC):
+    """An index in this process; a kind says what it builds, scores and writes.
+
+    Args:
+        chosen: parameters by name, checked; all others have their defaults.
+    """
+
+    name: ClassVar[str]
+    parameters: ClassVar[Mapping[str, Parameter]]
+    takes: ClassVar[Literal["vectors", "texts"]]
+    exact: ClassVar[bool]
+    package: ClassVar[str]
+
+    def __init__(self, chosen: Mapping[str, Value]) -> None:
+        self.values = {name: chosen.get(name, one.default) for name, one in self.parameters.items()}
+        self.library = _library(self.package)
+        self.documents = 0
+        self.build_seconds = 0.0
+        self.notes: tuple[str, ...] = ()
+
+    @property
+    def spec(self) -> str:
+        """Its text form with every parameter that has a value."""
+        return written(self.name, {name: value for name, value in self.values.items() if value is not None})
+
+    @property
+    def dimension(self) -> int | None:
+        """Of its vectors; None for words."""
+        return None
+
+    def build(self, documents: Any) -> None:
+        """Take all documents, in the order of their places.
+
+        Raises:
+            InputError: there is none, or one cannot be indexed.
+        """
+        if not len(documents):
+            raise InputError("There is no document to index. The corpus must hold one at least.")
+        began = time.perf_counter()
+        self.fill(documents)
+        self.documents, self.build_seconds = len(documents), time.perf_counter() - began
+
+    @abstractmethod
+    def fill(self, documents: Any) -> None:
+        """Build it from vectors or texts."""
+
+    @abstractmethod
+    def search(self, queries: Any, depth: int) -> Hits:
+        """Find up to `depth` documents for each query.
+
+        Raises:
+            InputError: the queries do not fit.
+        """
+
+    @abstractmethod
+    def size(self) -> int:
+        """Bytes of what it holds."""
+
+    @abstractmethod
+    def write(self, folder: Path) -> None:
+        """Write what it holds into an empty folder."""
+
+    @abstractmethod
+    def read(self, folder: Path) -> None:
+        """Read what `write` wrote."""
+
+    def describe(self) -> Description:
+        """Say what it is and what it takes."""
+        size = self.size()
+        return Description(
+            self.spec, self.documents, self.dimension, size, self.build_seconds, self.exact, tuple(self.notes)
+        )
+
+    def save(self, folder: Path) -> None:
+        """Write the index into a folder; the folder is there when it is complete, and not before.
+
+        Raises:
+            InputError: there is something of that name already.
+        """
+        if folder.exists():
+            raise InputError(f"{folder}: is there already. Name another folder, or remove it.")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        place = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        try:
+            self.write(place)
+            about = {"kind": KIND, "format": FORMAT, "library": self.library.__version__, **asdict(self.describe())}
+            (place / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+            place.chmod(0o777 & ~umask())  # a temporary folder is its owner's alone
+            place.rename(folder)
+        except BaseException:
+            shutil.rmtree(place, ignore_errors=True)
+            raise
+
+    def load(self, folder: Path) -> None:
+        """Take what `save` wrote.
+
+        Raises:
+            InputError: the folder holds no index of this spec, or a damaged one.
+        """
+        about = read_about(folder)
+        if about["spec"] != self.spec:
+            raise InputError(f"{folder}: an index {about['spec']}, not {self.spec}. Load it by its own spec.")
+        try:
+            self.read(folder)
+        except (OSError, RuntimeError, ValueError, KeyError) as error:
+            raise InputError(f"{folder}: a damaged index ({error}). Remove the folder and build it again.") from error
+        self.documents, self.build_seconds = int(about["documents"]), float(about["build_seconds"])
+        self.notes = tuple(about["notes"])
+
+
+def make_index(spec: str) -> LocalIndex:
+    """An index that a spec names, empty.
+
+    Args:
+        spec: such as "flat", "hnsw(M=16)" or "bm25(language='fr')".
+
+    Raises:
+        PolicyError: no such kind, no such parameter, or a value that it does not take.
+        MissingExtraError: its library is not installed.
+
+    >>> make_index("bmen25")
+    Traceback (most recent call last):
+    trueval.errors.PolicyError: No index is called bmen25. There are: flat, hnsw, ivf, pq, opq, bm25. Did you mean bm25?
+    """
+    kind, chosen = read_spec(spec)
+    return kind(chosen)
+
+
+def read_spec(spec: str) -> tuple[type[LocalIndex], dict[str, Value]]:
+    """The kind of index that a spec names, and its parameters; the library need not be there.
+
+    Raises:
+        PolicyError: as in make_index.
+    """
+    name, _, rest = spec.strip().partition("(")
+    if name not in HOMES:
+        raise PolicyError(f"No index is called {name}. There are: {', '.join(HOMES)}.{nearest(name, HOMES)}")
+    if rest and not rest.endswith(")"):
+        raise PolicyError(f"An index looks like flat or hnsw(M=16). Got {spec!r}.")
+    plain, named = read_arguments(rest[:-1], spec, PolicyError)
+    if plain:
+        raise PolicyError(f"Parameters are written name=value. Got {plain[0]!r} in {spec!r}.")
+    kind: type[LocalIndex] = import_module(HOMES[name]).KINDS[name]
+    return kind, {each: checked(name, kind.parameters, each, value, PolicyError) for each, value in named.items()}
+
+
+def load_index(folder: Path) -> LocalIndex:
+    """The index that a folder holds.
+
+    Args:
+        folder: what `save` wrote.
+
+    Raises:
+        InputError: there is none, or a damaged one.
+        MissingExtraError: its library is not installed.
+    """
+    index = make_index(str(read_about(folder)["spec"]))
+    index.load(folder)
+    return index
+
+
+def read_about(folder: Path) -> dict[str, Any]:
+    """What the folder of an index says of it.
+
+    Raises:
+        InputError: it is no such folder, or newer than us.
+    """
+    path = folder / ABOUT
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}). It must be the folder of an index.") from error
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON ({error}). Remove the folder and build the index again.") from error
+    known = {"spec": str, "documents": int, "build_seconds": float | int, "notes": list, "format": int}
+    wrong = not isinstance(about, dict) or about.get("kind") != KIND
+    if wrong or any(not isinstance(about.get(name), kind) for name, kind in known.items()) or about["format"] > FORMAT:
+        raise InputError(f"{path}: not an index of this version. Update trueval, or build the index again.")
+    return dict(about)
+
+
+def best(scores: Floats, depth: int, *, above: float | None = None) -> Ints:
+    """Places of the highest scores, best first; ties by place, also where the depth cuts them.
+
+    Args:
+        scores: [document].
+        depth: of them at most.
+        above: leaves out scores that are not above it.
+
+    >>> best(np.array([1.0, 3.0, 1.0, 1.0]), 2).tolist()
+    [1, 0]
+    """
+    places = np.arange(len(scores)) if above is None else np.flatnonzero(scores > above)
+    if len(places) > depth:
+        # Every document of the group that the depth cuts, so that the first of them by place are kept.
+        last = np.partition(scores[places], len(places) - depth)[len(places) - depth]
+        places = places[scores[places] >= last]
+    return places[np.argsort(-scores[places], kind="stable")][:depth]
+
+
+def joined(parts: Sequence[tuple[Ints, Floats]]) -> Hits:
+    """The hits of several queries.
+
+    Args:
+        parts: [query] places and scores, best first.
+    """
+    places, scores = [np.concatenate([part[side] for part in parts] or [np.zeros(0)]) for side in (0, 1)]
+    offsets = starts_of(np.array([len(part[0]) for part in parts], dtype=np.int64))
+    return Hits(offsets, places.astype(np.int64), scores.astype(np.float64))
+
+
+def check_depth(depth: int) -> None:
+    """Refuse a depth below 1.
+
+    Raises:
+        PolicyError: it is.
+    """
+    if depth < 1:
+        raise PolicyError(f"depth must be an integer >= 1. Got {depth!r}.")
+
+
+def _library(package: str) -> Any:
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise MissingExtraError("Indexes", "retrieval") from error

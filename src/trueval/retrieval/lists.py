@@ -1,0 +1,114 @@
+"""Lists: the documents of each query of a run, best first, and how many of them tie."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from trueval.run import Run
+from trueval.standings.groups import TieGroups, members_of, ranges, starts_of, tie_groups
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class TieCount(NamedTuple):
+    """How many documents of a run tie.
+
+    Attributes:
+        documents: listed in all.
+        tied: documents in tie groups of two or more.
+        queries: queries with such a group.
+    """
+
+    documents: int
+    tied: int
+    queries: int
+
+    @property
+    def fraction(self) -> float:
+        """Share of the listed documents that tie."""
+        return self.tied / self.documents if self.documents else 0.0
+
+
+class Listed(NamedTuple):
+    """The lists of a run, best first, down to a depth.
+
+    Attributes:
+        documents: [row] doc_id, score.
+        offsets: [list + 1] where each list starts.
+        query_ids: [list].
+        rank: [row] from 1.
+        first_rank: [row] rank of the first document with its score.
+    """
+
+    documents: pl.DataFrame
+    offsets: Ints
+    query_ids: pl.Series
+    rank: Ints
+    first_rank: Ints
+
+    @property
+    def of_row(self) -> Ints:
+        """[row] the list that it belongs to."""
+        return np.arange(len(self.query_ids)).repeat(np.diff(self.offsets))
+
+    @property
+    def ties(self) -> TieCount:
+        """How many of its documents tie."""
+        return count_ties(self.documents["score"].to_numpy(), self.offsets)
+
+    def only(self, kept: NDArray[np.bool_], name: str, source: str) -> Run:
+        """A run of some rows; lists that lose all of theirs are left out.
+
+        Args:
+            kept: [row] whether it stays.
+            name: of the run.
+            source: of the run.
+        """
+        sizes = np.bincount(self.of_row[kept], minlength=len(self.query_ids))
+        queries = self.query_ids.filter(pl.Series(sizes > 0))
+        return Run(self.documents.filter(kept), queries, starts_of(sizes[sizes > 0]), name, source)
+
+
+def listed(run: Run, depth: int | None = None) -> Listed:
+    """Sort each list of a run, ties as the run has them, and cut it.
+
+    Args:
+        run: of which scores decide, not ranks.
+        depth: documents of each list; all if None.
+    """
+    offsets, scores = run.offsets, run.documents["score"].to_numpy()
+    sizes = np.diff(offsets)
+    groups = tie_groups(scores, offsets)
+    first = np.repeat(groups.start[:-1], groups.size) - np.repeat(offsets[:-1], sizes) + 1
+    rank = ranges(np.ones(len(sizes), dtype=np.int64), sizes)
+    documents = run.documents if groups.order is None else run.documents[in_order(groups)]
+    if depth is None or int(sizes.max(initial=0)) <= depth:
+        return Listed(documents, offsets, run.query_ids, rank, first)
+    kept = rank <= depth
+    return Listed(documents.filter(kept), starts_of(np.minimum(sizes, depth)), run.query_ids, rank[kept], first[kept])
+
+
+def in_order(groups: TieGroups) -> Ints:
+    """Documents by falling score, list after list; those of a tie group as the input has them."""
+    return members_of(groups, np.arange(len(groups.size))).position
+
+
+def count_ties(scores: Floats, offsets: Ints) -> TieCount:
+    """Count the documents that tie.
+
+    Args:
+        scores: [document] lists one after another.
+        offsets: [list + 1] where each list starts.
+
+    >>> count_ties(np.array([2.0, 1.0, 1.0]), np.array([0, 3]))
+    TieCount(documents=3, tied=2, queries=1)
+    """
+    groups = tie_groups(scores, offsets)
+    of_list = np.arange(len(offsets) - 1).repeat(np.diff(groups.first))
+    many = groups.size > 1
+    return TieCount(len(scores), int(groups.size[many].sum()), len(np.unique(of_list[many])))

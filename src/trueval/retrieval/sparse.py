@@ -1,0 +1,115 @@
+"""BM25 by words, on bm25s, in float64.
+
+    score(q, d) = sum over terms t of q of  idf(t) tf / (tf + k1 (1 - b + b |d| / avg |d|))
+    idf(t) = ln(1 + (N - n + .5) / (n + .5))
+
+as Lucene has it since version 8; N documents, n of them with the term. Lucene itself rounds lengths to 8 bits and
+scores to float32, which makes ties of its own. Source: Robertson & Zaragoza 2009; Kamphuis et al. 2020; Lù 2024.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from trueval.errors import InputError, MissingExtraError
+from trueval.retrieval.analysis import LANGUAGES, Analyzer
+from trueval.retrieval.index import Hits, LocalIndex, best, check_depth, joined
+from trueval.specs import Parameter, Value, bounded, choice
+
+POSTINGS: Final = ("data", "indices", "indptr")
+VOCABULARY: Final = "vocabulary.json"
+
+
+def _flag(value: Value) -> Value:
+    if not isinstance(value, bool):
+        raise ValueError(value)
+    return value
+
+
+class Bm25(LocalIndex):
+    """BM25 in Lucene's form; documents that share no term with a query are not found."""
+
+    name: ClassVar = "bm25"
+    takes: ClassVar = "texts"
+    exact: ClassVar = True
+    package: ClassVar = "bm25s"
+    parameters: ClassVar = {
+        "k1": bounded(0.9, 0, 1000, "how slowly further occurrences of a term count less; Anserini's default"),
+        "b": bounded(0.4, 0, 1, "how much long documents count less; Anserini's default"),
+        "language": choice(
+            "en", *list(LANGUAGES)[1:], None, about="whose stop words and stems; None for words as they are"
+        ),
+        "normalise": Parameter(True, "True or False", _flag, "bring kinds of blanks, apostrophes and accents together"),
+    }
+
+    def __init__(self, chosen: Any) -> None:
+        super().__init__(chosen)
+        try:
+            stemmers = import_module("Stemmer")
+        except ImportError as error:
+            raise MissingExtraError("Stems", "retrieval") from error
+        language = self.values["language"]
+        self.analyzer = Analyzer(
+            str(language) if language else None,
+            normalise=bool(self.values["normalise"]),
+            stemmers=stemmers,
+            stopwords=import_module("bm25s.stopwords"),
+        )
+        self.scorer = self.library.BM25(
+            k1=self.values["k1"], b=self.values["b"], method="lucene", dtype="float64", backend="numpy"
+        )
+
+    def fill(self, documents: Sequence[str]) -> None:
+        """Count the terms of all texts.
+
+        Raises:
+            InputError: no text has a term.
+        """
+        terms = self.analyzer.documents(documents)
+        if not self.analyzer.vocabulary:
+            raise InputError("No document has a word to index. BM25 needs texts; check which fields are read.")
+        empty = sum(not len(each) for each in terms)
+        self.notes = (f"{empty} of {len(terms)} documents have no term, and no query finds them.",) if empty else ()
+        numbers = dict.fromkeys(self.analyzer.vocabulary)
+        vocabulary = {term: number for number, term in enumerate(numbers)}
+        self.scorer.index((terms, vocabulary), show_progress=False, create_empty_token=False)
+
+    def search(self, queries: Sequence[str], depth: int) -> Hits:
+        """Find up to `depth` documents that share a term with each query."""
+        check_depth(depth)
+        parts = []
+        for query in queries:
+            scores = self.scorer.get_scores_from_ids(self.analyzer.query(query))
+            places = best(scores, depth, above=0.0)
+            parts.append((places, scores[places]))
+        return joined(parts)
+
+    def size(self) -> int:
+        """Bytes of the postings and of the vocabulary's letters."""
+        postings = sum(self.scorer.scores[name].nbytes for name in POSTINGS)
+        return int(postings) + sum(len(term.encode()) for term in self.analyzer.vocabulary)
+
+    def write(self, folder: Path) -> None:
+        """Write postings and vocabulary."""
+        for name in POSTINGS:
+            np.save(folder / f"{name}.npy", self.scorer.scores[name], allow_pickle=False)
+        terms = json.dumps([self.scorer.scores["num_docs"], *self.analyzer.vocabulary], ensure_ascii=False)
+        (folder / VOCABULARY).write_text(terms, encoding="utf-8")
+
+    def read(self, folder: Path) -> None:
+        """Read postings and vocabulary; postings stay on disk until they are used."""
+        number, *terms = json.loads((folder / VOCABULARY).read_text(encoding="utf-8"))
+        scores = {name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in POSTINGS}
+        if len(scores["indptr"]) != len(terms) + 1 or len(scores["data"]) != len(scores["indices"]):
+            raise ValueError("postings and vocabulary do not fit")
+        self.scorer.scores, self.scorer.nonoccurrence_array = {**scores, "num_docs": int(number)}, None
+        self.analyzer.take(terms)
+
+
+KINDS: Final = {Bm25.name: Bm25}

@@ -1,0 +1,181 @@
+"""Outputs are computed once, kept, and found again as memory maps; bad ones are named."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from trueval.collection import Candidates, Collection, candidate_lists
+from trueval.errors import InputError
+from trueval.judgments import Judgments
+from trueval.models.outputs import Outputs, model_outputs, weights_hash
+from trueval.numerics import storage_dtype
+
+DOCUMENTS = {f"d{i}": "word " * (i + 1) for i in range(7)}
+QUERIES = {"q1": "a", "q2": "bb"}
+JUDGMENTS = Judgments.from_dict({"q1": {"d3": 1, "d0": 0, "d6": 0}, "q2": {"d1": 1, "d5": 0}})
+SAMPLE = Collection("c", "c", DOCUMENTS, QUERIES, JUDGMENTS)
+
+
+class FakeReranker:
+    """Its logits are the lengths of query and document."""
+
+    def __init__(self, dtype: str = "bfloat16", fails_at: int | None = None) -> None:
+        self.dtype, self.batch_size, self.calls, self.fails_at = dtype, 2, 0, fails_at
+
+    def settings(self) -> dict[str, Any]:
+        return {"model": "fake", "path": "nowhere", "dtype": self.dtype, "batch_size": 2, "max_length": 9}
+
+    def pair_logits(self, pairs: Sequence[tuple[str, str]], names: Sequence[str]) -> Any:
+        self.calls += 1
+        if self.calls == self.fails_at:
+            raise KeyboardInterrupt
+        assert len(names) == len(pairs)
+        return np.array([[len(q), len(d)] for q, d in pairs], dtype=storage_dtype(self.dtype))
+
+
+@pytest.fixture
+def candidates(monkeypatch: pytest.MonkeyPatch) -> Candidates:
+    monkeypatch.setattr("trueval.models.outputs.BATCHES", 1)  # a shard of two pairs
+    return candidate_lists(SAMPLE)
+
+
+def values(outputs: Outputs) -> Any:
+    return outputs.arrays["pairs"].astype(np.float64)
+
+
+EXPECTED = [[1, 20], [1, 5], [1, 35], [2, 10], [2, 30]]
+
+
+def test_outputs_stand_in_the_order_of_the_candidates(candidates: Candidates) -> None:
+    seen: list[tuple[str, int, int]] = []
+    found = model_outputs(FakeReranker(), SAMPLE, candidates, step=lambda *step: seen.append(step))
+    assert values(found).tolist() == EXPECTED
+    assert found.arrays["pairs"].dtype.name == "bfloat16"
+    assert seen == [("pairs", 2, 5), ("pairs", 4, 5), ("pairs", 5, 5)]
+    about = found.to_dict()
+    assert about["texts"]["pairs"]["count"] == 5
+    assert about["batch_sizes"] == [2]
+    assert about["dtype"] == "bfloat16"
+
+
+def test_an_interrupted_pass_goes_on_where_it_stopped(candidates: Candidates, tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
+    with pytest.raises(KeyboardInterrupt):
+        model_outputs(FakeReranker(fails_at=3), SAMPLE, candidates, folder=tmp_path)
+    (place,) = tmp_path.iterdir()
+    shards = ["shard-00000.safetensors", "shard-00001.safetensors"]
+    assert sorted(file.name for file in place.iterdir()) == ["part.json", *shards]
+    second = FakeReranker()
+    assert values(model_outputs(second, SAMPLE, candidates, folder=tmp_path)).tolist() == EXPECTED
+    assert second.calls == 1
+    assert sorted(file.name for file in place.iterdir()) == ["part.json", "rows.npy"]
+    third = FakeReranker()
+    found = model_outputs(third, SAMPLE, candidates, folder=tmp_path)
+    assert (third.calls, values(found).tolist()) == (0, EXPECTED)
+    assert found.arrays["pairs"].dtype.name == "bfloat16"
+    assert isinstance(found.arrays["pairs"], np.memmap)
+    assert found.batch_sizes == (2,)
+    about = json.loads((place / "part.json").read_text(encoding="utf-8"))
+    assert {"part", "dtype", "settings", "texts", "identity", "batch_sizes"} <= about.keys()
+
+
+def test_a_pass_that_was_stopped_before_its_end_is_joined(candidates: Candidates, tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(np.lib.format, "open_memmap", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model_outputs(FakeReranker(), SAMPLE, candidates, folder=tmp_path)
+    again = FakeReranker()
+    assert values(model_outputs(again, SAMPLE, candidates, folder=tmp_path)).tolist() == EXPECTED
+    assert again.calls == 0
+
+
+def interrupted(*_: Any) -> Any:
+    raise KeyboardInterrupt
+
+
+def test_other_texts_or_settings_are_another_pass(candidates: Candidates, tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
+    model_outputs(FakeReranker(), SAMPLE, candidates, folder=tmp_path)
+    model_outputs(FakeReranker("float32"), SAMPLE, candidates, folder=tmp_path)
+    changed = Collection("c", "c", {**DOCUMENTS, "d3": "other"}, QUERIES, JUDGMENTS)
+    model = FakeReranker()
+    found = model_outputs(model, changed, candidates, folder=tmp_path)
+    assert model.calls == 3
+    assert values(found)[0].tolist() == [1, 5]
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_damaged_outputs_are_refused(candidates: Candidates, tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
+    for name, dtype in (("a", "bfloat16"), ("b", "float32")):
+        with pytest.raises(KeyboardInterrupt):
+            model_outputs(FakeReranker(dtype, fails_at=2), SAMPLE, candidates, folder=tmp_path / name)
+    (mine,), (other,) = (list((tmp_path / name).iterdir()) for name in "ab")
+    shard = mine / "shard-00000.safetensors"
+    shard.write_bytes((other / shard.name).read_bytes())
+    with pytest.raises(InputError, match="a shard of another pass"):
+        model_outputs(FakeReranker(), SAMPLE, candidates, folder=tmp_path / "a")
+    shard.write_bytes(b"half a sh")
+    with pytest.raises(InputError, match="a damaged shard"):
+        model_outputs(FakeReranker(), SAMPLE, candidates, folder=tmp_path / "a")
+    shard.unlink()
+    model_outputs(FakeReranker(), SAMPLE, candidates, folder=tmp_path / "a")
+    np.save(mine / "rows.npy", np.load(mine / "rows.npy")[:3])
+    with pytest.raises(InputError, match="damaged outputs"):
+        model_outputs(FakeReranker(), SAMPLE, candidates, folder=tmp_path / "a")
+    (mine / "rows.npy").write_bytes(b"half")
+    with pytest.raises(InputError, match="damaged outputs"):
+        model_outputs(FakeReranker(), SAMPLE, candidates, folder=tmp_path / "a")
+
+
+def test_queries_are_embedded_once_for_all_corpora(candidates: Candidates, tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
+    called: list[int] = []
+
+    def embed(texts: Sequence[str], names: Sequence[str]) -> Any:
+        called.append(len(texts))
+        return np.ones((len(texts), 2), dtype=np.float32)
+
+    settings = {"model": "e", "path": "nowhere", "dtype": "float32"}
+    model = SimpleNamespace(settings=lambda: settings, batch_size=9, embed_queries=embed, embed_documents=embed)
+    for documents in (DOCUMENTS, {**DOCUMENTS, "d3": "changed"}):
+        model_outputs(model, Collection("c", "c", documents, QUERIES, JUDGMENTS), candidates, folder=tmp_path)
+    assert called == [2, 5, 5]
+
+
+@pytest.mark.parametrize("ragged", [False, True])
+def test_embeddings_are_kept_whole_or_by_token(candidates: Candidates, tmp_path: Path, ragged: bool) -> None:
+    pytest.importorskip("safetensors")
+
+    def embed(texts: Sequence[str], names: Sequence[str]) -> Any:
+        rows = [np.full((text.count("w") + 1, 3), len(text), dtype=storage_dtype("bfloat16")) for text in texts]
+        return rows if ragged else np.stack([row[0] for row in rows])
+
+    def model() -> Any:
+        settings = {"model": "e", "path": "nowhere", "dtype": "bfloat16"}
+        return SimpleNamespace(settings=lambda: settings, batch_size=2, embed_queries=embed, embed_documents=embed)
+
+    first = model_outputs(model(), SAMPLE, candidates, folder=tmp_path)
+    again = model_outputs(model(), SAMPLE, candidates, folder=tmp_path)
+    for found in (first, again):
+        documents = found.arrays["documents"]
+        assert [np.shape(row) for row in documents] == [
+            ((len(DOCUMENTS[doc]) // 5 + 1, 3) if ragged else (3,)) for doc in candidates.doc_ids
+        ]
+        assert [float(row.flat[0]) for row in documents] == [len(DOCUMENTS[doc]) for doc in candidates.doc_ids]
+        assert isinstance(documents, list) is ragged
+
+
+def test_weights_tell_models_apart(tmp_path: Path) -> None:
+    assert weights_hash(tmp_path) is None
+    (tmp_path / "model.safetensors").write_bytes(b"one")
+    one = weights_hash(tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"two")
+    assert one is not None
+    assert weights_hash(tmp_path) != one

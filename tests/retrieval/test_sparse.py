@@ -1,0 +1,104 @@
+"""BM25 against its formula, and the words that it counts."""
+
+import math
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trueval.errors import InputError
+from trueval.retrieval.index import load_index, make_index
+
+pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
+
+WORDS = ["wing", "flow", "heat", "shock", "layer", "plate"]
+
+
+def made_texts(rng: np.random.Generator, documents: int) -> list[str]:
+    """Texts of few words, so that many share some; the third is empty."""
+    texts = [" ".join(rng.choice(WORDS, rng.integers(1, 12))) for _ in range(documents)]
+    texts[2] = ""
+    return texts
+
+
+def naive(texts: list[str], query: str, k1: float, b: float) -> dict[int, float]:
+    """BM25 by its formula, document by document."""
+    bags = [Counter(text.split()) for text in texts]
+    lengths = [sum(bag.values()) for bag in bags]
+    mean = sum(lengths) / len(texts)
+    found: dict[int, float] = {}
+    for term in query.split():
+        having = sum(term in bag for bag in bags)
+        idf = math.log(1 + (len(texts) - having + 0.5) / (having + 0.5))
+        for place, bag in enumerate(bags):
+            if bag[term]:
+                part = idf * bag[term] / (bag[term] + k1 * (1 - b + b * lengths[place] / mean))
+                found[place] = found.get(place, 0.0) + part
+    return found
+
+
+@pytest.mark.parametrize(("k1", "b"), [(0.9, 0.4), (1.2, 0.75), (2.0, 0.0), (0.0, 1.0)])
+def test_scores_are_those_of_the_formula(k1: float, b: float):
+    rng = np.random.default_rng(int(10 * k1))
+    texts = made_texts(rng, 60)
+    index = make_index(f"bm25(k1={k1}, b={b}, language=None)")
+    index.build(texts)
+    queries = ["wing", "heat heat flow", "unknown plate", "unknown", ""]
+    hits = index.search(queries, 100)
+    for place, query in enumerate(queries):
+        rows = slice(*hits.offsets[place : place + 2])
+        found = dict(zip(hits.places[rows].tolist(), hits.scores[rows].tolist(), strict=True))
+        assert found == pytest.approx(naive(texts, query, k1, b), abs=1e-9)
+        assert (np.diff(hits.scores[rows]) <= 0).all()
+
+
+def test_documents_of_equal_words_tie_exactly():
+    index = make_index("bm25")
+    index.build(["The wings of a plane", "plane wing", "planes: a wing!", "Nothing here"])
+    hits = index.search(["plane wings"], 10)
+    assert hits.places.tolist() == [0, 1, 2]
+    assert len(set(hits.scores.tolist())) == 1
+
+
+def test_a_saved_index_finds_the_same(tmp_path: Path):
+    texts = made_texts(np.random.default_rng(1), 40)
+    index = make_index("bm25(k1=1.2)")
+    index.build(texts)
+    index.save(tmp_path / "bm25")
+    again = load_index(tmp_path / "bm25")
+    assert again.describe() == index.describe()
+    assert "1 of 40 documents have no term" in again.describe().notes[0]
+    for one, other in zip(index.search(WORDS, 7), again.search(WORDS, 7), strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_a_corpus_without_words_is_refused():
+    with pytest.raises(InputError, match="No document has a word"):
+        make_index("bm25").build(["", "  ", "the of"])
+
+
+@pytest.mark.parametrize(
+    ("language", "one", "other"),
+    [
+        ("fr", "L’élève qu’aujourd’hui", "élève aujourd'hui"),
+        ("fr", "caf\u00e9", "cafe\u0301"),
+        ("fr", "12\u202f000 euros", "12 000 euros"),
+        ("en", "Darwin’s flights", "darwin flight"),
+        ("en", "U.S. pay: 1,000", "u.s pay 1,000"),
+        ("en", "soft\u00adware", "software"),
+        (None, "Groß UND klein", "groß und klein"),
+    ],
+)
+def test_ways_of_writing_the_same_are_one_term(language: str | None, one: str, other: str):
+    index = make_index(f"bm25(language={language!r})")
+    index.build([one, other, "zzz"])
+    scores = index.search([other], 3).scores
+    assert len(scores) == 2
+    assert scores[0] == scores[1]
+
+
+def test_normalisation_can_be_switched_off():
+    index = make_index("bm25(normalise=False, language=None)")
+    index.build(["cafe\u0301", "caf\u00e9"])
+    assert index.search(["caf\u00e9"], 3).places.tolist() == [1]
