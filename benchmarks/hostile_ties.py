@@ -24,6 +24,7 @@ import polars as pl
 from support.apart import machine, peak_mebibytes
 
 import trueval as tv
+from trueval.errors import InputError, TruevalError
 from trueval.measures import Measure, registry
 
 if TYPE_CHECKING:
@@ -111,9 +112,9 @@ def on_rubric(measure: Measure) -> bool:
     """Whether grades other than 1 to 5 are an error: what it does with a grade of 0 tells."""
     try:
         tv.evaluate_arrays([[1.0]], [[0.0]], str(measure))
-    except tv.InputError:
+    except InputError:
         return True
-    except tv.TruevalError:
+    except TruevalError:
         return False
     return False
 
