@@ -98,3 +98,10 @@ def test_bad_choices_are_named() -> None:
         generator(-1, 0, 0)
     with pytest.raises(PolicyError, match="threads"):
         thread_count(0)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64])
+def test_a_seed_is_of_64_bits(seed: int) -> None:
+    with pytest.raises(PolicyError, match=rf"seed must be an integer from 0 to 2\^64 - 1. Got {seed}"):
+        generator(seed, 0, 0)
+    assert generator(2**64 - 1, 0, 0).random() != generator(0, 0, 0).random()
