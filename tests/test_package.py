@@ -73,7 +73,7 @@ def test_the_whole_face_loads_no_heavy_library() -> None:
 
 def test_import_stays_within_twice_that_of_numpy_and_polars(tmp_path: Path) -> None:
     def seconds(imports: str) -> float:
-        # All of it compiled in the first round, as it is for whoever installed it; compiling would count for ours alone.
+        # All compiled in the first round, as for whoever installed it; compiling would count for ours alone.
         code = f"import time\n{imports}\nprint(time.process_time())"
         return float(python(code, PYTHONPYCACHEPREFIX=str(tmp_path)))
 
