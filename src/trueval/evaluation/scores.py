@@ -313,8 +313,7 @@ class Scores:
         from trueval.evaluation.content import Content
 
         rows = entry.get("per_query", ()) if per_query is None else per_query
-        kinds: Any = {"query": pl.String, "measure": pl.String, **dict.fromkeys(STATISTICS, pl.Float64)}
-        frame = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(list(rows), schema=kinds)
+        frame = rows if isinstance(rows, pl.DataFrame) else _frame_of(rows)
         ids, found = frame["query"].unique(maintain_order=True), []
         for name in entry["measures"]:
             of_measure = frame.filter(pl.col("measure") == name)
@@ -398,6 +397,18 @@ class Scores:
         if self.details and self.details[self.index(measure)]:
             entry["details"] = dict(self.details[self.index(measure)])
         return entry
+
+
+def _frame_of(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Rows of JSON as a table; by columns, as polars takes seconds to find that a row nests deeply."""
+    texts = {name: [row[name] for row in rows] for name in ("query", "measure")}
+    if not all(isinstance(text, str) for column in texts.values() for text in column):
+        raise TypeError("query and measure must be texts")
+    numbers = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in STATISTICS}
+    if any(column.ndim != 1 for column in numbers.values()):
+        raise TypeError("the values of a query must be numbers")
+    frame = pl.DataFrame(texts, schema=dict.fromkeys(texts, pl.String))
+    return frame.with_columns(pl.Series(name, column).fill_nan(None) for name, column in numbers.items())
 
 
 def arithmetic_mean(values: Floats) -> float:
