@@ -177,7 +177,7 @@ def sigmoid_twin(folder: Path) -> Path:
 
 
 @needs_models
-@pytest.mark.slow
+@pytest.mark.evidence
 def test_high_precision_leaves_embedders_no_ties(trueval: Command) -> None:
     """MiniLM over the whole of cranfield, 40 queries; docs/precision.md holds the figures of all 225."""
     cranfield = SHARED / "data" / "collections" / "cranfield"

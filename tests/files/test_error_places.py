@@ -58,7 +58,7 @@ BAD_RUNS: dict[str, tuple[bytes, int | None]] = {
     "json: a value that is a string": (b'{"q": {"d": "1"}}', None),
     "gzip: truncated": (gzip.compress(P)[:-9], None),
     "gzip: damaged": (gzip.compress(P)[:-8] + b"\0" * 8, None),
-    "gzip: a bomb": (gzip.compress(b"\n" * (1 << 26)), None),
+    "gzip: nothing but empty lines": (gzip.compress(b"\n" * (1 << 22)), None),
     "zstd: truncated": (zstd_compress(P)[:-3], None),
     "packed twice": (gzip.compress(zstd_compress(P)), None),
     "bzip2": (b"BZh9", None),

@@ -69,16 +69,13 @@ def gate(
 
     Args:
         scores: of the runs.
-        limits: what they must keep. Without a MinQueries among them, every run must have all judged queries, unless
-            missing says what the others count as; and each measure must have something to find in 6 of them.
+        limits: what they must keep. Without MinQueries, all judged queries, 6 of them with something to find.
         baseline: what MaxDrop compares with: scores, the name of one of the runs, or a folder that
             `trueval evaluate --out` wrote (DIR#RUN for one run of several). It may be one of the runs, and only then
             the other limits are about it too.
         when_unclear: whether a check that cannot tell is a "pass" or a "fail".
-        when_same: whether a run that holds the same rows as its baseline is a "pass" or a "fail". Only content that
-            names the rows of both (as of files, by trueval.rag.evaluation.evaluate_files) tells that they are the same.
-        missing: "worst" or "skip" where that is what judged queries are to count that a run lacks, as the policy of the
-            scores has it. None: only queries that all have are compared, and that not all do fails.
+        when_same: whether a run with the rows of its baseline, by the hash of its content, is a "pass" or a "fail".
+        missing: what a judged query counts as that a run lacks, "worst" or "skip"; None: a lack fails.
         clusters: of queries that belong together, as in compare.
         threads: as in compare.
         choices: of the comparison behind MaxDrop: level, resamples, seed.

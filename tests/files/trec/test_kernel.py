@@ -243,7 +243,7 @@ def test_no_memory_is_asked_for_rows_that_cannot_be() -> None:
 @needs_kernel
 def test_a_file_that_was_emptied_meanwhile_is_left_to_others() -> None:
     head = Content(b"q Q0 d 1 1 t\n", "run.trec", "run")
-    assert scanned(LineParts(head, lambda _: [slice(0, len(head.data))], lambda _: b"")) is None
+    assert scanned(LineParts(head, lambda _: [slice(0, len(head.data))], lambda _: b"", lambda _: b"")) is None
 
 
 @needs_kernel

@@ -131,7 +131,7 @@ def horizon(taken: Floats) -> Ints:
     Args:
         taken: [group] mean over all its documents of 1 - f^2, f the factor that each leaves.
 
-    >>> horizon(np.array([0.75, 0.0]))[0]
+    >>> int(horizon(np.array([0.75, 0.0]))[0])
     64
     """
     with np.errstate(divide="ignore"):
