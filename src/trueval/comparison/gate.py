@@ -70,10 +70,10 @@ def gate(
     Args:
         scores: of the runs.
         limits: what they must keep. Without MinQueries, all judged queries, 6 of them with something to find.
-        baseline: what MaxDrop compares with: scores, the name of one of the runs, or a folder of results (DIR#RUN
-            for one run of several). Only where it is one of the runs are the other limits about it too.
+        baseline: what MaxDrop compares with: scores, the name of a run, or a folder of results (DIR#RUN);
+            only where it is one of the runs are the other limits about it too.
         when_unclear: whether a check that cannot tell is a "pass" or a "fail".
-        when_same: whether a run with the rows of its baseline, by the hash of its content, is a "pass" or a "fail".
+        when_same: whether a run with the rows of its baseline, by their hash, is a "pass" or a "fail".
         missing: what a judged query counts as that a run lacks, "worst" or "skip"; None: a lack fails.
         clusters: of queries that belong together, as in compare.
         threads: as in compare.
