@@ -11,7 +11,7 @@ import pytest
 import trueval as tv
 from trueval import Judgments
 from trueval.collection import Collection
-from trueval.errors import InputError
+from trueval.errors import InputError, MissingExtraError
 from trueval.numerics import storage_dtype
 from trueval.retrieval import pipeline as room
 from trueval.retrieval.config import read_settings, settings_of_tables
@@ -224,6 +224,20 @@ def test_stages_that_do_not_fit_are_refused(collection: Collection, log: list[tu
     nothing = Collection("none", "none", {}, {"q": "a"}, collection.judgments)
     with pytest.raises(InputError, match="there are no documents"):
         made().retrieve(nothing)
+
+
+def test_a_library_that_is_not_there_is_named_before_the_work(
+    collection: Collection, log: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+):
+    def absent(name: str) -> str:
+        if name == "PyStemmer":
+            raise room.PackageNotFoundError(name)
+        return "1"
+
+    monkeypatch.setattr(room, "version", absent)
+    with pytest.raises(MissingExtraError, match=r"\[sparse\] need the extra \"retrieval\""):
+        made().retrieve(collection)
+    assert not log
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -22,7 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.collection import Collection, text_hash
-from trueval.errors import InputError
+from trueval.errors import InputError, MissingExtraError
 from trueval.evaluation.content import run_hash
 from trueval.models import load_model
 from trueval.models.outputs import Part, Step, part_outputs, settings_of, weights_hash
@@ -44,12 +44,13 @@ KIND: Final = "retrieve"
 
 Begin = Callable[[str], Step]
 
-# Libraries whose version decides what a stage gives.
+MODELS: Final = ("models", ("torch", "transformers", "sentence-transformers"))
+# The extra of each table, and the libraries whose version decides what its stage gives.
 LIBRARIES: Final = {
-    "embed": ("torch", "transformers", "sentence-transformers"),
-    "rerank": ("torch", "transformers", "sentence-transformers"),
-    "index": ("faiss-cpu",),
-    "sparse": ("bm25s", "PyStemmer"),
+    "embed": MODELS,
+    "rerank": MODELS,
+    "index": ("retrieval", ("faiss-cpu",)),
+    "sparse": ("retrieval", ("bm25s", "PyStemmer")),
 }
 
 
@@ -176,7 +177,9 @@ class _Work:
         if not collection.documents or not collection.queries:
             what = "documents" if not collection.documents else "queries"
             raise InputError(f"{collection.source}: there are no {what}. A pipeline needs documents and queries.")
-        _check_specs(settings)  # before hours of embedding
+        _check_specs(settings)  # these before hours of embedding
+        for table in settings:
+            _versions(table)
 
     def retrievers(self) -> Mapping[str, Callable[[Step], Run]]:
         """The stages that search the collection."""
@@ -377,7 +380,15 @@ def _about(table: str, settings: Mapping[str, Any], *, searched: bool) -> dict[s
     if "model" in settings:
         place = find_model(settings["model"], None)
         about |= {"model": place.path, "recipe": place.recipe.name, "weights": weights_hash(Path(place.path))}
-    return about | {"versions": {name: version(name) for name in LIBRARIES.get(table, ())}}
+    return about | {"versions": _versions(table)}
+
+
+def _versions(table: str) -> dict[str, str]:
+    extra, names = LIBRARIES.get(table, ("", ()))
+    try:
+        return {name: version(name) for name in names}
+    except PackageNotFoundError as error:
+        raise MissingExtraError(f"The stages of [{table}]", extra) from error
 
 
 def _recorded(values: Mapping[str, Any]) -> dict[str, Any]:
