@@ -1,12 +1,11 @@
 """The page in a real browser: it draws, sorts, fits a phone, and asks for nothing."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.report.browser import Tab, browser, find_browser
+from tests.report.browser import Tab
 from tests.report.gold_page import FOLDER
 from tests.report.many_runs import made_results
 from tests.report.test_page import packed_tables
@@ -24,15 +23,6 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(page(read_directory(FOLDER)), encoding="utf-8")
     return path
-
-
-@pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    program = find_browser()
-    if program is None:
-        pytest.skip("no Chromium here; Debian has it as the package chromium")
-    with browser(program, tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("width", [1280, 390])

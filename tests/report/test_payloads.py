@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from tests.report.browser import Tab, browser, find_browser
+from tests.report.browser import Tab
 from tests.report.gold_page import FOLDER as GOLD
 from tests.report.payloads import PAYLOADS
 
@@ -30,15 +30,6 @@ from trueval.report.kinds import read_directory
 from trueval.report.page import merged, page, parts, write_figures
 
 pytestmark = [pytest.mark.evidence, pytest.mark.filterwarnings("ignore")]
-
-
-@pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    program = find_browser()
-    if program is None:
-        pytest.skip("no Chromium here; Debian has it as the package chromium")
-    with browser(program, tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 def gold(folder: Path) -> None:

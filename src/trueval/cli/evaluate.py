@@ -148,12 +148,17 @@ def evaluate(
         show(EVALUATE, in_order(results, first) if form in ROUNDED else printed, form, percent=output.percent)
         if shown.per_query and form in ("markdown", "latex"):
             talk([f"--format {form} holds means only. --format json, csv or trec, or --out DIR, give every query."])
-        # On stdout only below a table: other formats are read by programs, which take nothing else there.
-        if form == "table":
-            for line in lines_beside(found, results, percent=output.percent):
-                say(line, err=False)
-        else:
-            talk(lines_beside(found, results, percent=output.percent))
+        _say_beside(found, results, form, percent=output.percent)
+
+
+def _say_beside(found: "Evaluated", results: Mapping[str, Any], form: str, *, percent: bool) -> None:
+    """Says what belongs below the table: on stdout below a table only, as programs take nothing else there."""
+    lines = lines_beside(found, results, percent=percent)
+    if form != "table":
+        talk(lines)
+        return
+    for line in lines:
+        say(line, err=False)
 
 
 def lines_beside(found: "Evaluated", results: Mapping[str, Any], *, percent: bool) -> Iterator[str]:

@@ -1,11 +1,12 @@
 """`trueval retrieve`: a run made from a corpus, by indexes, fusion and rerankers."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from trueval.cli.options import Form, OutputOptions, with_groups
+from trueval.cli.options import OUTPUT, Form, OutputOptions, with_groups
 from trueval.cli.output import check_folder, save, say, show
 from trueval.cli.precision import bars, remarks
 
@@ -13,8 +14,66 @@ if TYPE_CHECKING:
     from trueval.collection import Collection
     from trueval.retrieval.pipeline import Pipeline
 
-PIPELINE = "Pipeline"
 RUN_FILE = "run.trec"
+
+
+@dataclass(frozen=True)
+class PipelineOptions:
+    """What searches the collection: a pipeline from a file, or one index."""
+
+    panel: ClassVar = "Pipeline"
+
+    pipeline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="TOML with the tables embed, index, sparse, fuse, rerank ..."),
+    ] = None
+    index: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="Instead of a file, one index: bm25(language='fr'), or flat, hnsw(M=32), ivf, pq, opq with --model.",
+        ),
+    ] = None
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME_OR_PATH", help="Embedder of --index: recipe, folder or hub id.")
+    ] = None
+    depth: Annotated[int | None, typer.Option(metavar="N", min=1, help="Documents of each query. Default: 100.")] = None
+
+    def read(self) -> "Pipeline":
+        """Reads the file, or makes a pipeline of one stage."""
+        from trueval.retrieval.config import settings_of_tables
+        from trueval.retrieval.pipeline import Pipeline
+
+        if (self.pipeline is None) == (self.index is None):
+            raise typer.BadParameter("give one of them: a file, or one index.", param_hint="--pipeline --index")
+        if self.pipeline is not None:
+            if self.model is not None or self.depth is not None:
+                told = "goes with --index; with --pipeline it stands in the file."
+                raise typer.BadParameter(told, param_hint="--model --depth")
+            return Pipeline.read(self.pipeline)
+        depth: dict[str, Any] = {} if self.depth is None else {"depth": self.depth}
+        if self.model is None:
+            tables = {"sparse": {"index": self.index, **depth}}
+        else:
+            tables = {"embed": {"model": self.model}, "index": {"spec": self.index, **depth}}
+        return Pipeline(settings_of_tables(tables, "--index"), str(self.index).partition("(")[0])
+
+    def collection(self, place: str | None, pipeline: "Pipeline") -> "Collection":
+        """Reads the collection that the command names, or else the file of the pipeline.
+
+        Args:
+            place: what the command names.
+            pipeline: with its settings.
+        """
+        from trueval.collection import Collection
+
+        corpus = pipeline.settings.get("corpus", {})
+        if place is None:
+            if not corpus or self.pipeline is None:
+                told = "name it, or give --pipeline a [corpus] with its path."
+                raise typer.BadParameter(told, param_hint="COLLECTION")
+            place = str(self.pipeline.parent / str(corpus["path"]))  # an absolute path stays as it is
+        return Collection.read(place, **({"fields": corpus["fields"]} if corpus else {}))
 
 
 @with_groups
@@ -28,43 +87,20 @@ def retrieve(
         ),
     ] = None,
     *,
-    pipeline: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", rich_help_panel=PIPELINE, help="TOML with the tables embed, index, sparse, fuse, rerank ..."
-        ),
-    ] = None,
-    index: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPEC",
-            rich_help_panel=PIPELINE,
-            help="Instead of a file, one index: bm25(language='fr'), or flat, hnsw(M=32), ivf, pq, opq with --model.",
-        ),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME_OR_PATH", rich_help_panel=PIPELINE, help="Embedder of --index: recipe, folder or hub id."
-        ),
-    ] = None,
-    depth: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, rich_help_panel=PIPELINE, help="Documents of each query. Default: 100."),
-    ] = None,
+    search: PipelineOptions,
     run: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
             help="Write the run there: TREC text, or .parquet, .jsonl, .csv.",
-            rich_help_panel="Output",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     cache: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            rich_help_panel="Output",
+            rich_help_panel=OUTPUT,
             help="Keeps embeddings, indexes and candidates, and is looked into first. Default: cache in --out.",
         ),
     ] = None,
@@ -85,10 +121,10 @@ def retrieve(
         check_folder(output.out)
     if run is not None and not run.parent.is_dir():
         raise typer.BadParameter(f"there is no folder {run.parent}.", param_hint="--run")
-    chosen = _pipeline(pipeline, index, model, depth)
+    chosen = search.read()
     place = cache or (None if output.out is None else output.out / "cache")
     with remarks(), bars() as bar:
-        found = chosen.retrieve(_collection(collection, chosen, pipeline), cache=place, begin=bar)
+        found = chosen.retrieve(search.collection(collection, chosen), cache=place, begin=bar)
     result = found.to_dict()
     if run is not None:
         found.run.write(run)
@@ -96,36 +132,3 @@ def retrieve(
     if output.out is not None:
         save(output.out, (RETRIEVE, result), others={RUN_FILE: found.run.write}, page=True)
     show(RETRIEVE, result, form, percent=output.percent)
-
-
-def _pipeline(file: Path | None, index: str | None, model: str | None, depth: int | None) -> "Pipeline":
-    from trueval.retrieval.config import settings_of_tables
-    from trueval.retrieval.pipeline import Pipeline
-
-    if (file is None) == (index is None):
-        raise typer.BadParameter("give one of them: a file, or one index.", param_hint="--pipeline --index")
-    if file is not None:
-        if model is not None or depth is not None:
-            raise typer.BadParameter(
-                "goes with --index; with --pipeline it stands in the file.", param_hint="--model --depth"
-            )
-        return Pipeline.read(file)
-    told: dict[str, Any] = {} if depth is None else {"depth": depth}
-    if model is None:
-        tables = {"sparse": {"index": index, **told}}
-    else:
-        tables = {"embed": {"model": model}, "index": {"spec": index, **told}}
-    return Pipeline(settings_of_tables(tables, "--index"), str(index).partition("(")[0])
-
-
-def _collection(place: str | None, pipeline: "Pipeline", file: Path | None) -> "Collection":
-    from trueval.collection import Collection
-
-    corpus = pipeline.settings.get("corpus", {})
-    fields = {"fields": corpus["fields"]} if corpus else {}
-    if place is None:
-        if not corpus:
-            raise typer.BadParameter("name it, or give --pipeline a [corpus] with its path.", param_hint="COLLECTION")
-        inside = Path(str(corpus["path"]))
-        place = str(inside if file is None or inside.is_absolute() else file.parent / inside)
-    return Collection.read(place, **fields)

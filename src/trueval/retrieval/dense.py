@@ -11,6 +11,7 @@ product of the signs: whole numbers, which tie. Scores are sums in float32: thei
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -64,9 +65,9 @@ class Dense(LocalIndex):
         index.add(vectors)
         self.faiss = index
 
+    @abstractmethod
     def made(self, dimension: int, documents: int) -> Any:
         """The empty index of FAISS."""
-        raise NotImplementedError
 
     def search(self, queries: NDArray[Any], depth: int) -> Hits:
         """Find up to `depth` documents for each query.

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trueval.errors import InputError, Place
+from trueval.errors import Place
 from trueval.files.json.lines import decode_object
 from trueval.files.json.pairs import as_id
-from trueval.files.source.content import can_be_read_once, file_state
+from trueval.files.source.content import can_be_read_once, file_state, opening
 from trueval.files.source.encoding import UTF_16_BOMS
 from trueval.files.source.memory import budget, shown, too_large
 from trueval.files.source.packing import BOM, Readable, packer_of, refuse_packed_twice, unpacking
@@ -48,16 +48,9 @@ def read_text_rows(path: Path) -> Iterator[TextRow]:
     place = Place(label)
     if can_be_read_once(str(path)):
         raise place.error("this is not a regular file, and texts may be read twice. Save it to a file.")
-    try:
-        with path.open("rb", buffering=0) as file:
-            yield from _rows(file, str(path), label)
-    except FileNotFoundError:
-        raise place.error("no such file. A collection holds corpus.jsonl and queries.jsonl. Add it.") from None
-    except InputError:  # is a ValueError, too
-        raise
-    except (OSError, ValueError) as error:  # ValueError: a NUL character in the path
-        reason = getattr(error, "strerror", None) or error
-        raise place.error(f"cannot be read: {reason}. Check the path and its permissions.") from error
+    absent = "no such file. A collection holds corpus.jsonl and queries.jsonl. Add it."
+    with opening(place, absent), path.open("rb", buffering=0) as file:
+        yield from _rows(file, str(path), label)
 
 
 def _rows(file: Any, path: str, label: str) -> Iterator[TextRow]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
@@ -16,6 +18,7 @@ from trueval.files.source.packing import BOM, drain, unpack
 from trueval.files.source.seen import CHANGED, note_bytes
 from trueval.printable import encodable
 
+ABSENT = "there is no such file. Check the path and the working directory."
 EMPTY = "the file is empty. It must have at least one row. Check that it was written to the end."
 EMPTY_INPUT = "nothing comes from standard input, or it was read already: it can be read once. Give a file."
 STDIN = "<stdin>"
@@ -91,6 +94,30 @@ def _read_bytes(source: str | PathLike[str] | IO[bytes] | IO[str]) -> tuple[byte
         ) from None
 
 
+@contextmanager
+def opening(place: Place, absent: str = ABSENT) -> Iterator[None]:
+    """Say what is wrong with a file that cannot be opened or read inside the block.
+
+    Args:
+        place: of the file.
+        absent: what to say where there is none.
+
+    Raises:
+        InputError: it cannot.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise place.error(absent) from None
+    except IsADirectoryError:
+        raise place.error("this is a directory. Give one file in it.") from None
+    except InputError:  # is a ValueError, too
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a NUL character in the path
+        reason = getattr(error, "strerror", None) or error
+        raise place.error(f"cannot be read: {reason}. Check the path and its permissions.") from error
+
+
 def read_bytes(path: str) -> bytes:
     """Read a file as it is, packed or not, and note it where somebody lists what is read.
 
@@ -99,20 +126,10 @@ def read_bytes(path: str) -> bytes:
     """
     label = encodable(path)
     place = Place(label)
-    try:
-        with Path(path).open("rb", buffering=0) as file:
-            before = os.fstat(file.fileno())
-            data = _read_to_end(file, before, label)
-            states = {file_state(state) for state in (before, os.fstat(file.fileno()), Path(path).stat())}
-    except FileNotFoundError:
-        raise place.error("there is no such file. Check the path and the working directory.") from None
-    except IsADirectoryError:
-        raise place.error("this is a directory. Give one file in it.") from None
-    except InputError:  # is a ValueError, too
-        raise
-    except (OSError, ValueError) as error:  # ValueError: a NUL character in the path
-        reason = getattr(error, "strerror", None) or error
-        raise place.error(f"cannot be read: {reason}. Check the path and its permissions.") from error
+    with opening(place), Path(path).open("rb", buffering=0) as file:
+        before = os.fstat(file.fileno())
+        data = _read_to_end(file, before, label)
+        states = {file_state(state) for state in (before, os.fstat(file.fileno()), Path(path).stat())}
     # The files of /proc say that they have no bytes, and hold some.
     if len(states) > 1 or (before.st_size and stat.S_ISREG(before.st_mode) and len(data) != before.st_size):
         raise place.error(CHANGED)
