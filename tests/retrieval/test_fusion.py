@@ -8,6 +8,7 @@ import pytest
 
 from trueval import Run
 from trueval.errors import PolicyError
+from trueval.retrieval import fusion
 from trueval.retrieval.fusion import reciprocal_rank_fusion, weighted_fusion
 
 
@@ -83,6 +84,15 @@ def test_different_sums_with_one_nearest_float_stay_apart():
     assert float(a * near + b * far) == float(a * far + b * near)
     assert fused.run.documents["doc_id"].to_list() == ["a", "b"]
     assert fused.ties.tied == 0
+
+
+def test_a_score_that_moves_down_moves_the_next_ones_too():
+    one = 0.5
+    below = float(np.nextafter(one, 0))
+    scores = fusion._distinct(np.array([one, one, below, one, one]), np.array([0, 0, 0, 1, 1]))
+    assert (np.diff(scores[:3]) < 0).all()
+    assert scores[:2].tolist() == [one, below]
+    assert scores[3:].tolist() == [one, below]
 
 
 def test_depth_cuts_the_lists_before_they_are_fused():

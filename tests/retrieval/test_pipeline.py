@@ -226,6 +226,17 @@ def test_stages_that_do_not_fit_are_refused(collection: Collection, log: list[tu
         made().retrieve(nothing)
 
 
+def test_queries_that_find_nothing_are_said(collection: Collection, tmp_path: Path):
+    words = Pipeline(settings_of_tables({"sparse": {"index": "bm25(language=None)"}}, "test"))
+    some = Collection("made", "made", collection.documents, {"q0": "wing", "q1": "zebra"}, collection.judgments)
+    for _ in range(2):  # the second time from the cache
+        (stage,) = words.retrieve(some, cache=tmp_path).stages
+        assert stage.notes == ("1 of 2 queries find nothing, such as 'q1'.",)
+    none = Collection("made", "made", collection.documents, {"q1": "zebra"}, collection.judgments)
+    with pytest.raises(InputError, match="no query finds a document"):
+        words.retrieve(none)
+
+
 def test_a_library_that_is_not_there_is_named_before_the_work(
     collection: Collection, log: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ):

@@ -315,6 +315,10 @@ def _sorted_to_the_last_bit(sums: _Sums, offsets: Ints) -> tuple[Ints, Floats]:
 def _distinct(scores: Floats, query: Ints) -> Floats:
     """[group] falling scores of different sums: where two have the same nearest float64, the next one below."""
     scores = scores.copy()
-    for place in np.flatnonzero((query[1:] == query[:-1]) & (scores[1:] >= scores[:-1])) + 1:
-        scores[place] = np.nextafter(scores[place - 1], -np.inf)
+    for first in (np.flatnonzero((query[1:] == query[:-1]) & (scores[1:] >= scores[:-1])) + 1).tolist():
+        place = first
+        # One that moved down may have reached the next one, which then moves too.
+        while place < len(scores) and query[place] == query[place - 1] and scores[place] >= scores[place - 1]:
+            scores[place] = np.nextafter(scores[place - 1], -np.inf)
+            place += 1
     return scores

@@ -181,6 +181,22 @@ class _Work:
         for table in settings:
             _versions(table)
 
+    def _without_hits(self, run: Run, name: str) -> list[str]:
+        """A remark on the queries that a stage finds nothing for, if there are any.
+
+        Raises:
+            InputError: these are all.
+        """
+        found = set(run.query_ids.to_list())
+        nothing = [query for query in self.collection.queries if query not in found]
+        if not found:
+            raise InputError(
+                f"{self.collection.source}: no query finds a document by {name} search. Are queries and documents of "
+                "one language, and are the right fields read?"
+            )
+        queries = len(self.collection.queries)
+        return [f"{len(nothing)} of {queries} queries find nothing, such as {nothing[0]!r}."] if nothing else []
+
     def retrievers(self) -> Mapping[str, Callable[[Step], Run]]:
         """The stages that search the collection."""
         chosen = {"dense": ("embed", self.dense), "sparse": ("sparse", self.sparse)}
@@ -205,7 +221,9 @@ class _Work:
         file = None if self.cache is None else self.cache / "stages" / f"{name}-{key[:16]}.parquet"
         cached = file is not None and file.is_file()
         run = Run.read(file, name=name) if file is not None and cached else make(step)
-        if file is not None and not cached and len(run.documents):  # a file without rows would be no run
+        if not before:
+            self.notes += self._without_hits(run, name)
+        if file is not None and not cached:
             file.parent.mkdir(parents=True, exist_ok=True)
             run.write(file)
         return Stage(name, run, time.perf_counter() - began, cached, listed(run).ties, tuple(self.notes))
