@@ -7,9 +7,8 @@ A document that a run does not list adds nothing to RRF. In a weighted sum it ad
 run's list: nobody knows more than that it is no better than the last one.
 
 RRF makes ties: ranks (1, 3) and (3, 1) are worth the same, and so is any other pair whose sums of fractions are equal.
-A sum of rounded fractions breaks some of these ties by the order of its terms. Here sums are taken in twice the digits
-of a float64 (Dekker 1971), which tells equal fractions from different ones, and then rounded once: documents have the
-same score if and only if their exact sums are the same.
+A sum of rounded fractions breaks some of these ties by the order of its terms. Here documents have the same score if
+and only if their exact sums are the same (exact_sums.py).
 """
 
 from __future__ import annotations
@@ -17,30 +16,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm
-from typing import Final, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import PolicyError
+from trueval.retrieval.exact_sums import EXACT, ordered_rank_sums
 from trueval.retrieval.lists import Listed, TieCount, count_ties, in_order, listed
+from trueval.retrieval.union import Union, unite
 from trueval.run import Run
-from trueval.standings.groups import TieGroups, differs_from_last, starts_of, tie_groups
+from trueval.standings.groups import tie_groups
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 Norm = Literal["min-max", "z-score"]
-
-# Integers up to here are exact as float64.
-EXACT: Final = 2**53
-# Sums closer than this part of them are equal: their own error is below 2^-100, and different sums of up to four ranks
-# below 1,000 are at least 2^-80 apart.
-SAME: Final = 2.0**-96
-# Multiplies a float64 to cut it into two halves of 26 digits (Veltkamp).
-HALVES: Final = float(2**27 + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +84,10 @@ def reciprocal_rank_fusion(
     if not 0 <= k < EXACT:
         raise PolicyError(f"k of reciprocal rank fusion must be a number >= 0. Got {k!r}.")
     lists = [listed(run, depth) for run in runs]
+    united = unite(lists)
     ranks = [each.first_rank if tied == "shared" else each.rank for each in lists]
-    joined = _joined(lists, ranks)
-    return _fused(joined, _rank_sums(joined.values, Fraction(str(k)), shares), lists, name)
+    best = ordered_rank_sums(_values(united, ranks, 0), Fraction(str(k)), shares, united.offsets)
+    return _fused(united, *best, lists, name)
 
 
 def weighted_fusion(
@@ -126,13 +119,16 @@ def weighted_fusion(
     """
     shares = _checked_weights(runs, weights, depth)
     lists = [listed(run, depth) for run in runs]
-    joined = _joined(lists, [_normalised(each, run, norm) for each, run in zip(lists, runs, strict=True)])
+    united = unite(lists)
+    norms = [_normalised(each, run, norm) for each, run in zip(lists, runs, strict=True)]
+    values = _values(united, norms, np.nan)
     # The lowest of a list stands for what the list lacks; a run without a list for the query adds nothing.
-    lowest = np.fmin.reduceat(joined.values, joined.offsets[:-1]).repeat(np.diff(joined.offsets), axis=0)
-    worth = np.nan_to_num(np.where(np.isnan(joined.values), lowest, joined.values))
+    lowest = np.fmin.reduceat(values, united.offsets[:-1], axis=1).repeat(np.diff(united.offsets), axis=1)
+    worth = np.nan_to_num(np.where(np.isnan(values), lowest, values))
     # By size, so that no sum depends on the order in which the runs were given.
-    total = np.sort(worth * np.array([float(share) for share in shares]), axis=1).sum(axis=1)
-    return _fused(joined, _Sums(total, np.zeros(len(total))), lists, name)
+    total = np.sort(worth * np.array([float(share) for share in shares])[:, None], axis=0).sum(axis=0)
+    groups = tie_groups(total, united.offsets)
+    return _fused(united, in_order(groups), groups.score.repeat(groups.size), lists, name)
 
 
 def _checked_weights(runs: Sequence[Run], weights: Sequence[float] | None, depth: int | None) -> list[Fraction]:
@@ -147,47 +143,9 @@ def _checked_weights(runs: Sequence[Run], weights: Sequence[float] | None, depth
     return [Fraction(str(weight)) for weight in chosen]
 
 
-class _Joined(NamedTuple):
-    """Documents that some run lists, query after query, those of a query in order of first appearance.
-
-    Attributes:
-        query_ids: [query].
-        doc_ids: [row].
-        offsets: [query + 1] where each query starts.
-        values: [row, run] of each run; NaN where it lacks the document.
-    """
-
-    query_ids: pl.Series
-    doc_ids: pl.Series
-    offsets: Ints
-    values: Floats
-
-
-def _joined(lists: Sequence[Listed], values: Sequence[Ints] | Sequence[Floats]) -> _Joined:
-    """Bring the rows of several runs together; queries stand in the order of the first run that has them."""
-    doc_ids = pl.concat([each.documents["doc_id"] for each in lists])
-    queries = pl.concat([each.query_ids for each in lists]).unique(maintain_order=True)
-    of_row = np.concatenate([_places(each, queries) for each in lists])
-    # As numbers ids are sorted five times as fast as texts are grouped.
-    document = doc_ids.cast(pl.Categorical).to_physical().to_numpy()
-    key = (of_row << 32) | document
-    order = np.argsort(key)
-    new = differs_from_last(key[order])
-    pair = np.empty(len(order), dtype=np.int64)
-    pair[order] = np.cumsum(new) - 1
-    first = np.minimum.reduceat(order, np.flatnonzero(new))
-    in_order = np.argsort((of_row[first] << 32) | first)
-    rows = first[in_order]
-    found = np.full((len(rows), len(lists)), np.nan)
-    for run, part in enumerate(np.split(pair, np.cumsum([len(each.rank) for each in lists])[:-1])):
-        found[part, run] = values[run]
-    return _Joined(queries, doc_ids[rows], starts_of(np.bincount(of_row[rows])), found[in_order])
-
-
-def _places(listed: Listed, queries: pl.Series) -> Ints:
-    """[row] place of its query among all queries."""
-    places: Ints = listed.query_ids.replace_strict(queries, np.arange(len(queries)), return_dtype=pl.Int64).to_numpy()
-    return places.repeat(np.diff(listed.offsets))
+def _values(united: Union, values: Sequence[NDArray[Any]], lacking: float) -> NDArray[Any]:
+    """[run, row] what each run says of each document."""
+    return np.stack([np.append(each, lacking)[places] for each, places in zip(values, united.places, strict=True)])
 
 
 def _normalised(listed: Listed, run: Run, norm: Norm) -> Floats:
@@ -212,113 +170,8 @@ def _normalised(listed: Listed, run: Run, norm: Norm) -> Floats:
     return np.where(flat.repeat(sizes), 1.0 if norm == "min-max" else 0.0, worth)
 
 
-class _Sums(NamedTuple):
-    """Sums in twice the digits of a float64.
-
-    Attributes:
-        high: [row] the nearest float64.
-        low: [row] what is missing from it, to the next 53 bits.
-    """
-
-    high: Floats
-    low: Floats
-
-
-def _rank_sums(ranks: Floats, k: Fraction, weights: Sequence[Fraction]) -> _Sums:
-    """[row] sum over runs of w / (k + rank), where NaN stands for a document that the run lacks.
-
-    With k = a/b and weights p/q over one q, a term is (p b) / (a + b rank) / q: integers, divided once each.
-
-    Raises:
-        PolicyError: these integers are too large for a float64.
-    """
-    over = lcm(*(weight.denominator for weight in weights))
-    tops = [int(weight * over) * k.denominator for weight in weights]
-    places = np.nan_to_num(ranks).astype(np.int64)
-    bottoms = k.numerator + k.denominator * np.arange(int(places.max(initial=0)) + 1)
-    if max(*tops, over, int(bottoms[-1])) >= EXACT:
-        raise PolicyError("k and weights must have fewer digits: sums of their fractions would not be exact.")
-    total = _Sums(*np.zeros((2, len(ranks))))
-    for run, top in enumerate(tops):
-        # One term for each rank that there is, and none for rank 0: the run lacks the document.
-        whole = np.where(np.arange(len(bottoms)) > 0, float(top), 0.0)
-        term = _divided(_Sums(whole, np.zeros(len(whole))), np.maximum(bottoms, 1).astype(float))
-        total = _plus(total, _Sums(term.high[places[:, run]], term.low[places[:, run]]))
-    return total if over == 1 else _divided(total, np.full(len(ranks), float(over)))
-
-
-def _plus(one: _Sums, other: _Sums) -> _Sums:
-    high = one.high + other.high
-    part = high - one.high
-    error = (one.high - (high - part)) + (other.high - part)
-    return _settled(high, error + (one.low + other.low))
-
-
-def _divided(top: _Sums, bottom: Floats) -> _Sums:
-    high = top.high / bottom
-    product, error = high * bottom, _product_error(high, bottom)
-    return _settled(high, ((top.high - product) - error + top.low) / bottom)
-
-
-def _product_error(one: Floats, other: Floats) -> Floats:
-    """What rounding took from a product (Dekker 1971)."""
-    (a, b), (c, d) = _halves(one), _halves(other)
-    error: Floats = ((a * c - one * other) + a * d + b * c) + b * d
-    return error
-
-
-def _halves(values: Floats) -> tuple[Floats, Floats]:
-    large = HALVES * values
-    high = large - (large - values)
-    return high, values - high
-
-
-def _settled(high: Floats, low: Floats) -> _Sums:
-    """The same sum with its nearest float64 as the high part."""
-    whole = high + low
-    return _Sums(whole, low - (whole - high))
-
-
-def _fused(joined: _Joined, sums: _Sums, lists: Sequence[Listed], name: str) -> Fused:
-    """The run of summed rows, best first; ties stay in the order of the rows."""
-    groups = tie_groups(sums.high, joined.offsets)
-    order, scores = in_order(groups), groups.score.repeat(groups.size)
-    if _last_bits_matter(groups, sums, order):
-        order, scores = _sorted_to_the_last_bit(sums, joined.offsets)
-    documents = pl.DataFrame({"doc_id": joined.doc_ids[order], "score": scores})
-    run = Run(documents, joined.query_ids, joined.offsets, name, "fusion")
-    return Fused(run, count_ties(run.documents["score"].to_numpy(), run.offsets), tuple(each.ties for each in lists))
-
-
-def _last_bits_matter(groups: TieGroups, sums: _Sums, order: Ints) -> bool:
-    """Whether some sums with the same nearest float64 are different, or some with neighbouring ones equal."""
-    low, score = sums.low[order], groups.score
-    spread = np.maximum.reduceat(low, groups.start[:-1]) - np.minimum.reduceat(low, groups.start[:-1])
-    near = score[:-1] - score[1:] <= 2 * np.spacing(np.abs(score[:-1]))
-    near[groups.first[1:-1] - 1] = False  # of two queries
-    return bool((spread > SAME * np.abs(score)).any() or near.any())
-
-
-def _sorted_to_the_last_bit(sums: _Sums, offsets: Ints) -> tuple[Ints, Floats]:
-    """[row] order by falling exact sums, equal ones as they stand, and scores that are equal where the sums are."""
-    sizes = np.diff(offsets)
-    query = np.arange(len(sizes)).repeat(sizes)
-    order = np.lexsort((-sums.low, -sums.high, query))
-    high, low = sums.high[order], sums.low[order]
-    new = differs_from_last(query)
-    new[1:] |= (high[:-1] - high[1:]) + (low[:-1] - low[1:]) > SAME * np.abs(high[:-1])
-    # Equal sums may have come out of order by their last bits: back to the order of the rows.
-    group = np.cumsum(new) - 1
-    return order[np.lexsort((order, group))], _distinct(high[new], query[new])[group]
-
-
-def _distinct(scores: Floats, query: Ints) -> Floats:
-    """[group] falling scores of different sums: where two have the same nearest float64, the next one below."""
-    scores = scores.copy()
-    for first in (np.flatnonzero((query[1:] == query[:-1]) & (scores[1:] >= scores[:-1])) + 1).tolist():
-        place = first
-        # One that moved down may have reached the next one, which then moves too.
-        while place < len(scores) and query[place] == query[place - 1] and scores[place] >= scores[place - 1]:
-            scores[place] = np.nextafter(scores[place - 1], -np.inf)
-            place += 1
-    return scores
+def _fused(united: Union, order: Ints, scores: Floats, lists: Sequence[Listed], name: str) -> Fused:
+    """The run of the rows in an order, best first."""
+    documents = pl.DataFrame({"doc_id": united.doc_ids[order], "score": scores})
+    run = Run(documents, united.query_ids, united.offsets, name, "fusion")
+    return Fused(run, count_ties(scores, run.offsets), tuple(each.ties for each in lists))

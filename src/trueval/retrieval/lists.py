@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.run import Run
-from trueval.standings.groups import TieGroups, members_of, ranges, starts_of, tie_groups
+from trueval.standings.groups import TieGroups, differs_from_last, members_of, ranges, starts_of, tie_groups
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -59,7 +59,8 @@ class Listed(NamedTuple):
     @property
     def ties(self) -> TieCount:
         """How many of its documents tie."""
-        return count_ties(self.documents["score"].to_numpy(), self.offsets)
+        begins = np.flatnonzero(self.rank == self.first_rank)
+        return _count(begins, len(self.rank), self.offsets)
 
     def only(self, kept: NDArray[np.bool_], name: str, source: str) -> Run:
         """A run of some rows; lists that lose all of theirs are left out.
@@ -109,6 +110,12 @@ def count_ties(scores: Floats, offsets: Ints) -> TieCount:
     TieCount(documents=3, tied=2, queries=1)
     """
     groups = tie_groups(scores, offsets)
-    of_list = np.arange(len(offsets) - 1).repeat(np.diff(groups.first))
-    many = groups.size > 1
-    return TieCount(len(scores), int(groups.size[many].sum()), len(np.unique(of_list[many])))
+    return _count(groups.start[:-1], len(scores), offsets)
+
+
+def _count(begins: Ints, documents: int, offsets: Ints) -> TieCount:
+    """Count by where tie groups begin."""
+    sizes = np.diff(begins, append=documents)
+    many = sizes > 1
+    lists = offsets.searchsorted(begins[many], side="right")
+    return TieCount(documents, int(sizes[many].sum()), int(differs_from_last(lists).sum()))
