@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-import sys
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from trueval.errors import InputError, Place
-from trueval.files.json.texts import TextRow, read_text_rows
-from trueval.files.source.memory import check_memory
+from trueval.files.texts.gather import Gathered, gather
+from trueval.files.texts.parts import Parts, find_parts, parts_of
+from trueval.files.texts.row import TextRow, joined
+from trueval.files.texts.rows import read_rows
+from trueval.files.texts.store import StoredTexts, TextHash, as_bytes
 from trueval.judgments import Judgments
 from trueval.printable import encodable
 
@@ -26,28 +27,27 @@ if TYPE_CHECKING:
     from trueval.run import Run
 
 
-ROW: Final = 200  # bytes of memory for a text beside its characters: id, places in a dict and in a set (docs/files.md)
-ROWS_AT_ONCE: Final = 1 << 14  # texts between two looks at the memory
 FIELDS: Final = ("title", "text")  # as BEIR and MTEB join them
+QUERY_FIELDS: Final = ("text",)
 QRELS: Final = ("qrels.trec", "qrels.tsv", "qrels/test.tsv", "qrels/dev.tsv", "qrels/train.tsv")
 
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """Documents, queries and judgments.
+    """Documents, queries and, where there are some, judgments.
 
     Args:
         name: what reports call it.
         source: the folder or name it came from.
-        documents: text of each document, by id, in the order of the corpus.
+        documents: text of each document, by id, in the order of the corpus; of many, on disk.
         queries: text of each query, by id.
-        judgments: grades.
+        judgments: grades; None where nobody judged.
         lists: candidates that the collection itself names for each query, in its order; None if it names none.
         notes: one-line remarks made while reading.
 
     >>> from trueval.sample import sample_path
     >>> sample = Collection.read(str(sample_path()))
-    >>> len(sample.documents), len(sample.queries), len(sample.judgments.frame)
+    >>> len(sample.documents), len(sample.queries), len(sample.graded.frame)
     (100, 24, 513)
     """
 
@@ -55,38 +55,65 @@ class Collection:
     source: str
     documents: Mapping[str, str]
     queries: Mapping[str, str]
-    judgments: Judgments
+    judgments: Judgments | None = None
     lists: Mapping[str, Sequence[str]] | None = None
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, place: str, *, fields: Sequence[str] = FIELDS, qrels: str | None = None) -> Collection:
+    def read(
+        cls, place: str, *, fields: Sequence[str] = FIELDS, qrels: str | None = None, queries: str | None = None
+    ) -> Collection:
         """Read a BEIR-shaped folder, or load "mteb:NAME" or "ir_datasets:NAME" through that library.
 
+        Texts are read in one pass. Where they take more than 256 MiB they go to a temporary file, which is gone when
+        the process ends.
+
         Args:
-            place: folder with corpus.jsonl, queries.jsonl and qrels.trec (or qrels/test.tsv), or such a name.
+            place: such a name; or a folder with corpus and queries, each a file .jsonl (.gz, .zst) or .parquet, or a
+                folder of such parts, which are read in the order of their names; and with qrels.trec, or
+                qrels/test.tsv, if there are judgments.
             fields: of a document that make its text, joined by spaces; empty ones are left out.
             qrels: file of the judgments, instead of the folder's.
+            queries: file or folder of the queries, instead of the folder's.
 
         Raises:
-            InputError: a file is missing or bad, with its line; the library is not installed or does not know the name.
+            InputError: a file is missing or bad, with its line; an id is there twice; no document has a text; the
+                library is not installed or does not know the name.
         """
         kind, _, rest = place.partition(":")
-        found = LOADERS[kind](rest, fields) if rest and kind in LOADERS else _read_folder(Path(place), fields, qrels)
-        return replace(found, judgments=Judgments.read(qrels)) if qrels and kind in LOADERS else found
+        if not rest or kind not in LOADERS:
+            return _read_folder(Path(place), tuple(fields), qrels, queries)
+        found = LOADERS[kind](rest, tuple(fields))
+        if queries is not None:
+            found = replace(found, queries=_read_texts(parts_of(Path(queries)), QUERY_FIELDS, "query").texts)
+        return found if qrels is None else replace(found, judgments=Judgments.read(qrels))
 
-    def restricted(self, queries: Container[str]) -> Collection:
-        """Return the collection with some queries only.
+    @property
+    def graded(self) -> Judgments:
+        """The judgments, for whoever cannot do without.
 
         Raises:
-            InputError: no query is left.
+            InputError: there are none.
         """
-        frame = self.judgments.frame
+        if self.judgments is None:
+            raise Place(self.source).error(
+                f"there are no judgments, and this needs some. Add one of {', '.join(QRELS)}, or in Python name a "
+                "file: Collection.read(..., qrels=FILE)."
+            )
+        return self.judgments
+
+    def restricted(self, queries: Container[str]) -> Collection:
+        """Return the collection with some judged queries only.
+
+        Raises:
+            InputError: no query is left, or there are no judgments.
+        """
+        frame = self.graded.frame
         kept = [query in queries for query in frame["query_id"].to_list()]
         if not any(kept):
             raise Place(self.source).error("no judged query is left. The choice of queries must keep at least one.")
         judgments = Judgments.from_frame(frame.filter(pl.Series(kept)))
-        return replace(self, judgments=replace(judgments, source=self.judgments.source))
+        return replace(self, judgments=replace(judgments, source=self.graded.source))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +149,7 @@ def candidate_lists(collection: Collection, choice: str | Run | None = None) -> 
             document), a run (what it lists, in its order), or None: the collection's own lists, else "judged".
 
     Raises:
-        InputError: the choice is unknown, a query has no text, or no candidate has one.
+        InputError: there are no judgments, the choice is unknown, a query has no text, or no candidate has one.
 
     >>> collection = Collection("c", "c", {"a": "x", "b": "y"}, {"q": "z"}, Judgments.from_dict({"q": {"b": 1}}))
     >>> [each.tolist() for each in candidate_lists(collection, "corpus").lists]
@@ -130,7 +157,7 @@ def candidate_lists(collection: Collection, choice: str | Run | None = None) -> 
     """
     if choice is None:
         choice = "judged" if collection.lists is None else "lists"
-    queries = collection.judgments.query_ids.to_list()
+    queries = collection.graded.query_ids.to_list()
     missing = [query for query in queries if query not in collection.queries]
     if missing:
         raise Place(collection.source).error(
@@ -147,7 +174,7 @@ def candidate_lists(collection: Collection, choice: str | Run | None = None) -> 
 def _listed(collection: Collection, choice: str | Run) -> tuple[str, Mapping[str, Sequence[str]]]:
     """Return a name and the candidates of each query, by id."""
     if choice == "judged":
-        judged = collection.judgments.frame.filter(pl.col("grade") >= 0)  # below 0 means not judged
+        judged = collection.graded.frame.filter(pl.col("grade") >= 0)  # below 0 means not judged
         # With facets a document has a row for each; it is a candidate once.
         frame = judged.unique(["query_id", "doc_id"], keep="first", maintain_order=True)
         return "judged", _by_query(frame)
@@ -191,65 +218,73 @@ def text_hash(texts: Iterable[str]) -> str:
     >>> text_hash(["ab", "c"]) == text_hash(["a", "bc"])
     False
     """
-    digest = hashlib.sha256()
-    for text in texts:
-        data = text.encode("utf-8", "surrogatepass")  # JSON may hold half a pair of surrogates, which UTF-8 refuses
-        # The length before each text: otherwise the end of one could be the start of the next.
-        digest.update(len(data).to_bytes(8, "little"))
-        digest.update(data)
+    digest = TextHash()
+    digest.add(map(as_bytes, texts))
     return digest.hexdigest()
 
 
-def _read_folder(folder: Path, fields: Sequence[str], qrels: str | None) -> Collection:
+def texts_with_ids_hash(texts: Mapping[str, str]) -> str:
+    """The hash of ids and texts, one after another; texts on disk have it from when they were read.
+
+    >>> texts_with_ids_hash({"a": "x", "b": "y"}) == text_hash(["a", "x", "b", "y"])
+    True
+    """
+    return (
+        texts.sha256 if isinstance(texts, StoredTexts) else text_hash(each for pair in texts.items() for each in pair)
+    )
+
+
+def ids_in_order(texts: Mapping[str, str]) -> pl.Series:
+    """The ids of texts in their order."""
+    return texts.ids if isinstance(texts, StoredTexts) else pl.Series("id", list(texts), dtype=pl.String)
+
+
+def texts_in_order(texts: Mapping[str, str]) -> Sequence[str]:
+    """The texts in their order; those on disk are read when they are asked for."""
+    return texts.texts if isinstance(texts, StoredTexts) else list(texts.values())
+
+
+def _read_folder(folder: Path, fields: tuple[str, ...], qrels: str | None, queries: str | None) -> Collection:
     if not folder.is_dir():
         names = ", ".join(f'"{name}:NAME"' for name in LOADERS)
-        raise Place(str(folder)).error(
-            "no such folder. A collection must be a folder with corpus.jsonl, queries.jsonl and qrels.trec, "
-            f"or {names}. Correct the path."
+        raise Place(encodable(str(folder))).error(
+            "no such folder. A collection must be a folder with corpus.jsonl, queries.jsonl and, if there are "
+            f"judgments, qrels.trec, or {names}. Correct the path."
         )
     place = qrels or next((str(folder / name) for name in QRELS if (folder / name).is_file()), None)
-    if place is None:
-        raise Place(str(folder)).error(
-            f"no judgments. It must hold one of {', '.join(QRELS)}. Add them, or name a file."
+    judgments = None if place is None else Judgments.read(place)  # the shortest first: a fault in it is found at once
+    parts = find_parts(folder, "queries") if queries is None else parts_of(Path(queries))
+    asked = _read_texts(parts, QUERY_FIELDS, "query")
+    corpus = find_parts(folder, "corpus")
+    found = _read_texts(corpus, fields, "document")
+    notes = [parts.note, asked.note, corpus.note, found.note]
+    name, source = encodable(folder.resolve().name), encodable(str(folder))
+    return Collection(name, source, found.texts, asked.texts, judgments, None, tuple(filter(None, notes)))
+
+
+class _Texts(NamedTuple):
+    """Texts by id, and what is to be said of them."""
+
+    texts: Mapping[str, str]
+    note: str | None
+
+
+def _read_texts(parts: Parts, fields: tuple[str, ...], what: str) -> _Texts:
+    return _checked(gather(read_rows(parts.paths, fields), lambda row: joined(row, fields)), fields, what, parts.said)
+
+
+def _checked(found: Gathered, fields: tuple[str, ...], what: str, place: str) -> _Texts:
+    """Refuse texts that are all empty, which are read from the wrong fields, and remark on some that are."""
+    several = "queries" if what == "query" else f"{what}s"
+    if found.texts and found.empty == len(found.texts):
+        raise Place(place).error(
+            f"no {what} has a text. It must be in {' or '.join(map(repr, fields))}. The first one has "
+            f"{', '.join(map(repr, found.keys))[:200] or 'nothing'}. Rename the fields, or choose others."
         )
-    judgments = Judgments.read(place)
-    documents = _texts(folder / "corpus.jsonl", lambda row: _joined(row, fields))
-    queries = _texts(folder / "queries.jsonl", lambda row: str(row.get("text") or ""))
-    return Collection(encodable(folder.resolve().name), encodable(str(folder)), documents, queries, judgments)
-
-
-def _texts(path: Path, text_of: Callable[[Mapping[str, Any]], str]) -> dict[str, str]:
-    """The text of each row, as long as memory may hold them."""
-    texts: dict[str, str] = {}
-    held = 0
-    for row in _rows(path):
-        text = text_of(row.values)
-        texts[row.id] = text
-        held += sys.getsizeof(text) + ROW
-        if len(texts) % ROWS_AT_ONCE == 0:
-            check_memory(held + ROWS_AT_ONCE * ROW, row.place, held=held)
-    return texts
-
-
-def _rows(path: Path) -> Iterator[TextRow]:
-    """Read one JSON object a line; an id may appear once only."""
-    seen: set[str] = set()
-    for row in read_text_rows(path):
-        if row.id in seen:
-            raise row.place.error(f"the id {row.id!r} appears twice. Ids must differ. Remove one.")
-        seen.add(row.id)
-        yield row
-
-
-def _joined(row: Mapping[str, Any], fields: Sequence[str]) -> str:
-    """Return the fields of a document as one text; lists are joined by commas.
-
-    >>> _joined({"title": "Wings", "authors": ["A. B.", "C. D."], "text": "Lift."}, ["title", "authors", "text"])
-    'Wings A. B., C. D. Lift.'
-    """
-    values = (row.get(field) for field in fields)
-    texts = (", ".join(map(str, value)) if isinstance(value, list) else str(value or "") for value in values)
-    return " ".join(text for text in texts if text)
+    if not found.empty:
+        return _Texts(found.texts, None)
+    shown = f"{found.empty} of {len(found.texts)} {several} have no text, such as {found.example!r}"
+    return _Texts(found.texts, f"{place}: {shown}.")
 
 
 @contextmanager
@@ -264,6 +299,8 @@ def _library(library: str, name: str) -> Iterator[Any]:
         ) from error
     try:
         yield module
+    except InputError:
+        raise
     except Exception as error:  # each library, and what it downloads with, has errors of its own
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(
@@ -273,34 +310,57 @@ def _library(library: str, name: str) -> Iterator[Any]:
         ) from error
 
 
-def _load_ir_datasets(name: str, fields: Sequence[str]) -> Collection:
+def _load_ir_datasets(name: str, fields: tuple[str, ...]) -> Collection:
+    source = f"ir_datasets:{name}"
     with _library("ir_datasets", name) as library:
         data = library.load(name)
         judgments: dict[str, dict[str, float]] = {}
-        for row in data.qrels_iter():
+        for row in data.qrels_iter() if data.has_qrels() else ():
             judgments.setdefault(str(row.query_id), {})[str(row.doc_id)] = row.relevance
-        queries = {str(query.query_id): query.default_text() for query in data.queries_iter()}
-        documents = {}
-        for doc in data.docs_iter():
-            found = {field: getattr(doc, field) for field in fields if getattr(doc, field, None)}
-            # Collections name their fields as they like; one that has none of ours still has a default text.
-            documents[str(doc.doc_id)] = _joined(found, fields) if found else doc.default_text()
-    return Collection(name, f"ir_datasets:{name}", documents, queries, Judgments.from_dict(judgments))
+        asked = data.queries_iter() if data.has_queries() else ()
+        queries = gather(_rows(source, ((each.query_id, {"text": each.default_text()}) for each in asked)), _text)
+        given = ((doc.doc_id, {"text": _text_of(doc, fields)}) for doc in data.docs_iter())
+        documents = _checked(gather(_rows(source, given), _text), fields, "document", source)
+    graded = Judgments.from_dict(judgments) if judgments else None
+    return Collection(name, source, documents.texts, queries.texts, graded, notes=_notes(documents))
 
 
-def _load_mteb(name: str, fields: Sequence[str]) -> Collection:
+def _text_of(doc: Any, fields: tuple[str, ...]) -> str:
+    """The fields of a document that are there; one that has none of ours still has a default text."""
+    found = {field: getattr(doc, field) for field in fields if getattr(doc, field, None)}
+    return joined(found, fields) if found else str(doc.default_text())
+
+
+def _load_mteb(name: str, fields: tuple[str, ...]) -> Collection:
     """Load a retrieval or reranking task; "NAME/SUBSET" for one of several subsets."""
     name, _, subset = name.partition("/")
+    source = f"mteb:{name}"
     with _library("mteb", name) as library:
         task = library.get_task(name)
         task.load_data()
         by_split = task.dataset[subset or next(iter(task.dataset))]
         data = by_split[next(split for split in task.metadata.eval_splits if split in by_split)]
-        documents = {str(row["id"]): _joined(row, fields) for row in data["corpus"]}
-        queries = {str(row["id"]): str(row["text"]) for row in data["queries"]}
-        judgments = Judgments.from_dict(data["relevant_docs"])
-        lists = data["top_ranked"]  # of reranking tasks only
-    return Collection(name, f"mteb:{name}", documents, queries, judgments, lists or None)
+        given = ((row["id"], row) for row in data["corpus"])
+        found = gather(_rows(source, given), lambda row: joined(row, fields))
+        documents = _checked(found, fields, "document", source)
+        queries = gather(_rows(source, ((row["id"], row) for row in data["queries"])), _text)
+        judgments = Judgments.from_dict(data["relevant_docs"]) if data.get("relevant_docs") else None
+        lists = data.get("top_ranked")  # of reranking tasks only
+    return Collection(name, source, documents.texts, queries.texts, judgments, lists or None, _notes(documents))
+
+
+def _rows(source: str, given: Iterable[tuple[Any, Mapping[str, Any]]]) -> Iterator[TextRow]:
+    """What a library gives, one after another, as rows of a file."""
+    for number, (id, values) in enumerate(given):
+        yield TextRow(source, number, str(id), values, has_lines=False)
+
+
+def _text(row: Mapping[str, Any]) -> str:
+    return joined(row, QUERY_FIELDS)
+
+
+def _notes(found: _Texts) -> tuple[str, ...]:
+    return () if found.note is None else (found.note,)
 
 
 LOADERS: Final = {"mteb": _load_mteb, "ir_datasets": _load_ir_datasets}

@@ -141,8 +141,8 @@ def test_errors_of_pairs_have_file_and_line() -> None:
 
 def test_errors_of_collections_have_file_and_line(tmp_path: Path) -> None:
     assert place_of(lambda: Collection.read(str(tmp_path / "absent"))) == (str(tmp_path / "absent"), None)
-    assert place_of(lambda: Collection.read(str(tmp_path))) == (str(tmp_path), None)
-    (tmp_path / "qrels.trec").write_bytes(b"q1 0 d1 1\n")
+    assert place_of(lambda: Collection.read(str(tmp_path))) == (str(tmp_path / "queries.jsonl"), None)
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q1", "text": "?"}', encoding="utf-8")
     corpus = tmp_path / "corpus.jsonl"
     assert place_of(lambda: Collection.read(str(tmp_path))) == (str(corpus), None)
     for second in ("{", json.dumps({"_id": "d1"})):

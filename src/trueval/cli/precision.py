@@ -58,7 +58,7 @@ class CollectionOptions:
 
         found = Collection.read(place, fields=_parts(self.fields))
         if grades is not None:
-            found = replace(found, judgments=found.judgments.map_grades(grades))
+            found = replace(found, judgments=found.graded.map_grades(grades))
         exclude = frozenset[str]() if self.exclude_queries is None else read_ids(self.exclude_queries, found)
         among = None if logits is None else frozenset(read_logits(logits).query_ids)
         return narrowed(found, exclude=exclude, among=among, limit=self.limit)

@@ -11,7 +11,7 @@ A hash is of content, not of bytes: the same rows hash alike as TREC, CSV or a d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -113,23 +113,25 @@ def collection_hashes(folder: Path) -> dict[str, str]:
     """The hashes of the documents of a BEIR-shaped folder, and of the texts of its queries if there are any.
 
     Args:
-        folder: with corpus.jsonl, and queries.jsonl or not.
+        folder: with corpus.jsonl, and queries.jsonl or not, or the other forms of a collection.
 
     Raises:
-        InputError: corpus.jsonl is missing, or a line is not a text with an id.
+        InputError: the corpus is missing, or a line is not a text with an id.
     """
-    corpus, queries = folder / "corpus.jsonl", folder / "queries.jsonl"
+    from trueval.files.texts.parts import find_parts
+
+    corpus, queries = (find_parts(folder, name).paths for name in ("corpus", "queries"))
     found = {"corpus": _texts_hash(corpus)}
-    return found | ({"query_texts": _texts_hash(queries)} if queries.exists() else {})
+    return found | ({"query_texts": _texts_hash(queries)} if queries[0].exists() else {})
 
 
-def _texts_hash(path: Path) -> str:
-    """The hash of the texts of a file, of which one line at a time is in memory."""
+def _texts_hash(paths: Sequence[Path]) -> str:
+    """The hash of the texts of files, of which one line at a time is in memory."""
     from trueval.collection import text_hash
-    from trueval.files.json.texts import read_text_rows
+    from trueval.files.texts.rows import read_rows
 
     total = 0
-    for row in read_text_rows(path):
+    for row in read_rows(paths, ("title", "text")):
         parts = [row.id, str(row.values.get("title") or ""), str(row.values.get("text") or "")]
         total += int(text_hash(parts), 16)
     return f"{total % 2**256:064x}"

@@ -24,6 +24,7 @@ import numpy as np
 
 from trueval.collection import text_hash
 from trueval.errors import InputError, MissingExtraError
+from trueval.files.texts.sequence import Made
 from trueval.files.whole import write_whole
 from trueval.numerics import storage_dtype
 from trueval.standings.groups import ranges
@@ -70,7 +71,7 @@ class Part(NamedTuple):
 
     Attributes:
         name: "queries", "documents" or "pairs".
-        items: the texts, or pairs of query and document.
+        items: the texts, or pairs of query and document; gone through in their order, and some of them by place.
         called: what an error calls each.
         forward: from items and what they are called to outputs.
         length: how long an item is, in any unit.
@@ -170,33 +171,38 @@ def part_outputs(
 
 
 def _parts(model: Any, collection: Collection, candidates: Candidates) -> list[Part]:
-    documents = [collection.documents[doc] for doc in candidates.doc_ids]
-    queries = [collection.queries[query] for query in candidates.query_ids]
+    """What goes through the model; texts and what they are called are made when they are asked for."""
+    doc_ids, query_ids = candidates.doc_ids, candidates.query_ids
+    documents = Made(len(doc_ids), lambda at: collection.documents[doc_ids[at]])
+    queries = [collection.queries[query] for query in query_ids]
     if hasattr(model, "pair_logits"):
-        places = [(i, d) for i, chosen in enumerate(candidates.lists) for d in chosen.tolist()]
-        pairs = [(queries[i], documents[d]) for i, d in places]
-        called = [f"{candidates.doc_ids[d]!r} (query {candidates.query_ids[i]!r})" for i, d in places]
+        of = np.repeat(np.arange(len(query_ids)), [len(chosen) for chosen in candidates.lists])
+        place = np.concatenate(candidates.lists)
+        pairs = Made(len(of), lambda at: (queries[of[at]], documents[place[at]]))
+        called = Made(len(of), lambda at: f"{doc_ids[place[at]]!r} (query {query_ids[of[at]]!r})")
         return [Part("pairs", pairs, called, model.pair_logits, lambda pair: len(pair[0]) + len(pair[1]))]
-    named = [f"query {query!r}" for query in candidates.query_ids]
-    docs = [repr(doc) for doc in candidates.doc_ids]
+    named = Made(len(queries), lambda at: f"query {query_ids[at]!r}")
+    docs = Made(len(documents), lambda at: repr(doc_ids[at]))
     return [
         Part("queries", queries, named, model.embed_queries, len),
         Part("documents", documents, docs, model.embed_documents, len),
     ]
 
 
-def _shards(part: Part, batch_size: int) -> list[list[int]]:
+def _shards(part: Part, batch_size: int) -> list[NDArray[np.int64]]:
     """The items of each shard, the longest first, so that shards are padded little.
 
     Of the batch size that a pass begins with: one that goes on must cut its shards where the interrupted one did.
     """
     # The sort is stable and by length alone, so that every run of the same texts cuts the same shards.
-    order = sorted(range(len(part.items)), key=lambda i: -part.length(part.items[i]))
+    lengths = np.fromiter(map(part.length, part.items), np.int64, len(part.items))
+    order = np.argsort(-lengths, kind="stable")
     return [order[start : start + BATCHES * batch_size] for start in range(0, len(order), BATCHES * batch_size)]
 
 
-def _forward(part: Part, chosen: Sequence[int]) -> Any:
-    return part.forward([part.items[i] for i in chosen], [part.called[i] for i in chosen])
+def _forward(part: Part, chosen: NDArray[np.int64]) -> Any:
+    places = chosen.tolist()
+    return part.forward([part.items[i] for i in places], [part.called[i] for i in places])
 
 
 def _computed(model: Any, part: Part, texts: Mapping[str, Any], step: Step | None) -> Found:
@@ -205,7 +211,7 @@ def _computed(model: Any, part: Part, texts: Mapping[str, Any], step: Step | Non
     sizes: set[int] = set()
     done = 0
     for chosen in _shards(part, int(model.batch_size)):
-        for i, output in zip(chosen, _forward(part, chosen), strict=True):
+        for i, output in zip(chosen.tolist(), _forward(part, chosen), strict=True):
             rows[i] = output
         sizes.add(int(model.batch_size))
         done += len(chosen)
@@ -279,10 +285,10 @@ class _Kept:
     def _shard(self, number: int) -> Path:
         return self.place / f"shard-{number:05}.safetensors"
 
-    def _read(self, number: int, chosen: Sequence[int]) -> _Shard:
+    def _read(self, number: int, chosen: NDArray[np.int64]) -> _Shard:
         return _read_shard(self._shard(number), self.identity, len(chosen))
 
-    def _join(self, shards: Sequence[Sequence[int]], lengths: NDArray[np.int64]) -> str:
+    def _join(self, shards: Sequence[NDArray[np.int64]], lengths: NDArray[np.int64]) -> str:
         """Write the rows of all shards into one file, each item in its place; returns their format."""
         own = np.maximum(lengths, 1)  # 0: one row, without an axis of its own
         starts = np.cumsum(own) - own

@@ -255,7 +255,7 @@ def audit_passes(passes: Passes, measures: Measures, *, policy: Policy | None = 
     longest = max(len(each) for each in passes.candidates.lists)
     cutoffs = [k for k in CUTOFFS if k <= longest]
     blocks = scored(passes.candidates, passes.outputs)
-    found = audit_blocks(blocks, passes.collection.judgments, measures, cutoffs=cutoffs, policy=policy, **choices)
+    found = audit_blocks(blocks, passes.collection.graded, measures, cutoffs=cutoffs, policy=policy, **choices)
     return replace(found, about=passes.about())
 
 

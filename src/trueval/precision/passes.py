@@ -129,7 +129,7 @@ def narrowed(
     Raises:
         InputError: no query is left.
     """
-    judged = collection.judgments.query_ids.to_list()
+    judged = collection.graded.query_ids.to_list()
     kept = [query for query in judged if query not in exclude and (among is None or query in among)][:limit]
     return collection if len(kept) == len(judged) else collection.restricted(frozenset(kept))
 
@@ -162,7 +162,7 @@ def read_ids(path: Path, collection: Collection | None = None) -> frozenset[str]
 
 def _refuse_unknown(ids: list[str], collection: Collection, place: Place) -> None:
     """Refuse ids of no query, which would leave in what should be out; both are shown, to be compared by eye."""
-    judged = collection.judgments.query_ids.to_list()
+    judged = collection.graded.query_ids.to_list()
     known = {*judged, *collection.queries}
     unknown = [each for each in ids if each not in known]
     if unknown:

@@ -52,7 +52,7 @@ def stored_passes(
         )
     wanted = [dtype for dtype in stored.logits if dtypes is None or dtype in dtypes]
     collection = narrowed(collection, among=frozenset(stored.query_ids))
-    place = {query: at for at, query in enumerate(collection.judgments.query_ids.to_list())}
+    place = {query: at for at, query in enumerate(collection.graded.query_ids.to_list())}
     # Candidates follow the order of the judgments, the rows of one query that of the file.
     kept = sorted(
         (at for at, query in enumerate(stored.query_ids) if query in place), key=lambda at: place[stored.query_ids[at]]
@@ -88,7 +88,7 @@ def _check_grades(
     if grades is not None:
         known = known.with_columns(pl.col("grade").replace(grades))
     # Documents with facets have several grades; measures that know no facets take the largest.
-    judged = collection.judgments.frame.group_by("query_id", "doc_id").agg(judged=pl.col("grade").max())
+    judged = collection.graded.frame.group_by("query_id", "doc_id").agg(judged=pl.col("grade").max())
     other = known.join(judged, on=["query_id", "doc_id"]).filter(pl.col("grade") != pl.col("judged"))
     if other.height:
         query, document, grade, judgment = other.row(0)

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-from trueval.collection import Collection, text_hash
+from trueval.collection import Collection, ids_in_order, texts_in_order, texts_with_ids_hash
 from trueval.errors import InputError, MissingExtraError
 from trueval.evaluation.content import run_hash
+from trueval.files.texts.sequence import Made
 from trueval.models import load_model
 from trueval.models.outputs import Part, Step, part_outputs, settings_of, weights_hash
 from trueval.models.places import find_model
@@ -251,7 +251,7 @@ class _Work:
     def sparse(self, _: Step) -> Run:
         """Search an index of words."""
         settings = self.settings["sparse"]
-        index = self._index(settings["index"], list(self.collection.documents.values()), self._key("sparse index", ()))
+        index = self._index(settings["index"], texts_in_order(self.collection.documents), self._key("sparse index", ()))
         hits = index.search(list(self.collection.queries.values()), settings["depth"])
         return self._run(hits, "sparse")
 
@@ -296,7 +296,7 @@ class _Work:
     def _texts(self) -> dict[str, str]:
         """The hashes of the texts that the stages see, with their ids."""
         sides = {"documents": self.collection.documents, "queries": self.collection.queries}
-        return {name: text_hash(each for pair in texts.items() for each in pair) for name, texts in sides.items()}
+        return {name: texts_with_ids_hash(texts) for name, texts in sides.items()}
 
     def _key(self, name: str, before: tuple[str, ...]) -> str:
         """The hash of all that decides the candidates of a stage, or the index that it searches."""
@@ -309,7 +309,9 @@ class _Work:
     def _embedded(self, model: Any, name: str, step: Step) -> NDArray[Any]:
         texts = getattr(self.collection, name)
         forward = model.embed_documents if name == "documents" else model.embed_queries
-        part = Part(name, list(texts.values()), [f"{each!r} of the {name}" for each in texts], forward, len)
+        ids = ids_in_order(texts)
+        called = Made(len(ids), lambda at: f"{ids[at]!r} of the {name}")
+        part = Part(name, texts_in_order(texts), called, forward, len)
         rows: NDArray[Any] = part_outputs(model, part, settings_of(model), folder=self._store, step=step).rows
         return rows
 
@@ -326,7 +328,7 @@ class _Work:
         return index
 
     def _run(self, hits: Hits, name: str) -> Run:
-        return hits.to_run(list(self.collection.queries), pl.Series(list(self.collection.documents)), name)
+        return hits.to_run(list(self.collection.queries), ids_in_order(self.collection.documents), name)
 
 
 def _check_specs(settings: Settings) -> None:

@@ -29,7 +29,7 @@ def by_hash(folder: Path) -> None:
 
 
 def by_page(folder: Path) -> None:
-    read_texts(folder / "corpus.jsonl", {"d1"})
+    read_texts([folder / "corpus.jsonl"], {"d1"})
 
 
 @pytest.fixture
@@ -103,6 +103,6 @@ def test_a_pipe_is_refused_without_waiting_for_it(folder: Path) -> None:
 
 def test_half_a_surrogate_pair_in_a_text_can_be_shown(folder: Path) -> None:
     (folder / "corpus.jsonl").write_text('{"_id": "d1", "text": "a\\ud800"}\n', encoding="utf-8")
-    found = read_texts(folder / "corpus.jsonl", {"d1"})
+    found = read_texts([folder / "corpus.jsonl"], {"d1"})
     assert found["d1"].text == r"a\ud800"
     assert set(collection_hashes(folder)) == {"corpus", "query_texts"}

@@ -12,6 +12,7 @@ import polars as pl
 
 from trueval.evaluation.scores import STATISTICS
 from trueval.evaluation.views.texts import read_texts
+from trueval.files.texts.parts import find_parts
 from trueval.numerics import or_null
 from trueval.report.formats import to_json
 from trueval.report.kinds import Kind
@@ -120,15 +121,15 @@ def add_texts(details: Mapping[str, Any], collection: Path) -> None:
 
     Args:
         details: the content of details.json; its worst queries gain "text", their documents "title" and "text".
-        collection: a folder with corpus.jsonl, and queries.jsonl if there are texts of queries.
+        collection: a folder with a corpus, and queries if there are texts of them.
 
     Raises:
-        InputError: the folder holds no corpus.jsonl, or a file cannot be read.
+        InputError: the folder holds no corpus, or a file cannot be read.
     """
     cases = [case for run in details["runs"] for case in run["worst"]]
     shown = [document for case in cases for group in case["groups"] for document in group["documents"]]
-    queries = read_texts(collection / "queries.jsonl", {case["query"] for case in cases}, needed=False)
-    texts = read_texts(collection / "corpus.jsonl", {document["document"] for document in shown})
+    queries = read_texts(find_parts(collection, "queries").paths, {case["query"] for case in cases}, needed=False)
+    texts = read_texts(find_parts(collection, "corpus").paths, {document["document"] for document in shown})
     for case in cases:
         if case["query"] in queries:
             case["text"] = queries[case["query"]].text

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
-from trueval.files.json.texts import read_text_rows
+from trueval.files.texts.rows import read_rows
 from trueval.printable import encodable
 
 
@@ -17,24 +17,24 @@ class Text(NamedTuple):
     text: str
 
 
-def read_texts(path: Path, ids: Set[str], *, needed: bool = True) -> dict[str, Text]:
-    """Read the texts of some ids from a BEIR-shaped file, line by line, so that a large corpus need not fit in memory.
+def read_texts(paths: Sequence[Path], ids: Set[str], *, needed: bool = True) -> dict[str, Text]:
+    """Read the texts of some ids, one after another, so that a large corpus need not fit in memory.
 
     Args:
-        path: corpus.jsonl or queries.jsonl: one JSON object a line with _id, text, and title if there is one.
+        paths: of the corpus or the queries, as `find_parts` finds them: _id, text, and title if there is one.
         ids: those wanted.
-        needed: whether the file must exist.
+        needed: whether there must be a file.
 
     Returns:
         The texts found, by id; ids that the file lacks are left out.
 
     Raises:
-        InputError: the file is missing and needed, or bad, as `read_text_rows` says; or a wanted id is there twice.
+        InputError: the file is missing and needed, or bad, as `read_rows` says; or a wanted id is there twice.
     """
-    if not needed and not path.exists():
+    if not needed and not paths[0].exists():
         return {}
     found: dict[str, Text] = {}
-    for row in read_text_rows(path):
+    for row in read_rows(paths, ("title", "text")):
         if row.id in ids and row.id in found:
             raise row.place.error(f"the id {row.id!r} appears twice. Ids must differ. Remove one.")
         if row.id in ids:

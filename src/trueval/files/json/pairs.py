@@ -62,7 +62,7 @@ def as_id(value: Any) -> str | None:
     >>> as_id("007"), as_id(""), as_id("\ud800"), as_id(True)
     ('007', None, None, None)
     """
-    if not isinstance(value, str) or not value or not is_unicode(value):
+    if not isinstance(value, str) or not value or not (value.isascii() or is_unicode(value)):
         return None
     return None if isinstance(value, Literal) and not re.fullmatch(INTEGER, value) else str(value)
 

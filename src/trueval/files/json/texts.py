@@ -5,36 +5,26 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterator, Mapping
+from json.scanner import make_scanner
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from trueval.errors import Place
-from trueval.files.json.lines import decode_object
+from trueval.errors import InputError, Place
+from trueval.files.json.lines import DECODER, RepeatedKeyError, decode_object
 from trueval.files.json.pairs import as_id
 from trueval.files.source.content import can_be_read_once, file_state, opening
 from trueval.files.source.encoding import UTF_16_BOMS
 from trueval.files.source.memory import budget, shown, too_large
 from trueval.files.source.packing import BOM, Readable, packer_of, refuse_packed_twice, unpacking
 from trueval.files.source.seen import CHANGED, HashedStream, recorder
+from trueval.files.texts.row import ID_KEYS, TextRow
 from trueval.printable import encodable
 
 HEAD = 8  # bytes that tell how a file is packed, and UTF-16
 VALUE = 34  # bytes of memory that JSON takes at most for each byte: "{}," makes a dict of 64 and its place in a list
+BLANK, SPACES = b" \t\r\n", " \t\r\n"
+SCAN = make_scanner(DECODER)  # type: ignore[arg-type]  # typeshed gives the context the type of the scanner
 MUST = "Each line must be an object with _id and text. Correct or remove the line."
-
-
-class TextRow(NamedTuple):
-    """A document or a query.
-
-    Attributes:
-        place: of its line.
-        id: a string, or an integer as it is written.
-        values: all its keys and values, numbers as they are written.
-    """
-
-    place: Place
-    id: str
-    values: Mapping[str, Any]
 
 
 def read_text_rows(path: Path) -> Iterator[TextRow]:
@@ -62,9 +52,9 @@ def _rows(file: Any, path: str, label: str) -> Iterator[TextRow]:
         for number, line in enumerate(_lines(plain, label), 1):
             if number == 1 and packer is not None:
                 refuse_packed_twice(line, packer, label)
-            text = line.removeprefix(BOM) if number == 1 else line
-            if text.strip(b" \t\r\n"):
-                yield _row(text, Place(label, number))
+            row = _row(line.removeprefix(BOM) if number == 1 else line, label, number)
+            if row is not None:
+                yield row
         while stream.read(1 << 20):  # what a packer leaves after its end belongs to the file
             pass
         if file_state(before) != file_state(os.fstat(file.fileno())):
@@ -86,7 +76,31 @@ def _lines(stream: Readable, label: str) -> Iterator[bytes]:
         yield line
 
 
-def _row(line: bytes, place: Place) -> TextRow:
+def _row(line: bytes, label: str, number: int) -> TextRow | None:
+    """The row of a line, or none where it is blank."""
+    try:
+        # The scanner alone, for what decode() does around it takes as long as to scan a short line.
+        text = line.decode()
+        values, end = SCAN(text, 0)
+    except (ValueError, StopIteration, RepeatedKeyError, RecursionError):
+        values, text, end = None, "", 0
+    if type(values) is not dict or text[end:].strip(SPACES):
+        if not line.strip(BLANK):
+            return None
+        values = _careful(line, Place(label, number))
+    id = as_id(values["_id"] if "_id" in values else values.get("id"))
+    if id is None:
+        raise _without_id(values, Place(label, number))
+    return TextRow(label, number, id, values)
+
+
+def _without_id(values: Mapping[str, Any], place: Place) -> InputError:
+    key = next((key for key in ID_KEYS if key in values), None)
+    got = "no _id" if key is None else repr(values[key])[:80]
+    return place.error(f"not a text with an id: ids are strings or integers. Got {got}. {MUST}")
+
+
+def _careful(line: bytes, place: Place) -> dict[str, Any]:
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
@@ -96,9 +110,4 @@ def _row(line: bytes, place: Place) -> TextRow:
             f"byte 0x{line[error.start]:02x} is not UTF-8. The text must be UTF-8. "
             "Convert it, for instance with: iconv -f latin1 -t utf-8"
         ) from None
-    values = decode_object(text.rstrip("\r\n"), place)
-    id = as_id(values.get("_id"))
-    if id is None:
-        got = repr(values["_id"])[:80] if "_id" in values else "no _id"
-        raise place.error(f"not a text with an id: ids are strings or integers. Got {got}. {MUST}")
-    return TextRow(place, id, values)
+    return decode_object(text.rstrip("\r\n"), place)

@@ -6,7 +6,9 @@ Source: parquet-format (parquet.thrift), encoded in Thrift's compact protocol.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
+from mmap import mmap
 from typing import Any, NamedTuple, TypeAlias
 
 from trueval.errors import InputError, Place
@@ -19,11 +21,12 @@ DEEPEST = 32  # levels of nested structures; the format has 7
 # of 16 bytes.
 ROW, VALUE, BYTE = 130, 16, 2
 Fields: TypeAlias = dict[int, Any]
+Data: TypeAlias = bytes | mmap
 # Thrift type codes, and the field numbers of parquet.thrift that are read here.
 STOP, TRUE, FALSE, BYTE, INTEGERS, DOUBLE, BINARY, LISTS, MAP, STRUCT = 0, 1, 2, 3, (4, 5, 6), 7, 8, (9, 10), 11, 12
 ROWS, ROW_GROUPS = 3, 4
 GROUP_COLUMNS, GROUP_ROWS = 1, 3
-COLUMN_META, VALUES, DATA_PAGE, DICTIONARY_PAGE = 3, 5, 9, 11
+COLUMN_META, PATH, VALUES, DATA_PAGE, DICTIONARY_PAGE = 3, 3, 5, 9, 11
 UNPACKED, PACKED, DATA_HEADER, DICTIONARY_HEADER, DATA_HEADER_2 = 2, 3, 5, 7, 8
 
 
@@ -34,14 +37,17 @@ class DamageError(Exception):
 class _Reader:
     """Thrift's compact protocol, from a place in the file on."""
 
-    def __init__(self, data: bytes, at: int, end: int) -> None:
+    def __init__(self, data: Data, at: int, end: int) -> None:
         self.data, self.at, self.end = data, at, end
 
     def take(self, count: int) -> bytes:
+        self.skip(count)
+        return self.data[self.at - count : self.at]
+
+    def skip(self, count: int) -> None:
         if count < 0 or self.at + count > self.end:
             raise DamageError("a length runs past the end")
         self.at += count
-        return self.data[self.at - count : self.at]
 
     def varint(self) -> int:
         value = shift = 0
@@ -108,17 +114,49 @@ def check_sizes(data: bytes, source: str) -> None:
     Raises:
         InputError: they contradict each other, or ask for more memory than the limit.
     """
-    try:
-        footer = _footer(data)
-        rows = _natural(footer, ROWS)
-        groups = footer.get(ROW_GROUPS, [])
-        if sum(_natural(group, GROUP_ROWS) for group in groups) != rows:
-            raise DamageError("the numbers of rows differ")
+    with _naming_damage(source):
+        groups = _groups(data)
+        rows = sum(group[GROUP_ROWS] for group in groups)
         check_memory(rows * ROW, Place(source))  # before the pages are looked at, one by one
-        columns = [column for group in groups if group[GROUP_ROWS] for column in group.get(GROUP_COLUMNS, [])]
-        unpacked = sum(_check_column(data, column) for column in columns)  # empty groups have no pages
-        values = sum(_natural(column[COLUMN_META], VALUES) for column in columns)
-        check_memory(rows * ROW + values * VALUE + unpacked * BYTE + len(data), Place(source), held=len(data))
+        check_memory(sum(_cost(data, group) for group in groups) + len(data), Place(source), held=len(data))
+
+
+class Group(NamedTuple):
+    """A row group of a file.
+
+    Attributes:
+        rows: how many.
+        cost: bytes of memory that its columns take.
+    """
+
+    rows: int
+    cost: int
+
+
+def checked_groups(data: Data, source: str, names: Container[str] | None = None) -> list[Group]:
+    """Check the sizes of a file that is read row group by row group.
+
+    Args:
+        data: of the file, in memory or mapped.
+        source: what error messages call it.
+        names: columns that are read; None for all.
+
+    Raises:
+        InputError: sizes contradict each other, or a row group asks for more memory than the limit.
+    """
+    with _naming_damage(source):
+        found = []
+        for group in _groups(data):
+            check_memory(group[GROUP_ROWS] * ROW, Place(source))
+            found.append(Group(group[GROUP_ROWS], _cost(data, group, names)))
+            check_memory(found[-1].cost, Place(source))
+        return found
+
+
+@contextmanager
+def _naming_damage(source: str) -> Iterator[None]:
+    try:
+        yield
     except InputError:  # is a ValueError, too
         raise
     except (DamageError, AttributeError, TypeError, LookupError, ValueError) as error:
@@ -128,8 +166,27 @@ def check_sizes(data: bytes, source: str) -> None:
         ) from None
 
 
-def _footer(data: bytes) -> Fields:
-    if len(data) < len(MAGIC) + TAIL or not data.endswith(MAGIC):
+def _groups(data: Data) -> list[Fields]:
+    """The row groups, whose rows are those of the file."""
+    footer = _footer(data)
+    groups: list[Fields] = footer.get(ROW_GROUPS, [])
+    if sum(_natural(group, GROUP_ROWS) for group in groups) != _natural(footer, ROWS):
+        raise DamageError("the numbers of rows differ")
+    return groups
+
+
+def _cost(data: Data, group: Fields, names: Container[str] | None = None) -> int:
+    """What the columns of a row group take in memory."""
+    rows = int(group[GROUP_ROWS])
+    columns = group.get(GROUP_COLUMNS, []) if rows else []  # empty groups have no pages
+    wanted = [each for each in columns if names is None or each[COLUMN_META][PATH][0].decode() in names]
+    unpacked = sum(_check_column(data, column) for column in wanted)
+    values = sum(_natural(column[COLUMN_META], VALUES) for column in wanted)
+    return rows * ROW + values * VALUE + unpacked * BYTE
+
+
+def _footer(data: Data) -> Fields:
+    if len(data) < len(MAGIC) + TAIL or data[-len(MAGIC) :] != MAGIC:
         raise DamageError("it does not end in PAR1")
     end = len(data) - TAIL
     start = end - int.from_bytes(data[end : end + 4], "little")
@@ -145,7 +202,7 @@ def _natural(fields: Fields, number: int) -> int:
     return value
 
 
-def _check_column(data: bytes, column: Fields) -> int:
+def _check_column(data: Data, column: Fields) -> int:
     """Check the pages of a column, and give the bytes that they unpack to."""
     meta = column[COLUMN_META]
     values, unpacked = _natural(meta, VALUES), 0
@@ -159,7 +216,7 @@ def _check_column(data: bytes, column: Fields) -> int:
     return unpacked
 
 
-def _pages(data: bytes, meta: Fields, values: int) -> Iterator[_Page]:
+def _pages(data: Data, meta: Fields, values: int) -> Iterator[_Page]:
     # Pages follow one another; the dictionary, which the values refer to, comes first and counts none of them.
     at = min(_natural(meta, number) for number in (DATA_PAGE, DICTIONARY_PAGE) if meta.get(number))
     while values > 0:
@@ -170,7 +227,7 @@ def _pages(data: bytes, meta: Fields, values: int) -> Iterator[_Page]:
             DICTIONARY_HEADER if is_dictionary else DATA_HEADER if DATA_HEADER in header else DATA_HEADER_2
         ]
         page = _Page(_natural(counted, 1), _natural(header, PACKED), _natural(header, UNPACKED), is_dictionary)
-        reader.take(page.packed)
+        reader.skip(page.packed)
         at = reader.at
         values -= 0 if is_dictionary else page.values
         yield page

@@ -1,0 +1,54 @@
+"""One text as a file or a library gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from trueval.errors import Place
+
+ID_KEYS = ("_id", "id")  # BEIR's, and that of MTEB's parquet; the first one that is there
+
+
+class TextRow(NamedTuple):
+    """A document or a query.
+
+    Attributes:
+        source: the file, or the name of what gave it.
+        number: of its line, from 1; of its row, from 0, where there are no lines.
+        id: a string, or an integer as it is written.
+        values: all its keys and values, numbers as they are written.
+        has_lines: whether `number` is that of a line.
+    """
+
+    source: str
+    number: int
+    id: str
+    values: Mapping[str, Any]
+    has_lines: bool = True
+
+    @property
+    def place(self) -> Place:
+        """Where it is, as a message begins."""
+        return place_of(self.source, self.number, has_lines=self.has_lines)
+
+
+def place_of(source: str, number: int, *, has_lines: bool) -> Place:
+    """The place of a line or of a row."""
+    return Place(source, number) if has_lines else Place(source, row=number)
+
+
+def joined(row: Mapping[str, Any], fields: tuple[str, ...]) -> str:
+    """The fields of a text as one; lists are joined by commas.
+
+    >>> joined({"title": "Wings", "authors": ["A. B.", "C. D."], "text": "Lift."}, ("title", "authors", "text"))
+    'Wings A. B., C. D. Lift.'
+    """
+    texts = []
+    for field in fields:
+        value = row.get(field)
+        if isinstance(value, list):
+            value = ", ".join(map(str, value))
+        if value:
+            texts.append(str(value))
+    return " ".join(texts)
