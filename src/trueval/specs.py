@@ -35,12 +35,14 @@ class Parameter:
         accepts: what it must be, in words, for help and errors.
         check: returns the value in canonical form, or raises ValueError.
         about: what it decides.
+        searched: of an index, whether it decides a search alone, so that an index that was built serves any value.
     """
 
     default: Value
     accepts: str
     check: Callable[[Value], Value]
     about: str
+    searched: bool = False
 
 
 def choice(default: str, *others: str | None, about: str) -> Parameter:
@@ -74,7 +76,7 @@ def bounded(
     return Parameter(default, accepts, check, about)
 
 
-def whole(default: int | None, low: int, about: str) -> Parameter:
+def whole(default: int | None, low: int, about: str, *, searched: bool = False) -> Parameter:
     """A parameter that is an integer of at least `low`; a default of None is left out only, and never given.
 
     >>> whole(32, 2, "links").check(16)
@@ -86,7 +88,7 @@ def whole(default: int | None, low: int, about: str) -> Parameter:
             raise ValueError(value)
         return value
 
-    return Parameter(default, f"an integer >= {low}", check, about)
+    return Parameter(default, f"an integer >= {low}", check, about, searched)
 
 
 def checked(owner: str, declared: Mapping[str, Parameter], name: str, value: Value, refusal: Refusal) -> Value:

@@ -47,17 +47,92 @@ def test_a_result_directory_holds_run_manifest_and_page(trueval, tmp_path: Path)
 @pytest.mark.parametrize(
     ("arguments", "status", "told"),
     [
-        (["--index", "bm25"], 2, "--run FILE, or --out DIR"),
+        (["--index", "bm25"], 2, "--run FILE, --contexts FILE, or --out DIR"),
         (["--run", "x.trec"], 2, "a file, or one index"),
         (["--index", "bm25", "--pipeline", "p.toml", "--run", "x.trec"], 2, "a file, or one index"),
         (["--pipeline", "p.toml", "--depth", "3", "--run", "x.trec"], 2, "stands in the file"),
         (["--index", "bn25", "--run", "x.trec"], 2, "Did you mean bm25"),
+        (["--index", "bm25(k=3)", "--run", "x.trec"], 2, "no parameter 'k'"),
+        (["--index", "flat", "--run", "x.trec"], 2, "name the embedder too"),
+        (["--index", "bm25", "--model", "m", "--run", "x.trec"], 2, "takes no model"),
+        (["--index", "bm25", "--scoring", "lo", "--run", "x.trec"], 2, "'high' or 'low'"),
+        (["--index", "bm25", "-k", "3", "--run", "x.trec"], 2, "--contexts FILE, or --out DIR"),
+        (["--index", "bm25", "--contexts", "none/x"], 2, "there is no folder none"),
+        (["--pipeline", "bad.toml", "--run", "x.trec"], 1, "bad.toml: index of [sparse]: No index is called bn25"),
+        (["--pipeline", "key.toml", "--run", "x.trec"], 1, "Did you mean threshold?"),
         (["--index", "bm25", "--run", "none/x.trec"], 2, "there is no folder none"),
         (["--pipeline", "absent.toml", "--run", "x.trec"], 1, "absent.toml: cannot be read"),
     ],
 )
 def test_misuse_is_refused_before_the_work(trueval, tmp_path: Path, monkeypatch, arguments, status: int, told: str):
     monkeypatch.chdir(tmp_path)
+    Path("bad.toml").write_text("[sparse]\nindex = 'bn25'\n")
+    Path("key.toml").write_text("[sparse]\n[deduplicate]\ntreshold = 1\n")
     found = trueval("retrieve", sample_path(), *arguments)
     assert found.status == status
     assert told in " ".join(found.err.replace("│", " ").split())
+
+
+def test_contexts_are_written_and_can_be_evaluated(trueval, tmp_path: Path):
+    log = tmp_path / "contexts.jsonl"
+    status, out, err = trueval(
+        "retrieve", sample_path(), "--index", "bm25", "--contexts", log, "-k", 3, "--rel", 4, "--format", "json"
+    )
+    assert status == 0, err
+    rows = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    assert len(rows) == 24
+    assert max(len(row["documents"]) for row in rows) == 3
+    assert all(document["text"] for row in rows for document in row["documents"])
+    scores = tv.evaluate(log, sample_path() / "qrels.trec", ["P@3"], rel=4)
+    run = tmp_path / "run.trec"
+    trueval("retrieve", sample_path(), "--index", "bm25", "--run", run)
+    assert scores["P@3"].expected == tv.evaluate(run, sample_path() / "qrels.trec", ["P@3"], rel=4)["P@3"].tie_broken
+    (stage,) = json.loads(out)["stages"]
+    assert stage["relevant"] > 0
+    whole = tv.evaluate(run, sample_path() / "qrels.trec", ["nDCG@10"], rel=4)["nDCG@10"]
+    assert stage["measures"]["nDCG@10"]["expected"] == whole.expected
+
+
+def test_generate_says_how_long_contexts_are(trueval, tmp_path: Path):
+    toml = tmp_path / "p.toml"
+    toml.write_text("[sparse]\n[generate]\ncontexts = 2\n")
+    out = tmp_path / "out"
+    found = trueval("retrieve", sample_path(), "--pipeline", toml, "--out", out)
+    assert found.status == 0, found.err
+    rows = [json.loads(line) for line in (out / "contexts.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert max(len(row["documents"]) for row in rows) == 2
+
+
+@pytest.mark.parametrize(
+    ("corpus", "queries", "told"),
+    [
+        ("", '{"_id": "q", "text": "a"}', "o document"),
+        ('{"_id": "d", "text": "x"}', "", "o queries"),
+        ('{"_id": "d", "text": ""}', '{"_id": "q", "text": "a"}', "o document"),
+        ('{"_id": "d", "text": "x"}\n{"_id": "d", "text": "y"}', '{"_id": "q", "text": "a"}', "'d' appears twice"),
+        ('{"_id": "d", "text": "x"}', '{"_id": "q", "text": "zebra"}', "no query finds a document"),
+        ('{"_id": "d"', '{"_id": "q", "text": "zebra"}', "corpus.jsonl:1"),
+    ],
+)
+def test_bad_collections_are_one_clear_line(trueval, tmp_path: Path, corpus: str, queries: str, told: str):
+    (tmp_path / "corpus.jsonl").write_text(corpus)
+    (tmp_path / "queries.jsonl").write_text(queries)
+    (tmp_path / "qrels.trec").write_text("q 0 d 1\n")
+    found = trueval("retrieve", tmp_path, "--index", "bm25", "--run", tmp_path / "x.trec")
+    assert found.status == 1
+    assert told in found.err
+    assert found.err.count("\n") == 1
+    assert not (tmp_path / "x.trec").exists()
+
+
+def test_documents_without_text_are_remarked(trueval, tmp_path: Path):
+    texts = ["wing", "", "heat"]
+    (tmp_path / "corpus.jsonl").write_text(
+        "".join(json.dumps({"_id": f"d{place}", "text": text}) + "\n" for place, text in enumerate(texts))
+    )
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "wing"}\n{"_id": "p", "text": "zebra"}\n')
+    (tmp_path / "qrels.trec").write_text("q 0 d0 1\n")
+    found = trueval("retrieve", tmp_path, "--index", "bm25", "--run", tmp_path / "x.trec")
+    assert found.status == 0, found.err
+    assert "1 of 3 documents have no term" in found.out
+    assert "1 of 2 queries find nothing, such as 'p'" in found.out

@@ -16,7 +16,9 @@ from trueval.numerics import storage_dtype
 from trueval.retrieval import pipeline as room
 from trueval.retrieval.config import read_settings, settings_of_tables
 from trueval.retrieval.fusion import reciprocal_rank_fusion
-from trueval.retrieval.pipeline import Pipeline, truncated
+from trueval.retrieval.index import LocalIndex
+from trueval.retrieval.pipeline import Pipeline
+from trueval.retrieval.vectors import truncated
 from trueval.sample import sample_path
 
 pytest.importorskip("faiss", reason='needs the extra "retrieval"')
@@ -133,6 +135,121 @@ def test_a_second_run_does_nothing_again(collection: Collection, log: list[tuple
     assert {what for what, _ in log[len(done) + 1 :]} == {"pairs"}
 
 
+def test_a_search_with_other_parameters_builds_nothing(
+    collection: Collection, log: list[tuple[str, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    built: list[str] = []
+    build = LocalIndex.build
+    monkeypatch.setattr(LocalIndex, "build", lambda self, given: built.append(self.spec) or build(self, given))
+    indexes = [
+        {"spec": "hnsw(M=4, efSearch=1)", "depth": 1},
+        {"spec": "hnsw(M=4, efSearch=50)", "depth": 1},
+        {"spec": "hnsw(M=4, efSearch=50)", "depth": 30},
+        {"spec": "hnsw(M=4, efSearch=50)", "depth": 30, "scoring": "model"},
+        {"spec": "hnsw(M=4, efConstruction=7)"},
+    ]
+    tables = [{"embed": {"model": "embedder"}, "index": each} for each in indexes]
+    pipelines = [Pipeline(settings_of_tables(each, "test")) for each in tables]
+    found = [each.retrieve(collection, cache=tmp_path).stages[0] for each in pipelines]
+    assert [each.cached for each in found] == [False] * 5
+    assert len(built) == 2
+    assert [each.run.documents.height for each in found[:3]] == [6, 6, 180]
+    assert found[1].searched is not None
+    assert "efSearch=50" in found[1].searched["spec"]  # and not that of the one who built it
+    # The same as from an index of its own.
+    alone = pipelines[2].retrieve(collection)
+    assert alone.run.frame.equals(found[2].run.frame)
+    assert log.count(("embed", 50)) == 2  # with a cache and without
+
+
+def test_kept_stages_say_what_they_said(collection: Collection, log: list[tuple[str, int]], tmp_path: Path):
+    pipeline = made(index={"spec": "ivf(nlist=3)"})
+    first, second = (pipeline.retrieve(collection, cache=tmp_path) for _ in range(2))
+    assert all(stage.cached for stage in second.stages)
+    assert [stage.notes for stage in second.stages] == [stage.notes for stage in first.stages]
+    assert "FAISS advises" in second.stages[0].notes[0]
+    for kept, stage in zip(second.stages, first.stages, strict=True):
+        assert kept.made_seconds == stage.made_seconds <= stage.seconds
+        assert (kept.given, kept.searched) == (stage.given, stage.searched)
+    given = {stage.name: stage.given for stage in first.stages}
+    heights = {stage.name: stage.run.documents.height for stage in first.stages}
+    assert given["dense"] is given["sparse"] is None
+    assert heights["dense"] < given["fuse"] <= heights["dense"] + heights["sparse"]
+    assert (given["deduplicate"], given["rerank"]) == (heights["fuse"], heights["deduplicate"])
+
+
+def test_damaged_candidates_are_named(collection: Collection, log: list[tuple[str, int]], tmp_path: Path):
+    made().retrieve(collection, cache=tmp_path)
+    (file,) = tmp_path.glob("stages/fuse-*.parquet")
+    file.write_bytes(file.read_bytes()[:50])
+    with pytest.raises(InputError, match=r"fuse-\w+\.parquet: damaged candidates .*Remove the file"):
+        made().retrieve(collection, cache=tmp_path)
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_low_and_high_precision_take_one_pass(
+    collection: Collection, log: list[tuple[str, int]], tmp_path: Path, cached: bool
+):
+    found = made(pipeline={"scoring": "both"}).retrieve(collection, cache=tmp_path if cached else None)
+    assert [each for each in log if each[0] == "embed"] == [("embed", 50), ("embed", 6)]
+    assert len([each for each in log if each[0] == "pairs"]) == 1
+    assert found.low is not None
+    assert [stage.name for stage in found.low.stages] == [stage.name for stage in found.stages]
+    ties = [[stage.ties.fraction for stage in each.stages] for each in (found, found.low)]
+    assert ties[1][0] > ties[0][0]
+    assert ties[1][-1] > ties[0][-1]
+    assert found.low.run.name == "mine-low"
+    # Each of the two is what a pipeline of its own gives.
+    for each, scoring in ((found, "high"), (found.low, "low")):
+        alone = made(pipeline={"scoring": scoring}).retrieve(collection)
+        for stage, own in zip(each.stages, alone.stages, strict=True):
+            assert stage.run.frame.equals(own.run.frame), (scoring, stage.name)
+    assert found.to_dict()["low"]["stages"][0]["tied_fraction"] == ties[1][0]
+    assert found.to_dict()["stages"][0]["tied_fraction"] == ties[0][0]
+
+
+def test_boosts_are_said_with_the_ties_they_make(collection: Collection, log: list[tuple[str, int]]):
+    plain = made().retrieve(collection).stages[2]
+    boosted = made(fuse={"terms": 1, "phrases": 0.5}).retrieve(collection).stages[2]
+    assert not plain.notes
+    assert "candidates gain by terms, phrases" in boosted.notes[0]
+    assert boosted.run.documents["score"].max() > plain.run.documents["score"].max()
+    assert boosted.given == plain.given
+
+
+def test_documents_of_a_source_are_limited(collection: Collection, log: list[tuple[str, int]], tmp_path: Path):
+    file = tmp_path / "sources.tsv"
+    file.write_text("".join(f"{doc}\t{'odd' if int(doc[1:]) % 2 else 'even'}\n" for doc in collection.documents))
+    only = {"duplicates": False, "per_source": 3, "sources": str(file)}
+    found = made(deduplicate=only).retrieve(collection, cache=tmp_path).stages[3]
+    for query in found.run.query_ids:
+        odd = [int(doc[1:]) % 2 for doc in found.run.frame.filter(query_id=query)["doc_id"]]
+        assert (odd.count(0), odd.count(1)) == (3, 3)
+    assert "more than 3 of a source" in found.notes[0]
+    file.write_text("d1\tone\n")  # another file of the same name is another stage
+    assert not made(deduplicate=only).retrieve(collection, cache=tmp_path).stages[3].cached
+    with pytest.raises(InputError, match="no id is that of a chunk"):
+        made(deduplicate={"per_source": 1}).retrieve(collection)
+    with pytest.raises(InputError, match="absent: cannot be read"):
+        made(deduplicate={"per_source": 1, "sources": "absent"}).retrieve(collection)
+
+
+def test_candidates_of_each_stage_are_held_against_judgments(collection: Collection, log: list[tuple[str, int]]):
+    found = made(pipeline={"scoring": "both"}).retrieve(collection)
+    judged = {query: {f"d{place}": place % 3 for place in range(0, 50, 5)} for query in collection.queries}
+    result = found.judged(Judgments.from_dict(judged), rel=2).to_dict()
+    relevant = {(query, doc) for query, grades in judged.items() for doc, grade in grades.items() if grade >= 2}
+    assert result["judged"]["relevant"] == len(relevant)
+    for side, stages in ((result, found.stages), (result["low"], found.low.stages if found.low else ())):
+        for told, stage in zip(side["stages"], stages, strict=True):
+            listed = set(stage.run.frame.select("query_id", "doc_id").rows())
+            assert told["relevant"] == len(relevant & listed)
+            assert told["measures"]["R"]["expected"] == pytest.approx(len(relevant & listed) / len(relevant))
+            value = told["measures"]["nDCG@10"]
+            assert value["lowest"] <= value["expected"] <= value["highest"]
+    assert "measures" not in found.to_dict()["stages"][0]
+
+
 def test_an_interrupted_pipeline_goes_on_and_gives_the_same(
     collection: Collection, log: list[tuple[str, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -193,6 +310,13 @@ def test_short_vectors_have_length_one(collection: Collection, log: list[tuple[s
         ({"sparse": {}, "fuse": {}}, "one run of two"),
         ({"sparse": {}, "corpus": {"path": "x", "fields": "title"}}, "a list of texts"),
         ({"embed": {"model": "a"}, "sparse": {}, "fuse": {"weights": [1, True]}}, "a list of numbers"),
+        ({"sparse": {"index": "bn25"}}, r"here: index of \[sparse\]: No index is called bn25"),
+        ({"embed": {"model": "a"}, "index": {"spec": "hnsw(N=3)"}}, "no parameter 'N'"),
+        ({"embed": {"model": "a"}, "sparse": {}, "fuse": {"weights": [1]}}, "must be two"),
+        ({"sparse": {}, "pipeline": {"scoring": "lo"}}, "'high' or 'low'"),
+        ({"sparse": {}, "generate": {}}, "needs contexts"),
+        ({"sparse": {}, "generate": {"model": "gpt"}}, "has no parameter 'model'"),
+        ({"sparse": {}, "deduplicate": {"duplicates": 1}}, "true or false"),
         ({"sparse": {}, "rerank": {"model": "r", "scoring": "float31"}}, "'float32' or 'model'"),
     ],
 )

@@ -1,20 +1,27 @@
 """`trueval retrieve`: a run made from a corpus, by indexes, fusion and rerankers."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from trueval.cli.options import OUTPUT, Form, OutputOptions, with_groups
-from trueval.cli.output import check_folder, save, say, show
+from trueval.cli.options import JUDGED, OUTPUT, Form, OutputOptions, with_groups
+from trueval.cli.output import check_folder, save, say, show, talk
 from trueval.cli.precision import bars, remarks
+from trueval.errors import InputError, PolicyError
 
 if TYPE_CHECKING:
     from trueval.collection import Collection
+    from trueval.judgments import Judgments
     from trueval.retrieval.pipeline import Pipeline
+    from trueval.retrieval.retrieved import Retrieved
+    from trueval.run import Run
 
 RUN_FILE = "run.trec"
+CONTEXTS_FILE = "contexts.jsonl"
+CONTEXTS = 10
 
 
 @dataclass(frozen=True)
@@ -39,9 +46,32 @@ class PipelineOptions:
     ] = None
     depth: Annotated[int | None, typer.Option(metavar="N", min=1, help="Documents of each query. Default: 100.")] = None
 
+    scoring: Annotated[
+        str | None,
+        typer.Option(
+            metavar="S",
+            help="How all stages score: high, in float32; low, in the dtype of their model; both, one run of each. "
+            "Default: as the file says, or stages, each as its own table says.",
+        ),
+    ] = None
+
     def read(self) -> "Pipeline":
         """Reads the file, or makes a pipeline of one stage."""
         from trueval.retrieval.config import settings_of_tables
+        from trueval.retrieval.pipeline import Pipeline
+
+        chosen = self._read()
+        if self.scoring is None:
+            return chosen
+        try:
+            given = settings_of_tables({**chosen.settings, "pipeline": {"scoring": self.scoring}}, "--scoring")
+        except InputError as error:
+            raise PolicyError(str(error)) from None
+        return Pipeline(given, chosen.name)
+
+    def _read(self) -> "Pipeline":
+        from trueval.retrieval.config import settings_of_tables
+        from trueval.retrieval.index import read_spec
         from trueval.retrieval.pipeline import Pipeline
 
         if (self.pipeline is None) == (self.index is None):
@@ -51,6 +81,10 @@ class PipelineOptions:
                 told = "goes with --index; with --pipeline it stands in the file."
                 raise typer.BadParameter(told, param_hint="--model --depth")
             return Pipeline.read(self.pipeline)
+        kind, _ = read_spec(str(self.index))
+        if (kind.takes == "texts") == (self.model is not None):
+            told = "searches words and takes no model." if self.model else "searches vectors: name the embedder too."
+            raise typer.BadParameter(f"{self.index} {told}", param_hint="--index --model")
         depth: dict[str, Any] = {} if self.depth is None else {"depth": self.depth}
         if self.model is None:
             tables = {"sparse": {"index": self.index, **depth}}
@@ -88,11 +122,33 @@ def retrieve(
     ] = None,
     *,
     search: PipelineOptions,
+    rel: Annotated[
+        float | None,
+        typer.Option(metavar="N", help="Grade from which a document is relevant. Default: 1.", rich_help_panel=JUDGED),
+    ] = None,
     run: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write the run there: TREC text, or .parquet, .jsonl, .csv.",
+            help="Write the run there: TREC text, or .parquet, .jsonl, .csv. With --scoring both, NAME-low too.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    contexts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a log of contexts there: of each query the first documents with their texts, as JSON lines.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k",
+            metavar="K",
+            min=1,
+            help=f"Documents of each context. Default: contexts of [generate], or {CONTEXTS}.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -112,23 +168,65 @@ def retrieve(
     Example: trueval retrieve corpus --index "bm25(language='fr')" --run bm25.trec
 
     Example: trueval retrieve --pipeline hybrid.toml --cache cache --run hybrid.trec --out results
+
+    Example: trueval retrieve corpus --index bm25 --contexts contexts.jsonl -k 10
     """
     from trueval.retrieval.views.kind import RETRIEVE
 
-    if run is None and output.out is None:
-        raise typer.BadParameter("name a place for the run: --run FILE, or --out DIR.", param_hint="--run")
-    if output.out is not None:
-        check_folder(output.out)
-    if run is not None and not run.parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {run.parent}.", param_hint="--run")
+    _check_places(run, contexts, output.out)
     chosen = search.read()
+    k = k or chosen.settings.get("generate", {}).get("contexts")
+    if k is not None and contexts is None and output.out is None:
+        raise typer.BadParameter("name a file for the contexts: --contexts FILE, or --out DIR.", param_hint="-k")
     place = cache or (None if output.out is None else output.out / "cache")
     with remarks(), bars() as bar:
-        found = chosen.retrieve(search.collection(collection, chosen), cache=place, begin=bar)
-    result = found.to_dict()
+        texts = search.collection(collection, chosen)
+        found = _judged(chosen.retrieve(texts, cache=place, begin=bar), texts.judgments, rel)
+    result, runs = found.to_dict(), [found.run, *([] if found.low is None else [found.low.run])]
     if run is not None:
-        found.run.write(run)
-        say(f"wrote {run}")
+        for each, name in zip(runs, _names(run), strict=False):
+            each.write(name)
+            say(f"wrote {name}")
+    if contexts is not None:
+        _write_contexts(found.run, k or CONTEXTS, contexts, collection=texts)
+        say(f"wrote {contexts}")
     if output.out is not None:
-        save(output.out, (RETRIEVE, result), others={RUN_FILE: found.run.write}, page=True)
+        others: dict[str, Any] = {
+            name.name: each.write for each, name in zip(runs, _names(Path(RUN_FILE)), strict=False)
+        }
+        if k is not None:
+            others[CONTEXTS_FILE] = partial(_write_contexts, found.run, k, collection=texts)
+        save(output.out, (RETRIEVE, result), others=others, page=True)
     show(RETRIEVE, result, form, percent=output.percent)
+
+
+def _check_places(run: Path | None, contexts: Path | None, out: Path | None) -> None:
+    """Refuses places that are not there before any work."""
+    if run is None and contexts is None and out is None:
+        told = "name a place for the run: --run FILE, --contexts FILE, or --out DIR."
+        raise typer.BadParameter(told, param_hint="--run")
+    if out is not None:
+        check_folder(out)
+    for place, option in ((run, "--run"), (contexts, "--contexts")):
+        if place is not None and not place.parent.is_dir():
+            raise typer.BadParameter(f"there is no folder {place.parent}.", param_hint=option)
+
+
+def _judged(found: "Retrieved", judgments: "Judgments | None", rel: float | None) -> "Retrieved":
+    """What the stages are worth, where the collection has judgments."""
+    if judgments is None or not judgments.frame.height:
+        return found
+    return found.judged(judgments, 1 if rel is None else rel)
+
+
+def _names(run: Path) -> tuple[Path, Path]:
+    """Where the run goes, and that in low precision."""
+    return run, run.with_name(f"{run.stem}-low{run.suffix}")
+
+
+def _write_contexts(run: "Run", k: int, file: Path, *, collection: "Collection") -> None:
+    from trueval.retrieval.prompts import write_contexts
+
+    cut = write_contexts(run, k, file, collection.queries, collection.documents)
+    if cut.note:
+        talk([cut.note])

@@ -24,6 +24,7 @@ from trueval.retrieval.sentences import Span, sentence_spans
 
 SEPARATOR: Final = " › "
 HEADING: Final = re.compile(r"^(?P<level>#{1,6})[ \t]+(?P<title>.*?)[ \t]*#*[ \t]*$", re.MULTILINE)
+MARK: Final = "#"  # between a document and the number of a chunk in the id of the chunk
 TOKEN: Final = re.compile(r"\w+|[^\w\s]")
 
 # [token, 2] where each token of a text starts and ends.
@@ -56,7 +57,7 @@ class Chunk:
     @property
     def id(self) -> str:
         """The document and the number of the chunk."""
-        return f"{self.document}#{self.number}"
+        return f"{self.document}{MARK}{self.number}"
 
     @property
     def text(self) -> str:
@@ -80,6 +81,16 @@ class Chunk:
             "tokens": self.tokens,
             "sha256": self.sha256,
         }
+
+
+def document_of(id: str) -> str | None:
+    """The document that a chunk is of, by the id of the chunk; None where that is none.
+
+    >>> document_of("a#b#12"), document_of("a")
+    ('a#b', None)
+    """
+    document, mark, number = id.rpartition(MARK)
+    return document if mark and number.isdecimal() else None
 
 
 @dataclass(frozen=True)

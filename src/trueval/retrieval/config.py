@@ -8,6 +8,7 @@
     spec = "hnsw(efSearch=64)"
 
 A table that is not there is a stage that is not done. An unknown key is refused, so that no typing error is a default.
+[pipeline] is about all stages, [generate] about what a prompt takes of the run.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from trueval.errors import InputError, Place, nearest
+from trueval.errors import InputError, Place, PolicyError, nearest
 from trueval.numerics import FORMATS
+from trueval.retrieval.index import read_spec
 from trueval.specs import Parameter, bounded, checked, choice, whole
 
 Settings: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -27,6 +29,13 @@ Settings: TypeAlias = Mapping[str, Mapping[str, Any]]
 DTYPES: Final = ("bfloat16", "float32", "float16")
 # Beside the formats of scores: those of the index itself, or the model's own dtype.
 SCORING: Final = ("index", "model", *FORMATS)
+# How the stages of a pipeline score: as each table says; all in float32; all in the dtype of their model; or two runs.
+STAGES, HIGH, LOW, BOTH = "stages", "high", "low", "both"
+# Tables that take the spec of an index: its key, what the index must take, and where it belongs otherwise.
+SPECS: Final = {
+    "index": ("spec", "vectors", "an index of vectors, such as flat", "[sparse]"),
+    "sparse": ("index", "texts", "an index of words, such as bm25", "[index]"),
+}
 
 
 def _texts(default: Any, about: str) -> Parameter:
@@ -45,6 +54,15 @@ def _numbers(about: str) -> Parameter:
         return tuple(value)
 
     return Parameter(None, "a list of numbers", check, about)
+
+
+def _flag(default: bool, about: str) -> Parameter:
+    def check(value: Any) -> Any:
+        if not isinstance(value, bool):
+            raise ValueError(value)
+        return value
+
+    return Parameter(default, "true or false", check, about)
 
 
 def _text(default: str | None, about: str) -> Parameter:
@@ -72,6 +90,15 @@ TABLES: Final[Mapping[str, Mapping[str, Parameter]]] = MappingProxyType(
             "path": _text(None, "folder of the collection, from the folder of this file"),
             "fields": _texts(("title", "text"), "fields of a document that make its text"),
         },
+        "pipeline": {
+            "scoring": choice(
+                STAGES,
+                HIGH,
+                LOW,
+                BOTH,
+                about="as each stage says; all in float32; all in the dtype of the model; or one run of each",
+            ),
+        },
         "embed": {**_MODEL, "dimension": whole(None, 1, "numbers of each vector that are kept, made length 1 again")},
         "index": {
             "spec": _text("flat", "the dense index"),
@@ -86,11 +113,19 @@ TABLES: Final[Mapping[str, Mapping[str, Parameter]]] = MappingProxyType(
             "k": bounded(60, 0, 1e9, "of rrf: added to each rank"),
             "norm": choice("min-max", "z-score", about="of weighted: how scores are normalised"),
             "weights": _numbers("of the dense and the sparse run"),
+            "terms": bounded(0, 0, 1e6, "weight of a document that holds the words of the query, rare ones above all"),
+            "phrases": bounded(0, 0, 1e6, "weight of one that holds its pairs of neighbouring words"),
+            "codes": bounded(0, 0, 1e6, "weight of one that holds its numbers and codes"),
             "depth": _DEPTH,
         },
         "deduplicate": {
             "threshold": bounded(0.8, 0, 1, "least Jaccard similarity of near duplicates", above=True),
             "words": whole(5, 1, "of an n-gram"),
+            "duplicates": _flag(True, "whether near duplicates are left out"),
+            "per_source": whole(None, 1, "documents of one source that stay in a list; all by default"),
+            "sources": _text(
+                None, "file with a document id and its source on each line; by default chunks are of their document"
+            ),
         },
         "rerank": {
             **_MODEL,
@@ -99,10 +134,11 @@ TABLES: Final[Mapping[str, Mapping[str, Parameter]]] = MappingProxyType(
             ),
             "depth": whole(50, 1, "documents of each list that are scored"),
         },
+        "generate": {"contexts": whole(None, 1, "documents in a prompt: the run is written as a log of contexts too")},
     }
 )
 # Keys without which a table says nothing.
-NEEDED: Final = {"embed": "model", "rerank": "model", "corpus": "path"}
+NEEDED: Final = {"embed": "model", "rerank": "model", "corpus": "path", "generate": "contexts"}
 
 
 def read_settings(path: Path) -> dict[str, dict[str, Any]]:
@@ -124,7 +160,11 @@ def read_settings(path: Path) -> dict[str, dict[str, Any]]:
         raise place.error(f"cannot be read ({error.strerror}). It must be the TOML file of a pipeline.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise place.error(f"not TOML: {error}. Correct it.") from None
-    return settings_of_tables(given, str(path))
+    settings = settings_of_tables(given, str(path))
+    sources = settings.get("deduplicate", {}).get("sources")
+    if sources is not None:
+        settings["deduplicate"]["sources"] = str(path.parent / sources)  # an absolute path stays as it is
+    return settings
 
 
 def settings_of_tables(given: Mapping[str, Any], source: str) -> dict[str, dict[str, Any]]:
@@ -135,7 +175,7 @@ def settings_of_tables(given: Mapping[str, Any], source: str) -> dict[str, dict[
         source: what errors call them.
 
     Raises:
-        InputError: a table, a key or a value is none of a pipeline, or nothing retrieves.
+        InputError: a table, a key, a value or the spec of an index is none of a pipeline, or nothing retrieves.
 
     >>> settings_of_tables({"sparse": {}}, "here")
     {'sparse': {'index': 'bm25', 'depth': 100}}
@@ -155,7 +195,23 @@ def settings_of_tables(given: Mapping[str, Any], source: str) -> dict[str, dict[
         raise InputError(f"{source}: [fuse] makes one run of two. Add [embed] or [sparse], or remove it.")
     if {"embed", "sparse"} <= found.keys():
         found.setdefault("fuse", _table("fuse", {}, source))
+    weights = found.get("fuse", {}).get("weights")
+    if weights is not None and len(weights) != 2:
+        raise InputError(f"{source}: weights of [fuse] must be two, of the dense and the sparse run. Got {weights}.")
+    for name in SPECS.keys() & found.keys():
+        _check_spec(name, found[name], source)
     return {name: found[name] for name in TABLES if name in found}
+
+
+def _check_spec(name: str, values: Mapping[str, Any], source: str) -> None:
+    """Refuse a spec that cannot be read, and vectors where words belong, or words where vectors do."""
+    key, takes, wanted, elsewhere = SPECS[name]
+    try:
+        kind, _ = read_spec(values[key])
+    except PolicyError as error:
+        raise InputError(f"{source}: {key} of [{name}]: {error}") from None
+    if kind.takes != takes:
+        raise InputError(f"{source}: [{name}] takes {wanted}. Got {values[key]}, which belongs into {elsewhere}.")
 
 
 def _table(name: str, given: Any, source: str) -> dict[str, Any]:

@@ -162,7 +162,9 @@ class Hnsw(Dense):
         "storage": choice("float32", "int8", about="format that vectors are kept in"),
         "M": whole(32, 2, "neighbors of each vector on a layer, twice as many on the lowest"),
         "efConstruction": whole(200, 1, "candidates that are kept while the graph is built"),
-        "efSearch": whole(128, 1, "candidates that are kept while it is searched; at least the depth is"),
+        "efSearch": whole(
+            128, 1, "candidates that are kept while it is searched; at least the depth is", searched=True
+        ),
     }
 
     def made(self, dimension: int, documents: int) -> Any:
@@ -189,7 +191,7 @@ class Ivf(Dense):
     parameters: ClassVar = {
         "storage": choice("float32", *QUANTIZERS, about="format that vectors are kept in"),
         "nlist": whole(None, 1, "cells; four times the root of the number of documents by default"),
-        "nprobe": whole(16, 1, "cells that a search visits"),
+        "nprobe": whole(16, 1, "cells that a search visits", searched=True),
     }
 
     def made(self, dimension: int, documents: int) -> Any:

@@ -227,10 +227,10 @@ class LocalIndex(ABC):
         """Take what `save` wrote.
 
         Raises:
-            InputError: the folder holds no index of this spec, or a damaged one.
+            InputError: the folder holds no index of this spec, parameters of a search aside, or a damaged one.
         """
         about = read_about(folder)
-        if about["spec"] != self.spec:
+        if build_spec(str(about["spec"])) != build_spec(self.spec):
             raise InputError(f"{folder}: an index {about['spec']}, not {self.spec}. Load it by its own spec.")
         try:
             self.read(folder)
@@ -274,6 +274,23 @@ def read_spec(spec: str) -> tuple[type[LocalIndex], dict[str, Value]]:
         raise PolicyError(f"Parameters are written name=value. Got {plain[0]!r} in {spec!r}.")
     kind: type[LocalIndex] = import_module(HOMES[name]).KINDS[name]
     return kind, {each: checked(name, kind.parameters, each, value, PolicyError) for each, value in named.items()}
+
+
+def build_spec(spec: str) -> str:
+    """The spec of what is built: every parameter with a value, but for those that decide a search alone.
+
+    Args:
+        spec: as in make_index.
+
+    Raises:
+        PolicyError: as in make_index.
+
+    >>> build_spec("hnsw(efSearch=500, M=16)")
+    "hnsw(storage='float32', M=16, efConstruction=200)"
+    """
+    kind, chosen = read_spec(spec)
+    values = {name: chosen.get(name, one.default) for name, one in kind.parameters.items() if not one.searched}
+    return written(kind.name, {name: value for name, value in values.items() if value is not None})
 
 
 def load_index(folder: Path) -> LocalIndex:

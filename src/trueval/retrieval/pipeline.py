@@ -9,38 +9,39 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueval.collection import Collection, ids_in_order, texts_in_order, texts_with_ids_hash
-from trueval.errors import InputError, MissingExtraError
-from trueval.evaluation.content import run_hash
+from trueval.errors import InputError, MissingExtraError, Place
 from trueval.files.texts.sequence import Made
 from trueval.models import load_model
 from trueval.models.outputs import Part, Step, part_outputs, settings_of, weights_hash
 from trueval.models.places import find_model
 from trueval.report.provenance import recorded
-from trueval.retrieval.config import Settings, read_settings
+from trueval.retrieval.boost import FEATURES, lexical_boost
+from trueval.retrieval.config import BOTH, HIGH, LOW, STAGES, Settings, read_settings
 from trueval.retrieval.fusion import reciprocal_rank_fusion, weighted_fusion
-from trueval.retrieval.index import Hits, LocalIndex, load_index, make_index, read_spec
-from trueval.retrieval.lists import TieCount, listed
+from trueval.retrieval.index import Hits, LocalIndex, build_spec, make_index
+from trueval.retrieval.kept import Candidates, keep, read_kept
+from trueval.retrieval.lists import listed
 from trueval.retrieval.rerank import MODEL, rerank
-from trueval.retrieval.suppress import suppress_duplicates
+from trueval.retrieval.retrieved import Retrieved, Stage
+from trueval.retrieval.suppress import limit_sources, sources_of, suppress_duplicates
+from trueval.retrieval.union import scored_as, together
+from trueval.retrieval.vectors import rescored, truncated
 from trueval.run import Run
-from trueval.scoring import product
 from trueval.version import __version__
-
-# 1: the first.
-FORMAT_VERSION: Final = 1
-KIND: Final = "retrieve"
 
 Begin = Callable[[str], Step]
 
@@ -52,68 +53,6 @@ LIBRARIES: Final = {
     "index": ("retrieval", ("faiss-cpu",)),
     "sparse": ("retrieval", ("bm25s", "PyStemmer")),
 }
-
-
-class Stage(NamedTuple):
-    """What one stage of a pipeline gave.
-
-    Attributes:
-        name: dense, sparse, fuse, deduplicate or rerank.
-        run: the candidates after it.
-        seconds: that it took, models loaded and indexes built in it.
-        cached: whether its candidates were kept from an earlier run.
-        ties: of its run.
-        notes: one-line remarks.
-    """
-
-    name: str
-    run: Run
-    seconds: float
-    cached: bool
-    ties: TieCount
-    notes: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """What a manifest says of the stage."""
-        return {
-            "name": self.name,
-            "seconds": self.seconds,
-            "cached": self.cached,
-            "queries": len(self.run.query_ids),
-            "documents": self.ties.documents,
-            "tied_fraction": self.ties.fraction,
-            "notes": list(self.notes),
-        }
-
-
-@dataclass(frozen=True, eq=False)
-class Retrieved:
-    """What a pipeline gave.
-
-    Attributes:
-        run: of its last stage.
-        stages: in their order.
-        settings: of the pipeline.
-        about: name, source and numbers of the collection, and the hashes of its texts.
-    """
-
-    run: Run
-    stages: tuple[Stage, ...]
-    settings: Settings
-    about: Mapping[str, Any]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The manifest: what was searched, how, and what every stage gave; the JSON of `trueval retrieve`."""
-        return {
-            "kind": KIND,
-            "format": FORMAT_VERSION,
-            "trueval": __version__,
-            "name": self.run.name,
-            "collection": dict(self.about),
-            "settings": {name: _recorded(values) for name, values in self.settings.items()},
-            "stages": [stage.to_dict() for stage in self.stages],
-            "run": {"queries": len(self.run.query_ids), "content": run_hash(self.run)},
-        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,15 +88,79 @@ class Pipeline:
             InputError: a text, a model or an output is bad.
             MissingExtraError: the library of a stage is not installed.
         """
-        work = _Work(collection, self.settings, cache, begin or (lambda name: lambda part, done, of: None))
-        found = {name: work.stage(name, make) for name, make in work.retrievers().items()}
-        stages = list(found.values())
-        for name, make in work.refiners().items():
-            of = tuple(stage.run for stage in stages) if name == "fuse" else (stages[-1].run,)
-            keys = tuple(work.keys[stage.name] for stage in (stages if name == "fuse" else stages[-1:]))
-            stages.append(work.stage(name, partial(make, *of), keys))
-        run = replace(stages[-1].run, name=self.name)
-        return Retrieved(run, tuple(stages), self.settings, work.about())
+        scoring = self.settings.get("pipeline", {}).get("scoring", STAGES)
+        with _shared(cache, kept=scoring == BOTH) as shared:
+            works = [
+                _Work(collection, scored_in(self.settings, each), shared, begin or _nobody)
+                for each in ((HIGH, LOW) if scoring == BOTH else (scoring,))
+            ]
+            found = [tuple(stages) for stages in _stages_of(works)]
+        given = [
+            Retrieved(replace(stages[-1].run, name=name), stages, self.settings, works[0].about())
+            for name, stages in zip((self.name, f"{self.name}-low")[: len(found)], found, strict=True)
+        ]
+        return replace(given[0], low=given[1] if len(given) > 1 else None)
+
+
+def scored_in(settings: Settings, scoring: str) -> Settings:
+    """The settings of a pipeline whose every stage scores in high or in low precision.
+
+    Args:
+        settings: of the pipeline.
+        scoring: "high", float32; "low", the dtype of each stage's model; "stages", as they are.
+    """
+    if scoring == STAGES:
+        return settings
+    form = "float32" if scoring == HIGH else MODEL
+    return {
+        name: {**values, "scoring": form} if name in ("index", "rerank") else values
+        for name, values in settings.items()
+    }
+
+
+def _nobody(_: str) -> Step:
+    return lambda part, done, of: None
+
+
+@dataclass(eq=False)
+class _Shared:
+    """What the runs of one pipeline share, so that nothing is done twice.
+
+    Attributes:
+        cache: where what is made is kept; None for nowhere.
+        outputs: where outputs of models are kept; None for nowhere.
+        models: by their settings.
+        vectors: by settings of the model, and the texts.
+        stages: by their keys.
+    """
+
+    cache: Path | None
+    outputs: Path | None
+    models: dict[str, Any] = field(default_factory=dict)
+    vectors: dict[str, NDArray[Any]] = field(default_factory=dict)
+    stages: dict[str, Stage] = field(default_factory=dict)
+
+
+@contextmanager
+def _shared(cache: Path | None, *, kept: bool) -> Iterator[_Shared]:
+    """What runs share; two runs without a cache keep the outputs of models as long as they take."""
+    if cache is not None or not kept:
+        yield _Shared(cache, None if cache is None else cache / "outputs")
+        return
+    # Memory maps of files that are removed stay readable; where they cannot be removed, the system does it later.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        yield _Shared(None, Path(folder))
+
+
+def _stages_of(works: Sequence[_Work]) -> list[list[Stage]]:
+    """The stages of each run, made side by side: a reranker sees the candidates of all in one pass."""
+    found = [[work.stage(name, make) for name, make in work.retrievers().items()] for work in works]
+    for name in works[0].refiners():
+        before = [tuple(stages) if name == "fuse" else (stages[-1],) for stages in found]
+        for place, work in enumerate(works):
+            beside = [stages[-1] for stages in before] if name == "rerank" and len(works) > 1 else []
+            found[place].append(work.refined(name, before[place], beside))
+    return found
 
 
 class _Work:
@@ -166,20 +169,20 @@ class _Work:
     Args:
         collection: documents and queries.
         settings: of the pipeline.
-        cache: where what is made is kept.
+        shared: with other runs of the pipeline.
         begin: as in Pipeline.retrieve.
     """
 
-    def __init__(self, collection: Collection, settings: Settings, cache: Path | None, begin: Begin) -> None:
-        self.collection, self.settings, self.cache, self.begin = collection, settings, cache, begin
-        self.keys: dict[str, str] = {}
+    def __init__(self, collection: Collection, settings: Settings, shared: _Shared, begin: Begin) -> None:
+        self.collection, self.settings, self.shared, self.begin = collection, settings, shared, begin
         self.notes: list[str] = []
+        self.given: int | None = None
+        self.searched: dict[str, Any] | None = None
         if not collection.documents or not collection.queries:
             what = "documents" if not collection.documents else "queries"
             raise InputError(f"{collection.source}: there are no {what}. A pipeline needs documents and queries.")
-        _check_specs(settings)  # these before hours of embedding
         for table in settings:
-            _versions(table)
+            _versions(table)  # before hours of embedding
 
     def _without_hits(self, run: Run, name: str) -> list[str]:
         """A remark on the queries that a stage finds nothing for, if there are any.
@@ -202,36 +205,64 @@ class _Work:
         chosen = {"dense": ("embed", self.dense), "sparse": ("sparse", self.sparse)}
         return {name: make for name, (table, make) in chosen.items() if table in self.settings}
 
-    def refiners(self) -> Mapping[str, Callable[..., Run]]:
+    def refiners(self) -> tuple[str, ...]:
         """The stages that take the candidates of the stages before."""
-        chosen = {"fuse": self.fuse, "deduplicate": self.deduplicate, "rerank": self.rerank}
-        return {name: make for name, make in chosen.items() if name in self.settings}
+        return tuple(name for name in ("fuse", "deduplicate", "rerank") if name in self.settings)
 
-    def stage(self, name: str, make: Callable[[Step], Run], before: tuple[str, ...] = ()) -> Stage:
+    def refined(self, name: str, before: Sequence[Stage], beside: Sequence[Stage]) -> Stage:
+        """A stage that takes candidates.
+
+        Args:
+            name: of the stage.
+            before: stages that it takes candidates of.
+            beside: stages of all runs of the pipeline, where a model sees the candidates of several in one pass.
+        """
+        makers = {"fuse": self.fuse, "deduplicate": self.deduplicate, "rerank": self.rerank}
+        make = partial(makers[name], [each.run for each in before], [each.run for each in beside])
+        given = before[-1].run.documents.height
+        return self.stage(name, make, tuple(each.key for each in (*before, *beside)), given)
+
+    def stage(
+        self, name: str, make: Callable[[Step], Run], before: tuple[str, ...] = (), given: int | None = None
+    ) -> Stage:
         """Take the candidates of a stage from the cache, or make and keep them.
 
         Args:
             name: of the stage.
             make: from a step function to its candidates.
             before: keys of the stages that it takes candidates of.
+            given: how many these are.
         """
-        key = self.keys[name] = self._key(name, before)
-        step, self.notes = self.begin(name), []
+        key = self._key(name, before)
+        known = self.shared.stages.get(key)
+        if known is not None:
+            return known._replace(seconds=0.0, cached=True)
+        step, began = self.begin(name), time.perf_counter()
+        cache = self.shared.cache
+        file = None if cache is None else cache / "stages" / f"{name}-{key[:16]}.parquet"
+        kept = None if file is None else read_kept(file, name)
+        made = kept or self._made(name, make, step, given)
+        if file is not None and kept is None:
+            keep(file, made)
+        seconds, ties = time.perf_counter() - began, listed(made.run).ties
+        found = Stage(
+            name, made.run, made.given, seconds, made.seconds, kept is not None, ties, key, made.notes, made.searched
+        )
+        self.shared.stages[key] = found
+        return found
+
+    def _made(self, name: str, make: Callable[[Step], Run], step: Step, given: int | None) -> Candidates:
         began = time.perf_counter()
-        file = None if self.cache is None else self.cache / "stages" / f"{name}-{key[:16]}.parquet"
-        cached = file is not None and file.is_file()
-        run = Run.read(file, name=name) if file is not None and cached else make(step)
-        if not before:
+        self.notes, self.given, self.searched = [], given, None
+        run = make(step)
+        if given is None:
             self.notes += self._without_hits(run, name)
-        if file is not None and not cached:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            run.write(file)
-        return Stage(name, run, time.perf_counter() - began, cached, listed(run).ties, tuple(self.notes))
+        return Candidates(run, tuple(self.notes), time.perf_counter() - began, self.given, self.searched)
 
     def dense(self, step: Step) -> Run:
         """Embed queries and documents, and search an index of the documents."""
         chosen, settings = self.settings["embed"], self.settings["index"]
-        model = _load(chosen)
+        model = self._model("embed")
         if model.scoring != "product":
             raise InputError(
                 f"{model.name} scores by {model.scoring}: it gives no single vector for a text. Name an embedder in "
@@ -241,7 +272,7 @@ class _Work:
         dimension = chosen["dimension"]
         if dimension is not None:
             documents, queries = truncated(documents, dimension), truncated(queries, dimension)
-        index = self._index(settings["spec"], documents, self._key("dense index", ()))
+        index = self._built(settings["spec"], documents, [settings_of(model), dimension], "index")
         hits = index.search(queries, settings["depth"])
         if settings["scoring"] != "index":
             form = model.dtype if settings["scoring"] == MODEL else settings["scoring"]
@@ -251,32 +282,69 @@ class _Work:
     def sparse(self, _: Step) -> Run:
         """Search an index of words."""
         settings = self.settings["sparse"]
-        index = self._index(settings["index"], texts_in_order(self.collection.documents), self._key("sparse index", ()))
+        index = self._built(settings["index"], texts_in_order(self.collection.documents), [], "sparse")
         hits = index.search(list(self.collection.queries.values()), settings["depth"])
         return self._run(hits, "sparse")
 
-    def fuse(self, *runs: Any) -> Run:
+    def fuse(self, runs: Sequence[Run], _: Sequence[Run], __: Step) -> Run:
         """Make one run of the dense and the sparse one."""
-        *given, _ = runs
         settings = self.settings["fuse"]
+        weights, unit = settings["weights"], 1.0
         if settings["method"] == "rrf":
-            fused = reciprocal_rank_fusion(given, k=settings["k"], weights=settings["weights"], name="fuse")
+            fused = reciprocal_rank_fusion(runs, k=settings["k"], weights=weights, name="fuse").run
+            unit = 1 / (settings["k"] + 1)
         else:
-            fused = weighted_fusion(given, norm=settings["norm"], weights=settings["weights"], name="fuse")
-        cut = listed(fused.run, settings["depth"])
+            fused = weighted_fusion(runs, norm=settings["norm"], weights=weights, name="fuse").run
+        self.given = fused.documents.height
+        cut = listed(self._boosted(fused, unit), settings["depth"])
         return cut.only(np.ones(len(cut.rank), dtype=bool), "fuse", "fusion")
 
-    def deduplicate(self, run: Run, _: Step) -> Run:
-        """Leave out near duplicates."""
-        found = suppress_duplicates(run, self.collection.documents, **self.settings["deduplicate"])
-        self.notes.append(f"{found.dropped.height} of {run.documents.height} candidates were near duplicates.")
+    def _boosted(self, fused: Run, unit: float) -> Run:
+        weights = {name: self.settings["fuse"][name] for name in FEATURES if self.settings["fuse"][name]}
+        if not weights:
+            return fused
+        found = lexical_boost(fused, self.collection.queries, self.collection.documents, weights, unit=unit)
+        self.notes.append(
+            f"{found.gained:,} of {fused.documents.height:,} candidates gain by {', '.join(weights)}; "
+            f"{found.before.tied:,} tied before and {found.ties.tied:,} after, {found.made:,} of them with other ones."
+        )
         return found.run
 
-    def rerank(self, run: Run, step: Step) -> Run:
-        """Score the first candidates by a model."""
-        settings = self.settings["rerank"]
-        depth, scoring = settings["depth"], settings["scoring"]
-        return rerank(run, self.collection, _load(settings), depth=depth, scoring=scoring, store=self._store, step=step)
+    def deduplicate(self, runs: Sequence[Run], _: Sequence[Run], __: Step) -> Run:
+        """Leave out near duplicates, and documents of a source that has enough."""
+        (run,), settings = runs, self.settings["deduplicate"]
+        if settings["duplicates"]:
+            alike = suppress_duplicates(
+                run, self.collection.documents, threshold=settings["threshold"], words=settings["words"]
+            )
+            self.notes.append(f"{alike.dropped.height} of {run.documents.height} candidates were near duplicates.")
+            run = alike.run
+        if settings["per_source"] is not None:
+            listed_ids = run.documents["doc_id"].unique(maintain_order=True).to_list()
+            sources = sources_of(listed_ids, settings["sources"])
+            many = limit_sources(run, sources, most=settings["per_source"])
+            self.notes.append(
+                f"{many.dropped.height} of {run.documents.height} candidates were more than {settings['per_source']} "
+                "of a source."
+            )
+            run = many.run
+        return run
+
+    def rerank(self, runs: Sequence[Run], beside: Sequence[Run], step: Step) -> Run:
+        """Score the first candidates by a model, those of several runs in the same pass."""
+        (run,), settings = runs, self.settings["rerank"]
+        model, depth, scoring = self._model("rerank"), settings["depth"], settings["scoring"]
+        asked = together(beside, depth) if beside else run
+        scored = rerank(
+            asked,
+            self.collection,
+            model,
+            depth=depth if asked is run else None,
+            scoring=scoring,
+            store=self.shared.outputs,
+            step=step,
+        )
+        return scored if asked is run else scored_as(run, scored, depth)
 
     def about(self) -> dict[str, Any]:
         """What a manifest says of the collection."""
@@ -288,10 +356,6 @@ class _Work:
             "sha256": self._texts,
         }
 
-    @property
-    def _store(self) -> Path | None:
-        return None if self.cache is None else self.cache / "outputs"
-
     @cached_property
     def _texts(self) -> dict[str, str]:
         """The hashes of the texts that the stages see, with their ids."""
@@ -299,108 +363,82 @@ class _Work:
         return {name: texts_with_ids_hash(texts) for name, texts in sides.items()}
 
     def _key(self, name: str, before: tuple[str, ...]) -> str:
-        """The hash of all that decides the candidates of a stage, or the index that it searches."""
-        tables = {"dense": ("embed", "index"), "dense index": ("embed", "index"), "sparse index": ("sparse",)}
-        of = tables.get(name, (name,))
-        about = {table: _about(table, self.settings[table], searched=not name.endswith("index")) for table in of}
-        texts = self._texts["documents"] if name.endswith("index") else self._texts
-        return hashlib.sha256(json.dumps([name, about, texts, before], sort_keys=True).encode()).hexdigest()
+        """The hash of all that decides the candidates of a stage."""
+        tables = ("embed", "index") if name == "dense" else (name,)
+        about = {table: _about(table, self.settings[table]) for table in tables}
+        return _hash("stage", name, about, self._texts, before)
+
+    def _model(self, table: str) -> Any:
+        chosen = self.settings[table]
+        given = ("device", "batch_size", "max_length", "instruction")
+        options = {name: chosen[name] for name in given if chosen[name] is not None}
+        key = _hash(chosen["model"], chosen["dtype"], options)
+        if key not in self.shared.models:
+            self.shared.models[key] = load_model(chosen["model"], dtype=chosen["dtype"], **options)
+        return self.shared.models[key]
 
     def _embedded(self, model: Any, name: str, step: Step) -> NDArray[Any]:
-        texts = getattr(self.collection, name)
-        forward = model.embed_documents if name == "documents" else model.embed_queries
-        ids = ids_in_order(texts)
-        called = Made(len(ids), lambda at: f"{ids[at]!r} of the {name}")
-        part = Part(name, texts_in_order(texts), called, forward, len)
-        rows: NDArray[Any] = part_outputs(model, part, settings_of(model), folder=self._store, step=step).rows
-        return rows
+        settings = settings_of(model)
+        key = _hash(settings, name)
+        if key not in self.shared.vectors:
+            texts = getattr(self.collection, name)
+            ids = ids_in_order(texts)
+            called = Made(len(ids), lambda at: f"{ids[at]!r} of the {name}")
+            forward = model.embed_documents if name == "documents" else model.embed_queries
+            part = Part(name, texts_in_order(texts), called, forward, len)
+            self.shared.vectors[key] = part_outputs(model, part, settings, folder=self.shared.outputs, step=step).rows
+        return self.shared.vectors[key]
 
-    def _index(self, spec: str, documents: Any, key: str) -> LocalIndex:
-        folder = None if self.cache is None else self.cache / "indexes" / f"{spec.partition('(')[0]}-{key[:16]}"
+    def _built(self, spec: str, documents: Any, of: Any, table: str) -> LocalIndex:
+        """The index of a spec, built or taken from the cache: other parameters of a search build nothing.
+
+        Args:
+            spec: of the index.
+            documents: vectors or texts.
+            of: what decides these, beside the texts of the collection.
+            table: that the spec is from.
+        """
+        index = make_index(spec)
+        key = _hash("index", build_spec(spec), of, self._texts["documents"], _versions(table))
+        cache = self.shared.cache
+        folder = None if cache is None else cache / "indexes" / f"{index.name}-{key[:16]}"
         if folder is not None and folder.is_dir():
-            index = load_index(folder)
+            index.load(folder)
         else:
-            index = make_index(spec)
             index.build(documents)
-            if folder is not None:
+            if folder is not None and not folder.exists():  # another process may have been faster
                 index.save(folder)
-        self.notes += index.describe().notes
+        about = index.describe()
+        self.notes += about.notes
+        self.searched = {name: value for name, value in asdict(about).items() if name != "notes"}
         return index
 
     def _run(self, hits: Hits, name: str) -> Run:
         return hits.to_run(list(self.collection.queries), ids_in_order(self.collection.documents), name)
 
 
-def _check_specs(settings: Settings) -> None:
-    """Refuse a spec that cannot be read, or an index in a table where it does not belong.
-
-    Raises:
-        InputError: vectors where words belong, or words where vectors do.
-        PolicyError: there is no such index or parameter.
-    """
-    if "index" in settings and read_spec(settings["index"]["spec"])[0].takes != "vectors":
-        spec = settings["index"]["spec"]
-        raise InputError(f"[index] takes an index of vectors, such as flat. Got {spec}, which belongs into [sparse].")
-    if "sparse" in settings and read_spec(settings["sparse"]["index"])[0].takes != "texts":
-        spec = settings["sparse"]["index"]
-        raise InputError(f"[sparse] takes an index of words, such as bm25. Got {spec}, which belongs into [index].")
+def _hash(*parts: Any) -> str:
+    """The hash of what decides something, and of the version of trueval, whose code does too."""
+    return hashlib.sha256(json.dumps([__version__, *parts], sort_keys=True).encode()).hexdigest()
 
 
-def truncated(vectors: NDArray[Any], dimension: int) -> NDArray[np.float32]:
-    """The first numbers of each vector, made length 1 again (Kusupati et al. 2022, Matryoshka).
-
-    A model that was not trained for it, such as MiniLM, loses more by this than one that was.
-
-    Args:
-        vectors: [text, any].
-        dimension: numbers to keep.
-
-    Raises:
-        InputError: the vectors have fewer.
-
-    >>> truncated(np.array([[3.0, 4.0, 9.0]]), 2).tolist()
-    [[0.6000000238418579, 0.800000011920929]]
-    """
-    if vectors.shape[1] < dimension:
-        raise InputError(f"The model gives {vectors.shape[1]} dimensions. Got dimension {dimension}; choose fewer.")
-    cut = np.asarray(vectors[:, :dimension], dtype=np.float32)
-    lengths = np.linalg.norm(cut, axis=1, keepdims=True)
-    short: NDArray[np.float32] = cut / np.maximum(lengths, np.finfo(np.float32).tiny)
-    return short
-
-
-def rescored(hits: Hits, queries: NDArray[Any], documents: NDArray[Any], form: str) -> Hits:
-    """Hits with the product of the embeddings in a format, best first; ties by place.
-
-    Args:
-        hits: of an index.
-        queries: [query, dimension].
-        documents: [document, dimension].
-        form: format of the scores.
-    """
-    places, scores = [], []
-    for query, (begin, end) in enumerate(zip(hits.offsets[:-1].tolist(), hits.offsets[1:].tolist(), strict=True)):
-        found = np.sort(hits.places[begin:end])
-        exact = np.asarray(product(np.asarray(queries[query]), np.asarray(documents[found]), form), dtype=np.float64)
-        order = np.argsort(-exact, kind="stable")
-        places.append(found[order])
-        scores.append(exact[order])
-    return Hits(hits.offsets, np.concatenate(places), np.concatenate(scores))
-
-
-def _load(settings: Mapping[str, Any]) -> Any:
-    given = ("device", "batch_size", "max_length", "instruction")
-    options = {name: settings[name] for name in given if settings[name] is not None}
-    return load_model(settings["model"], dtype=settings["dtype"], **options)
-
-
-def _about(table: str, settings: Mapping[str, Any], *, searched: bool) -> dict[str, Any]:
-    """What a table says that decides candidates: of models their weights, not their name; versions of libraries."""
-    about = {key: value for key, value in settings.items() if searched or key not in ("depth", "scoring")}
+def _about(table: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What a table says that decides candidates: of models and files what is in them; versions of libraries."""
+    about = dict(settings)
     if "model" in settings:
         place = find_model(settings["model"], None)
         about |= {"model": place.path, "recipe": place.recipe.name, "weights": weights_hash(Path(place.path))}
+    if settings.get("sources") is not None:
+        about["sources"] = _file_hash(Path(settings["sources"]))
     return about | {"versions": _versions(table)}
+
+
+def _file_hash(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise Place(str(path)).error(f"cannot be read ({error.strerror}). Correct the path of the sources.") from None
 
 
 def _versions(table: str) -> dict[str, str]:
@@ -409,8 +447,3 @@ def _versions(table: str) -> dict[str, str]:
         return {name: version(name) for name in names}
     except PackageNotFoundError as error:
         raise MissingExtraError(f"The stages of [{table}]", extra) from error
-
-
-def _recorded(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as results keep them: absolute paths without their folders."""
-    return {name: recorded(value) if isinstance(value, str) else value for name, value in values.items()}

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +19,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import InputError, PolicyError
+from trueval.rag.sources import read_sources
+from trueval.retrieval.chunk import document_of
 from trueval.retrieval.lists import listed
 from trueval.run import Run
 
@@ -107,6 +110,29 @@ def limit_sources(run: Run, sources: Mapping[str, str], *, most: int, name: str 
     )
     row, place, first = (counted[column].to_numpy() for column in ("row", "place", "first"))
     return _suppressed(run, np.where(place < most, row, first), name)
+
+
+def sources_of(doc_ids: Sequence[str], file: str | None) -> dict[str, str]:
+    """The source of each document: from a file, or the document that a chunk is of.
+
+    Args:
+        doc_ids: different ids.
+        file: a document id and its source on each line; None for the ids of `trueval chunk`, DOCUMENT#NUMBER.
+
+    Raises:
+        InputError: the file is bad, or no id has a source.
+    """
+    if file is not None:
+        sources = read_sources(Path(file))
+        found = {doc: sources[doc] for doc in doc_ids if doc in sources}
+    else:
+        found = {doc: document for doc in doc_ids if (document := document_of(doc)) is not None}
+    if not found:
+        told = (
+            f"{file}: names no document of the run" if file else "per_source: no id is that of a chunk, DOCUMENT#NUMBER"
+        )
+        raise InputError(f"{told}, such as {doc_ids[0]!r}. Name a file with a document id and its source on each line.")
+    return found
 
 
 def _distinct(ids: pl.Series) -> tuple[Ints, list[str]]:

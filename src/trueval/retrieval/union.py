@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from trueval.retrieval.lists import Listed
+from trueval.retrieval.lists import Listed, listed
+from trueval.run import Run
 from trueval.standings.groups import differs_from_last, ranges, starts_of
 
 Ints = NDArray[np.int64]
@@ -54,6 +56,36 @@ def unite(lists: Sequence[Listed]) -> Union:
     for run, taken in enumerate(slots.of_run):
         places[run, row[taken]] = np.arange(len(taken))
     return Union(queries, doc_ids[slots.source[is_first]], before[slots.offsets], places)
+
+
+def together(runs: Sequence[Run], depth: int | None) -> Run:
+    """The first documents of each list of several runs, each once, as one run without scores.
+
+    Args:
+        runs: of which scores decide which are first.
+        depth: documents of each list; all if None.
+    """
+    union = unite([listed(run, depth) for run in runs])
+    documents = pl.DataFrame({"doc_id": union.doc_ids, "score": np.zeros(len(union.doc_ids))})
+    return Run(documents, union.query_ids, union.offsets, runs[0].name, runs[0].source)
+
+
+def scored_as(run: Run, scored: Run, depth: int | None) -> Run:
+    """The first documents of each list of a run, with the scores that another run has for them; ties as they stand.
+
+    Args:
+        run: of which scores decide which are first.
+        scored: lists them all.
+        depth: documents of each list; all if None.
+    """
+    lists = listed(run, depth)
+    own = lists.only(np.ones(len(lists.rank), dtype=bool), run.name, scored.source)
+    pairs = ["query_id", "doc_id"]
+    frame = own.frame.select(pairs).join(
+        scored.frame.select(*pairs, "score"), on=pairs, how="left", maintain_order="left"
+    )
+    found = listed(replace(own, documents=frame.select("doc_id", "score")))
+    return found.only(np.ones(len(found.rank), dtype=bool), run.name, scored.source)
 
 
 class _Slots(NamedTuple):

@@ -4,7 +4,7 @@ from typing import Final
 
 from trueval.report.formats import to_json
 from trueval.report.kinds import Kind, late
-from trueval.retrieval.pipeline import FORMAT_VERSION, KIND
+from trueval.retrieval.retrieved import FORMAT_VERSION, KIND
 
 RETRIEVE: Final = Kind(
     KIND,

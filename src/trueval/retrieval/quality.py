@@ -1,0 +1,62 @@
+"""Quality: what the candidates of each stage are worth, where a collection has judgments."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+
+from trueval.errors import TruevalWarning
+from trueval.evaluation.evaluate import evaluate
+from trueval.judgments import Judgments
+from trueval.run import Run
+
+# What the candidates hold at all, and how good their order is.
+MEASURES: Final = ("R", "nDCG@10")
+
+
+class Quality(NamedTuple):
+    """What judgments say of the candidates of several stages.
+
+    Attributes:
+        rel: grade from which a document is relevant.
+        relevant: documents of this grade in all.
+        found: [stage] such documents among its candidates.
+        values: [stage] measure → expected, lowest and highest over the orders of ties, and more.
+        notes: one-line remarks on the measures of the last stage.
+    """
+
+    rel: float
+    relevant: int
+    found: tuple[int, ...]
+    values: tuple[Mapping[str, Any], ...]
+    notes: tuple[str, ...]
+
+    def of_stage(self, place: int) -> dict[str, Any]:
+        """What a manifest says of a stage."""
+        return {"relevant": self.found[place], "measures": dict(self.values[place])}
+
+
+def quality_of(runs: Sequence[Run], judgments: Judgments, rel: float = 1) -> Quality:
+    """Measure the candidates of several stages.
+
+    Args:
+        runs: [stage] candidates.
+        judgments: of the queries.
+        rel: grade from which a document is relevant.
+
+    >>> judgments = Judgments.from_dict({"q": {"a": 1, "b": 1}})
+    >>> found = quality_of([Run.from_dict({"q": {"a": 1.0, "c": 1.0}})], judgments)
+    >>> found.relevant, found.found, found.values[0]["R"]["expected"]
+    (2, (1,), 0.5)
+    """
+    pairs = ["query_id", "doc_id"]
+    relevant = judgments.frame.filter(pl.col("grade") >= rel).select(pairs).unique()
+    found = tuple(relevant.join(run.frame.select(pairs), on=pairs, how="semi").height for run in runs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)  # those of the last stage are in its notes
+        scores = [evaluate(run, judgments, list(MEASURES), rel=rel) for run in runs]
+    results: list[dict[str, Any]] = [dict(each.to_dict()) for each in scores]
+    return Quality(rel, relevant.height, found, tuple(each["measures"] for each in results), scores[-1].notes)

@@ -1,0 +1,54 @@
+"""Vectors: embeddings cut shorter, and hits scored by them anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueval.errors import InputError
+from trueval.retrieval.index import Hits
+from trueval.scoring import product
+
+
+def truncated(vectors: NDArray[Any], dimension: int) -> NDArray[np.float32]:
+    """The first numbers of each vector, made length 1 again (Kusupati et al. 2022, Matryoshka).
+
+    A model that was not trained for it, such as MiniLM, loses more by this than one that was.
+
+    Args:
+        vectors: [text, any].
+        dimension: numbers to keep.
+
+    Raises:
+        InputError: the vectors have fewer.
+
+    >>> truncated(np.array([[3.0, 4.0, 9.0]]), 2).tolist()
+    [[0.6000000238418579, 0.800000011920929]]
+    """
+    if vectors.shape[1] < dimension:
+        raise InputError(f"The model gives {vectors.shape[1]} dimensions. Got dimension {dimension}; choose fewer.")
+    cut = np.asarray(vectors[:, :dimension], dtype=np.float32)
+    lengths = np.linalg.norm(cut, axis=1, keepdims=True)
+    short: NDArray[np.float32] = cut / np.maximum(lengths, np.finfo(np.float32).tiny)
+    return short
+
+
+def rescored(hits: Hits, queries: NDArray[Any], documents: NDArray[Any], form: str) -> Hits:
+    """Hits with the product of the embeddings in a format, best first; ties by place.
+
+    Args:
+        hits: of an index.
+        queries: [query, dimension].
+        documents: [document, dimension].
+        form: format of the scores.
+    """
+    places, scores = [], []
+    for query, (begin, end) in enumerate(zip(hits.offsets[:-1].tolist(), hits.offsets[1:].tolist(), strict=True)):
+        found = np.sort(hits.places[begin:end])
+        exact = np.asarray(product(np.asarray(queries[query]), np.asarray(documents[found]), form), dtype=np.float64)
+        order = np.argsort(-exact, kind="stable")
+        places.append(found[order])
+        scores.append(exact[order])
+    return Hits(hits.offsets, np.concatenate(places), np.concatenate(scores))
