@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,11 +36,29 @@ ELIDED: Final = re.compile(r"(?:[ldjmtsnc]|qu|jusqu|lorsqu|puisqu|quoiqu|quelqu)
 APOSTROPHES: Final = "‘’‛ʼʹ′＇`´"
 # Narrow, no-break, figure and thin blanks, of which French puts one before ; : ! ? and inside numbers.
 BLANKS: Final = "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+TERMS: Final = 1 << 21  # of the documents that are analysed before they are counted
 # Inside words these are not seen: soft hyphen, zero-width blanks and joiners.
 UNSEEN: Final = "\u00ad\u200b\u2060\ufeff"
 SAME: Final = str.maketrans(
     {**dict.fromkeys(APOSTROPHES, "'"), **dict.fromkeys(BLANKS, " "), **dict.fromkeys(UNSEEN, None)}
 )
+
+
+class Analysed(NamedTuple):
+    """The terms of some documents.
+
+    Attributes:
+        terms: [word] numbers, those of one document after those of another.
+        lengths: [document] how many are its.
+    """
+
+    terms: NDArray[np.int32]
+    lengths: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, terms: array[int], ends: Sequence[int]) -> Analysed:
+        """Take what was gathered one by one."""
+        return cls(np.array(terms, dtype=np.int32), np.diff(ends).astype(np.int64))
 
 
 class Analyzer:
@@ -83,9 +102,17 @@ class Analyzer:
         # Porter's own program, and Lucene, leave words of two letters as they are; Snowball's makes "u" of "us".
         return word if self.language == "en" and len(word) <= 2 else str(self.stem(word))
 
-    def documents(self, texts: Iterable[str]) -> list[NDArray[np.int32]]:
-        """The numbers of the terms of each document; new terms get the next ones."""
-        return [np.fromiter(filter(_is_term, map(self._number, self.words(text))), np.int32) for text in texts]
+    def documents(self, texts: Iterable[str]) -> Iterator[Analysed]:
+        """The terms of documents, some at a time; new terms get the next numbers."""
+        terms, ends = array("i"), [0]
+        for text in texts:
+            terms.extend(filter(_is_term, map(self._number, self.words(text))))
+            ends.append(len(terms))
+            if len(terms) >= TERMS or len(ends) > TERMS:
+                yield Analysed.of(terms, ends)
+                terms, ends = array("i"), [0]
+        if len(ends) > 1:
+            yield Analysed.of(terms, ends)
 
     def query(self, text: str) -> list[int]:
         """The numbers of the terms of a query that some document has; one that stands there twice counts twice."""
