@@ -93,6 +93,7 @@ def on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """No text stays in memory."""
     monkeypatch.setattr(room, "IN_MEMORY", 0)
     monkeypatch.setattr(room, "BATCH", 2)
+    monkeypatch.setattr(room, "TOGETHER", 2)
     monkeypatch.setattr(store, "BLOCK", 64)
     monkeypatch.setattr(store, "KEYS", 2)
 
@@ -340,7 +341,7 @@ KILLED = """
 import os, signal, sys
 from trueval.collection import Collection
 from trueval.files.texts import gather
-gather.IN_MEMORY, gather.BATCH = 0, 2
+gather.IN_MEMORY, gather.BATCH, gather.TOGETHER = 0, 2, 2
 taken = gather._Held._write
 def write(self, writer):
     taken(self, writer)

@@ -13,7 +13,6 @@ import re
 import unicodedata
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -57,8 +56,10 @@ class Analysed(NamedTuple):
 
     @classmethod
     def of(cls, terms: array[int], ends: Sequence[int]) -> Analysed:
-        """Take what was gathered one by one."""
-        return cls(np.array(terms, dtype=np.int32), np.diff(ends).astype(np.int64))
+        """Take the numbers of words that were gathered one by one, -1 for those that are no terms."""
+        numbers = np.array(terms, dtype=np.int32)
+        kept = numbers >= 0
+        return cls(numbers[kept], np.diff(np.concatenate(([0], np.cumsum(kept)))[ends]))
 
 
 class Analyzer:
@@ -74,10 +75,10 @@ class Analyzer:
     def __init__(self, language: str | None, *, normalise: bool, stemmers: Any, stopwords: Any) -> None:
         self.language, self.normalise = language, normalise
         self.vocabulary: dict[str, int] = {}
-        self.known: dict[str, int] = {}  # word as it stands → its term; -1 for a stop word
+        self.known = _Known(self)
         stemmer, stops = LANGUAGES[language] if language else (None, None)
         self.stops = frozenset(getattr(stopwords, stops)) if stops else frozenset()
-        self.stem = stemmers.Stemmer(stemmer).stemWord if stemmer else str
+        self.stem = stemmers.Stemmer(stemmer, 0).stemWord if stemmer else str
 
     def words(self, text: str) -> list[str]:
         """The words of a text, in lower case.
@@ -106,7 +107,7 @@ class Analyzer:
         """The terms of documents, some at a time; new terms get the next numbers."""
         terms, ends = array("i"), [0]
         for text in texts:
-            terms.extend(filter(_is_term, map(self._number, self.words(text))))
+            terms.extend(map(self.known.__getitem__, self.words(text)))
             ends.append(len(terms))
             if len(terms) >= TERMS or len(ends) > TERMS:
                 yield Analysed.of(terms, ends)
@@ -121,15 +122,23 @@ class Analyzer:
 
     def take(self, vocabulary: Sequence[str]) -> None:
         """Take the terms of documents that were analysed before, in the order of their numbers."""
-        self.vocabulary, self.known = {term: number for number, term in enumerate(vocabulary)}, {}
+        self.vocabulary = {term: number for number, term in enumerate(vocabulary)}
+        self.known.clear()
 
-    def _number(self, word: str) -> int:
-        found = self.known.get(word)
-        if found is None:  # each word is stemmed once
-            term = self.term(word)
-            found = self.vocabulary.setdefault(term, len(self.vocabulary)) if term else -1
-            self.known[word] = found
+
+class _Known(dict[str, int]):
+    """Word as it stands → the number of its term, -1 for a stop word; each word is stemmed once.
+
+    Args:
+        analyzer: whose words they are.
+    """
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        super().__init__()
+        self.analyzer = analyzer
+
+    def __missing__(self, word: str) -> int:
+        """The number of a word that is seen for the first time."""
+        term, vocabulary = self.analyzer.term(word), self.analyzer.vocabulary
+        self[word] = found = vocabulary.setdefault(term, len(vocabulary)) if term else -1
         return found
-
-
-_is_term = partial(int.__le__, 0)

@@ -120,14 +120,14 @@ class StoredTexts(Mapping[str, str]):
     Args:
         ids: String, in the order of the texts, all different.
         texts: by place.
-        hashes: [text] Python's hash of each id; of this process, so a store lives as long.
+        hashes: [text] Python's hash of each id, rising; of this process, so a store lives as long.
+        order: [text] the place that each hash is of.
         sha256: hash of ids and texts, one after another, as `trueval.collection.text_hash` has it.
     """
 
-    def __init__(self, ids: pl.Series, texts: TextFile, hashes: Ints, sha256: str) -> None:
+    def __init__(self, ids: pl.Series, texts: TextFile, hashes: Ints, order: Ints, sha256: str) -> None:
         self.ids, self.texts, self.sha256 = ids, texts, sha256
-        order = np.argsort(hashes, kind="stable")
-        self._hashes = hashes[order]
+        self._hashes = hashes
         self._places = order.astype(np.uint32) if len(order) < 1 << 32 else order
 
     def __len__(self) -> int:
@@ -216,11 +216,12 @@ class Writer:
         self._ids = [pl.concat(self._ids, rechunk=True)] if self._ids else [pl.Series("id", [], dtype=pl.String)]
         return self._ids[0]
 
-    def done(self, hashes: Ints) -> StoredTexts:
+    def done(self, hashes: Ints, order: Ints) -> StoredTexts:
         """The texts, all written.
 
         Args:
-            hashes: [text] of the ids.
+            hashes: as StoredTexts takes them.
+            order: as StoredTexts takes it.
 
         Raises:
             InputError: the disk is full.
@@ -229,7 +230,7 @@ class Writer:
             self._file.flush()
         ends = np.cumsum(np.concatenate(self._lengths))
         self._lengths.clear()
-        return StoredTexts(self.ids, TextFile(self._file, ends), hashes, self._digest.hexdigest())
+        return StoredTexts(self.ids, TextFile(self._file, ends), hashes, order, self._digest.hexdigest())
 
     def close(self) -> None:
         """Give the file up."""
