@@ -24,6 +24,7 @@ from trueval.collection import (
     texts_with_ids_hash,
 )
 from trueval.errors import InputError
+from trueval.files import unnamed
 from trueval.files.source.memory import memory
 from trueval.files.source.seen import recording
 from trueval.files.texts import gather as room
@@ -92,6 +93,7 @@ def on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """No text stays in memory."""
     monkeypatch.setattr(room, "IN_MEMORY", 0)
     monkeypatch.setattr(room, "BATCH", 2)
+    monkeypatch.setattr(room, "TOGETHER", 2)
     monkeypatch.setattr(store, "BLOCK", 64)
     monkeypatch.setattr(store, "KEYS", 2)
 
@@ -326,12 +328,12 @@ def test_what_is_stored_does_not_pickle(stored: Mapping[str, str]) -> None:
 def test_a_full_disk_is_said_with_its_cure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     write(tmp_path, ".jsonl", ROWS)
     monkeypatch.setenv("TMPDIR", str(tmp_path / "absent"))
-    monkeypatch.setattr(store.tempfile, "tempdir", str(tmp_path / "absent"))
-    with pytest.raises(InputError, match=r"absent: the texts do not fit there \(No such file or directory\).*TMPDIR"):
+    monkeypatch.setattr(unnamed.tempfile, "tempdir", str(tmp_path / "absent"))
+    with pytest.raises(InputError, match=r"absent: no room for a temporary file \(No such file or directory\).*TMPDIR"):
         Collection.read(str(tmp_path))
     if Path("/dev/full").exists():
-        monkeypatch.setattr(store.tempfile, "TemporaryFile", lambda **_: Path("/dev/full").open("wb"))  # noqa: SIM115
-        with pytest.raises(InputError, match=r"the texts do not fit there \(No space left on device\)"):
+        monkeypatch.setattr(unnamed.tempfile, "TemporaryFile", lambda **_: Path("/dev/full").open("wb"))  # noqa: SIM115
+        with pytest.raises(InputError, match=r"no room for a temporary file \(No space left on device\)"):
             Collection.read(str(tmp_path))
 
 
@@ -339,7 +341,7 @@ KILLED = """
 import os, signal, sys
 from trueval.collection import Collection
 from trueval.files.texts import gather
-gather.IN_MEMORY, gather.BATCH = 0, 2
+gather.IN_MEMORY, gather.BATCH, gather.TOGETHER = 0, 2, 2
 taken = gather._Held._write
 def write(self, writer):
     taken(self, writer)

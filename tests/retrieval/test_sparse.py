@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from trueval.errors import InputError
+from trueval.files.texts.sequence import Made
+from trueval.retrieval import analysis
 from trueval.retrieval.index import load_index, make_index
 
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
@@ -51,6 +53,30 @@ def test_scores_are_those_of_the_formula(k1: float, b: float):
         found = dict(zip(hits.places[rows].tolist(), hits.scores[rows].tolist(), strict=True))
         assert found == pytest.approx(naive(texts, query, k1, b), abs=1e-9)
         assert (np.diff(hits.scores[rows]) <= 0).all()
+
+
+@pytest.mark.parametrize("at_once", [1, 40, 1 << 20])
+def test_postings_are_those_that_bm25s_makes_however_many_documents_are_counted_at_once(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(analysis, "TERMS", at_once)
+    texts = [*made_texts(np.random.default_rng(4), 90), "", "rare", ""]
+    index = make_index("bm25(k1=1.3, b=0.6, language=None)")
+    index.build(iter_once(texts))
+    vocabulary = {word: number for number, word in enumerate(dict.fromkeys(" ".join(texts).split()))}
+    theirs = pytest.importorskip("bm25s").BM25(k1=1.3, b=0.6, method="lucene", dtype="float64", backend="numpy")
+    tokens = [[vocabulary[word] for word in text.split()] for text in texts]
+    theirs.index((tokens, vocabulary), show_progress=False, create_empty_token=False)
+    for name in ("indptr", "indices"):
+        assert np.array_equal(index.scorer.scores[name], theirs.scores[name])
+    assert index.scorer.scores["data"] == pytest.approx(theirs.scores["data"], rel=1e-15)
+    assert index.scorer.scores["num_docs"] == theirs.scores["num_docs"] == 93
+    assert index.describe().notes == ("3 of 93 documents have no term, and no query finds them.",)
+
+
+def iter_once(texts: list[str]) -> Made[str]:
+    """Texts as a corpus on disk gives them: a sequence that holds none."""
+    return Made(len(texts), texts.__getitem__)
 
 
 def test_documents_of_equal_words_tie_exactly():

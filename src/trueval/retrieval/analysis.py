@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
-from functools import partial
-from typing import Any, Final
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,11 +35,31 @@ ELIDED: Final = re.compile(r"(?:[ldjmtsnc]|qu|jusqu|lorsqu|puisqu|quoiqu|quelqu)
 APOSTROPHES: Final = "‘’‛ʼʹ′＇`´"
 # Narrow, no-break, figure and thin blanks, of which French puts one before ; : ! ? and inside numbers.
 BLANKS: Final = "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+TERMS: Final = 1 << 21  # of the documents that are analysed before they are counted
 # Inside words these are not seen: soft hyphen, zero-width blanks and joiners.
 UNSEEN: Final = "\u00ad\u200b\u2060\ufeff"
 SAME: Final = str.maketrans(
     {**dict.fromkeys(APOSTROPHES, "'"), **dict.fromkeys(BLANKS, " "), **dict.fromkeys(UNSEEN, None)}
 )
+
+
+class Analysed(NamedTuple):
+    """The terms of some documents.
+
+    Attributes:
+        terms: [word] numbers, those of one document after those of another.
+        lengths: [document] how many are its.
+    """
+
+    terms: NDArray[np.int32]
+    lengths: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, terms: array[int], ends: Sequence[int]) -> Analysed:
+        """Take the numbers of words that were gathered one by one, -1 for those that are no terms."""
+        numbers = np.array(terms, dtype=np.int32)
+        kept = numbers >= 0
+        return cls(numbers[kept], np.diff(np.concatenate(([0], np.cumsum(kept)))[ends]))
 
 
 class Analyzer:
@@ -55,10 +75,10 @@ class Analyzer:
     def __init__(self, language: str | None, *, normalise: bool, stemmers: Any, stopwords: Any) -> None:
         self.language, self.normalise = language, normalise
         self.vocabulary: dict[str, int] = {}
-        self.known: dict[str, int] = {}  # word as it stands → its term; -1 for a stop word
+        self.known = _Known(self)
         stemmer, stops = LANGUAGES[language] if language else (None, None)
         self.stops = frozenset(getattr(stopwords, stops)) if stops else frozenset()
-        self.stem = stemmers.Stemmer(stemmer).stemWord if stemmer else str
+        self.stem = stemmers.Stemmer(stemmer, 0).stemWord if stemmer else str
 
     def words(self, text: str) -> list[str]:
         """The words of a text, in lower case.
@@ -83,9 +103,17 @@ class Analyzer:
         # Porter's own program, and Lucene, leave words of two letters as they are; Snowball's makes "u" of "us".
         return word if self.language == "en" and len(word) <= 2 else str(self.stem(word))
 
-    def documents(self, texts: Iterable[str]) -> list[NDArray[np.int32]]:
-        """The numbers of the terms of each document; new terms get the next ones."""
-        return [np.fromiter(filter(_is_term, map(self._number, self.words(text))), np.int32) for text in texts]
+    def documents(self, texts: Iterable[str]) -> Iterator[Analysed]:
+        """The terms of documents, some at a time; new terms get the next numbers."""
+        terms, ends = array("i"), [0]
+        for text in texts:
+            terms.extend(map(self.known.__getitem__, self.words(text)))
+            ends.append(len(terms))
+            if len(terms) >= TERMS or len(ends) > TERMS:
+                yield Analysed.of(terms, ends)
+                terms, ends = array("i"), [0]
+        if len(ends) > 1:
+            yield Analysed.of(terms, ends)
 
     def query(self, text: str) -> list[int]:
         """The numbers of the terms of a query that some document has; one that stands there twice counts twice."""
@@ -94,15 +122,23 @@ class Analyzer:
 
     def take(self, vocabulary: Sequence[str]) -> None:
         """Take the terms of documents that were analysed before, in the order of their numbers."""
-        self.vocabulary, self.known = {term: number for number, term in enumerate(vocabulary)}, {}
+        self.vocabulary = {term: number for number, term in enumerate(vocabulary)}
+        self.known.clear()
 
-    def _number(self, word: str) -> int:
-        found = self.known.get(word)
-        if found is None:  # each word is stemmed once
-            term = self.term(word)
-            found = self.vocabulary.setdefault(term, len(self.vocabulary)) if term else -1
-            self.known[word] = found
+
+class _Known(dict[str, int]):
+    """Word as it stands → the number of its term, -1 for a stop word; each word is stemmed once.
+
+    Args:
+        analyzer: whose words they are.
+    """
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        super().__init__()
+        self.analyzer = analyzer
+
+    def __missing__(self, word: str) -> int:
+        """The number of a word that is seen for the first time."""
+        term, vocabulary = self.analyzer.term(word), self.analyzer.vocabulary
+        self[word] = found = vocabulary.setdefault(term, len(vocabulary)) if term else -1
         return found
-
-
-_is_term = partial(int.__le__, 0)

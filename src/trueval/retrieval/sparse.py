@@ -20,6 +20,7 @@ import numpy as np
 from trueval.errors import InputError, MissingExtraError
 from trueval.retrieval.analysis import LANGUAGES, Analyzer
 from trueval.retrieval.index import Hits, LocalIndex, best, check_depth, joined
+from trueval.retrieval.postings import Counting, Postings
 from trueval.specs import Parameter, Value, bounded, choice
 
 POSTINGS: Final = ("data", "indices", "indptr")
@@ -71,14 +72,19 @@ class Bm25(LocalIndex):
         Raises:
             InputError: no text has a term.
         """
-        terms = self.analyzer.documents(documents)
-        if not self.analyzer.vocabulary:
-            raise InputError("No document has a word to index. BM25 needs texts; check which fields are read.")
-        empty = sum(not len(each) for each in terms)
-        self.notes = (f"{empty} of {len(terms)} documents have no term, and no query finds them.",) if empty else ()
-        numbers = dict.fromkeys(self.analyzer.vocabulary)
-        vocabulary = {term: number for number, term in enumerate(numbers)}
-        self.scorer.index((terms, vocabulary), show_progress=False, create_empty_token=False)
+        counting = Counting()
+        try:
+            for some in self.analyzer.documents(documents):
+                counting.add(some.terms, some.lengths)
+            if not self.analyzer.vocabulary:
+                raise InputError("No document has a word to index. BM25 needs texts; check which fields are read.")
+            self.analyzer.known.clear()  # of the words of millions of documents it takes a gigabyte
+            postings = counting.postings(self.scorer.k1, self.scorer.b)
+        finally:
+            counting.close()
+        empty, everything = counting.empty, counting.documents
+        self.notes = (f"{empty} of {everything} documents have no term, and no query finds them.",) if empty else ()
+        self._take(postings, everything)
 
     def search(self, queries: Sequence[str], depth: int) -> Hits:
         """Find up to `depth` documents that share a term with each query."""
@@ -108,8 +114,13 @@ class Bm25(LocalIndex):
         scores = {name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in POSTINGS}
         if len(scores["indptr"]) != len(terms) + 1 or len(scores["data"]) != len(scores["indices"]):
             raise ValueError("postings and vocabulary do not fit")
-        self.scorer.scores, self.scorer.nonoccurrence_array = {**scores, "num_docs": int(number)}, None
+        self._take(Postings(**scores), int(number))
         self.analyzer.take(terms)
+
+    def _take(self, postings: Postings, documents: int) -> None:
+        """Let bm25s score by these."""
+        self.scorer.scores = {**postings._asdict(), "num_docs": documents}
+        self.scorer.nonoccurrence_array = None
 
 
 KINDS: Final = {Bm25.name: Bm25}

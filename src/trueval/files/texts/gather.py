@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,10 +16,13 @@ from trueval.files.source.memory import budget, check_memory
 from trueval.files.texts.row import TextRow, place_of
 from trueval.files.texts.store import Writer
 
+Ints = NDArray[np.int64]
+
 IN_MEMORY: Final = 1 << 28  # bytes of memory; texts that take more go to the disk
 ROW: Final = 200  # bytes of memory for a text beside its characters: id, places in dicts and lists (docs/files.md)
 ROW_ON_DISK: Final = 100  # and for one on disk, without its id
 BATCH: Final = 1 << 14  # texts between two looks at the memory
+TOGETHER: Final = 64  # rows that are taken at once; few, for each may be large
 LARGE: Final = 1 << 24  # characters that a batch may have before it is full
 
 
@@ -53,17 +57,26 @@ def gather(rows: Iterable[TextRow], text_of: Callable[[Mapping[str, Any]], str])
     >>> gather(rows, lambda values: values.get("text", ""))
     Gathered(texts={'a': 'x', 'b': ''}, empty=1, example='b', keys=('text',))
     """
-    held = _Held()
+    held, coming = _Held(), iter(rows)
     try:
-        for row in rows:
-            held.add(row, text_of(row.values))
-        found = held.done()
-    except InputError:
-        held.refuse_repeated()  # what is at fault first is said first
-        raise
+        while some := _next(held, coming, text_of):
+            held.take(some, text_of)
+        return held.done()
     finally:
         held.close()
-    return found
+
+
+def _next(held: _Held, rows: Iterator[TextRow], text_of: Callable[[Mapping[str, Any]], str]) -> list[TextRow]:
+    """Some further rows; where one is at fault, an id that is there twice before it is said first."""
+    some: list[TextRow] = []
+    try:
+        some.extend(islice(rows, TOGETHER))
+    except InputError:
+        if some:  # what came before the fault
+            held.take(some, text_of)
+        held.refuse_repeated()
+        raise
+    return some
 
 
 class _Held:
@@ -73,28 +86,39 @@ class _Held:
         self.ids, self.texts = list[str](), list[str]()  # not yet on disk: all of them while there are few
         self.written = 0  # texts on disk
         self.writer: Writer | None = None
-        self.hashes: list[NDArray[np.int64]] = []
+        self.hashes: list[Ints] = []
         self.hashed = 0  # of self.ids
         self.taken, self.characters = 0, 0  # bytes of memory; characters since the last look
         # Where numbers of rows do not follow each other: row → file, number there, whether it counts lines.
         self.jumps: list[tuple[int, str, int, bool]] = []
         self.following: tuple[str, int] = ("", -1)
-        self.empty, self.example, self.keys = 0, None, ()  # type: int, str | None, tuple[str, ...]
+        self.empty = 0
+        self.example: str | None = None
+        self.keys: tuple[str, ...] = ()
 
-    def add(self, row: TextRow, text: str) -> None:
-        """Take one text."""
-        if self.following != (row.source, row.number):
-            self.jumps.append((self.written + len(self.ids), row.source, row.number, row.has_lines))
-            self.keys = self.keys or tuple(row.values)
-        self.following = (row.source, row.number + 1)
-        self.ids.append(row.id)
-        self.texts.append(text)
-        self.characters += len(text)
-        if not text:
-            self.empty += 1
-            self.example = self.example or row.id
+    def take(self, rows: Sequence[TextRow], text_of: Callable[[Mapping[str, Any]], str]) -> None:
+        """Take the texts of some rows."""
+        first, last = rows[0], rows[-1]
+        if self.following != (first.source, first.number) or last[:2] != (first.source, first.number + len(rows) - 1):
+            self._note_jumps(rows)
+        self.following = (last.source, last.number + 1)
+        texts = [text_of(row.values) for row in rows]
+        self.ids += [row.id for row in rows]
+        self.texts += texts
+        self.characters += sum(map(len, texts))
+        if "" in texts:
+            self.empty += texts.count("")
+            self.example = self.example or rows[texts.index("")].id
         if len(self.ids) - self.hashed >= BATCH or self.characters >= LARGE:
-            self._look(row)
+            self._look(last)
+
+    def _note_jumps(self, rows: Sequence[TextRow]) -> None:
+        self.keys = self.keys or tuple(rows[0].values)
+        following = self.following
+        for at, row in enumerate(rows, self.written + len(self.ids)):
+            if following != (row.source, row.number):
+                self.jumps.append((at, row.source, row.number, row.has_lines))
+            following = row.source, row.number + 1
 
     def done(self) -> Gathered:
         """All texts.
@@ -102,16 +126,12 @@ class _Held:
         Raises:
             InputError: an id is there twice, or the disk is full.
         """
-        if self.writer is not None:
-            self._write(self.writer)
-        self.refuse_repeated()
+        hashes, order = self.refuse_repeated()
         texts: Mapping[str, str]
         if self.writer is None:
             texts = dict(zip(self.ids, self.texts, strict=True))
         else:
-            hashes = np.concatenate(self.hashes)
-            self.hashes.clear()
-            texts, self.writer = self.writer.done(hashes), None
+            texts, self.writer = self.writer.done(hashes, order), None
         return Gathered(texts, self.empty, self.example, self.keys)
 
     def close(self) -> None:
@@ -144,31 +164,34 @@ class _Held:
         self.written += len(self.ids)
         self.ids, self.texts, self.hashed = [], [], 0
 
-    def refuse_repeated(self) -> None:
+    def refuse_repeated(self) -> tuple[Ints, Ints]:
         """Refuse an id that is there twice; of several the first one that was read.
+
+        Returns:
+            The hashes of all ids in rising order, and the row of each.
 
         Raises:
             InputError: there is one.
         """
-        self._hash()
+        if self.writer is None:
+            self._hash()
+        else:
+            self._write(self.writer)
         hashes = np.concatenate(self.hashes)
-        if len(hashes) == 0:
-            return
+        self.hashes = [hashes]
         order = np.argsort(hashes, kind="stable")
-        ordered = hashes[order]
-        # Equal ids have equal hashes, and stand side by side in the order in which they were read.
-        later = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
+        hashes = hashes[order]
+        # Equal ids have equal hashes, and are side by side in the order in which they were read.
+        later = np.flatnonzero(hashes[1:] == hashes[:-1]) + 1
         ids: Sequence[str] | pl.Series = self.ids if self.writer is None else self.writer.ids
         for at in later[np.argsort(order[later], kind="stable")].tolist():
-            place = int(order[at])
-            if place >= len(ids):  # read, but not yet written: the disk is full
-                return
-            begin = int(np.searchsorted(ordered, ordered[at]))
-            first = next((int(each) for each in order[begin:at] if ids[int(each)] == ids[place]), None)
+            row, begin = int(order[at]), int(np.searchsorted(hashes, hashes[at]))
+            first = next((each for each in order[begin:at].tolist() if ids[each] == ids[row]), None)
             if first is not None:
-                raise self._place(place).error(
-                    f"the id {ids[place]!r} appears twice, first at {self._place(first)}. Ids must differ. Remove one."
+                raise self._place(row).error(
+                    f"the id {ids[row]!r} appears twice, first at {self._place(first)}. Ids must differ. Remove one."
                 )
+        return hashes, order
 
     def _place(self, row: int) -> Place:
         """Where a row was read."""

@@ -1,33 +1,28 @@
-"""Texts on disk: ids and places in memory, the texts themselves in a file that is gone when the process ends.
-
-The file has no name, so that nothing is left of it however the process ends, and nobody can take half of it for whole.
-"""
+"""Texts on disk: ids and places in memory, the texts themselves in a file that is gone when the process ends."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 import threading
 import weakref
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import chain, islice, pairwise
-from pathlib import Path
-from typing import IO, Any, Final, overload
+from typing import IO, Final, overload
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import InputError
+from trueval.files.unnamed import saying_where_room_is_missing, unnamed_file
 
 Ints = NDArray[np.int64]
 
 BLOCK: Final = 1 << 22  # bytes of texts that are read at once by who goes through all
 TOGETHER: Final = 1 << 10  # texts that are hashed at once
 KEYS: Final = 1 << 16  # ids that are strings of Python at once
-ROOMY: Final = Path("/var/tmp")  # noqa: S108 - a folder to ask for, in which the system makes a file without a name
 
 
 class TextHash:
@@ -125,14 +120,14 @@ class StoredTexts(Mapping[str, str]):
     Args:
         ids: String, in the order of the texts, all different.
         texts: by place.
-        hashes: [text] Python's hash of each id; of this process, so a store lives as long.
+        hashes: [text] Python's hash of each id, rising; of this process, so a store lives as long.
+        order: [text] the place that each hash is of.
         sha256: hash of ids and texts, one after another, as `trueval.collection.text_hash` has it.
     """
 
-    def __init__(self, ids: pl.Series, texts: TextFile, hashes: Ints, sha256: str) -> None:
+    def __init__(self, ids: pl.Series, texts: TextFile, hashes: Ints, order: Ints, sha256: str) -> None:
         self.ids, self.texts, self.sha256 = ids, texts, sha256
-        order = np.argsort(hashes, kind="stable")
-        self._hashes = hashes[order]
+        self._hashes = hashes
         self._places = order.astype(np.uint32) if len(order) < 1 << 32 else order
 
     def __len__(self) -> int:
@@ -197,7 +192,7 @@ class Writer:
     """Texts on their way to the disk; what it holds of each in memory is its id, its hash and its end."""
 
     def __init__(self) -> None:
-        self._file = _open()
+        self._file = unnamed_file()
         self._ids: list[pl.Series] = []
         self._lengths: list[Ints] = []
         self._digest = TextHash()
@@ -209,7 +204,7 @@ class Writer:
             InputError: the disk is full.
         """
         data = [as_bytes(text) for text in texts]
-        with _writing():
+        with saying_where_room_is_missing():
             self._file.write(b"".join(data))
         self._ids.append(pl.Series("id", ids, dtype=pl.String))
         self._lengths.append(np.fromiter(map(len, data), np.int64, len(data)))
@@ -221,45 +216,23 @@ class Writer:
         self._ids = [pl.concat(self._ids, rechunk=True)] if self._ids else [pl.Series("id", [], dtype=pl.String)]
         return self._ids[0]
 
-    def done(self, hashes: Ints) -> StoredTexts:
+    def done(self, hashes: Ints, order: Ints) -> StoredTexts:
         """The texts, all written.
 
         Args:
-            hashes: [text] of the ids.
+            hashes: as StoredTexts takes them.
+            order: as StoredTexts takes it.
 
         Raises:
             InputError: the disk is full.
         """
-        with _writing():
+        with saying_where_room_is_missing():
             self._file.flush()
         ends = np.cumsum(np.concatenate(self._lengths))
         self._lengths.clear()
-        return StoredTexts(self.ids, TextFile(self._file, ends), hashes, self._digest.hexdigest())
+        return StoredTexts(self.ids, TextFile(self._file, ends), hashes, order, self._digest.hexdigest())
 
     def close(self) -> None:
         """Give the file up."""
         with suppress(OSError):  # what a full disk has no room for is written once more
             self._file.close()
-
-
-def _folder() -> str:
-    """Where large temporary files go: what TMPDIR says, else a folder that is no memory, as /tmp often is."""
-    chosen = any(os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
-    return str(ROOMY) if not chosen and os.access(ROOMY, os.W_OK) else tempfile.gettempdir()
-
-
-def _open() -> Any:
-    with _writing():
-        return tempfile.TemporaryFile(prefix="trueval-texts-", dir=_folder(), buffering=1 << 20)
-
-
-@contextmanager
-def _writing() -> Iterator[None]:
-    """Say where room is missing, and how to give more."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError(
-            f"{_folder()}: the texts do not fit there ({error.strerror}). A large corpus is kept in a temporary file. "
-            "Make room, or name a folder with more room in the environment variable TMPDIR."
-        ) from error
