@@ -24,6 +24,12 @@ class Query:
     ranks: Mapping[str, int]
 
 
+class Queries(dict[str, Query]):
+    """Queries by name. The same object is read once, however many measures look at it: suites cache what they read."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+
 def query(scores: Mapping[str, float], grades: Mapping[str, float], rng: np.random.Generator) -> Query:
     drawn = sorted(rng.permutation(list(scores)).tolist(), key=lambda document: -scores[document])
     ranks = {document: rank for rank, document in enumerate(drawn, 1)}
@@ -40,26 +46,30 @@ def random_query(documents: int, distinct: int, rng: np.random.Generator) -> Que
     return query(scores, grades, rng)
 
 
-def small_queries(count: int = 60, seed: int = 5) -> dict[str, Query]:
+def small_queries(count: int = 60, seed: int = 5) -> Queries:
     """Return many lists of up to five documents; some are without relevant documents, some without ties."""
     rng = np.random.default_rng(seed)
-    return {f"q{i}": random_query(1 + i % 5, 1 + i % 4, rng) for i in range(count)}
+    return Queries({f"q{i}": random_query(1 + i % 5, 1 + i % 4, rng) for i in range(count)})
 
 
-def seven_document_queries() -> dict[str, Query]:
+def seven_document_queries() -> Queries:
     """Return lists of seven: one tied throughout, one in groups of two and five, one in groups of three and four."""
     rng = np.random.default_rng(7)
     ids = list("bdacgfe")
     shapes = {"all": [0] * 7, "two-five": [1, 1, 0, 0, 0, 0, 0], "three-four": [0, 1, 0, 1, 0, 0, 1]}
     grades = {"all": "110020-", "two-five": "0-30112", "three-four": "2041-10"}
-    return {
-        name: query(
-            dict(zip(ids, map(float, shape), strict=True)),
-            {d: float(g) for d, g in zip(ids, grades[name], strict=True) if g != "-"} | {"missed": 2.0, "other": 0.0},
-            rng,
+    return Queries(
+        (
+            name,
+            query(
+                dict(zip(ids, map(float, shape), strict=True)),
+                {d: float(g) for d, g in zip(ids, grades[name], strict=True) if g != "-"}
+                | {"missed": 2.0, "other": 0.0},
+                rng,
+            ),
         )
         for name, shape in shapes.items()
-    }
+    )
 
 
 # Every grade above on the rubric 1 to 5 of the measures of evidence; unjudged stays unjudged.

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import lists
 import numpy as np
-import polars as pl
 import pytest
 import twin
-from test_every_measure import CLOSE, FORMS, fit, rubric, scores_of, with_cutoffs
+from test_every_measure import CLOSE, FORMS, read, rubric, run_with_ranks, scores_of, with_cutoffs
 
 from trueval.comparison.orders import TieOrders
 from trueval.errors import PolicyError, TruevalWarning
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
 SMALL = lists.small_queries(40, seed=31)
 SEVEN = lists.seven_document_queries()
+FEW = lists.Queries(SMALL | SEVEN)
 OF_THE_LIST = [form for form in FORMS if "list" in form or "threshold" in form]
 MORE = ["R(rel=2, base='list')", "F1(rel=2, base='list')", "Rprec(base='list')", "Rprec(rel=2, base='list')"]
 MORE += [f"AP(base='list', norm='{norm}')" for norm in ("min", "hits", "threshold")]
@@ -38,17 +38,18 @@ ALL = [*FORMS, *MORE]
 
 @cache
 def cut_orders(name: str, on_rubric: bool, depth: int) -> twin.Orders:
-    query = (SMALL | SEVEN)[name]
+    query = FEW[name]
     query = lists.on_rubric(query) if on_rubric else query
     return twin.cut(twin.all_orders(query.scores, query.grades), depth)
 
 
-def assert_equals_the_twin(queries: dict[str, lists.Query], form: str, depth: int) -> None:
+def assert_equals_the_twin(queries: lists.Queries, form: str, depth: int, step: int = 1) -> None:
+    """Of every query each so many'th measure, of the next query or depth those after them: 1 for all."""
     measures = with_cutoffs(form, (1, 2, 4, 6))
     scores = scores_of(queries, measures, depth=depth)
     assert all(scores.exact)
     for row, name in enumerate(queries):
-        for column, measure in enumerate(measures):
+        for column, measure in list(enumerate(measures))[(row + depth) % step :: step]:
             truth = twin.over_orders(cut_orders(name, rubric(form), depth), str(measure))
             found = [getattr(scores, name)[row, column] for name in ("expected", "lowest", "highest", "sd")]
             true = [truth.mean, truth.lowest, truth.highest, truth.variance]
@@ -56,10 +57,11 @@ def assert_equals_the_twin(queries: dict[str, lists.Query], form: str, depth: in
             assert [*found[:3], found[3] ** 2] == close, f"{measure} of {queries[name]}"
 
 
+@pytest.mark.parametrize("step", [2, pytest.param(1, marks=pytest.mark.evidence)])
 @pytest.mark.parametrize("form", ALL)
-def test_every_measure_is_that_of_the_lists_cut_at_the_depth(form: str) -> None:
+def test_every_measure_is_that_of_the_lists_cut_at_the_depth(form: str, step: int) -> None:
     for depth in (1, 2, 3):
-        assert_equals_the_twin(SMALL, form, depth)
+        assert_equals_the_twin(SMALL, form, depth, step)
 
 
 @pytest.mark.slow
@@ -79,28 +81,30 @@ def first(query: lists.Query, tie_order: str, depth: int) -> lists.Query:
     return lists.Query(scores, query.grades, {document: rank for rank, document in enumerate(kept, 1)})
 
 
-def run_of(queries: dict[str, lists.Query]) -> Run:
-    rows = [(q, d, s, query.ranks[d]) for q, query in queries.items() for d, s in query.scores.items()]
-    return Run.from_frame(pl.DataFrame(rows, schema=["query_id", "doc_id", "score", "rank"], orient="row"))
+@cache
+def cut_in_a_file(queries: lists.Queries, tie_order: str, depth: int) -> lists.Queries:
+    return lists.Queries({name: first(query, tie_order, depth) for name, query in queries.items()})
 
 
-def evaluated(queries: dict[str, lists.Query], form: str, **choices: object) -> Scores:
-    queries = {name: fit(query, form) for name, query in queries.items()}
-    judgments = Judgments.from_dict({name: dict(query.grades) for name, query in queries.items()})
+def evaluated(queries: lists.Queries, *forms: str, **choices: object) -> Scores:
+    measures = [measure for form in forms for measure in with_cutoffs(form, (1, 3))]
+    judgments = read(queries, rubric(forms[0]))[1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruevalWarning)
-        return evaluate(run_of(queries), judgments, with_cutoffs(form, (1, 3)), **choices)  # type: ignore[arg-type]
+        return evaluate(run_with_ranks(queries), judgments, measures, **choices)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("form", ALL)
+@pytest.mark.parametrize("on_rubric", [False, True])
 @pytest.mark.parametrize("tie_order", ["input", "rank", "docid-desc"])
-def test_the_tie_order_cuts_as_a_file_cut_in_that_order(form: str, tie_order: str) -> None:
-    queries = SMALL | SEVEN
-    for depth in (1, 2, 4):
-        whole = evaluated(queries, form, tie_order=tie_order, depth=depth)
-        cut = evaluated({n: first(q, tie_order, depth) for n, q in queries.items()}, form, tie_order=tie_order)
-        known = ~np.isnan(whole.expected)  # a measure that some order leaves without a value has none here
-        np.testing.assert_allclose(whole.tie_broken[known], cut.tie_broken[known], rtol=CLOSE, atol=CLOSE)
+@pytest.mark.parametrize("depth", [1, 2, 4])
+def test_the_tie_order_cuts_as_a_file_cut_in_that_order(depth: int, tie_order: str, on_rubric: bool) -> None:
+    forms = [form for form in ALL if rubric(form) == on_rubric]
+    whole = evaluated(FEW, *forms, tie_order=tie_order, depth=depth)
+    cut = evaluated(cut_in_a_file(FEW, tie_order, depth), *forms, tie_order=tie_order)
+    for column, measure in enumerate(whole.measures):
+        known = ~np.isnan(whole.expected[:, column])  # a measure that some order leaves without a value has none here
+        one, other = (scores.tie_broken[known, column] for scores in (whole, cut))
+        np.testing.assert_allclose(one, other, rtol=CLOSE, atol=CLOSE, err_msg=str(measure))
 
 
 CONVENTION_FORMS = ["nDCG", "DCG", "AP", "RR", "P", "R", "F1", "Hits", "Success", "Rprec", "bpref", "IPrec11"]
@@ -109,28 +113,34 @@ CONVENTION_FORMS = ["nDCG", "DCG", "AP", "RR", "P", "R", "F1", "Hits", "Success"
 @pytest.mark.parametrize("convention", CONVENTIONS)
 @pytest.mark.parametrize("empty", ["zero", "one", "skip"])
 def test_without_ties_a_convention_says_the_same_of_a_list_that_is_cut(convention: str, empty: str) -> None:
-    queries = {
-        name: lists.Query(
-            {d: 3.0 - i for i, d in enumerate(query.scores)},
-            {d: float(g >= 1) for d, g in query.grades.items() if g >= 0} or {"missed": 0.0},
-            query.ranks,
+    for depth in (1, 2, 4):
+        whole = evaluated(untied(), *CONVENTION_FORMS, convention=convention, depth=depth, empty=empty)
+        cut_file = cut_in_a_file(untied(), "input", depth)
+        cut = evaluated(cut_file, *CONVENTION_FORMS, convention=convention, empty=empty)
+        for statistic in ("expected", "lowest", "highest", "tie_broken", "sd"):
+            found = getattr(whole, statistic)
+            np.testing.assert_array_equal(found, getattr(cut, statistic), err_msg=str(whole.measures))
+
+
+@cache
+def untied() -> lists.Queries:
+    return lists.Queries(
+        (
+            name,
+            lists.Query(
+                {d: 3.0 - i for i, d in enumerate(query.scores)},
+                {d: float(g >= 1) for d, g in query.grades.items() if g >= 0} or {"missed": 0.0},
+                query.ranks,
+            ),
         )
         for name, query in SMALL.items()
-    }
-    for form in CONVENTION_FORMS:
-        for depth in (1, 2, 4):
-            whole = evaluated(queries, form, convention=convention, depth=depth, empty=empty)
-            cut = evaluated(
-                {n: first(q, "input", depth) for n, q in queries.items()}, form, convention=convention, empty=empty
-            )
-            for statistic in ("expected", "lowest", "highest", "tie_broken", "sd"):
-                np.testing.assert_array_equal(getattr(whole, statistic), getattr(cut, statistic), err_msg=form)
+    )
 
 
 @pytest.mark.parametrize("form", ["R(base='list')@2", "AP(base='list')", "nDCG(base='list')@5", "P(short='listed')@5"])
 def test_single_orders_have_the_expected_value_as_their_mean(form: str) -> None:
     """The orders that win probabilities go through, one by one."""
-    run = run_of(SEVEN)
+    run = run_with_ranks(SEVEN)
     judgments = Judgments.from_dict({name: dict(query.grades) for name, query in SEVEN.items()})
     scores = evaluate(run, judgments, form, depth=3)
     found = TieOrders(run, judgments, Policy(depth=3), 0)
@@ -170,7 +180,7 @@ def test_the_mean_over_orders_counts_the_empty_ones_as_1_where_the_policy_does()
             for ranking in possible
         }
         mean = sum(values[ranking] * count for ranking, count in possible.items()) / sum(possible.values())
-        found = evaluated({name: query}, "AP(base='list')", depth=2, empty="one")
+        found = evaluated(lists.Queries({name: query}), "AP(base='list')", depth=2, empty="one")
         assert found.expected[0, -1] == pytest.approx(float(mean), abs=CLOSE)
         assert found.lowest[0, -1] == pytest.approx(float(min(values.values())), abs=CLOSE)
         assert found.highest[0, -1] == pytest.approx(float(max(values.values())), abs=CLOSE)

@@ -41,6 +41,7 @@ class Notation:
     inner: Notation | None = None
 
     @staticmethod
+    @cache
     def read(text: str) -> Notation:
         found = re.fullmatch(r"([\w+-]+?)(?:\((.*)\))?(?:@(\d+))?", text)
         if found is None:

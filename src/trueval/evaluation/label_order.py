@@ -25,6 +25,7 @@ LEVEL = 0.01  # of the permutation test
 NOTE_LEVEL = 0.001  # of the test in every evaluation, which few should meet by chance
 EFFECT = 0.05  # distance of the share from one half that is worth a note
 PERMUTATIONS = 999
+BLOCK = 100_000  # documents of permutations that are drawn at once
 SAMPLED = 4_000  # documents up to which the permutations are drawn; beyond, their normal limit is as good
 WORDS = {"input": "the order of the input", "rank": "the order of ranks", "docid": "the order of document ids"}
 
@@ -240,10 +241,11 @@ def _permutation_p(grades: NDArray[np.float64], sizes: NDArray[np.int64], rng: n
         return math.erfc(found / math.sqrt(2 * variance))  # pairs of different grades vary
     # Sums of the same terms in another order differ by rounding, and a tie with what was found must count as reached.
     tolerance = 1e-9 * float(np.abs(centered) @ np.abs(rank))
-    reached = 0
-    for _ in range(PERMUTATIONS):
+    reached, at_once = 0, max(1, BLOCK // len(grades))
+    for start in range(0, PERMUTATIONS, at_once):
+        drawn = rng.random((min(at_once, PERMUTATIONS - start), len(grades)))
         # Sorted by stratum first and a random number second: every stratum is shuffled by itself, in one sort.
-        shuffled = centered[np.lexsort((rng.random(len(grades)), stratum))]
-        reached += abs(float(shuffled @ rank)) >= found - tolerance
+        shuffled = centered[np.lexsort((drawn, np.broadcast_to(stratum, drawn.shape)))]
+        reached += int((np.abs(shuffled @ rank) >= found - tolerance).sum())
     # 1 is added because the order found is one of the permutations; without it p could be 0.
     return (1 + reached) / (1 + PERMUTATIONS)
