@@ -91,6 +91,28 @@ def whole(default: int | None, low: int, about: str, *, searched: bool = False) 
     return Parameter(default, f"an integer >= {low}", check, about, searched)
 
 
+def text(default: str | None, about: str) -> Parameter:
+    """A parameter that is a text, not an empty one."""
+
+    def check(value: Value) -> Value:
+        if not isinstance(value, str) or not value:
+            raise ValueError(value)
+        return value
+
+    return Parameter(default, "a text", check, about)
+
+
+def flag(default: bool, about: str) -> Parameter:
+    """A parameter that is True or False."""
+
+    def check(value: Value) -> Value:
+        if not isinstance(value, bool):
+            raise ValueError(value)
+        return value
+
+    return Parameter(default, "True or False", check, about)
+
+
 def checked(owner: str, declared: Mapping[str, Parameter], name: str, value: Value, refusal: Refusal) -> Value:
     """The value of a parameter in canonical form.
 

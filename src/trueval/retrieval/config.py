@@ -23,6 +23,7 @@ from trueval.errors import InputError, Place, PolicyError, nearest
 from trueval.numerics import FORMATS
 from trueval.retrieval.index import read_spec
 from trueval.specs import Parameter, bounded, checked, choice, whole
+from trueval.specs import text as _text
 
 Settings: TypeAlias = Mapping[str, Mapping[str, Any]]
 
@@ -63,15 +64,6 @@ def _flag(default: bool, about: str) -> Parameter:
         return value
 
     return Parameter(default, "true or false", check, about)
-
-
-def _text(default: str | None, about: str) -> Parameter:
-    def check(value: Any) -> Any:
-        if not isinstance(value, str) or not value:
-            raise ValueError(value)
-        return value
-
-    return Parameter(default, "a text", check, about)
 
 
 _MODEL: Final = {
@@ -199,19 +191,26 @@ def settings_of_tables(given: Mapping[str, Any], source: str) -> dict[str, dict[
     if weights is not None and len(weights) != 2:
         raise InputError(f"{source}: weights of [fuse] must be two, of the dense and the sparse run. Got {weights}.")
     for name in SPECS.keys() & found.keys():
-        _check_spec(name, found[name], source)
+        _check_spec(name, found, source)
     return {name: found[name] for name in TABLES if name in found}
 
 
-def _check_spec(name: str, values: Mapping[str, Any], source: str) -> None:
-    """Refuse a spec that cannot be read, and vectors where words belong, or words where vectors do."""
-    key, takes, wanted, elsewhere = SPECS[name]
+def _check_spec(name: str, found: Settings, source: str) -> None:
+    """Refuse a spec that cannot be read, vectors where words belong, or words where vectors do."""
+    (key, side, wanted, elsewhere), values = SPECS[name], found[name]
     try:
-        kind, _ = read_spec(values[key])
+        kind, chosen = read_spec(values[key])
     except PolicyError as error:
         raise InputError(f"{source}: {key} of [{name}]: {error}") from None
-    if kind.takes != takes:
+    takes = kind.takes_of(chosen)
+    if takes != side and (takes, name) != ("both", "index"):
         raise InputError(f"{source}: [{name}] takes {wanted}. Got {values[key]}, which belongs into {elsewhere}.")
+    stages = found.get("pipeline", {}).get("scoring", STAGES)
+    if takes == "both" and (values["scoring"], stages) != ("index", STAGES):
+        raise InputError(
+            f"{source}: [index] scoring, and [pipeline] scoring, go with an index of vectors alone. Got {values[key]}; "
+            "leave them out."
+        )
 
 
 def _table(name: str, given: Any, source: str) -> dict[str, Any]:

@@ -34,9 +34,10 @@ POINTS_PER_CENTROID: Final = 39
 class Dense(LocalIndex):
     """Vectors in FAISS; a kind says which index FAISS builds."""
 
-    takes: ClassVar = "vectors"
-    exact: ClassVar = False
+    takes = "vectors"
+    exact = False
     package: ClassVar = "faiss"
+    distributions: ClassVar = ("faiss-cpu",)
 
     def __init__(self, chosen: Mapping[str, Value]) -> None:
         super().__init__(chosen)
@@ -57,7 +58,7 @@ class Dense(LocalIndex):
         Raises:
             InputError: vectors that are not [document, dimension], or not finite, or too few to train with.
         """
-        vectors = _vectors(documents, "documents")
+        vectors = finite_vectors(documents, "documents")
         self.notes = ()
         index = self.made(vectors.shape[1], len(vectors))
         if not index.is_trained:
@@ -76,7 +77,7 @@ class Dense(LocalIndex):
             InputError: the vectors are not finite, or of another dimension.
         """
         check_depth(depth)
-        vectors = _vectors(queries, "queries", self.dimension)
+        vectors = finite_vectors(queries, "queries", self.dimension)
         scores, places = self.found(vectors, min(depth, self.documents))
         return _hits(places, scores)
 
@@ -112,7 +113,7 @@ class Flat(Dense):
     """Every vector, scored one by one: exact up to what the storage keeps of the vectors."""
 
     name: ClassVar = "flat"
-    exact: ClassVar = True
+    exact = True
     parameters: ClassVar = {
         "storage": choice("float32", *QUANTIZERS, "binary", about="format that vectors are kept in"),
     }
@@ -299,8 +300,13 @@ class _Counter:
         self.bytes += len(part)
 
 
-def _vectors(given: NDArray[Any], what: str, dimension: int | None = None) -> NDArray[np.float32]:
-    """Vectors as FAISS takes them.
+def finite_vectors(given: NDArray[Any], what: str, dimension: int | None = None) -> NDArray[np.float32]:
+    """Vectors as indexes take them: float32, one after another.
+
+    Args:
+        given: [text, dimension].
+        what: documents or queries, for errors.
+        dimension: that they must have; None for any.
 
     Raises:
         InputError: they are not [any, dimension], or hold what is not finite.

@@ -3,6 +3,8 @@
     flat                                      every score, exact
     hnsw(storage='int8', M=32, efSearch=128)  a graph, approximate
     bm25(language='fr')                       words instead of vectors
+    milvus(uri='http://host:19530')           Milvus: a server, or a folder (milvus.py)
+    elastic(url='http://host:9200')           Elasticsearch (elastic.py)
 
 A spec is written in the grammar of measures (trueval.specs). An index knows documents by their places, 0 for the first
 one that it was built from; who builds it keeps the ids.
@@ -18,8 +20,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, Final, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import polars as pl
@@ -46,7 +49,28 @@ HOMES: Final = {
     "pq": "trueval.retrieval.dense",
     "opq": "trueval.retrieval.dense",
     "bm25": "trueval.retrieval.sparse",
+    "milvus": "trueval.retrieval.milvus",
+    "elastic": "trueval.retrieval.elastic",
 }
+
+# What an index is built from and searched with: [text, dimension] arrays of an embedder, texts, or TextsAndVectors.
+Takes: TypeAlias = Literal["vectors", "texts", "both"]
+
+
+@dataclass(frozen=True, eq=False)
+class TextsAndVectors:
+    """What an index that takes both is built from and searched with.
+
+    Attributes:
+        texts: [text].
+        vectors: [text, dimension].
+    """
+
+    texts: Sequence[str]
+    vectors: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.texts)
 
 
 class Hits(NamedTuple):
@@ -84,7 +108,7 @@ class Description:
         spec: with every parameter written out.
         documents: in it.
         dimension: of its vectors; None for words.
-        bytes: that it holds in memory: vectors or postings, and what finds them.
+        bytes: that it holds in memory, or an engine on its disk: vectors or postings, and what finds them.
         build_seconds: from the call of build to its end.
         exact: whether every document is scored, with the scores of what is stored.
         notes: one-line remarks made while building.
@@ -104,10 +128,10 @@ class Index(Protocol):
     """Finds the best documents for queries; the role that adapters of engines take.
 
     Attributes:
-        takes: "vectors", [text, dimension] arrays of an embedder, or "texts".
+        takes: what it is built from and searched with.
     """
 
-    takes: Literal["vectors", "texts"]
+    takes: Takes
 
     def build(self, documents: Any) -> None:
         """Take all documents, in the order of their places."""
@@ -131,24 +155,68 @@ class Index(Protocol):
 
 
 class LocalIndex(ABC):
-    """An index in this process; a kind says what it builds, scores and writes.
+    """An index that a spec makes; a kind says what it builds, scores and writes.
 
     Args:
         chosen: parameters by name, checked; all others have their defaults.
+
+    Attributes:
+        name: of the kind, as specs write it.
+        package: of Python that it needs; `distributions` are those whose versions decide what it finds, of `extra`.
+        deepest: documents that a search gives at most; None if there is no such limit.
     """
 
     name: ClassVar[str]
     parameters: ClassVar[Mapping[str, Parameter]]
-    takes: ClassVar[Literal["vectors", "texts"]]
-    exact: ClassVar[bool]
     package: ClassVar[str]
+    distributions: ClassVar[tuple[str, ...]]
+    extra: ClassVar[str] = "retrieval"
+    feature: ClassVar[str] = "Indexes"
+    deepest: ClassVar[int | None] = None
+    takes: Takes
+    exact: bool
 
     def __init__(self, chosen: Mapping[str, Value]) -> None:
         self.values = {name: chosen.get(name, one.default) for name, one in self.parameters.items()}
-        self.library = _library(self.package)
+        self.library = self._library()
         self.documents = 0
         self.build_seconds = 0.0
         self.notes: tuple[str, ...] = ()
+
+    @classmethod
+    def takes_of(cls, chosen: Mapping[str, Value]) -> Takes:
+        """What an index of these parameters is built from and searched with."""
+        return cls.takes
+
+    @classmethod
+    def fitting(cls, chosen: Mapping[str, Value]) -> dict[str, Value]:
+        """Parameters that were given, once they go together.
+
+        Raises:
+            PolicyError: they do not.
+        """
+        return dict(chosen)
+
+    @classmethod
+    def check_deepest(cls, depth: int) -> None:
+        """Refuse more documents of each query than it gives.
+
+        Raises:
+            PolicyError: it is asked for more.
+        """
+        if cls.deepest is not None and depth > cls.deepest:
+            raise PolicyError(
+                f"{cls.name} gives {cls.deepest} documents of each query at most. Got depth {depth}. Choose a smaller "
+                "depth, or an index of this process, such as flat, hnsw or bm25."
+            )
+
+    def ready(self) -> LocalIndex:
+        """Itself, once it can be built: to be asked before hours of embedding.
+
+        Raises:
+            InputError: an engine does not answer.
+        """
+        return self
 
     @property
     def spec(self) -> str:
@@ -215,7 +283,8 @@ class LocalIndex(ABC):
         place = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         try:
             self.write(place)
-            about = {"kind": KIND, "format": FORMAT, "library": self.library.__version__, **asdict(self.describe())}
+            library = version(self.distributions[0])
+            about = {"kind": KIND, "format": FORMAT, "library": library, **asdict(self.describe())}
             (place / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
             place.chmod(0o777 & ~umask())  # a temporary folder is its owner's alone
             place.rename(folder)
@@ -234,10 +303,18 @@ class LocalIndex(ABC):
             raise InputError(f"{folder}: an index {about['spec']}, not {self.spec}. Load it by its own spec.")
         try:
             self.read(folder)
+        except InputError:
+            raise
         except (OSError, RuntimeError, ValueError, KeyError) as error:
             raise InputError(f"{folder}: a damaged index ({error}). Remove the folder and build it again.") from error
         self.documents, self.build_seconds = int(about["documents"]), float(about["build_seconds"])
         self.notes = tuple(about["notes"])
+
+    def _library(self) -> Any:
+        try:
+            return import_module(self.package)
+        except ImportError as error:
+            raise MissingExtraError(self.feature, self.extra) from error
 
 
 def make_index(spec: str) -> LocalIndex:
@@ -252,7 +329,8 @@ def make_index(spec: str) -> LocalIndex:
 
     >>> make_index("bmen25")
     Traceback (most recent call last):
-    trueval.errors.PolicyError: No index is called bmen25. There are: flat, hnsw, ivf, pq, opq, bm25. Did you mean bm25?
+    trueval.errors.PolicyError: No index is called bmen25. There are: flat, hnsw, ivf, pq, opq, bm25, milvus, elastic.
+    Did you mean bm25?
     """
     kind, chosen = read_spec(spec)
     return kind(chosen)
@@ -273,7 +351,8 @@ def read_spec(spec: str) -> tuple[type[LocalIndex], dict[str, Value]]:
     if plain:
         raise PolicyError(f"Parameters are written name=value. Got {plain[0]!r} in {spec!r}.")
     kind: type[LocalIndex] = import_module(HOMES[name]).KINDS[name]
-    return kind, {each: checked(name, kind.parameters, each, value, PolicyError) for each, value in named.items()}
+    chosen = {each: checked(name, kind.parameters, each, value, PolicyError) for each, value in named.items()}
+    return kind, kind.fitting(chosen)
 
 
 def build_spec(spec: str) -> str:
@@ -366,10 +445,3 @@ def check_depth(depth: int) -> None:
     """
     if depth < 1:
         raise PolicyError(f"depth must be an integer >= 1. Got {depth!r}.")
-
-
-def _library(package: str) -> Any:
-    try:
-        return import_module(package)
-    except ImportError as error:
-        raise MissingExtraError("Indexes", "retrieval") from error

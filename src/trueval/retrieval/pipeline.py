@@ -30,9 +30,9 @@ from trueval.models.outputs import Part, Step, part_outputs, settings_of, weight
 from trueval.models.places import find_model
 from trueval.report.provenance import recorded
 from trueval.retrieval.boost import FEATURES, lexical_boost
-from trueval.retrieval.config import BOTH, HIGH, LOW, STAGES, Settings, read_settings
+from trueval.retrieval.config import BOTH, HIGH, LOW, SPECS, STAGES, Settings, read_settings
 from trueval.retrieval.fusion import reciprocal_rank_fusion, weighted_fusion
-from trueval.retrieval.index import Hits, LocalIndex, build_spec, make_index
+from trueval.retrieval.index import Hits, LocalIndex, TextsAndVectors, build_spec, make_index, read_spec
 from trueval.retrieval.kept import Candidates, keep, read_kept
 from trueval.retrieval.lists import listed
 from trueval.retrieval.rerank import MODEL, rerank
@@ -45,14 +45,8 @@ from trueval.version import __version__
 
 Begin = Callable[[str], Step]
 
+# The extra of tables with a model, and the libraries whose version decides what their stages give.
 MODELS: Final = ("models", ("torch", "transformers", "sentence-transformers"))
-# The extra of each table, and the libraries whose version decides what its stage gives.
-LIBRARIES: Final = {
-    "embed": MODELS,
-    "rerank": MODELS,
-    "index": ("retrieval", ("faiss-cpu",)),
-    "sparse": ("retrieval", ("bm25s", "PyStemmer")),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +176,10 @@ class _Work:
             what = "documents" if not collection.documents else "queries"
             raise InputError(f"{collection.source}: there are no {what}. A pipeline needs documents and queries.")
         for table in settings:
-            _versions(table)  # before hours of embedding
+            _versions(table, settings[table])  # before hours of embedding
+            if table in SPECS:
+                kind, _ = read_spec(settings[table][SPECS[table][0]])
+                kind.check_deepest(min(settings[table]["depth"], len(collection.documents)))
 
     def _without_hits(self, run: Run, name: str) -> list[str]:
         """A remark on the queries that a stage finds nothing for, if there are any.
@@ -268,12 +265,15 @@ class _Work:
                 f"{model.name} scores by {model.scoring}: it gives no single vector for a text. Name an embedder in "
                 "[embed]; a cross-encoder or a model of late interaction belongs into [rerank]."
             )
+        both = make_index(settings["spec"]).ready().takes == "both"
         documents, queries = self._embedded(model, "documents", step), self._embedded(model, "queries", step)
         dimension = chosen["dimension"]
         if dimension is not None:
             documents, queries = truncated(documents, dimension), truncated(queries, dimension)
-        index = self._built(settings["spec"], documents, [settings_of(model), dimension], "index")
-        hits = index.search(queries, settings["depth"])
+        sides = (self.collection.documents, documents), (self.collection.queries, queries)
+        built, asked = (TextsAndVectors(texts_in_order(texts), rows) if both else rows for texts, rows in sides)
+        index = self._built(settings["spec"], built, [settings_of(model), dimension], "index")
+        hits = index.search(asked, settings["depth"])
         if settings["scoring"] != "index":
             form = model.dtype if settings["scoring"] == MODEL else settings["scoring"]
             hits = rescored(hits, queries, documents, form)
@@ -399,7 +399,7 @@ class _Work:
             table: that the spec is from.
         """
         index = make_index(spec)
-        key = _hash("index", build_spec(spec), of, self._texts["documents"], _versions(table))
+        key = _hash("index", build_spec(spec), of, self._texts["documents"], _versions(table, self.settings[table]))
         cache = self.shared.cache
         folder = None if cache is None else cache / "indexes" / f"{index.name}-{key[:16]}"
         if folder is not None and folder.is_dir():
@@ -430,7 +430,7 @@ def _about(table: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         about |= {"model": place.path, "recipe": place.recipe.name, "weights": weights_hash(Path(place.path))}
     if settings.get("sources") is not None:
         about["sources"] = _file_hash(Path(settings["sources"]))
-    return about | {"versions": _versions(table)}
+    return about | {"versions": _versions(table, settings)}
 
 
 def _file_hash(path: Path) -> str:
@@ -441,8 +441,14 @@ def _file_hash(path: Path) -> str:
         raise Place(str(path)).error(f"cannot be read ({error.strerror}). Correct the path of the sources.") from None
 
 
-def _versions(table: str) -> dict[str, str]:
-    extra, names = LIBRARIES.get(table, ("", ()))
+def _versions(table: str, settings: Mapping[str, Any]) -> dict[str, str]:
+    extra: str = ""
+    names: tuple[str, ...] = ()
+    if "model" in settings:
+        extra, names = MODELS
+    elif table in SPECS:
+        kind, _ = read_spec(settings[SPECS[table][0]])
+        extra, names = kind.extra, kind.distributions
     try:
         return {name: version(name) for name in names}
     except PackageNotFoundError as error:

@@ -21,32 +21,27 @@ from trueval.errors import InputError, MissingExtraError
 from trueval.retrieval.analysis import LANGUAGES, Analyzer
 from trueval.retrieval.index import Hits, LocalIndex, best, check_depth, joined
 from trueval.retrieval.postings import Counting, Postings
-from trueval.specs import Parameter, Value, bounded, choice
+from trueval.specs import bounded, choice, flag
 
 POSTINGS: Final = ("data", "indices", "indptr")
 VOCABULARY: Final = "vocabulary.json"
-
-
-def _flag(value: Value) -> Value:
-    if not isinstance(value, bool):
-        raise ValueError(value)
-    return value
 
 
 class Bm25(LocalIndex):
     """BM25 in Lucene's form; documents that share no term with a query are not found."""
 
     name: ClassVar = "bm25"
-    takes: ClassVar = "texts"
-    exact: ClassVar = True
+    takes = "texts"
+    exact = True
     package: ClassVar = "bm25s"
+    distributions: ClassVar = ("bm25s", "PyStemmer")
     parameters: ClassVar = {
         "k1": bounded(0.9, 0, 1000, "how slowly further occurrences of a term count less; Anserini's default"),
         "b": bounded(0.4, 0, 1, "how much long documents count less; Anserini's default"),
         "language": choice(
             "en", *list(LANGUAGES)[1:], None, about="whose stop words and stems; None for words as they are"
         ),
-        "normalise": Parameter(True, "True or False", _flag, "bring kinds of blanks, apostrophes and accents together"),
+        "normalise": flag(True, "bring kinds of blanks, apostrophes and accents together"),
     }
 
     def __init__(self, chosen: Any) -> None:

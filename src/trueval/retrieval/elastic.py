@@ -1,0 +1,416 @@
+"""Elasticsearch, by its own client: BM25 of texts, or vectors in a `dense_vector`.
+
+    elastic(search='bm25')                    words by one of its analyzers
+    elastic(search='dense')                   inner products, by a graph (index='hnsw') or one by one (index='flat')
+    elastic(search='dense', storage='int8')   the same on whole numbers from -128 to 127
+
+Elasticsearch gives no inner product p but 1 + p or, below 0, 1 / (1 - p), and (1 + p) / 2 under the similarity
+dot_product; its BM25 is (k1 + 1) times the form of sparse.py. Both are turned back here, which keeps order and ties.
+It computes in float32: two products of less than 1.2e-7 apart may tie that would not tie as products.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
+from typing import Any, ClassVar, Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueval.errors import InputError, PolicyError
+from trueval.retrieval.engines import BUILDING, CONNECTION, Engine, Given, Held, asked, batches
+from trueval.retrieval.index import Hits, check_depth, joined
+from trueval.specs import Value, bounded, choice, flag, text, whole
+
+T = TypeVar("T")
+
+PLACE, VECTOR, TEXT = "place", "vector", "text"
+MARK: Final = "trueval"
+GRAPH: Final = ("M", "efConstruction", "num_candidates")  # parameters of a graph alone
+MOST_DIMENSIONS: Final = 4096
+# Of one message. A vector is about six times as long in JSON, and Elasticsearch takes 100 MB.
+ROWS, BYTES = 500, 2 << 20
+QUERIES: Final = 100
+# A server that has too much to do says so by these, and may say in Retry-After how long to wait.
+BUSY: Final = (429, 502, 503, 504)
+CONFLICT: Final = 409
+WAITS: Final = (1.0, 2.0, 4.0, 8.0)  # seconds before each further try, where it does not say
+LONGEST_WAIT: Final = 60.0
+
+
+class Elastic(Engine):
+    """An index of Elasticsearch: a document for each document, its place as the id."""
+
+    name: ClassVar = "elastic"
+    engine: ClassVar = "Elasticsearch"
+    package: ClassVar = "elasticsearch"
+    distributions: ClassVar = ("elasticsearch",)
+    extra: ClassVar = "elastic"
+    feature: ClassVar = "Indexes of Elasticsearch"
+    deepest: ClassVar = 10000  # index.max_result_window, and the most num_candidates
+    address: ClassVar = "url"
+    loggers: ClassVar = ("elasticsearch", "elastic_transport")
+    parameters: ClassVar = {
+        "url": text("http://localhost:9200", "http:// or https://, host and port"),
+        "search": choice("bm25", "dense", about="by words, or by vectors"),
+        "analyzer": choice("english", "french", "standard", about="which words a text has"),
+        "k1": bounded(0.9, 0, 1000, "how slowly further occurrences of a term count less"),
+        "b": bounded(0.4, 0, 1, "how much long documents count less"),
+        "ties": asked(choice("place", "engine", about="which of equal scores are first, also where the depth cuts")),
+        "index": choice("hnsw", "flat", about="of vectors: a graph, or one by one"),
+        "storage": choice("float32", "int8", about="format that vectors are compared in"),
+        "similarity": choice("max_inner_product", "dot_product", about="the latter takes vectors of length 1 alone"),
+        "M": whole(32, 2, "neighbors of each vector on a layer, twice as many on the lowest"),
+        "efConstruction": whole(200, 1, "candidates that are kept while the graph is built"),
+        "num_candidates": whole(128, 1, "candidates that each shard keeps; at least the depth are kept", searched=True),
+        "shards": whole(1, 1, "parts of the index"),
+        "merge": flag(False, "merge the segments of each shard into one before the search"),
+        "ca_certs": asked(text(None, "file with the certificate of a server that signs its own")),
+        **CONNECTION,
+    }
+    modes: ClassVar = {
+        "bm25": frozenset({"analyzer", "k1", "b", "ties"}),
+        "dense": frozenset({"index", "storage", "similarity", *GRAPH}),
+    }
+
+    def __init__(self, chosen: Mapping[str, Value]) -> None:
+        super().__init__(chosen)
+        if self.values.get("index") == "flat":
+            self.values = {name: value for name, value in self.values.items() if name not in GRAPH}
+        self.exact = self.values.get("index") != "hnsw"
+        self.bytes = 0
+        self._client: Any = None
+
+    @classmethod
+    def fitting(cls, chosen: Mapping[str, Value]) -> dict[str, Value]:
+        """Parameters that were given, if they go together and the URL is one.
+
+        Raises:
+            PolicyError: they do not, or it is none.
+        """
+        url = str(chosen.get("url", "http://"))
+        if not url.startswith(("http://", "https://")):
+            raise PolicyError(f"url of elastic must begin with http:// or https://. Got {url!r}.")
+        unused = next((name for name in chosen if name in GRAPH), None)
+        if chosen.get("index") == "flat" and unused is not None:
+            raise PolicyError(f"{unused} of elastic plays no part in index='flat'. It goes with index='hnsw'.")
+        return super().fitting(chosen)
+
+    @property
+    def client(self) -> Any:
+        """The client, which connects when it is asked something."""
+        if self._client is None:
+            ca_certs = {} if self.values["ca_certs"] is None else {"ca_certs": self.values["ca_certs"]}
+            self._client = self.library.Elasticsearch(
+                self.values["url"],
+                api_key=self.key(),
+                request_timeout=self.real("timeout"),
+                max_retries=2,  # of connections that break; a busy server is waited for in `patient`
+                retry_on_status=(),
+                retry_on_timeout=False,
+                **ca_certs,
+            )
+        return self._client
+
+    def ready(self) -> Elastic:
+        """Itself, once the server answers."""
+        with self.told():
+            self.version()
+        return self
+
+    def version(self) -> str:
+        """What the server says that it is."""
+        try:
+            return str(self.patient(self.client.info)["version"]["number"])
+        except self.library.AuthorizationException:  # a key for one index may not ask this
+            return "version unknown"
+
+    def raised(self) -> tuple[type[Exception], ...]:
+        """What the client raises: answers that say no, and answers that do not come; ValueError for a bad URL."""
+        return (self.library.ApiError, self.library.TransportError, ValueError)
+
+    def error(self, error: Any) -> InputError:
+        """One line on what it raised, with the cure."""
+        url = str(self.values["url"])
+        return InputError(f"Elasticsearch at {url}: {self._what(error)}", source=url)
+
+    def patient(self, call: Callable[[], T]) -> T:
+        """What a call gives, once the server is not too busy for it.
+
+        Args:
+            call: can be called again.
+        """
+        for wait in WAITS:
+            try:
+                return call()
+            except self.library.ApiError as error:
+                if error.meta.status not in BUSY:
+                    raise
+                time.sleep(min(_retry_after(error.meta.headers, wait), LONGEST_WAIT))
+        return call()
+
+    def held(self) -> Held | None:
+        """What Elasticsearch holds under the name; None if there is no such index."""
+        indices = self.client.indices
+        if not self.patient(lambda: indices.exists(index=self.collection)):
+            return None
+        (about,) = self.patient(lambda: indices.get_mapping(index=self.collection)).values()
+        mark = about["mappings"].get("_meta", {}).get(MARK)
+        return Held(mark, int(self.patient(lambda: self.client.count(index=self.collection))["count"]))
+
+    def drop(self) -> None:
+        """Remove the index."""
+        self.patient(lambda: self.client.indices.delete(index=self.collection))
+
+    def send(self, given: Given) -> None:
+        """Make the index and send the documents, some in a message; then they can be found.
+
+        Raises:
+            InputError: a document is refused.
+        """
+        if self.vector_size is not None and self.vector_size > MOST_DIMENSIONS:
+            size = self.vector_size
+            raise InputError(f"Elasticsearch takes {MOST_DIMENSIONS} dimensions at most. Got vectors of {size}.")
+        indices = self.client.indices
+        self.patient(
+            lambda: indices.create(index=self.collection, settings=self._settings(), mappings=self._mappings())
+        )
+        for chosen in batches(given.sizes, ROWS, BYTES):
+            self._send_some(given, chosen)
+        _whole(self.patient(lambda: indices.refresh(index=self.collection)), "refresh")
+        if self.values["merge"]:
+            building = self.client.options(request_timeout=BUILDING).indices
+            merged = self.patient(lambda: building.forcemerge(index=self.collection, max_num_segments=1))
+            _whole(merged, "merge")
+
+    def settle(self, documents: int) -> None:
+        """Ask what the index has become."""
+        about = self.patient(lambda: self.client.indices.stats(index=self.collection, metric="store,segments"))
+        primaries = about["_all"]["primaries"]
+        self.bytes, segments = int(primaries["store"]["size_in_bytes"]), int(primaries["segments"]["count"])
+        self.remark(
+            f"Elasticsearch ({self.version()}) holds {documents} documents in {self.values['shards']} shards and "
+            f"{segments} segments."
+        )
+
+    def search(self, queries: Any, depth: int) -> Hits:
+        """Find up to `depth` documents for each query.
+
+        Raises:
+            InputError: the queries do not fit, a shard fails, or Elasticsearch refuses them.
+            PolicyError: the depth is more than Elasticsearch gives.
+        """
+        check_depth(depth)
+        depth = min(depth, self.documents)
+        self.check_deepest(depth)
+        given = self.given(queries, "queries")
+        found = []
+        with self.told():
+            for chosen in batches(given.sizes, QUERIES, BYTES):
+                searches = [line for place in chosen for line in ({}, self._query(given, place, depth))]
+                answers = self.patient(lambda asked=searches: self._asked(asked))  # type: ignore[misc]
+                found += [self._scored(answer, place) for place, answer in zip(chosen, answers, strict=True)]
+        return joined(found)
+
+    def size(self) -> int:
+        """Bytes of its files, without copies."""
+        return self.bytes
+
+    def _settings(self) -> dict[str, Any]:
+        settings: dict[str, Any] = {
+            "number_of_shards": self.values["shards"],
+            "number_of_replicas": 0,  # a copy that merged other segments would give other scores
+            "refresh_interval": "-1",
+        }
+        if self.takes == "texts":
+            settings["similarity"] = {MARK: {"type": "BM25", "k1": self.values["k1"], "b": self.values["b"]}}
+        return settings
+
+    def _mappings(self) -> dict[str, Any]:
+        field: dict[str, Any]
+        if self.takes == "texts":
+            field = {TEXT: {"type": "text", "analyzer": self.values["analyzer"], "similarity": MARK}}
+        else:
+            field = {
+                VECTOR: {
+                    "type": "dense_vector",
+                    "dims": self.vector_size,
+                    "index": True,
+                    "similarity": self.values["similarity"],
+                    "index_options": self._index_options(),
+                }
+            }
+        return {
+            "_meta": {MARK: self.mark},
+            "dynamic": False,
+            "_source": {"enabled": False},
+            "properties": {PLACE: {"type": "integer"}, **field},
+        }
+
+    def _index_options(self) -> dict[str, Any]:
+        prefix = "int8_" if self.values["storage"] == "int8" else ""
+        if self.values["index"] == "flat":
+            return {"type": f"{prefix}flat"}
+        return {"type": f"{prefix}hnsw", "m": self.values["M"], "ef_construction": self.values["efConstruction"]}
+
+    def _send_some(self, given: Given, chosen: Sequence[int]) -> None:
+        """Send documents in one message, and again those that the server was too busy for.
+
+        Raises:
+            InputError: some are refused.
+        """
+        waiting = list(chosen)
+        for wait in (*WAITS, None):
+            failed = self._sent(given, waiting)
+            busy = [int(item["_id"]) for item in failed if item["status"] in BUSY]
+            if not failed:
+                return
+            if len(busy) < len(failed) or wait is None:
+                first = next((item for item in failed if item["status"] not in BUSY), failed[0])
+                raise InputError(
+                    f"Elasticsearch refused {len(failed)} of {len(chosen)} documents of a message, the first in place "
+                    f"{first['_id']} ({first['status']}): {_reason(first.get('error'))}. Correct it, and run it again."
+                )
+            waiting = busy
+            time.sleep(wait)
+
+    def _sent(self, given: Given, chosen: Sequence[int]) -> list[Any]:
+        """What the server says of the documents of a message that it did not take."""
+        # "create" leaves what is there already, 409, so that nothing is counted twice where an answer was lost.
+        where = {"_op_type": "create", "_index": self.collection}
+        actions = [{**where, "_id": str(place), PLACE: place, **self._fields(given, place)} for place in chosen]
+        bulk = import_module("elasticsearch.helpers").streaming_bulk
+        items = self.patient(lambda: list(bulk(self.client, actions, chunk_size=ROWS, raise_on_error=False)))
+        return [item["create"] for taken, item in items if not taken and item["create"]["status"] != CONFLICT]
+
+    def _fields(self, given: Given, place: int) -> dict[str, Any]:
+        if given.texts is not None:
+            return {TEXT: given.text(place)}
+        return {VECTOR: np.asarray(given.vectors)[place].tolist()}
+
+    def _query(self, given: Given, place: int, depth: int) -> dict[str, Any]:
+        body: dict[str, Any] = {"size": depth, "_source": False, "track_total_hits": False}
+        if given.texts is not None:
+            query = {"query": {"match": {TEXT: {"query": given.text(place)}}}}
+            order = {"sort": [{"_score": "desc"}, {PLACE: "asc"}], "track_scores": True}
+            return body | query | (order if self.values["ties"] == "place" else {})
+        kept = self.number("num_candidates") if self.values["index"] == "hnsw" else depth
+        vector = np.asarray(given.vectors)[place].tolist()
+        candidates = min(max(kept, depth), self.deepest)
+        return body | {"knn": {"field": VECTOR, "query_vector": vector, "k": depth, "num_candidates": candidates}}
+
+    def _asked(self, searches: list[dict[str, Any]]) -> list[Any]:
+        """The answers of some searches; each may be an error.
+
+        Raises:
+            ApiError: the server was too busy for one of them.
+        """
+        # Words are counted over all shards first, so that scores do not depend on where documents are.
+        how = {"search_type": "dfs_query_then_fetch"} if self.takes == "texts" else {}
+        answer = self.client.msearch(index=self.collection, searches=searches, **how)
+        busy = next((each for each in answer["responses"] if each.get("status") in BUSY), None)
+        if busy is not None:
+            meta = replace(answer.meta, status=int(busy["status"]))
+            raise self.library.ApiError(_reason(busy), meta, busy)
+        return list(answer["responses"])
+
+    def _scored(self, answer: Any, place: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Places and scores of one query, best first, ties by place.
+
+        Raises:
+            InputError: the query failed, or a part of the index did not answer.
+        """
+        if "error" in answer:
+            raise InputError(
+                f"Elasticsearch refused the query in place {place} ({answer.get('status')}): "
+                f"{_reason(answer['error'])}. Correct it, and run it again."
+            )
+        _whole(answer, f"query in place {place}")
+        hits = answer["hits"]["hits"]
+        places = np.array([int(hit["_id"]) for hit in hits], dtype=np.int64)
+        scores = self.turned_back(np.array([hit["_score"] for hit in hits], dtype=np.float64))
+        order = np.lexsort((places, -scores))
+        return places[order], scores[order]
+
+    def turned_back(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """BM25 as in sparse.py, or inner products, from what Elasticsearch makes of them."""
+        if self.takes == "texts":
+            return scores / (self.real("k1") + 1)
+        if self.values["similarity"] == "dot_product":
+            return 2 * scores - 1
+        return np.where(scores >= 1, scores - 1, 1 - 1 / np.minimum(scores, 1))
+
+    def _what(self, error: Any) -> str:
+        """What went wrong, and the cure."""
+        library = self.library
+        if isinstance(error, library.UnsupportedProductError):
+            return "the server does not say that it is Elasticsearch (header X-Elastic-Product). OpenSearch is not."
+        if isinstance(error, library.ConnectionTimeout):
+            wait = self.real("timeout")
+            return f"no answer within {wait:g} s. Give it more by timeout=..., and run it again."
+        if isinstance(error, library.SSLError):
+            return f"{_first(error)}. Name the server's certificate by ca_certs='FILE'."
+        if isinstance(error, library.ApiError):
+            return self._refused(int(error.meta.status), _reason(error.body) or _first(error))
+        return f"{_first(error)}. Is the server running, and is the url right?"
+
+    def _refused(self, status: int, reason: str) -> str:
+        if status in (401, 403):
+            name = self.values["api_key_env"]
+            cure = "Name the variable that holds an API key: api_key_env='...'" if name is None else f"See {name}"
+        elif status == 404:
+            cure = "Somebody removed the index: remove it from the cache too, and run it again"
+        elif "media_type" in reason or "compatible" in reason or status == 406:
+            cure = "Install the client of the server's major version, such as elasticsearch==8.*"
+        elif status in BUSY:
+            cure = f"It was asked {len(WAITS) + 1} times. Run it again later"
+        else:
+            cure = "Is the index too large for the server, or its version too old for this search?"
+        return f"{status}, {reason}. {cure.removesuffix('?')}{'?' if cure.endswith('?') else '.'}"
+
+
+def _whole(answer: Any, what: str) -> None:
+    """Refuse an answer that some shards did not take part in.
+
+    Raises:
+        InputError: some did not.
+    """
+    shards = answer.get("_shards", {})
+    failed = int(shards.get("failed", 0))
+    if failed or answer.get("timed_out"):
+        failures = shards.get("failures") or [{}]
+        why = _reason(failures[0].get("reason")) or "it ran out of time"
+        raise InputError(
+            f"Elasticsearch: {failed} of {shards.get('total', '?')} shards failed in the {what}: {why}. What the "
+            "others gave is no whole answer. Run it again when they are back."
+        )
+
+
+def _reason(error: Any) -> str:
+    """What Elasticsearch says of an error, in its innermost words."""
+    while isinstance(error, Mapping):
+        inner = error.get("caused_by") or error.get("error") or next(iter(error.get("root_cause") or []), None)
+        own = ": ".join(str(error[name]) for name in ("type", "reason") if error.get(name))
+        if not isinstance(inner, Mapping | str) or inner == error:
+            return " ".join(own.split()).rstrip(".")
+        error = inner
+    return " ".join(str(error or "").split()).rstrip(".")
+
+
+def _first(error: Any) -> str:
+    """The first line of an error."""
+    return str(getattr(error, "message", "") or error).strip().partition("\n")[0].rstrip(".")
+
+
+def _retry_after(headers: Mapping[str, str], otherwise: float) -> float:
+    """Seconds that a server asks to wait; a date is not read."""
+    try:
+        return max(0.0, float(headers.get("retry-after", otherwise)))
+    except ValueError:
+        return otherwise
+
+
+KINDS: Final = {Elastic.name: Elastic}

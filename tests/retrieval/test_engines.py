@@ -1,0 +1,138 @@
+"""Engines in pipelines, and what their adapters share."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from tests.retrieval.elastic_server import Server, elastic_server
+from tests.retrieval.test_pipeline import Model
+
+from trueval import Judgments
+from trueval.collection import Collection
+from trueval.errors import InputError, PolicyError
+from trueval.retrieval import pipeline as room
+from trueval.retrieval.config import settings_of_tables
+from trueval.retrieval.engines import Given, batches
+from trueval.retrieval.index import make_index, read_spec
+from trueval.retrieval.pipeline import Pipeline, Retrieved
+
+pytest.importorskip("elasticsearch", reason='needs the extra "elastic"')
+pytest.importorskip("pymilvus", reason='needs the extra "milvus"')
+pytest.importorskip("milvus_lite", reason='needs the extra "milvus"')
+pytest.importorskip("safetensors", reason='needs the extra "models"')
+
+WORDS = ["wing", "lift", "drag", "heat", "flow", "shock", "plate", "layer"]
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with elastic_server() as running:
+        yield running
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """What the embedder did."""
+    done: list[tuple[str, int]] = []
+    monkeypatch.setattr(room, "load_model", lambda name, **options: Model("product", done))
+    place = SimpleNamespace(path="nowhere", recipe=SimpleNamespace(name="counts"))
+    monkeypatch.setattr(room, "find_model", lambda name, recipe: place)
+    return done
+
+
+@pytest.fixture(scope="module")
+def collection() -> Collection:
+    rng = np.random.default_rng(3)
+    documents = {f"d{number}": " ".join(rng.choice(WORDS, rng.integers(2, 12))) for number in range(60)}
+    queries = {"q0": "wing lift", "q1": "heat", "q2": "shock plate layer"}
+    return Collection("made", "made", documents, queries, Judgments.from_dict({"q0": {"d0": 1}}))
+
+
+def retrieved(collection: Collection, cache: Path | None = None, **tables: dict) -> Retrieved:
+    if "index" in tables:
+        tables["embed"] = {"model": "embedder"}
+    return Pipeline(settings_of_tables(tables, "test")).retrieve(collection, cache=cache)
+
+
+def scores(found: Retrieved) -> dict[tuple[str, str], float]:
+    return {(query, doc): score for query, doc, score in found.run.frame.select("query_id", "doc_id", "score").rows()}
+
+
+def test_a_pipeline_searches_by_engines_as_by_indexes_of_this_process(
+    server: Server, collection: Collection, log: list[tuple[str, int]], tmp_path: Path
+):
+    ours = retrieved(collection, index={"spec": "flat", "depth": 60})
+    words = retrieved(collection, sparse={"index": "bm25(language=None)", "depth": 60})
+    specs = [f"elastic(url='{server.url}', search='dense', index='flat')", "milvus(index='flat')"]
+    for spec in specs:
+        found = retrieved(collection, cache=tmp_path / spec[:3], index={"spec": spec, "depth": 60})
+        assert scores(found) == pytest.approx(scores(ours), abs=1e-6)
+        assert any("60" in note for note in found.stages[0].notes)
+    for spec in (f"elastic(url='{server.url}', analyzer='standard')", "milvus(search='bm25')"):
+        found = retrieved(collection, cache=tmp_path / spec[:3], sparse={"index": spec, "depth": 60})
+        assert scores(found) == pytest.approx(scores(words), rel=1e-5)
+    kept = next((tmp_path / "mil" / "indexes").iterdir())
+    assert (kept / "milvus.db").is_dir()
+    again = retrieved(collection, cache=tmp_path / "mil", index={"spec": specs[1], "depth": 7})  # the same index
+    assert sum(path.is_dir() for path in (tmp_path / "mil" / "indexes").glob("milvus-*")) == 2
+    assert set(scores(again)) <= set(scores(ours))
+
+
+def test_hybrid_search_is_one_stage(collection: Collection, log: list[tuple[str, int]], tmp_path: Path):
+    spec = "milvus(search='hybrid', index='flat')"
+    found = retrieved(collection, cache=tmp_path, index={"spec": spec, "depth": 60})
+    assert [stage.name for stage in found.stages] == ["dense"]
+    assert max(scores(found).values()) <= 2 / 61 + 1e-6
+    assert scores(retrieved(collection, cache=tmp_path, index={"spec": spec, "depth": 60})) == scores(found)
+
+
+def test_what_cannot_be_done_is_told_before_the_work(
+    server: Server, collection: Collection, log: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+):
+    url = f"url='{server.url}'"
+    cases = [
+        ({"index": {"spec": f"elastic({url})"}}, r"Got elastic.*belongs into \[sparse\]"),
+        ({"sparse": {"index": "milvus"}}, r"Got milvus, which belongs into \[index\]"),
+        ({"sparse": {"index": "milvus(search='hybrid')"}}, r"belongs into \[index\]"),
+        ({"index": {"spec": "milvus(search='hybrid')", "scoring": "float32"}}, "leave scoring out"),
+        ({"index": {"spec": "elastic(url='http://127.0.0.1:9', search='dense')"}}, "Is the server running"),
+        ({"index": {"spec": "milvus(uri='http://127.0.0.1:9', timeout=2)"}}, "Is the server running"),
+    ]
+    for tables, told in cases:
+        with pytest.raises(InputError, match=told):
+            retrieved(collection, **tables)
+    kind, _ = read_spec("milvus")
+    monkeypatch.setattr(kind, "deepest", 50)
+    with pytest.raises(PolicyError, match="milvus gives 50 documents of each query at most"):
+        retrieved(collection, index={"spec": "milvus", "depth": 60})
+    assert not log
+
+
+def test_halves_of_surrogates_are_written_out(server: Server):
+    index = make_index(f"elastic(url='{server.url}')")
+    index.build(["a wing", "b\udc9b wing"])
+    assert index.search(["wing"], 5).places.tolist() == [0, 1]
+
+
+def test_messages_hold_what_a_server_takes():
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        sizes = rng.integers(0, 30, rng.integers(0, 40)).tolist()
+        rows, most = int(rng.integers(1, 9)), int(rng.integers(5, 60))
+        parts = list(batches(sizes, rows, most))
+        assert [place for part in parts for place in part] == list(range(len(sizes)))
+        assert all(0 < len(part) <= rows for part in parts)
+        assert all(len(part) == 1 or sum(sizes[place] for place in part) <= most for part in parts)
+        # No message is left smaller than it need be.
+        for part, after in pairwise(parts):
+            assert len(part) == rows or sum(sizes[place] for place in part) + sizes[after[0]] > most
+
+
+def test_sizes_are_bytes():
+    given = Given(["été", "b"], np.zeros((2, 3), dtype=np.float32))
+    assert given.sizes.tolist() == [5 + 12, 1 + 12]
+    assert len(given) == 2
+    assert len(Given(None, np.zeros((4, 3), dtype=np.float32))) == 4
