@@ -317,15 +317,15 @@ class _Work:
             alike = suppress_duplicates(
                 run, self.collection.documents, threshold=settings["threshold"], words=settings["words"]
             )
-            self.notes.append(f"{alike.dropped.height} of {run.documents.height} candidates were near duplicates.")
+            self.notes.append(f"{alike.dropped.height:,} of {run.documents.height:,} candidates were near duplicates.")
             run = alike.run
         if settings["per_source"] is not None:
             listed_ids = run.documents["doc_id"].unique(maintain_order=True).to_list()
             sources = sources_of(listed_ids, settings["sources"])
             many = limit_sources(run, sources, most=settings["per_source"])
             self.notes.append(
-                f"{many.dropped.height} of {run.documents.height} candidates were more than {settings['per_source']} "
-                "of a source."
+                f"{many.dropped.height:,} of {run.documents.height:,} candidates were more than "
+                f"{settings['per_source']} of a source."
             )
             run = many.run
         return run

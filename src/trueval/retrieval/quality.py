@@ -24,6 +24,7 @@ class Quality(NamedTuple):
         rel: grade from which a document is relevant.
         relevant: documents of this grade in all.
         found: [stage] such documents among its candidates.
+        given: [stage] such documents among those that went in; of a search, in all.
         values: [stage] measure → expected, lowest and highest over the orders of ties, and more.
         notes: one-line remarks on the measures of the last stage.
     """
@@ -31,21 +32,29 @@ class Quality(NamedTuple):
     rel: float
     relevant: int
     found: tuple[int, ...]
+    given: tuple[int, ...]
     values: tuple[Mapping[str, Any], ...]
     notes: tuple[str, ...]
 
     def of_stage(self, place: int) -> dict[str, Any]:
         """What a manifest says of a stage."""
-        return {"relevant": self.found[place], "measures": dict(self.values[place])}
+        return {
+            "relevant": self.found[place],
+            "relevant_given": self.given[place],
+            "measures": dict(self.values[place]),
+        }
 
 
-def quality_of(runs: Sequence[Run], judgments: Judgments, rel: float = 1) -> Quality:
+def quality_of(
+    runs: Sequence[Run], judgments: Judgments, rel: float = 1, *, before: Sequence[Sequence[int]] = ()
+) -> Quality:
     """Measure the candidates of several stages.
 
     Args:
         runs: [stage] candidates.
         judgments: of the queries.
         rel: grade from which a document is relevant.
+        before: [stage] the stages whose candidates went in, none for a search; all are searches if empty.
 
     >>> judgments = Judgments.from_dict({"q": {"a": 1, "b": 1}})
     >>> found = quality_of([Run.from_dict({"q": {"a": 1.0, "c": 1.0}})], judgments)
@@ -54,9 +63,14 @@ def quality_of(runs: Sequence[Run], judgments: Judgments, rel: float = 1) -> Qua
     """
     pairs = ["query_id", "doc_id"]
     relevant = judgments.frame.filter(pl.col("grade") >= rel).select(pairs).unique()
-    found = tuple(relevant.join(run.frame.select(pairs), on=pairs, how="semi").height for run in runs)
+    held = [relevant.join(run.frame.select(pairs), on=pairs, how="semi") for run in runs]
+    given = tuple(
+        pl.concat([held[one] for one in of]).unique().height if of else relevant.height
+        for of in before or [()] * len(runs)
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruevalWarning)  # those of the last stage are in its notes
         scores = [evaluate(run, judgments, list(MEASURES), rel=rel) for run in runs]
     results: list[dict[str, Any]] = [dict(each.to_dict()) for each in scores]
-    return Quality(rel, relevant.height, found, tuple(each["measures"] for each in results), scores[-1].notes)
+    found, values = tuple(each.height for each in held), tuple(each["measures"] for each in results)
+    return Quality(rel, relevant.height, found, given, values, scores[-1].notes)

@@ -95,8 +95,18 @@ class Retrieved:
             PolicyError: there is no such grade.
         """
         low = None if self.low is None else self.low.judged(judgments, rel)
-        quality = quality_of([stage.run for stage in self.stages], judgments, rel)
+        quality = quality_of([stage.run for stage in self.stages], judgments, rel, before=self._before)
         return replace(self, low=low, quality=quality)
+
+    @property
+    def _before(self) -> list[tuple[int, ...]]:
+        """[stage] places of the stages whose candidates went in."""
+        places = range(len(self.stages))
+        searches = tuple(place for place in places if self.stages[place].given is None)
+        return [
+            () if place in searches else searches if self.stages[place].name == "fuse" else (place - 1,)
+            for place in places
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """The manifest: what was searched, how, and what every stage gave; the JSON of `trueval retrieve`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from trueval.report import formats
@@ -14,11 +14,20 @@ from trueval.report.directory import Directory, ResultFile
 from trueval.report.formats import latex, markdown, pipes, tabular
 from trueval.report.terminal import grid
 from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent, unit
+from trueval.retrieval.views.flow import MEASURE, figures
 
 Entry = Mapping[str, Any]
 
-HEAD: Final = ("stage", "queries", "candidates", "tied", "seconds", "")
-COLUMNS: Final = ("name", "queries", "documents", "tied_fraction", "seconds", "cached")
+HEAD: Final = ("stage", "queries", "candidates", "lost", "tied")
+JUDGED: Final = ("relevant", MEASURE, "lowest", "highest")
+END: Final = ("seconds", "made in", "")
+COLUMNS: Final = ("name", "queries", "given", "documents", "tied_fraction", "seconds", "made_seconds", "cached")
+JUDGED_COLUMNS: Final = ("relevant_given", "relevant", "R", MEASURE, "lowest", "highest")
+
+
+def head(result: Entry) -> tuple[str, ...]:
+    """The headings of a table of stages: with judgments there are more."""
+    return (*HEAD, *(JUDGED if "judged" in result else ()), *END)
 
 
 def cells(stage: Entry, scale: Scale) -> list[str]:
@@ -26,16 +35,24 @@ def cells(stage: Entry, scale: Scale) -> list[str]:
 
     Args:
         stage: of the JSON of `trueval retrieve`.
-        scale: of the share that ties.
+        scale: of the share that ties, and of measures.
     """
     return [
         stage["name"],
         f"{stage['queries']:,}",
         f"{stage['documents']:,}",
+        "" if stage["given"] is None else f"{stage['given'] - stage['documents']:,}",
         fixed(stage["tied_fraction"], scale),
+        *(_judged_cells(stage, scale) if "measures" in stage else ()),
         seconds(stage["seconds"]),
+        seconds(stage["made_seconds"]),
         "kept" if stage["cached"] else "",
     ]
+
+
+def _judged_cells(stage: Entry, scale: Scale) -> list[str]:
+    value = stage["measures"][MEASURE]
+    return [f"{stage['relevant']:,}", *(fixed(value[part], scale) for part in ("expected", "lowest", "highest"))]
 
 
 def seconds(value: float) -> str:
@@ -59,11 +76,55 @@ def sentences(result: Entry) -> Iterator[str]:
             f"{percent(last['tied_fraction'])} of the candidates tie in the end; trueval evaluate says what their "
             "order can change."
         )
+    yield from compared(result)
     kept = sum(stage["cached"] for stage in result["stages"])
     if kept:
         yield f"kept: {counted(kept, 'stage was', 'stages were')} taken from the cache; seconds are those of reading."
     for stage in result["stages"]:
         yield from (f"{stage['name']}: {note}" for note in stage["notes"])
+    yield from result.get("judged", {}).get("notes", ())
+
+
+def compared(result: Entry) -> Iterator[str]:
+    """What low precision does to the pipeline, where it was run in both.
+
+    Args:
+        result: the JSON of `trueval retrieve`.
+    """
+    if "low" not in result:
+        return
+    high, low = result["stages"], result["low"]["stages"]
+    ties = [each[-1]["tied_fraction"] for each in (high, low)]
+    if ties[0] == ties[1]:
+        yield f"Scored in the dtype of the models as many candidates tie as in float32, {percent(ties[0])}."
+    else:
+        yield (
+            f"Scored in the dtype of the models {percent(ties[1])} of the candidates tie in the end, in float32 "
+            f"{percent(ties[0])}: the format of the scores makes {100 * (ties[1] - ties[0]):.1f} points of ties."
+        )
+    if "judged" in result:
+        told = (
+            "{expected:.4f} [{lowest:.4f}, {highest:.4f}]".format(**each[-1]["measures"][MEASURE])
+            for each in (low, high)
+        )
+        yield f"{MEASURE} is {next(told)} in the dtype of the models and {next(told)} in float32."
+
+
+def flat(result: Entry) -> Iterator[dict[str, Any]]:
+    """The stages with their measures as columns.
+
+    Args:
+        result: the JSON of `trueval retrieve`.
+    """
+    for stage in result["stages"]:
+        value = stage["measures"][MEASURE] if "measures" in stage else {}
+        whole = {"R": stage["measures"]["R"]["expected"]} if value else {}
+        yield {
+            **stage,
+            **whole,
+            MEASURE: value.get("expected"),
+            **{end: value.get(end) for end in ("lowest", "highest")},
+        }
 
 
 def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
@@ -73,10 +134,17 @@ def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
         result: the JSON of `trueval retrieve`.
         scale: of the shares that tie.
     """
-    shown = grid(HEAD, "Lrrrrl")
-    for stage in result["stages"]:
-        shown.add_row(*cells(stage, scale))
-    return Group(shown, *map(Text, [*sentences(result), *unit(scale)]))
+    return Group(*_grids(result, scale), *map(Text, [*sentences(result), *unit(scale)]))
+
+
+def _grids(result: Entry, scale: Scale) -> Iterator[RenderableType]:
+    for side in (result, *([result["low"]] if "low" in result else ())):
+        shown = grid(head(side), "L" + "r" * (len(head(side)) - 2) + "l")
+        for stage in side["stages"]:
+            shown.add_row(*cells(stage, scale))
+        if side is not result:
+            yield Text("The same, scored in the dtype of the models:")
+        yield shown
 
 
 def to_csv(result: Entry) -> str:
@@ -85,7 +153,23 @@ def to_csv(result: Entry) -> str:
     Args:
         result: the JSON of `trueval retrieve`.
     """
-    return formats.to_csv(COLUMNS, result["stages"])
+    columns = (*COLUMNS, *(JUDGED_COLUMNS if "judged" in result else ()))
+    if "low" not in result:
+        return formats.to_csv(columns, list(flat(result)))
+    rows = [{"scoring": name, **row} for name, side in sides(result) for row in flat(side)]
+    return formats.to_csv(("scoring", *columns), rows)
+
+
+def sides(result: Entry) -> Iterator[tuple[str, Entry]]:
+    """The run in float32 and that in the dtype of the models, by name; one without a name where there is one.
+
+    Args:
+        result: the JSON of `trueval retrieve`.
+    """
+    if "low" not in result:
+        yield "", result
+    else:
+        yield from (("float32", result), ("the models' dtype", result["low"]))
 
 
 def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
@@ -96,7 +180,10 @@ def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
         scale: of the shares that tie.
     """
     notes = "".join(f"\n{markdown(line)}\n" for line in [*sentences(result), *unit(scale)])
-    return pipes(HEAD, [cells(stage, scale) for stage in result["stages"]], words=1) + notes
+    tables = [
+        pipes(head(side), [cells(stage, scale) for stage in side["stages"]], words=1) for _, side in sides(result)
+    ]
+    return "\n".join(tables) + notes
 
 
 def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
@@ -106,8 +193,10 @@ def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
         result: the JSON of `trueval retrieve`.
         scale: of the shares that tie.
     """
-    rows = [[*map(latex, cells(stage, scale))] for stage in result["stages"]]
-    return tabular([*map(latex, HEAD)], rows, "lrrrrl", notes=[*sentences(result), *unit(scale)])
+    rows = [[*map(latex, cells(stage, scale))] for _, side in sides(result) for stage in side["stages"]]
+    heading = [*map(latex, head(result))]
+    form = "l" + "r" * (len(heading) - 2) + "l"
+    return tabular(heading, rows, form, notes=[*sentences(result), *unit(scale)])
 
 
 def build(file: ResultFile, directory: Directory) -> Part:
@@ -127,19 +216,46 @@ def build(file: ResultFile, directory: Directory) -> Part:
         Number(percent(last["tied_fraction"]), last["tied_fraction"], file.source("stages", at, "tied_fraction")),
         " of them tie.",
     )
-    columns = (
+    tables = tuple(_stage_table(name, side, file.name) for name, side in sides(data))
+    told = tuple(compared(data))
+    words = tuple((line,) for line in sentences(data) if line not in told)
+    block = Block(
+        "pipeline", "The pipeline", words=words, figures=tuple(figures(data)), tables=tables, facts=tuple(_facts(data))
+    )
+    return Part(verdict=verdict, summary=tuple((line,) for line in told), blocks=(block,))
+
+
+def _stage_table(name: str, side: Entry, file: str) -> Table:
+    columns = _columns(judged="judged" in side)
+    prefix = "/low" if name and name != "float32" else ""
+    rows = tuple(row_of(f"{prefix}/stages/{place}", columns, stage) for place, stage in enumerate(side["stages"]))
+    caption = "What each stage gives to the next one" + (f", scored in {name}." if name else ".")
+    return Table(f"stages{prefix.replace('/', '-')}", (caption,), file, columns, rows)
+
+
+def _columns(*, judged: bool) -> tuple[Column, ...]:
+    values = (
+        Column("relevant", "/relevant", numeric=True, show=_count),
+        Column("relevant lost", "/relevant_given - /relevant", numeric=True, show=_count),
+        Column("R", "/measures/R/expected", numeric=True, show=fixed),
+        Column(MEASURE, f"/measures/{MEASURE}/expected", numeric=True, show=fixed, strong=lambda _: True),
+        *(Column(end, f"/measures/{MEASURE}/{end}", numeric=True, show=fixed) for end in ("lowest", "highest")),
+    )
+    return (
         Column("stage", "/name"),
-        Column("queries", "/queries", numeric=True, show=lambda value: f"{value:,}"),
-        Column("candidates", "/documents", numeric=True, show=lambda value: f"{value:,}"),
+        Column("queries", "/queries", numeric=True, show=_count),
+        Column("candidates", "/documents", numeric=True, show=_count),
+        Column("lost", "/given - /documents", numeric=True, show=_count),
         Column("tied", "/tied_fraction", numeric=True, show=fixed),
+        *(values if judged else ()),
         Column("seconds", "/seconds", numeric=True, show=seconds),
+        Column("made in", "/made_seconds", numeric=True, show=seconds),
         Column("from the cache", "/cached", show=lambda value: "yes" if value else "no"),
     )
-    rows = tuple(row_of(f"/stages/{place}", columns, stage) for place, stage in enumerate(stages))
-    stage_table = Table("stages", ("What each stage gives to the next one.",), file.name, columns, rows)
-    words = tuple((line,) for line in sentences(data))
-    block = Block("pipeline", "The pipeline", words=words, tables=(stage_table,), facts=tuple(_facts(data)))
-    return Part(verdict=verdict, blocks=(block,))
+
+
+def _count(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"
 
 
 def _facts(data: Entry) -> Iterator[tuple[str, Words]]:
@@ -149,4 +265,6 @@ def _facts(data: Entry) -> Iterator[tuple[str, Words]]:
 
 
 def _written(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return " + ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
