@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from trueval.cli.options import JUDGED, OUTPUT, Form, OutputOptions, with_groups
+from trueval.cli.options import JUDGED, OUTPUT, Form, Memory, OutputOptions, with_groups
 from trueval.cli.output import check_folder, save, say, show, talk
 from trueval.cli.precision import bars, remarks
 from trueval.errors import InputError, PolicyError
@@ -45,7 +45,12 @@ class PipelineOptions:
         str | None, typer.Option(metavar="NAME_OR_PATH", help="Embedder of --index: recipe, folder or hub id.")
     ] = None
     depth: Annotated[int | None, typer.Option(metavar="N", min=1, help="Documents of each query. Default: 100.")] = None
-
+    queries: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Queries instead of the collection's: .jsonl (.gz, .zst), .parquet, a folder."
+        ),
+    ] = None
     scoring: Annotated[
         str | None,
         typer.Option(
@@ -107,7 +112,8 @@ class PipelineOptions:
                 told = "name it, or give --pipeline a [corpus] with its path."
                 raise typer.BadParameter(told, param_hint="COLLECTION")
             place = str(self.pipeline.parent / str(corpus["path"]))  # an absolute path stays as it is
-        return Collection.read(place, **({"fields": corpus["fields"]} if corpus else {}))
+        queries = None if self.queries is None else str(self.queries)
+        return Collection.read(place, queries=queries, **({"fields": corpus["fields"]} if corpus else {}))
 
 
 @with_groups
@@ -116,8 +122,8 @@ def retrieve(
         str | None,
         typer.Argument(
             metavar="[COLLECTION]",
-            help="Folder with corpus.jsonl and queries.jsonl, or mteb:NAME, or ir_datasets:NAME. Default: the path in "
-            "the [corpus] of --pipeline.",
+            help="Folder with corpus and queries, each .jsonl (.gz, .zst), .parquet, or a folder of such parts; or "
+            "mteb:NAME, or ir_datasets:NAME. Default: the path in the [corpus] of --pipeline.",
         ),
     ] = None,
     *,
@@ -162,6 +168,7 @@ def retrieve(
     ] = None,
     output: OutputOptions,
     form: Form = "table",
+    memory: Memory = None,
 ) -> None:
     """Makes a run from a corpus: embeds, searches, fuses, reranks, and says what ties at each stage.
 
@@ -181,6 +188,7 @@ def retrieve(
     place = cache or (None if output.out is None else output.out / "cache")
     with remarks(), bars() as bar:
         texts = search.collection(collection, chosen)
+        talk(texts.notes)
         found = _judged(chosen.retrieve(texts, cache=place, begin=bar), texts.judgments, rel)
     result, runs = found.to_dict(), [found.run, *([] if found.low is None else [found.low.run])]
     if run is not None:
