@@ -13,7 +13,7 @@ from trueval.cli.precision import bars, remarks
 from trueval.errors import InputError, PolicyError
 
 if TYPE_CHECKING:
-    from trueval.collection import Collection
+    from trueval.collection import Collection, Tell
     from trueval.judgments import Judgments
     from trueval.retrieval.pipeline import Pipeline
     from trueval.retrieval.retrieved import Retrieved
@@ -97,12 +97,13 @@ class PipelineOptions:
             tables = {"embed": {"model": self.model}, "index": {"spec": self.index, **depth}}
         return Pipeline(settings_of_tables(tables, "--index"), str(self.index).partition("(")[0])
 
-    def collection(self, place: str | None, pipeline: "Pipeline") -> "Collection":
+    def collection(self, place: str | None, pipeline: "Pipeline", tell: "Tell" = None) -> "Collection":
         """Reads the collection that the command names, or else the file of the pipeline.
 
         Args:
             place: what the command names.
             pipeline: with its settings.
+            tell: as `Collection.read` takes it.
         """
         from trueval.collection import Collection
 
@@ -113,7 +114,7 @@ class PipelineOptions:
                 raise typer.BadParameter(told, param_hint="COLLECTION")
             place = str(self.pipeline.parent / str(corpus["path"]))  # an absolute path stays as it is
         queries = None if self.queries is None else str(self.queries)
-        return Collection.read(place, queries=queries, **({"fields": corpus["fields"]} if corpus else {}))
+        return Collection.read(place, queries=queries, tell=tell, **({"fields": corpus["fields"]} if corpus else {}))
 
 
 @with_groups
@@ -187,7 +188,9 @@ def retrieve(
         raise typer.BadParameter("name a file for the contexts: --contexts FILE, or --out DIR.", param_hint="-k")
     place = cache or (None if output.out is None else output.out / "cache")
     with remarks(), bars() as bar:
-        texts = search.collection(collection, chosen)
+        step = bar("reading")
+        texts = search.collection(collection, chosen, lambda done: step("documents", done, 0))
+        step("documents", len(texts.documents), len(texts.documents))
         talk(texts.notes)
         found = _judged(chosen.retrieve(texts, cache=place, begin=bar), texts.judgments, rel)
     result, runs = found.to_dict(), [found.run, *([] if found.low is None else [found.low.run])]
