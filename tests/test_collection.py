@@ -1,7 +1,9 @@
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -56,9 +58,51 @@ def test_candidates_of_a_run_keep_its_order_and_name_what_is_missing(folder: Pat
     assert any("1 judged queries have no candidate" in note for note in found.notes)
 
 
+def test_judgments_are_missed_only_by_who_needs_them(folder: Path) -> None:
+    (folder / "qrels.trec").unlink()
+    found = Collection.read(str(folder))
+    assert found.judgments is None
+    assert len(found.documents) == 3
+    needs: list[Callable[[], object]] = [
+        lambda: found.graded,
+        lambda: found.restricted({"q1"}),
+        lambda: candidate_lists(found),
+        lambda: candidate_lists(found, "corpus"),
+    ]
+    for need in needs:
+        with pytest.raises(InputError, match=r"there are no judgments, and this needs some. Add one of qrels.trec, "):
+            need()
+    (folder / "other.trec").write_text("q1 0 d1 1\n", encoding="utf-8")
+    named = Collection.read(str(folder), qrels=str(folder / "other.trec"))
+    assert named.graded.frame.rows() == [("q1", "d1", 1.0)]
+
+
+def test_queries_may_come_from_another_file(folder: Path) -> None:
+    (folder / "queries.jsonl").unlink()
+    (folder / "asked.jsonl").write_text('{"id": 3, "text": "Who flies?"}\n', encoding="utf-8")
+    found = Collection.read(str(folder), queries=str(folder / "asked.jsonl"))
+    assert found.queries == {"3": "Who flies?"}
+    with pytest.raises(InputError, match=r"absent.jsonl: no such file"):
+        Collection.read(str(folder), queries=str(folder / "absent.jsonl"))
+
+
+def test_texts_read_from_the_wrong_fields_are_refused_and_some_that_are_empty_noted(folder: Path) -> None:
+    assert Collection.read(str(folder)).notes == (
+        f"{folder / 'corpus.jsonl'}: 1 of 3 documents have no text, such as 'd3'.",
+    )
+    with pytest.raises(
+        InputError,
+        match=r"corpus.jsonl: no document has a text. It must be in 'body'. The first one has '_id', 'title', 'text'",
+    ):
+        Collection.read(str(folder), fields=["body"])
+    (folder / "queries.jsonl").write_text('{"_id": "q1", "query": "x"}\n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"queries.jsonl: no query has a text. It must be in 'text'"):
+        Collection.read(str(folder))
+
+
 def test_a_choice_of_queries(folder: Path) -> None:
     found = Collection.read(str(folder)).restricted({"q2"})
-    assert found.judgments.query_ids.to_list() == ["q2"]
+    assert found.graded.query_ids.to_list() == ["q2"]
     with pytest.raises(InputError, match="no judged query is left"):
         found.restricted(set())
 
@@ -108,13 +152,23 @@ def test_ir_datasets_names_are_loaded_through_the_library(tmp_path: Path) -> Non
     found = Collection.read("ir_datasets:trueval-test")
     assert found.documents == {"d1": "Lift.", "d2": "Drag."}
     assert found.queries == {"q1": "What lifts?"}
-    assert found.judgments.frame.rows() == [("q1", "d2", 0.0), ("q1", "d1", 1.0)]
+    assert found.graded.frame.rows() == [("q1", "d2", 0.0), ("q1", "d1", 1.0)]
+    made = library.create_dataset(docs_tsv=str(tmp_path / "docs.tsv"), queries_tsv=str(tmp_path / "queries.tsv"))
+    library.registry.register("trueval-test-bare", made)
+    assert Collection.read("ir_datasets:trueval-test-bare").judgments is None
+    (tmp_path / "more").write_text('{"_id": "q9", "text": "Why?"}', encoding="utf-8")
+    named = Collection.read("ir_datasets:trueval-test", queries=str(tmp_path / "more"), qrels=str(tmp_path / "qrels"))
+    assert (named.queries, named.graded.source) == ({"q9": "Why?"}, str(tmp_path / "qrels"))
+    (tmp_path / "docs.tsv").write_text("d1\tLift.\nd1\tDrag.\n", encoding="utf-8")
+    library.registry.register("trueval-test-twice", made)
+    with pytest.raises(InputError, match=r"^ir_datasets:trueval-test-twice: row 2: the id 'd1' appears twice"):
+        Collection.read("ir_datasets:trueval-test-twice")
     with pytest.raises(InputError, match="ir_datasets:no-such-name cannot be loaded"):
         Collection.read("ir_datasets:no-such-name")
 
 
 def test_mteb_reranking_tasks_bring_their_own_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    split = {
+    split: dict[str, Any] = {
         "corpus": [{"id": "p", "title": "", "text": "Yes."}, {"id": "n", "text": "No."}],
         "queries": [{"id": "q", "text": "Really?"}],
         "relevant_docs": {"q": {"p": 1, "n": 0}},
@@ -130,6 +184,8 @@ def test_mteb_reranking_tasks_bring_their_own_lists(monkeypatch: pytest.MonkeyPa
     assert [chosen.doc_ids[i] for i in chosen.lists[0]] == ["n", "p"]
     with pytest.raises(InputError, match="mteb:Other cannot be loaded"):
         Collection.read("mteb:Other")
+    split["relevant_docs"] = {}
+    assert Collection.read("mteb:Fake").judgments is None
     monkeypatch.setitem(sys.modules, "mteb", None)
     with pytest.raises(InputError, match="need the package mteb"):
         Collection.read("mteb:Fake")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from trueval.run import Run
 
+
+Tell = Callable[[int], object] | None
 
 FIELDS: Final = ("title", "text")  # as BEIR and MTEB join them
 QUERY_FIELDS: Final = ("text",)
@@ -61,7 +63,13 @@ class Collection:
 
     @classmethod
     def read(
-        cls, place: str, *, fields: Sequence[str] = FIELDS, qrels: str | None = None, queries: str | None = None
+        cls,
+        place: str,
+        *,
+        fields: Sequence[str] = FIELDS,
+        qrels: str | None = None,
+        queries: str | None = None,
+        tell: Tell = None,
     ) -> Collection:
         """Read a BEIR-shaped folder, or load "mteb:NAME" or "ir_datasets:NAME" through that library.
 
@@ -75,6 +83,7 @@ class Collection:
             fields: of a document that make its text, joined by spaces; empty ones are left out.
             qrels: file of the judgments, instead of the folder's.
             queries: file or folder of the queries, instead of the folder's.
+            tell: called now and then with the number of documents so far.
 
         Raises:
             InputError: a file is missing or bad, with its line; an id is there twice; no document has a text; the
@@ -82,8 +91,8 @@ class Collection:
         """
         kind, _, rest = place.partition(":")
         if not rest or kind not in LOADERS:
-            return _read_folder(Path(place), tuple(fields), qrels, queries)
-        found = LOADERS[kind](rest, tuple(fields))
+            return _read_folder(Path(place), tuple(fields), qrels, queries, tell)
+        found = LOADERS[kind](rest, tuple(fields), tell)
         if queries is not None:
             found = replace(found, queries=_read_texts(parts_of(Path(queries)), QUERY_FIELDS, "query").texts)
         return found if qrels is None else replace(found, judgments=Judgments.read(qrels))
@@ -244,7 +253,9 @@ def texts_in_order(texts: Mapping[str, str]) -> Sequence[str]:
     return texts.texts if isinstance(texts, StoredTexts) else list(texts.values())
 
 
-def _read_folder(folder: Path, fields: tuple[str, ...], qrels: str | None, queries: str | None) -> Collection:
+def _read_folder(
+    folder: Path, fields: tuple[str, ...], qrels: str | None, queries: str | None, tell: Tell
+) -> Collection:
     if not folder.is_dir():
         names = ", ".join(f'"{name}:NAME"' for name in LOADERS)
         raise Place(encodable(str(folder))).error(
@@ -256,7 +267,7 @@ def _read_folder(folder: Path, fields: tuple[str, ...], qrels: str | None, queri
     parts = find_parts(folder, "queries") if queries is None else parts_of(Path(queries))
     asked = _read_texts(parts, QUERY_FIELDS, "query")
     corpus = find_parts(folder, "corpus")
-    found = _read_texts(corpus, fields, "document")
+    found = _read_texts(corpus, fields, "document", tell)
     notes = [parts.note, asked.note, corpus.note, found.note]
     name, source = encodable(folder.resolve().name), encodable(str(folder))
     return Collection(name, source, found.texts, asked.texts, judgments, None, tuple(filter(None, notes)))
@@ -269,8 +280,9 @@ class _Texts(NamedTuple):
     note: str | None
 
 
-def _read_texts(parts: Parts, fields: tuple[str, ...], what: str) -> _Texts:
-    return _checked(gather(read_rows(parts.paths, fields), lambda row: joined(row, fields)), fields, what, parts.said)
+def _read_texts(parts: Parts, fields: tuple[str, ...], what: str, tell: Tell = None) -> _Texts:
+    found = gather(read_rows(parts.paths, fields), lambda row: joined(row, fields), tell)
+    return _checked(found, fields, what, parts.said)
 
 
 def _checked(found: Gathered, fields: tuple[str, ...], what: str, place: str) -> _Texts:
@@ -310,7 +322,7 @@ def _library(library: str, name: str) -> Iterator[Any]:
         ) from error
 
 
-def _load_ir_datasets(name: str, fields: tuple[str, ...]) -> Collection:
+def _load_ir_datasets(name: str, fields: tuple[str, ...], tell: Tell) -> Collection:
     source = f"ir_datasets:{name}"
     with _library("ir_datasets", name) as library:
         data = library.load(name)
@@ -320,7 +332,7 @@ def _load_ir_datasets(name: str, fields: tuple[str, ...]) -> Collection:
         asked = data.queries_iter() if data.has_queries() else ()
         queries = gather(_rows(source, ((each.query_id, {"text": each.default_text()}) for each in asked)), _text)
         given = ((doc.doc_id, {"text": _text_of(doc, fields)}) for doc in data.docs_iter())
-        documents = _checked(gather(_rows(source, given), _text), fields, "document", source)
+        documents = _checked(gather(_rows(source, given), _text, tell), fields, "document", source)
     graded = Judgments.from_dict(judgments) if judgments else None
     return Collection(name, source, documents.texts, queries.texts, graded, notes=_notes(documents))
 
@@ -331,7 +343,7 @@ def _text_of(doc: Any, fields: tuple[str, ...]) -> str:
     return joined(found, fields) if found else str(doc.default_text())
 
 
-def _load_mteb(name: str, fields: tuple[str, ...]) -> Collection:
+def _load_mteb(name: str, fields: tuple[str, ...], tell: Tell) -> Collection:
     """Load a retrieval or reranking task; "NAME/SUBSET" for one of several subsets."""
     name, _, subset = name.partition("/")
     source = f"mteb:{name}"
@@ -341,7 +353,7 @@ def _load_mteb(name: str, fields: tuple[str, ...]) -> Collection:
         by_split = task.dataset[subset or next(iter(task.dataset))]
         data = by_split[next(split for split in task.metadata.eval_splits if split in by_split)]
         given = ((row["id"], row) for row in data["corpus"])
-        found = gather(_rows(source, given), lambda row: joined(row, fields))
+        found = gather(_rows(source, given), lambda row: joined(row, fields), tell)
         documents = _checked(found, fields, "document", source)
         queries = gather(_rows(source, ((row["id"], row) for row in data["queries"])), _text)
         judgments = Judgments.from_dict(data["relevant_docs"]) if data.get("relevant_docs") else None

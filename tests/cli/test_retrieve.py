@@ -23,6 +23,25 @@ def test_an_index_makes_a_run_that_can_be_evaluated(trueval, tmp_path: Path):
     assert tv.evaluate(read, sample_path() / "qrels.trec", ["nDCG@10"])["nDCG@10"].expected > 0.5
 
 
+def test_a_corpus_without_judgments_is_searched_by_queries_from_elsewhere(trueval, tmp_path: Path):
+    folder = tmp_path / "corpus" / "corpus"
+    folder.mkdir(parents=True)
+    (folder / "part-0.jsonl").write_text('{"_id": "a", "text": "Wings lift."}\n{"_id": "b", "text": ""}\n')
+    (folder / "part-1.jsonl").write_text('{"_id": "c", "text": "A wing."}\n')
+    (tmp_path / "asked.jsonl").write_text('{"_id": "q", "text": "wings"}\n')
+    words = ["retrieve", tmp_path / "corpus", "--index", "bm25", "--run", tmp_path / "r.trec"]
+    found = trueval(*words, "--queries", tmp_path / "asked.jsonl")
+    assert found.status == 0, found.err
+    assert sorted(tv.Run.read(tmp_path / "r.trec").documents["doc_id"]) == ["a", "c"]
+    assert "1 of 3 documents have no text, such as 'b'." in " ".join(found.err.split())
+    (tmp_path / "corpus" / "queries.jsonl").write_text('{"_id": "q", "text": "wings"}\n')
+    found = trueval("precision", tmp_path / "corpus", "--model", "none")
+    assert found.status == 1
+    assert "there are no judgments, and this needs some" in " ".join(found.err.split())
+    found = trueval(*words, "--memory", "10")
+    assert (found.status, "to read it takes" in found.err) == (1, True)
+
+
 def test_a_result_directory_holds_run_manifest_and_page(trueval, tmp_path: Path):
     pytest.importorskip("altair", reason='needs the extra "report"')
     toml = tmp_path / "p.toml"

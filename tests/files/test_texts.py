@@ -124,6 +124,14 @@ def test_every_form_gives_the_same_texts_wherever_they_are_held(form: str, place
     assert found.notes == (f"{find_parts(tmp_path, 'corpus').said}: 1 of 5 documents have no text, such as 'empty'.",)
 
 
+@pytest.mark.usefixtures("on_disk")
+def test_who_waits_is_told_how_many_documents_were_read(tmp_path: Path) -> None:
+    write(tmp_path, ".jsonl", ROWS)
+    told: list[int] = []
+    Collection.read(str(tmp_path), tell=told.append)
+    assert told == [2, 4]
+
+
 def test_half_a_surrogate_pair_is_kept(place: str, tmp_path: Path) -> None:
     write(tmp_path, ".jsonl", ROWS)
     (tmp_path / "corpus.jsonl").write_text('{"_id": "a", "text": "x\\ud800"}\n{"_id": "b", "text": "y"}\n')

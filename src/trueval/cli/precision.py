@@ -230,7 +230,8 @@ def bars() -> "Iterator[Callable[[str], Step]]":
     """Shows a bar for each forward pass on stderr, where that is a terminal.
 
     Yields:
-        A function from a name to the function that `model_outputs` calls after every shard.
+        A function from a name to the function that `model_outputs` calls after every shard: with the name of a part,
+        how much is done, and of how much, 0 where nobody knows.
     """
     from rich.console import Console
     from rich.markup import escape
@@ -244,8 +245,8 @@ def bars() -> "Iterator[Callable[[str], Step]]":
 
             def step(part: str, done: int, total: int) -> None:
                 if part not in tasks:
-                    tasks[part] = shown.add_task(printable(escape(f"{name}: {part}")), total=total)
-                shown.update(tasks[part], completed=done)
+                    tasks[part] = shown.add_task(printable(escape(f"{name}: {part}")), total=total or None)
+                shown.update(tasks[part], completed=done, total=total or None)
 
             return step
 

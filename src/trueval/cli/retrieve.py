@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from trueval.cli.options import JUDGED, OUTPUT, Form, OutputOptions, with_groups
+from trueval.cli.options import JUDGED, OUTPUT, Form, Memory, OutputOptions, with_groups
 from trueval.cli.output import check_folder, save, say, show, talk
 from trueval.cli.precision import bars, remarks
 from trueval.errors import InputError, PolicyError
 
 if TYPE_CHECKING:
-    from trueval.collection import Collection
+    from trueval.collection import Collection, Tell
     from trueval.judgments import Judgments
     from trueval.retrieval.pipeline import Pipeline
     from trueval.retrieval.retrieved import Retrieved
@@ -45,7 +45,12 @@ class PipelineOptions:
         str | None, typer.Option(metavar="NAME_OR_PATH", help="Embedder of --index: recipe, folder or hub id.")
     ] = None
     depth: Annotated[int | None, typer.Option(metavar="N", min=1, help="Documents of each query. Default: 100.")] = None
-
+    queries: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Queries instead of the collection's: .jsonl (.gz, .zst), .parquet, a folder."
+        ),
+    ] = None
     scoring: Annotated[
         str | None,
         typer.Option(
@@ -92,12 +97,13 @@ class PipelineOptions:
             tables = {"embed": {"model": self.model}, "index": {"spec": self.index, **depth}}
         return Pipeline(settings_of_tables(tables, "--index"), str(self.index).partition("(")[0])
 
-    def collection(self, place: str | None, pipeline: "Pipeline") -> "Collection":
+    def collection(self, place: str | None, pipeline: "Pipeline", tell: "Tell" = None) -> "Collection":
         """Reads the collection that the command names, or else the file of the pipeline.
 
         Args:
             place: what the command names.
             pipeline: with its settings.
+            tell: as `Collection.read` takes it.
         """
         from trueval.collection import Collection
 
@@ -107,7 +113,8 @@ class PipelineOptions:
                 told = "name it, or give --pipeline a [corpus] with its path."
                 raise typer.BadParameter(told, param_hint="COLLECTION")
             place = str(self.pipeline.parent / str(corpus["path"]))  # an absolute path stays as it is
-        return Collection.read(place, **({"fields": corpus["fields"]} if corpus else {}))
+        queries = None if self.queries is None else str(self.queries)
+        return Collection.read(place, queries=queries, tell=tell, **({"fields": corpus["fields"]} if corpus else {}))
 
 
 @with_groups
@@ -116,8 +123,8 @@ def retrieve(
         str | None,
         typer.Argument(
             metavar="[COLLECTION]",
-            help="Folder with corpus.jsonl and queries.jsonl, or mteb:NAME, or ir_datasets:NAME. Default: the path in "
-            "the [corpus] of --pipeline.",
+            help="Folder with corpus and queries, each .jsonl (.gz, .zst), .parquet, or a folder of such parts; or "
+            "mteb:NAME, or ir_datasets:NAME. Default: the path in the [corpus] of --pipeline.",
         ),
     ] = None,
     *,
@@ -162,6 +169,7 @@ def retrieve(
     ] = None,
     output: OutputOptions,
     form: Form = "table",
+    memory: Memory = None,
 ) -> None:
     """Makes a run from a corpus: embeds, searches, fuses, reranks, and says what ties at each stage.
 
@@ -180,7 +188,10 @@ def retrieve(
         raise typer.BadParameter("name a file for the contexts: --contexts FILE, or --out DIR.", param_hint="-k")
     place = cache or (None if output.out is None else output.out / "cache")
     with remarks(), bars() as bar:
-        texts = search.collection(collection, chosen)
+        step = bar("reading")
+        texts = search.collection(collection, chosen, lambda done: step("documents", done, 0))
+        step("documents", len(texts.documents), len(texts.documents))
+        talk(texts.notes)
         found = _judged(chosen.retrieve(texts, cache=place, begin=bar), texts.judgments, rel)
     result, runs = found.to_dict(), [found.run, *([] if found.low is None else [found.low.run])]
     if run is not None:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from trueval.collection import Collection, ids_in_order, texts_in_order, texts_with_ids_hash
 from trueval.errors import InputError, MissingExtraError, Place
-from trueval.files.texts.sequence import Made
+from trueval.files.texts.sequence import Made, Watched
 from trueval.models import load_model
 from trueval.models.outputs import Part, Step, part_outputs, settings_of, weights_hash
 from trueval.models.places import find_model
@@ -279,10 +279,12 @@ class _Work:
             hits = rescored(hits, queries, documents, form)
         return self._run(hits, "dense")
 
-    def sparse(self, _: Step) -> Run:
+    def sparse(self, step: Step) -> Run:
         """Search an index of words."""
         settings = self.settings["sparse"]
-        index = self._built(settings["index"], texts_in_order(self.collection.documents), [], "sparse")
+        texts = texts_in_order(self.collection.documents)
+        watched = Watched(texts, lambda done: step("documents", done, len(texts)))
+        index = self._built(settings["index"], watched, [], "sparse")
         hits = index.search(list(self.collection.queries.values()), settings["depth"])
         return self._run(hits, "sparse")
 

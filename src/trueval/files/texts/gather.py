@@ -42,12 +42,15 @@ class Gathered(NamedTuple):
     keys: tuple[str, ...]
 
 
-def gather(rows: Iterable[TextRow], text_of: Callable[[Mapping[str, Any]], str]) -> Gathered:
+def gather(
+    rows: Iterable[TextRow], text_of: Callable[[Mapping[str, Any]], str], tell: Callable[[int], object] | None = None
+) -> Gathered:
     """Hold the text of each row, in one pass.
 
     Args:
         rows: with ids that differ.
         text_of: from the values of a row to its text.
+        tell: called now and then with the number of texts so far; None tells nobody.
 
     Raises:
         InputError: an id is there twice, with both places; texts take more memory or disk than there is; or what the
@@ -60,7 +63,8 @@ def gather(rows: Iterable[TextRow], text_of: Callable[[Mapping[str, Any]], str])
     held, coming = _Held(), iter(rows)
     try:
         while some := _next(held, coming, text_of):
-            held.take(some, text_of)
+            if held.take(some, text_of) and tell is not None:
+                tell(held.written + len(held.ids))
         return held.done()
     finally:
         held.close()
@@ -96,8 +100,8 @@ class _Held:
         self.example: str | None = None
         self.keys: tuple[str, ...] = ()
 
-    def take(self, rows: Sequence[TextRow], text_of: Callable[[Mapping[str, Any]], str]) -> None:
-        """Take the texts of some rows."""
+    def take(self, rows: Sequence[TextRow], text_of: Callable[[Mapping[str, Any]], str]) -> bool:
+        """Take the texts of some rows, and return whether a batch is full."""
         first, last = rows[0], rows[-1]
         if self.following != (first.source, first.number) or last[:2] != (first.source, first.number + len(rows) - 1):
             self._note_jumps(rows)
@@ -109,8 +113,10 @@ class _Held:
         if "" in texts:
             self.empty += texts.count("")
             self.example = self.example or rows[texts.index("")].id
-        if len(self.ids) - self.hashed >= BATCH or self.characters >= LARGE:
+        full = len(self.ids) - self.hashed >= BATCH or self.characters >= LARGE
+        if full:
             self._look(last)
+        return full
 
     def _note_jumps(self, rows: Sequence[TextRow]) -> None:
         self.keys = self.keys or tuple(rows[0].values)

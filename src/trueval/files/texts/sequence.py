@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar, overload
+from itertools import islice
+from typing import Final, TypeVar, overload
 
+TOLD: Final = 1 << 10  # items between two words on how many are done
 Item_co = TypeVar("Item_co", covariant=True)
 
 
@@ -39,3 +41,38 @@ class Made(Sequence[Item_co]):
     def __iter__(self) -> Iterator[Item_co]:
         """Make all items in their order."""
         return map(self._make, range(self._count))
+
+
+class Watched(Sequence[Item_co]):
+    """A sequence that tells how far somebody is who goes through it.
+
+    Args:
+        items: the sequence.
+        tell: called with the number of items that are done.
+
+    >>> told = []
+    >>> list(Watched("abc", told.append)), told
+    (['a', 'b', 'c'], [3])
+    """
+
+    def __init__(self, items: Sequence[Item_co], tell: Callable[[int], object]) -> None:
+        self._items, self._tell = items, tell
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @overload
+    def __getitem__(self, at: int) -> Item_co: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Item_co]: ...
+    def __getitem__(self, at: int | slice) -> Item_co | Sequence[Item_co]:
+        """One item, or some."""
+        return self._items[at]
+
+    def __iter__(self) -> Iterator[Item_co]:
+        """All items in their order."""
+        coming, done = iter(self._items), 0
+        while some := list(islice(coming, TOLD)):
+            yield from some
+            done += len(some)
+            self._tell(done)
