@@ -276,11 +276,26 @@ def test_parts_are_read_in_the_order_of_their_names(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.skipif(sys.platform == "win32" or os.getuid() == 0, reason="root reads every file")
-def test_a_part_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    write(tmp_path, "parts of lines", ROWS)
-    (tmp_path / "corpus" / "part-2.jsonl.gz").chmod(0)
-    with pytest.raises(InputError, match=r"part-2.jsonl.gz: cannot be read: Permission denied"):
+@pytest.mark.parametrize("form", ["parts of lines", "parts of parquet"])
+def test_a_part_that_cannot_be_read_is_named(form: str, tmp_path: Path) -> None:
+    write(tmp_path, form, ROWS)
+    part = max((tmp_path / "corpus").iterdir())
+    part.unlink()
+    part.mkdir()
+    with pytest.raises(InputError, match=f"{part.name}: this is not a regular file"):
+        Collection.read(str(tmp_path))
+    part.rmdir()
+    part.symlink_to(tmp_path / "absent")
+    with pytest.raises(InputError, match=f"{part.name}: no such file"):
+        Collection.read(str(tmp_path))
+
+
+def test_parts_of_parquet_need_not_have_the_same_columns(tmp_path: Path) -> None:
+    write(tmp_path, "parts of parquet", ROWS)
+    pl.DataFrame({"text": ["x"], "id": [3]}).write_parquet(tmp_path / "corpus" / "part-9.parquet")
+    assert Collection.read(str(tmp_path)).documents == {**TEXTS, "3": "x"}
+    pl.DataFrame({"title": [{"a": 1}], "id": [4]}).write_parquet(tmp_path / "corpus" / "part-a.parquet")
+    with pytest.raises(InputError, match=r"part-a.parquet: the column 'title' holds Struct.*It must hold strings"):
         Collection.read(str(tmp_path))
 
 

@@ -2,7 +2,7 @@
 
 Documents come in batches. Those of a batch are counted at once and wait in a temporary file, 12 bytes a posting, until
 all are there and the size of every term's list is known; then each batch goes to its places. In memory are at no time
-more than the postings themselves, 12 bytes each, and one batch: bm25s by itself would take four times as much.
+more than the postings themselves, 12 bytes each, and one batch, where bm25s by itself was measured to take 47 bytes.
 """
 
 from __future__ import annotations

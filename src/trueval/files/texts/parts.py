@@ -80,7 +80,7 @@ def parts_of(place: Path) -> Parts:
         inside = sorted(
             (path for path in place.iterdir() if not path.name.startswith(HIDDEN)), key=lambda path: path.name
         )
-    paths = tuple(path for path in inside if path.name.endswith((*LINES, PARQUET)) and path.is_file())
+    paths = tuple(path for path in inside if path.name.endswith((*LINES, PARQUET)))
     if not paths:
         raise said.error("no texts. A folder of parts must hold .jsonl (.gz, .zst) or .parquet files. Add them.")
     kinds = {path.suffix == PARQUET for path in paths}
