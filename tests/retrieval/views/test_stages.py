@@ -56,7 +56,8 @@ def test_the_table_shows_stages_their_worth_and_what_low_precision_does():
     assert "fuse 12 1,200 700 0.2500 32 0.5500 0.5400 0.5700 0.5 75.2 The same" in text
     assert "fuse 12 1,200 700 0.5000 31 0.5400" in text
     assert "sparse 12 1,000 0.0000 20 0.4000 0.3900 0.4200 0.5 75.2 kept" in text
-    assert "in float32 25.00%: the format of the scores makes 25.0 points of ties" in text
+    assert "50.00% of the candidates tie in the end, in float32 25.00%." in text
+    assert "differ most at fuse: 50.00% and 25.00%, +25.0 points" in text
     assert "0.5400 [0.5300, 0.5600] in the dtype of the models and 0.5500 [0.5400, 0.5700] in float32" in text
     assert "a remark of fuse" in text
     assert "a remark on judgments" in text
@@ -100,7 +101,7 @@ def test_every_number_of_the_page_is_where_it_says(tmp_path: Path):
     ]
     assert lost == [None, None, 700]
     assert [figure.id for figure in block.figures] == ["stages-candidates", "stages-relevant", "stages-values"]
-    assert "points of ties" in str(part.summary)
+    assert "+25.0 points" in str(part.summary)
 
 
 def test_columns_hold_what_becomes_of_the_candidates():

@@ -74,9 +74,10 @@ def column_plot(rows: Sequence[Entry], parts: Sequence[str], *, width: int = NAR
     stages = list(dict.fromkeys(row["stage"] for row in rows))
     numbered = [{**row, "place": parts.index(row["part"])} for row in rows]
     scale = alt.Scale(domain=list(parts), range=[tone(TONES[part]) for part in parts])
+    labels = alt.Axis(labelAngle=0, labelOverlap=False, labelFontSize=12 if len(stages) < 5 else 10)
     plot = alt.Chart(alt.Data(values=numbered)).mark_bar(stroke=tone("quiet"), strokeWidth=0.5, size=34)
     return plot.encode(
-        x=alt.X("stage:N", sort=stages, title=None, axis=alt.Axis(labelAngle=0, labelOverlap=False)),
+        x=alt.X("stage:N", sort=stages, title=None, axis=labels),
         y=alt.Y("count:Q", title=None, stack="zero", axis=alt.Axis(tickCount=4, format=",d")),
         color=alt.Color("part:N", title=None, scale=scale, legend=alt.Legend(orient="bottom", columns=3)),
         order=alt.Order("place:Q"),

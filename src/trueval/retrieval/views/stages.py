@@ -94,13 +94,16 @@ def compared(result: Entry) -> Iterator[str]:
     if "low" not in result:
         return
     high, low = result["stages"], result["low"]["stages"]
-    ties = [each[-1]["tied_fraction"] for each in (high, low)]
-    if ties[0] == ties[1]:
-        yield f"Scored in the dtype of the models as many candidates tie as in float32, {percent(ties[0])}."
+    ties = [[stage["tied_fraction"] for stage in side] for side in (low, high)]
+    apart = [a - b for a, b in zip(*ties, strict=True)]
+    most = max(range(len(apart)), key=lambda place: abs(apart[place]))
+    if not apart[most]:
+        yield f"Scored in the dtype of the models as many candidates tie as in float32, {percent(ties[0][-1])}."
     else:
         yield (
-            f"Scored in the dtype of the models {percent(ties[1])} of the candidates tie in the end, in float32 "
-            f"{percent(ties[0])}: the format of the scores makes {100 * (ties[1] - ties[0]):.1f} points of ties."
+            f"Scored in the dtype of the models {percent(ties[0][-1])} of the candidates tie in the end, in float32 "
+            f"{percent(ties[1][-1])}. The two differ most at {high[most]['name']}: {percent(ties[0][most])} and "
+            f"{percent(ties[1][most])}, {100 * apart[most]:+.1f} points."
         )
     if "judged" in result:
         told = (
