@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.models.hosted.loopback import serving
 
 import trueval as tv
 from trueval.sample import sample_path
@@ -155,3 +156,27 @@ def test_documents_without_text_are_remarked(trueval, tmp_path: Path):
     assert found.status == 0, found.err
     assert "1 of 3 documents have no term" in found.out
     assert "1 of 2 queries find nothing, such as 'p'" in found.out
+
+
+def test_hosted_models_say_what_leaves_and_stop_at_max_cost(trueval, tmp_path: Path, monkeypatch):
+    pytest.importorskip("httpx2", reason='needs the extra "hosted"')
+    pytest.importorskip("faiss", reason='needs the extra "retrieval"')
+    monkeypatch.delenv("http_proxy", raising=False)
+    monkeypatch.delenv("HTTP_PROXY", raising=False)
+    with serving() as service:
+        toml = tmp_path / "p.toml"
+        toml.write_text(
+            f"[corpus]\npath = {json.dumps(str(sample_path()))}\n[embed]\nmodel = 'voyage:voyage-3.5'\n"
+            f"base_url = '{service.url}/v1'\nprice_per_million_tokens = 1000\n"
+        )
+        command = ("retrieve", "--pipeline", toml, "--run", tmp_path / "r.trec", "--cache", tmp_path / "cache")
+        status, _, err = trueval(*command, "--max-cost", 0.001)
+        assert status == 1
+        assert "100 documents for voyage:voyage-3.5 would cost about" in err
+        assert service.seen == []
+        status, _, err = trueval(*command, "--max-cost", 100)
+        assert status == 0, err
+        assert "note: 100 documents, about" in err
+        assert f"go to {service.url.removeprefix('http://')} (voyage:voyage-3.5) for about" in err
+        assert len((tmp_path / "cache" / "ledger.jsonl").read_text().splitlines()) == len(service.seen)
+    assert trueval("retrieve", sample_path(), "--index", "bm25", "--run", "x", "--max-cost", -1).status == 2

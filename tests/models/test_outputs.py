@@ -40,7 +40,7 @@ class FakeReranker:
 
 @pytest.fixture
 def candidates(monkeypatch: pytest.MonkeyPatch) -> Candidates:
-    monkeypatch.setattr("trueval.models.outputs.BATCHES", 1)  # a shard of two pairs
+    monkeypatch.setattr("trueval.models.kept.BATCHES", 1)  # a shard of two pairs
     return candidate_lists(SAMPLE)
 
 

@@ -42,7 +42,8 @@ class PipelineOptions:
         ),
     ] = None
     model: Annotated[
-        str | None, typer.Option(metavar="NAME_OR_PATH", help="Embedder of --index: recipe, folder or hub id.")
+        str | None,
+        typer.Option(metavar="NAME_OR_PATH", help="Embedder of --index: recipe, folder, hub id, or SERVICE:MODEL."),
     ] = None
     depth: Annotated[int | None, typer.Option(metavar="N", min=1, help="Documents of each query. Default: 100.")] = None
     queries: Annotated[
@@ -167,6 +168,15 @@ def retrieve(
             help="Keeps embeddings, indexes and candidates, and is looked into first. Default: cache in --out.",
         ),
     ] = None,
+    max_cost: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X",
+            min=0,
+            rich_help_panel=PipelineOptions.panel,
+            help="Stop before hosted models cost more than this, in the currency of the prices in the file.",
+        ),
+    ] = None,
     output: OutputOptions,
     form: Form = "table",
     memory: Memory = None,
@@ -192,7 +202,8 @@ def retrieve(
         texts = search.collection(collection, chosen, lambda done: step("documents", done, 0))
         step("documents", len(texts.documents), len(texts.documents))
         talk(texts.notes)
-        found = _judged(chosen.retrieve(texts, cache=place, begin=bar), texts.judgments, rel)
+        retrieved = chosen.retrieve(texts, cache=place, begin=bar, max_cost=max_cost)
+        found = _judged(retrieved, texts.judgments, rel)
     result, runs = found.to_dict(), [found.run, *([] if found.low is None else [found.low.run])]
     if run is not None:
         for each, name in zip(runs, _names(run), strict=False):

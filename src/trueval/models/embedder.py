@@ -9,6 +9,7 @@ import numpy as np
 
 from trueval.models.batches import refuse_overflow, to_array
 from trueval.models.local import LocalModel, padded
+from trueval.models.pairs import pair_scores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,6 +60,20 @@ class LocalEmbedder(LocalModel):
     def embed_documents(self, texts: Sequence[str], names: Sequence[str] | None = None) -> Any:
         """Return the embeddings of documents; otherwise as `embed_queries`."""
         return self.collect(self.run(self.forward_documents, texts, len), texts, names)
+
+    def scores(self, query: str, documents: Sequence[str], format: str = "float32") -> NDArray[Any]:
+        """Score documents for a query, as a reranker does: by the product of two vectors, or by MaxSim.
+
+        Args:
+            query: its text.
+            documents: their texts.
+            format: format of the scores, whatever the model's dtype.
+
+        Returns:
+            [document] scores.
+        """
+        vectors = {"queries": self.embed_queries([query]), "documents": self.embed_documents(documents)}
+        return pair_scores(vectors, [np.arange(len(documents))], self.scoring, format)
 
     @abstractmethod
     def forward_queries(self, texts: list[str]) -> Any:

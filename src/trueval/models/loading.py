@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from trueval.errors import InputError, PolicyError
 from trueval.models.embedder import EMBEDDERS, LocalEmbedder
+from trueval.models.hosted.roles import HostedEmbedder, HostedReranker, load_hosted
+from trueval.models.hosted.services import is_hosted
 from trueval.models.places import find_model, need
 from trueval.models.reranker import RERANKERS, LocalReranker
 
@@ -14,37 +16,54 @@ if TYPE_CHECKING:
 
 
 DTYPES = ("float32", "bfloat16", "float16")
-"""The formats a model can run in."""
+"""The formats a model can run in here."""
+
+BATCH_SIZE = 32  # texts or pairs per forward pass
 
 
 def load_model(
     name: str,
     *,
-    dtype: str = "bfloat16",
+    dtype: str | None = None,
     recipe: str | Recipe | None = None,
     device: str | None = None,
-    batch_size: int = 32,
+    batch_size: int | None = None,
     max_length: int | None = None,
     instruction: str | None = None,
     trust_remote_code: bool = False,
-) -> LocalEmbedder | LocalReranker:
+    **service: Any,
+) -> LocalEmbedder | LocalReranker | HostedEmbedder | HostedReranker:
     """Load an embedder or a reranker.
 
     Args:
-        name: a recipe ("bge-reranker-v2-m3"), a hub id that has one, a folder, or "RECIPE:FOLDER_OR_ID".
-        dtype: the format the model runs in, one of `DTYPES`.
+        name: a recipe ("bge-reranker-v2-m3"), a hub id that has one, a folder, "RECIPE:FOLDER_OR_ID", or a hosted model
+            as "SERVICE:MODEL" ("openai:text-embedding-3-small").
+        dtype: the format the model runs in, one of `DTYPES`; bfloat16 if None. A hosted model takes none.
         recipe: the recipe to use, where the name does not say it.
         device: as torch calls it; by default an accelerator if there is one.
-        batch_size: texts or pairs per forward pass; it can change low-precision outputs, and is recorded.
+        batch_size: texts or pairs per forward pass, 32 if None; it can change low-precision outputs, and is recorded.
+            Of a hosted model texts in a call, by default as many as the service takes.
         max_length: tokens kept, instead of the recipe's.
         instruction: task description, instead of the recipe's.
         trust_remote_code: whether code that the model's authors put beside it may run.
+        service: of a hosted model further settings, as `trueval.models.hosted.roles.load_hosted` takes them.
 
     Raises:
         InputError: no such recipe or model, files are missing, or the number of labels does not fit the recipe.
         MissingExtraError: torch, transformers or sentence-transformers is not installed.
-        PolicyError: an unknown dtype.
+        PolicyError: an unknown dtype, or an option that does not go with this model.
     """
+    if recipe is None and is_hosted(name):
+        local: dict[str, Any] = {
+            "dtype": dtype,
+            "device": device,
+            "max_length": max_length,
+            "instruction": instruction,
+        }
+        return load_hosted(name, batch_size=batch_size, **local, **service)
+    if service:
+        raise PolicyError(f"{name} runs on this machine. Only a hosted model takes {', '.join(service)}.")
+    dtype = "bfloat16" if dtype is None else dtype
     if dtype not in DTYPES:
         raise PolicyError(f"The dtype of a model must be one of {', '.join(DTYPES)}. Got {dtype!r}.")
     place, torch = find_model(name, recipe), need("torch")
@@ -53,32 +72,32 @@ def load_model(
         place,
         dtype=dtype,
         device=device or accelerator,
-        batch_size=batch_size,
+        batch_size=BATCH_SIZE if batch_size is None else batch_size,
         max_length=max_length or place.recipe.max_length,
         instruction=place.recipe.instruction if instruction is None else instruction,
         trust_remote_code=trust_remote_code,
     )
 
 
-def load_reranker(name: str, **options: Any) -> LocalReranker:
+def load_reranker(name: str, **options: Any) -> LocalReranker | HostedReranker:
     """Load a reranker; options as for `load_model`.
 
     Raises:
         InputError: the model embeds texts; it does not score pairs.
     """
     model = load_model(name, **options)
-    if not isinstance(model, LocalReranker):
+    if not isinstance(model, (LocalReranker, HostedReranker)):
         raise InputError(f"{name} is an embedder. Rerankers take a query and a document at once: use load_embedder.")
     return model
 
 
-def load_embedder(name: str, **options: Any) -> LocalEmbedder:
+def load_embedder(name: str, **options: Any) -> LocalEmbedder | HostedEmbedder:
     """Load an embedder; options as for `load_model`.
 
     Raises:
         InputError: the model scores pairs; it does not embed texts.
     """
     model = load_model(name, **options)
-    if not isinstance(model, LocalEmbedder):
+    if not isinstance(model, (LocalEmbedder, HostedEmbedder)):
         raise InputError(f"{name} is a reranker. Embedders take one text at a time: use load_reranker.")
     return model

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from trueval.errors import InputError, MissingExtraError
+from trueval.models.hosted.services import hosted_name, is_hosted
 from trueval.models.recipes import RECIPES, Recipe, find_recipe
 
 if TYPE_CHECKING:
@@ -55,13 +56,17 @@ def need(module: str) -> ModuleType:
 
 
 def find_model(name: str, recipe: str | Recipe | None = None) -> Place:
-    """Return where a model is and its recipe, without loading it.
+    """Return where a model is and its recipe, without loading it; the path of a hosted one is its name.
 
     >>> find_model("bge-reranker-v2-m3").path
     'BAAI/bge-reranker-v2-m3'
     >>> find_model("cross-encoder:cross-encoder/ms-marco-MiniLM-L6-v2").path
     'cross-encoder/ms-marco-MiniLM-L6-v2'
     """
+    if recipe is None and is_hosted(name):
+        named = hosted_name(name)
+        scoring = "product" if named.role == "embedder" else named.service.scoring
+        return Place(name, name, Recipe(named.service.name, "hosted", scoring, source=named.service.source))
     prefix, _, rest = name.partition(":")
     if recipe is None and rest and prefix.lower() in {known.lower() for known in RECIPES}:
         name, recipe = rest, prefix

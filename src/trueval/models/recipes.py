@@ -10,7 +10,10 @@ from typing import Literal
 
 from trueval.errors import InputError
 
-Kind = Literal["yes-no", "classifier", "cross-encoder", "embedder", "sentence-transformer", "late-interaction"]
+Kind = Literal[
+    "yes-no", "classifier", "cross-encoder", "embedder", "sentence-transformer", "late-interaction", "hosted"
+]
+Scoring = Literal["softmax", "sigmoid", "product", "maxsim", "none"]
 _WEB_SEARCH = "Given a web search query, retrieve relevant passages that answer the query"
 
 
@@ -21,8 +24,8 @@ class Recipe:
     Args:
         name: what the command line and reports call it.
         kind: which class runs it: "yes-no" (a language model's next token), "classifier", "cross-encoder" (any of
-            sentence-transformers), "embedder", "sentence-transformer" (any), "late-interaction".
-        scoring: φ: softmax, sigmoid, product or maxsim.
+            sentence-transformers), "embedder", "sentence-transformer" (any), "late-interaction", "hosted" (a service).
+        scoring: φ: softmax, sigmoid, product or maxsim; none where the model gives finished scores.
         model: its id on the hub, empty for recipes that fit many models.
         max_length: tokens kept, prompt included; 0 leaves it to the model's own files.
         padding_side: "left" where the last token is read.
@@ -39,7 +42,7 @@ class Recipe:
 
     name: str
     kind: Kind
-    scoring: Literal["softmax", "sigmoid", "product", "maxsim"]
+    scoring: Scoring
     model: str = ""
     max_length: int = 0
     padding_side: Literal["left", "right"] = "right"
@@ -160,5 +163,6 @@ def find_recipe(name: str) -> Recipe:
     hint = f" Did you mean {known[nearest[0]].name!r}?" if nearest else ""
     raise InputError(
         f"There is no recipe for the model {name!r}. It must be a folder with a model, or one of {', '.join(RECIPES)}; "
-        f'for any other model of the hub say which fits, as in "cross-encoder:{name}".{hint}'
+        f'for any other model of the hub say which fits, as in "cross-encoder:{name}", and for one of a service which '
+        f'serves it, as in "openai:{name}".{hint}'
     )

@@ -30,7 +30,7 @@ class Reranker(Protocol):
     Attributes:
         name: what reports call it.
         dtype: the format it runs in.
-        scoring: φ of its logits, "softmax" or "sigmoid".
+        scoring: φ of its logits, "softmax" or "sigmoid"; "none" where they are finished scores.
     """
 
     name: str

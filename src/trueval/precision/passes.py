@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trueval.collection import candidate_lists
-from trueval.errors import InputError, Place
+from trueval.errors import InputError, Place, PolicyError
 from trueval.files.source.content import read_bytes
 from trueval.models.outputs import Step, model_outputs
 from trueval.precision.regimes import plan
@@ -91,10 +91,17 @@ def run_models(
     Raises:
         InputError: a model, a text or an output is bad.
         MissingExtraError: the extra models is not installed.
-        PolicyError: a format is unknown.
+        PolicyError: a format is unknown, or a model is hosted.
     """
     from trueval.models import load_model
+    from trueval.models.hosted.services import is_hosted
 
+    hosted = next((name for name in models if is_hosted(name)), None)
+    if hosted is not None:  # before hours of passes of the others
+        raise PolicyError(
+            f"{hosted} is hosted: its service chooses the format that it runs in, so that no two can be compared here. "
+            "Make a run of it with trueval retrieve, and see with trueval evaluate what its ties can change."
+        )
     chosen = candidate_lists(collection, candidates)
     options = {name: value for name, value in setup.items() if value is not None}
     outputs: list[tuple[Regime, Mapping[str, Any]]] = []

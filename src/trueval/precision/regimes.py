@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from trueval.errors import PolicyError
+from trueval.models.pairs import FINISHED, HIGH, MODEL, PAIRED, pair_scores
 from trueval.numerics import find_format, round_to, storage_dtype
 from trueval.run import Run
-from trueval.scoring import maxsim, product, sigmoid, softmax
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,10 +20,7 @@ if TYPE_CHECKING:
     from trueval.collection import Candidates
 
 
-MODEL: Final = "model"  # the model's own dtype
-HIGH: Final = "float32"
 ROWS: Final = 2_000_000  # scores of one regime in memory at once
-PAIRED: Final = ("softmax", "sigmoid")
 
 
 class Regime(NamedTuple):
@@ -77,11 +75,15 @@ def plan(
         index_dtypes: of stored document embeddings; by default the model's.
 
     Raises:
-        PolicyError: a format is unknown.
+        PolicyError: a format is unknown, or the model gives finished scores, which no format can be computed of.
 
     >>> [regime.label for regime in plan("m", "product", "bfloat16")]
     ['bfloat16_bfloat16', 'bfloat16_float32']
     """
+    if scoring == FINISHED:
+        raise PolicyError(
+            f"{model} gives finished scores: there is nothing to rescore in another format. Evaluate its run instead."
+        )
     chosen = _distinct(formats or (MODEL, HIGH), model_dtype)
     stored = [None] if scoring in PAIRED else _distinct(index_dtypes or (MODEL,), model_dtype)
     return tuple(Regime(model, scoring, model_dtype, one, index) for index in stored for one in chosen)
@@ -156,17 +158,10 @@ def _scores(
     regime: Regime, arrays: Mapping[str, Any], documents: Any, candidates: Candidates, first: int, last: int
 ) -> NDArray[Any]:
     """Return the scores of some lists, one after another."""
-    lists = candidates.lists[first:last]
+    lists, form = candidates.lists[first:last], regime.scoring_format
     if regime.scoring in PAIRED:
         start = sum(len(chosen) for chosen in candidates.lists[:first])
-        logits = arrays["pairs"][start : start + sum(len(chosen) for chosen in lists)]
-        paired: NDArray[Any] = (softmax if regime.scoring == "softmax" else sigmoid)(logits, regime.scoring_format)
-        return paired
-    queries, form = arrays["queries"][first:last], regime.scoring_format
-    pairs = list(zip(queries, lists, strict=True))
-    if regime.scoring == "maxsim":
-        return np.concatenate([maxsim(query, [documents[d] for d in chosen.tolist()], form) for query, chosen in pairs])
-    if all(chosen is lists[0] for chosen in lists):  # the whole corpus: one matrix product
-        matrix: NDArray[Any] = product(queries, documents[lists[0]], form)
-        return matrix.ravel()
-    return np.concatenate([product(query, documents[chosen], form) for query, chosen in pairs])
+        of_lists = {"pairs": arrays["pairs"][start : start + sum(len(chosen) for chosen in lists)]}
+    else:
+        of_lists = {"queries": arrays["queries"][first:last], "documents": documents}
+    return pair_scores(of_lists, lists, regime.scoring, form)

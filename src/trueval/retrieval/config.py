@@ -20,6 +20,10 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from trueval.errors import InputError, Place, PolicyError, nearest
+from trueval.models.hosted.services import is_hosted
+from trueval.models.pairs import FINISHED
+from trueval.models.pairs import HIGH as HIGH_FORMAT
+from trueval.models.places import find_model
 from trueval.numerics import FORMATS
 from trueval.retrieval.index import read_spec
 from trueval.specs import Parameter, bounded, checked, choice, whole
@@ -67,13 +71,28 @@ def _flag(default: bool, about: str) -> Parameter:
 
 
 _MODEL: Final = {
-    "model": _text(None, "a recipe, a folder or an id of the hub"),
+    "model": _text(None, "a recipe, a folder, an id of the hub, or SERVICE:MODEL of a service"),
     "dtype": choice(*DTYPES, about="format that the model runs in"),
     "device": _text(None, "as torch calls it; an accelerator by default if there is one"),
     "batch_size": whole(32, 1, "texts or pairs that go through the model at once"),
     "max_length": whole(None, 1, "tokens that are kept of a text or pair"),
     "instruction": _text(None, "task description in the prompt, instead of the recipe's"),
 }
+_HOSTED: Final = {
+    "base_url": _text(None, "where a service is reached that is not the usual one"),
+    "api_key_env": _text(None, "the environment variable that holds the key"),
+    "encoding": choice("base64", "float", about="how vectors travel"),
+    "batch_tokens": whole(None, 1, "tokens that go into one call, by our estimate"),
+    "timeout": bounded(120, 0, 86_400, "seconds that an answer may take", above=True),
+    "concurrency": whole(1, 1, "calls that are under way at once"),
+    "price_per_million_tokens": bounded(None, 0, 1e9, "what the service asks, in any currency"),
+    "price_per_thousand_searches": bounded(None, 0, 1e9, "what the service asks where it bills searches"),
+}
+# Keys of a model that runs here alone, and of one that a service runs.
+LOCAL_KEYS: Final = ("dtype", "device", "max_length", "instruction")
+HOSTED_KEYS: Final = tuple(_HOSTED)
+# Those that decide neither what a service answers nor what it is asked.
+PAYING_KEYS: Final = ("batch_size", *(key for key in HOSTED_KEYS if key not in ("base_url", "encoding")))
 _DEPTH: Final = whole(100, 1, "documents that the stage gives for each query")
 
 TABLES: Final[Mapping[str, Mapping[str, Parameter]]] = MappingProxyType(
@@ -91,7 +110,11 @@ TABLES: Final[Mapping[str, Mapping[str, Parameter]]] = MappingProxyType(
                 about="as each stage says; all in float32; all in the dtype of the model; or one run of each",
             ),
         },
-        "embed": {**_MODEL, "dimension": whole(None, 1, "numbers of each vector that are kept, made length 1 again")},
+        "embed": {
+            **_MODEL,
+            "dimension": whole(None, 1, "numbers of each vector that are kept, made length 1 again"),
+            **_HOSTED,
+        },
         "index": {
             "spec": _text("flat", "the dense index"),
             "depth": _DEPTH,
@@ -125,6 +148,7 @@ TABLES: Final[Mapping[str, Mapping[str, Parameter]]] = MappingProxyType(
                 "float32", "model", *[form for form in FORMATS if form != "float32"], about="of the scores"
             ),
             "depth": whole(50, 1, "documents of each list that are scored"),
+            **_HOSTED,
         },
         "generate": {"contexts": whole(None, 1, "documents in a prompt: the run is written as a log of contexts too")},
     }
@@ -223,4 +247,23 @@ def _table(name: str, given: Any, source: str) -> dict[str, Any]:
     needed = NEEDED.get(name)
     if needed is not None and values[needed] is None:
         raise InputError(f"{source}: [{name}] needs {needed}: {parameters[needed].about}.")
-    return values
+    return _of_model(name, values, given, source) if "model" in parameters else values
+
+
+def _of_model(name: str, values: dict[str, Any], given: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """The keys that go with the model of a table: one that runs here, or one that a service runs."""
+    model = values["model"]
+    hosted = is_hosted(model)
+    foreign = LOCAL_KEYS if hosted else HOSTED_KEYS
+    wrong = next((key for key in foreign if key in given), None)
+    if wrong is not None:
+        why = "is hosted, so that its service decides it" if hosted else "runs on this machine"
+        raise InputError(f"{source}: {model} {why}. Remove {wrong} from [{name}].")
+    scoring = values.get("scoring", HIGH_FORMAT)
+    if hosted and find_model(model).recipe.scoring == FINISHED and scoring not in (HIGH_FORMAT, "model"):
+        raise InputError(
+            f"{source}: {model} gives finished scores, not to be scored in {scoring}. Remove scoring from [{name}]."
+        )
+    kept = {key: value for key, value in values.items() if key not in foreign}
+    # A service is given as many texts as it takes, unless the file says otherwise.
+    return kept | ({"batch_size": given.get("batch_size")} if hosted else {})

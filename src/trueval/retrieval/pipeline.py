@@ -26,16 +26,31 @@ from trueval.collection import Collection, ids_in_order, texts_in_order, texts_w
 from trueval.errors import InputError, MissingExtraError, Place
 from trueval.files.texts.sequence import Made, Watched
 from trueval.models import load_model
+from trueval.models.hosted.account import LEDGER, Account
+from trueval.models.hosted.services import base_url_of, hosted_name, is_hosted
+from trueval.models.hosted.wire import need_hosted
 from trueval.models.outputs import Part, Step, part_outputs, settings_of, weights_hash
+from trueval.models.pairs import FINISHED, MODEL
 from trueval.models.places import find_model
 from trueval.report.provenance import recorded
 from trueval.retrieval.boost import FEATURES, lexical_boost
-from trueval.retrieval.config import BOTH, HIGH, LOW, SPECS, STAGES, Settings, read_settings
+from trueval.retrieval.config import (
+    BOTH,
+    HIGH,
+    HOSTED_KEYS,
+    LOCAL_KEYS,
+    LOW,
+    PAYING_KEYS,
+    SPECS,
+    STAGES,
+    Settings,
+    read_settings,
+)
 from trueval.retrieval.fusion import reciprocal_rank_fusion, weighted_fusion
 from trueval.retrieval.index import Hits, LocalIndex, TextsAndVectors, build_spec, make_index, read_spec
 from trueval.retrieval.kept import Candidates, keep, read_kept
 from trueval.retrieval.lists import listed
-from trueval.retrieval.rerank import MODEL, rerank
+from trueval.retrieval.rerank import rerank
 from trueval.retrieval.retrieved import Retrieved, Stage
 from trueval.retrieval.suppress import limit_sources, sources_of, suppress_duplicates
 from trueval.retrieval.union import scored_as, together
@@ -70,20 +85,29 @@ class Pipeline:
         """
         return cls(read_settings(path), path.stem)
 
-    def retrieve(self, collection: Collection, *, cache: Path | None = None, begin: Begin | None = None) -> Retrieved:
+    def retrieve(
+        self,
+        collection: Collection,
+        *,
+        cache: Path | None = None,
+        begin: Begin | None = None,
+        max_cost: float | None = None,
+    ) -> Retrieved:
         """Find the documents for every query of a collection.
 
         Args:
             collection: documents and queries; judgments play no part.
             cache: keeps what is made, and is looked into first; None keeps nothing.
             begin: called with the name of each stage; what it returns is called as a model goes on.
+            max_cost: what hosted models may cost in all, in the currency of their prices; None for no limit.
 
         Raises:
-            InputError: a text, a model or an output is bad.
+            InputError: a text, a model or an output is bad, a service refuses, or hosted models would cost too much.
             MissingExtraError: the library of a stage is not installed.
         """
         scoring = self.settings.get("pipeline", {}).get("scoring", STAGES)
-        with _shared(cache, kept=scoring == BOTH) as shared:
+        account = Account(max_cost, None if cache is None else cache / LEDGER)
+        with _shared(cache, account, kept=scoring == BOTH) as shared:
             works = [
                 _Work(collection, scored_in(self.settings, each), shared, begin or _nobody)
                 for each in ((HIGH, LOW) if scoring == BOTH else (scoring,))
@@ -123,6 +147,7 @@ class _Shared:
     Attributes:
         cache: where what is made is kept; None for nowhere.
         outputs: where outputs of models are kept; None for nowhere.
+        account: what hosted models cost.
         models: by their settings.
         vectors: by settings of the model, and the texts.
         stages: by their keys.
@@ -130,20 +155,21 @@ class _Shared:
 
     cache: Path | None
     outputs: Path | None
+    account: Account
     models: dict[str, Any] = field(default_factory=dict)
     vectors: dict[str, NDArray[Any]] = field(default_factory=dict)
     stages: dict[str, Stage] = field(default_factory=dict)
 
 
 @contextmanager
-def _shared(cache: Path | None, *, kept: bool) -> Iterator[_Shared]:
+def _shared(cache: Path | None, account: Account, *, kept: bool) -> Iterator[_Shared]:
     """What runs share; two runs without a cache keep the outputs of models as long as they take."""
     if cache is not None or not kept:
-        yield _Shared(cache, None if cache is None else cache / "outputs")
+        yield _Shared(cache, None if cache is None else cache / "outputs", account)
         return
     # Memory maps of files that are removed stay readable; where they cannot be removed, the system does it later.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        yield _Shared(None, Path(folder))
+        yield _Shared(None, Path(folder), account)
 
 
 def _stages_of(works: Sequence[_Work]) -> list[list[Stage]]:
@@ -251,7 +277,10 @@ class _Work:
     def _made(self, name: str, make: Callable[[Step], Run], step: Step, given: int | None) -> Candidates:
         began = time.perf_counter()
         self.notes, self.given, self.searched = [], given, None
+        spent = self.shared.account.spent
         run = make(step)
+        if self.shared.account.spent > spent:
+            self.notes.append(f"Hosted models cost {self.shared.account.spent - spent:.4g}.")
         if given is None:
             self.notes += self._without_hits(run, name)
         return Candidates(run, tuple(self.notes), time.perf_counter() - began, self.given, self.searched)
@@ -261,14 +290,15 @@ class _Work:
         chosen, settings = self.settings["embed"], self.settings["index"]
         model = self._model("embed")
         if model.scoring != "product":
+            how = "gives finished scores" if model.scoring == FINISHED else f"scores by {model.scoring}"
             raise InputError(
-                f"{model.name} scores by {model.scoring}: it gives no single vector for a text. Name an embedder in "
+                f"{model.name} {how}: it gives no single vector for a text. Name an embedder in "
                 "[embed]; a cross-encoder or a model of late interaction belongs into [rerank]."
             )
         both = make_index(settings["spec"]).ready().takes == "both"
         documents, queries = self._embedded(model, "documents", step), self._embedded(model, "queries", step)
         dimension = chosen["dimension"]
-        if dimension is not None:
+        if dimension is not None and not is_hosted(chosen["model"]):  # a service cuts them itself
             documents, queries = truncated(documents, dimension), truncated(queries, dimension)
         sides = (self.collection.documents, documents), (self.collection.queries, queries)
         built, asked = (TextsAndVectors(texts_in_order(texts), rows) if both else rows for texts, rows in sides)
@@ -372,11 +402,13 @@ class _Work:
 
     def _model(self, table: str) -> Any:
         chosen = self.settings[table]
-        given = ("device", "batch_size", "max_length", "instruction")
-        options = {name: chosen[name] for name in given if chosen[name] is not None}
-        key = _hash(chosen["model"], chosen["dtype"], options)
+        hosted = is_hosted(chosen["model"])
+        given = ("batch_size", *(("dimension", *HOSTED_KEYS) if hosted else LOCAL_KEYS))
+        options = {name: chosen[name] for name in given if chosen.get(name) is not None}
+        key = _hash(chosen["model"], options)
         if key not in self.shared.models:
-            self.shared.models[key] = load_model(chosen["model"], dtype=chosen["dtype"], **options)
+            shared: dict[str, Any] = {"account": self.shared.account} if hosted else {}
+            self.shared.models[key] = load_model(chosen["model"], **options, **shared)
         return self.shared.models[key]
 
     def _embedded(self, model: Any, name: str, step: Step) -> NDArray[Any]:
@@ -427,7 +459,10 @@ def _hash(*parts: Any) -> str:
 def _about(table: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """What a table says that decides candidates: of models and files what is in them; versions of libraries."""
     about = dict(settings)
-    if "model" in settings:
+    if is_hosted(settings.get("model")):
+        about = {key: value for key, value in settings.items() if key not in PAYING_KEYS}
+        about["base_url"] = base_url_of(hosted_name(settings["model"]), settings["base_url"])
+    elif "model" in settings:
         place = find_model(settings["model"], None)
         about |= {"model": place.path, "recipe": place.recipe.name, "weights": weights_hash(Path(place.path))}
     if settings.get("sources") is not None:
@@ -444,9 +479,12 @@ def _file_hash(path: Path) -> str:
 
 
 def _versions(table: str, settings: Mapping[str, Any]) -> dict[str, str]:
+    """Versions of the libraries that decide what a stage gives; those of a service are its own affair."""
     extra: str = ""
     names: tuple[str, ...] = ()
-    if "model" in settings:
+    if is_hosted(settings.get("model")):
+        need_hosted("openai" if hosted_name(settings["model"]).service.name == "openai" else "httpx2")
+    elif "model" in settings:
         extra, names = MODELS
     elif table in SPECS:
         kind, _ = read_spec(settings[SPECS[table][0]])

@@ -2,7 +2,8 @@
 
 A cross-encoder scores pairs, score = φ(logits); an embedder scores them by the product of two vectors, and one of late
 interaction by MaxSim. Whatever the dtype of the model, φ is computed in float32 and rounded once to the scoring format:
-"float32" is high-precision scoring (P-A eq. 3), "model" rounds to the model's dtype as models are often served.
+"float32" is high-precision scoring (P-A eq. 3), "model" rounds to the model's dtype as models are often served. A
+service that gives finished scores is believed as it is: they are kept in float64, and nothing rounds them again.
 """
 
 from __future__ import annotations
@@ -12,19 +13,14 @@ from typing import Any, Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from trueval.collection import Candidates, Collection
 from trueval.errors import InputError
-from trueval.models.outputs import Outputs, Step, model_outputs
-from trueval.numerics import find_format
+from trueval.models.outputs import Step, model_outputs
+from trueval.models.pairs import pair_scores, scoring_format
 from trueval.retrieval.lists import listed
 from trueval.run import Run
-from trueval.scoring import maxsim, product, sigmoid, softmax
 
-Floats = NDArray[np.float64]
-
-MODEL: Final = "model"  # the model's own dtype
 SHOWN: Final = 3  # ids in an error
 
 
@@ -44,9 +40,9 @@ def rerank(
     Args:
         run: of which scores decide which are first, ties as it lists them.
         collection: with the texts of its queries and documents.
-        model: a LocalReranker or LocalEmbedder of trueval.models.
+        model: a reranker or an embedder of trueval.models, also of late interaction, or a hosted one.
         depth: documents of each list that are scored; all if None.
-        scoring: format of the scores; "model" for the model's dtype.
+        scoring: format of the scores; "model" for the model's dtype. Finished scores of a service stay as they are.
         store: keeps the outputs of the model, where an interrupted call goes on; None keeps none.
         step: called with the name of what is run, items done and items in all.
         name: of the new run; that of the old one if None.
@@ -56,11 +52,12 @@ def rerank(
 
     Raises:
         InputError: a query or document has no text, an output is not finite, or a score overflows its format.
+        PolicyError: there is no such format, or it is asked of finished scores.
     """
-    form = find_format(model.dtype if scoring == MODEL else scoring).name
+    form = scoring_format(model, scoring)
     candidates = candidates_of(run, collection, depth)
     outputs = model_outputs(model, collection, candidates, folder=store, step=step)
-    scores = pair_scores(outputs, candidates, model.scoring, form)
+    scores = pair_scores(outputs.arrays, candidates.lists, model.scoring, form).astype(np.float64)
     sizes = [len(chosen) for chosen in candidates.lists]
     doc_ids = pl.Series("doc_id", candidates.doc_ids, dtype=pl.String)[np.concatenate(candidates.lists)]
     offsets = np.concatenate(([0], np.cumsum(sizes)))
@@ -99,25 +96,3 @@ def candidates_of(run: Run, collection: Collection, depth: int | None = None) ->
     places = ids.replace_strict(documents, np.arange(len(documents)), return_dtype=pl.Int64).to_numpy()
     parts = tuple(np.split(places, lists.offsets[1:-1]))
     return Candidates(run.name, tuple(lists.query_ids.to_list()), tuple(documents.to_list()), parts)
-
-
-def pair_scores(outputs: Outputs, candidates: Candidates, scoring: str, form: str) -> Floats:
-    """[pair] scores of the candidates, list after list.
-
-    Args:
-        outputs: of the model over these candidates.
-        candidates: what it scored.
-        scoring: φ of the model: softmax, sigmoid, product or maxsim.
-        form: format of the scores.
-    """
-    if scoring in ("softmax", "sigmoid"):
-        paired = (softmax if scoring == "softmax" else sigmoid)(np.asarray(outputs.arrays["pairs"]), form)
-        return np.asarray(paired, dtype=np.float64)
-    queries, documents = outputs.arrays["queries"], outputs.arrays["documents"]
-    parts = [
-        maxsim(query, [documents[place] for place in chosen.tolist()], form)
-        if scoring == "maxsim"
-        else product(np.asarray(query), np.asarray(documents[chosen]), form)
-        for query, chosen in zip(queries, candidates.lists, strict=True)
-    ]
-    return np.concatenate(parts).astype(np.float64)

@@ -1,0 +1,101 @@
+"""Calls: which texts go out together, and how many tokens they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+BYTES: Final = 3  # of UTF-8 that are counted as one token
+
+
+class Limits(NamedTuple):
+    """What one call of a service may hold.
+
+    Attributes:
+        texts: at most.
+        tokens: in all texts, at most, by our estimate.
+    """
+
+    texts: int
+    tokens: int
+
+
+def estimated_tokens(text: str) -> int:
+    """About how many tokens a text is: one for every 3 bytes of its UTF-8, and 1 more.
+
+    cl100k_base, the vocabulary of OpenAI's embedders, takes 4.7 bytes a token on scifact-test, 5.2 on cranfield, 3.6 on
+    piaf-v1.0-fr (French) and 2.9 on a paragraph of Chinese: the estimate is rather high than low. No document of the
+    three collections has more tokens than estimated, and no text has more tokens than bytes.
+
+    >>> estimated_tokens("retrieval"), estimated_tokens("検索")
+    (4, 3)
+    """
+    size = len(text.encode("utf-8", "surrogatepass"))
+    return -(-size // BYTES) + 1
+
+
+@dataclass(frozen=True)
+class Call:
+    """Texts that go out together.
+
+    Attributes:
+        part: "queries", "documents" or "pairs".
+        query: of a reranker; "" for an embedder.
+        texts: what is embedded, or scored for the query.
+        groups: places of the items of each text; a text is sent once, however often it is there.
+    """
+
+    part: str
+    query: str
+    texts: tuple[str, ...]
+    groups: tuple[tuple[int, ...], ...]
+
+    @property
+    def tokens(self) -> int:
+        """Estimated; of a reranker the query counts with every document."""
+        own = sum(map(estimated_tokens, self.texts))
+        return own + (estimated_tokens(self.query) * len(self.texts) if self.query else 0)
+
+    def parts(self, most: int) -> list[Call]:
+        """The same texts in calls of at most so many."""
+        starts = range(0, len(self.texts), most)
+        cuts = [slice(start, start + most) for start in starts]
+        return [Call(self.part, self.query, self.texts[cut], self.groups[cut]) for cut in cuts]
+
+
+def calls(part: str, query: str, items: Iterable[tuple[int, str]], limits: Limits) -> list[Call]:
+    """Cut texts into calls, in their order, each within the limits; one that is too long by itself is a call by itself.
+
+    Args:
+        part: "queries", "documents" or "pairs".
+        query: of a reranker; "" for an embedder.
+        items: place and text of each.
+        limits: of a call.
+
+    >>> found = calls("documents", "", enumerate(["ab", "cd", "ab", "x" * 99, "e"]), Limits(texts=3, tokens=10))
+    >>> [(call.texts, call.groups) for call in found if len(call.texts[0]) < 9]
+    [(('ab', 'cd'), ((0, 2), (1,))), (('e',), ((4,),))]
+    """
+    places: dict[str, list[int]] = {}
+    for place, text in items:
+        places.setdefault(text, []).append(place)
+    texts = list(places)
+    own = estimated_tokens(query) if query else 0
+    ends = list(_ends([own + estimated_tokens(text) for text in texts], limits))
+    return [
+        Call(part, query, tuple(texts[begin:end]), tuple(tuple(places[text]) for text in texts[begin:end]))
+        for begin, end in pairwise([0, *ends])
+    ]
+
+
+def _ends(sizes: Sequence[int], limits: Limits) -> Iterator[int]:
+    begin = held = 0
+    for place, size in enumerate(sizes):
+        if place > begin and (place - begin == limits.texts or held + size > limits.tokens):
+            yield place
+            begin, held = place, 0
+        held += size
+    if sizes:
+        yield len(sizes)

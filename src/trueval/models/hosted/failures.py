@@ -1,0 +1,121 @@
+"""Failures: what a call of a service came to instead of an answer, and whether it may be sent again."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from enum import Enum
+from typing import Final
+
+# 408, 409 and 425 ask to be sent again; 429 is a rate limit, and 529 is said by some services that are overloaded.
+BUSY: Final = frozenset({408, 409, 425, 429, 529})
+TOO_LARGE: Final = 413
+INVALID: Final = frozenset({400, 422})  # whose reason is in words alone
+SHOWN: Final = 300  # characters of what a service says
+# Not an exact science, and it need not be: a call taken for too large is halved until one text is left, and then the
+# words of the service are shown.
+_LARGE: Final = re.compile(
+    r"too (large|long|many|big)|batch size|maximum|max[ _](allowed|batch|tokens|length)|exceed|at most|context length",
+    re.IGNORECASE,
+)
+_NO_MONEY: Final = re.compile(r"insufficient_quota|billing|payment|out of credit", re.IGNORECASE)
+
+
+class Kind(Enum):
+    """What can be done about a failure."""
+
+    BUSY = "busy"  # sent again, it may be answered
+    LOST = "lost"  # as busy; but where nothing was ever reached, the place is likely to be wrong
+    TOO_LARGE = "too large"  # in halves it may be answered
+    REFUSED = "refused"  # only a person can change that
+
+
+class CallError(Exception):
+    """A call that was not answered; never shown to people, who get an InputError made of it.
+
+    Args:
+        kind: what can be done.
+        reason: in one line.
+        status: of HTTP; None where no answer came.
+        wait: seconds that the service asks to wait; None where it does not say.
+    """
+
+    def __init__(self, kind: Kind, reason: str, status: int | None = None, wait: float | None = None) -> None:
+        super().__init__(reason)
+        self.kind, self.reason, self.status, self.wait = kind, reason, status, wait
+
+    @property
+    def called(self) -> str:
+        """What a ledger calls it."""
+        return str(self.status) if self.status is not None else self.reason.partition(":")[0]
+
+
+def failure_of(status: int, headers: Mapping[str, str], body: str) -> CallError:
+    """The failure that an HTTP answer is.
+
+    Args:
+        status: of the answer, not 2xx.
+        headers: of the answer; names in lower case, or a mapping that takes any case.
+        body: of the answer.
+
+    >>> failure_of(429, {"retry-after": "2"}, "slow down").wait
+    2.0
+    >>> failure_of(400, {}, '{"error": {"message": "maximum context length is 8192 tokens"}}').kind
+    <Kind.TOO_LARGE: 'too large'>
+    """
+    said = message_of(body)
+    if 300 <= status < 400:
+        said = f"moved to {headers.get('location', 'another place')}; base_url must name the place itself"
+    if status == TOO_LARGE or (status in INVALID and _LARGE.search(said)):
+        kind = Kind.TOO_LARGE
+    elif (status in BUSY or status >= 500) and not (status == 429 and _NO_MONEY.search(body)):
+        kind = Kind.BUSY
+    else:
+        kind = Kind.REFUSED
+    return CallError(kind, f"HTTP {status}: {said}" if said else f"HTTP {status}", status, asked_wait(headers))
+
+
+def message_of(body: str) -> str:
+    """What a service says in an answer, in one line.
+
+    >>> message_of('{"error": {"message": "no such model"}}'), message_of('{"detail": "bad"}'), message_of("<p> <b>")
+    ('no such model', 'bad', '<p> <b>')
+    """
+    try:
+        found = json.loads(body)
+    except ValueError:
+        found = body
+    while isinstance(found, Mapping):
+        known = (found.get(name) for name in ("error", "message", "detail", "error_message", "object"))
+        found = next((each for each in known if each), "")
+    text = found if isinstance(found, str) else json.dumps(found)
+    line = " ".join(text.split())
+    return line if len(line) <= SHOWN else f"{line[:SHOWN]} ..."
+
+
+def asked_wait(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """The seconds that Retry-After asks to wait: a number, or an HTTP date (RFC 9110, 10.2.3); None where it is absent.
+
+    Args:
+        headers: of the answer.
+        now: the time; that of the clock if None.
+
+    >>> asked_wait({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, datetime(2015, 10, 21, 7, 27, 30, tzinfo=UTC))
+    30.0
+    """
+    asked = headers.get("retry-after")
+    if asked is None:
+        return None
+    try:
+        seconds = float(asked)
+    except ValueError:
+        try:
+            until = parsedate_to_datetime(asked)
+        except ValueError:
+            return None
+        # A date without a zone is read as UTC, which every HTTP date is in.
+        seconds = ((until if until.tzinfo else until.replace(tzinfo=UTC)) - (now or datetime.now(UTC))).total_seconds()
+    return max(seconds, 0.0) if seconds == seconds and seconds < float("inf") else None

@@ -1,0 +1,399 @@
+"""Hosted models: texts go out in calls, and what comes back is handed on at once."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, Final, NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueval.collection import text_hash
+from trueval.errors import InputError, PolicyError, TruevalWarning
+from trueval.models.hosted.account import Account, Price, Usage
+from trueval.models.hosted.calls import Call, Limits, estimated_tokens
+from trueval.models.hosted.failures import CallError, Kind
+from trueval.models.hosted.retries import Retries
+from trueval.models.hosted.services import HostedName, base_url_of, is_this_machine, key_name
+from trueval.models.hosted.wire import (
+    Client,
+    HttpClient,
+    OpenAIClient,
+    UnusableError,
+    usage_of,
+)
+
+ENCODINGS: Final = ("base64", "float")  # every bit of float32, or decimal numbers
+SEARCH_TOKENS: Final = 500  # of query and document that count as one document of a search (docs.cohere.com, pricing)
+SHOWN: Final = 3  # texts in an error
+BLOCK: Final = 20_000  # items that are made into calls at once
+PATIENCE: Final = 5.0  # seconds of a wait that nobody needs to be told about
+
+Given = TypeVar("Given")
+
+
+class Answered(NamedTuple):
+    """What one call gave.
+
+    Attributes:
+        places: of the items, among those that were asked about.
+        rows: [item, any] of each.
+    """
+
+    places: list[int]
+    rows: NDArray[Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostedSettings:
+    """How a service is used.
+
+    Attributes:
+        base_url: of a server of one's own, or another one that speaks the same; None for the service's own.
+        api_key_env: the environment variable that holds the key; None for the service's own.
+        dimension: numbers of each vector that are asked for; None for the model's own.
+        encoding: how vectors travel: "base64", every bit of float32, or "float", decimal numbers.
+        batch_size: texts in a call; None for what the service takes.
+        batch_tokens: tokens in a call, by our estimate; None for what the service takes.
+        timeout: seconds that an answer may take.
+        concurrency: calls under way at once.
+        price_per_million_tokens: in any currency; None if it is not known.
+        price_per_thousand_searches: of services that bill searches (Cohere).
+    """
+
+    base_url: str | None = None
+    api_key_env: str | None = None
+    dimension: int | None = None
+    encoding: str = "base64"
+    batch_size: int | None = None
+    batch_tokens: int | None = None
+    timeout: float = 120.0
+    concurrency: int = 1
+    price_per_million_tokens: float | None = None
+    price_per_thousand_searches: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.encoding not in ENCODINGS:
+            raise PolicyError(f"encoding must be one of {', '.join(ENCODINGS)}. Got {self.encoding!r}.")
+        for name in ("dimension", "batch_size", "batch_tokens", "concurrency", "timeout"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise PolicyError(f"{name} of a hosted model must be above 0. Got {value!r}.")
+
+
+@dataclass(eq=False, repr=False)
+class HostedModel(ABC):
+    """A model of a service.
+
+    Args:
+        named: service and model.
+        use: how the service is used.
+        account: what is spent; shared by the models of one piece of work.
+        retries: how often a call is sent.
+    """
+
+    named: HostedName
+    use: HostedSettings
+    account: Account
+    retries: Retries = field(default_factory=Retries)
+
+    def __post_init__(self) -> None:
+        self.name = f"{self.named.service.name}:{self.named.model}"
+        self.url = base_url_of(self.named, self.use.base_url)
+        self.price = Price(self.use.price_per_million_tokens, self.use.price_per_thousand_searches)
+        own = self.limits()
+        self.limit = Limits(self.use.batch_size or own.texts, self.use.batch_tokens or own.tokens)
+        self.batch_size = self.limit.texts
+        self.ratio = 1.0  # the most tokens that were billed for one of ours so far
+        self.reached = False
+        self._client: Client | None = None
+
+    @property
+    @abstractmethod
+    def scoring(self) -> str:
+        """φ: how what the service gives becomes a score."""
+
+    @property
+    @abstractmethod
+    def dtype(self) -> str:
+        """The format of what the service gives, whatever the model runs in there."""
+
+    @abstractmethod
+    def limits(self) -> Limits:
+        """What a call may hold by the service's documents."""
+
+    @abstractmethod
+    def plan(self, part: str, items: Sequence[tuple[int, Any]]) -> list[Call]:
+        """The calls that items go out in, each with its place."""
+
+    @abstractmethod
+    def send(self, call: Call) -> Any:
+        """Send one call once and return the JSON of its answer."""
+
+    @abstractmethod
+    def rows_of(self, found: Any, call: Call) -> NDArray[Any]:
+        """[text, any] of an answer."""
+
+    @property
+    def host(self) -> str:
+        """Who gets the texts."""
+        return urlsplit(self.url).netloc
+
+    @property
+    def client(self) -> Client:
+        """Made at the first call: what is kept already is read without key and network."""
+        if self._client is None:
+            kind = OpenAIClient if self.named.service.name == "openai" else HttpClient
+            self._client = kind(self.url, self._key(), self.use.timeout)
+        return self._client
+
+    def settings(self) -> dict[str, Any]:
+        """Return all that decides the outputs; batches, prices and keys do not."""
+        service, scoring, dtype = self.named.service.name, self.scoring, self.dtype
+        return {"model": self.name, "path": self.url, "recipe": service, "scoring": scoring, "dtype": dtype}
+
+    def answers(self, part: str, items: Sequence[Any], called: Sequence[str]) -> Iterator[Answered]:
+        """Send items and yield what comes back, call by call.
+
+        Args:
+            part: "queries", "documents" or "pairs".
+            items: texts, or pairs of query and document.
+            called: what an error calls each.
+
+        Yields:
+            Places and rows of the items of a call as soon as it is answered. When a call fails for good, those that
+            were under way beside it are still yielded first.
+
+        Raises:
+            InputError: a text is empty, a call is refused, an answer cannot be used, or max_cost would be exceeded.
+        """
+        if not len(items):
+            return
+        _refuse_empty(self.name, items, called)
+        self._announce(part, len(items), self._planned(part, items))
+        _ = self.client  # a key or library that is missing is told before threads begin
+        threads = self.use.concurrency
+        with _Here() if threads == 1 else ThreadPoolExecutor(threads, "trueval-hosted") as pool:
+            yield from self._under_way(self._planned(part, items), pool, called)
+
+    def _planned(self, part: str, items: Sequence[Any]) -> Iterator[Call]:
+        """The calls of all items; those of a block at a time, so that a corpus on disk need not be in memory."""
+        for start in range(0, len(items), BLOCK):
+            places = range(start, min(start + BLOCK, len(items)))
+            yield from self.plan(part, [(place, items[place]) for place in places])
+
+    def _under_way(self, planned: Iterator[Call], pool: Executor, called: Sequence[str]) -> Iterator[Answered]:
+        queue = _Queue(planned, self.limit.texts)
+        running: dict[Future[NDArray[Any]], Call] = {}
+        failed: InputError | None = None
+        while True:
+            while failed is None and len(running) < self.use.concurrency and (call := queue.take()) is not None:
+                running[pool.submit(self._ask, call)] = call
+            if not running:
+                break
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                asked = running.pop(future)
+                try:
+                    yield _spread(asked, future.result())
+                except CallError as error:
+                    if error.kind is Kind.TOO_LARGE and len(asked.texts) > 1:
+                        self.limit = self.limit._replace(texts=queue.halve(asked))
+                    else:
+                        failed = failed or self._refused(error, asked, called)
+                except InputError as error:
+                    failed = failed or error
+        if failed is not None:
+            raise failed
+
+    def _ask(self, call: Call) -> NDArray[Any]:
+        """Send a call until it is answered, and write down every attempt."""
+        expected = self._usage(call)
+        reserved = self.price.cost(expected)
+        self.account.reserve(reserved, self.name)
+        entry = self._entry(call)
+        began = time.perf_counter()
+
+        def failed(failure: CallError, wait: float | None) -> None:
+            about = {"status": failure.called, "tokens": None, "searches": None, "cost": None}
+            self.account.write({"time": _now(), **entry, **about})
+            if wait is not None and wait >= PATIENCE:
+                told = f"{self.host}: {failure.reason}. Sent again in {wait:.0f} seconds."
+                warnings.warn(told, TruevalWarning, stacklevel=2)
+
+        try:
+            found = self.retries.answer(lambda: self.send(call), failed, reached=self.reached)
+        finally:
+            self.account.release(reserved)
+        self.reached = True
+        usage = usage_of(found)
+        if usage.tokens is not None:
+            self.ratio = max(self.ratio, usage.tokens / call.tokens)
+        # Where the service does not say what it bills, the estimate is what we know.
+        cost = self.price.cost(usage if usage != Usage() else expected)
+        seconds = round(time.perf_counter() - began, 3)
+        self.account.charge(cost, {"time": _now(), **entry, "status": "200", **usage._asdict(), "seconds": seconds})
+        try:
+            return self.rows_of(found, call)
+        except UnusableError as error:
+            raise InputError(
+                f"{self.name} at {self.host} gave {error}. Such an answer cannot be used. Is base_url the right "
+                "service, and the model of the right kind?"
+            ) from None
+
+    def _entry(self, call: Call) -> dict[str, Any]:
+        """What the ledger says of a call that is known before it is sent."""
+        return {
+            "service": self.named.service.name,
+            "host": self.host,
+            "model": self.named.model,
+            "part": call.part,
+            "texts": len(call.texts),
+            "estimated_tokens": call.tokens,
+            "batch": text_hash((call.query, *call.texts)),
+        }
+
+    def _usage(self, call: Call) -> Usage:
+        """What a call is estimated to be billed as."""
+        documents = self.named.service.search
+        if not documents:
+            return Usage(tokens=int(call.tokens * self.ratio) + 1)
+        query = estimated_tokens(call.query)
+        parts = sum(-(-(query + estimated_tokens(text)) // SEARCH_TOKENS) for text in call.texts)
+        return Usage(searches=float(-(-parts // documents)))
+
+    def _announce(self, part: str, items: int, planned: Iterable[Call]) -> None:
+        """Say what leaves this machine, to whom and for how much, and refuse what would cost too much."""
+        number = tokens = billed = 0
+        searches = 0.0
+        for call in planned:
+            usage = self._usage(call)
+            number, tokens = number + 1, tokens + call.tokens
+            billed, searches = billed + (usage.tokens or 0), searches + (usage.searches or 0.0)
+        by_search = bool(self.named.service.search)
+        cost = self.price.cost(Usage(billed, searches if by_search else None))
+        self.account.expect(cost, f"{items} {part} for {self.name}")
+        leaves = "go to" if is_this_machine(self.url) else "leave this machine for"
+        amount = f"about {tokens} tokens in {number} call(s)" + f", billed as {searches:g} search(es)" * by_search
+        key = f", with the key in {variable}," if (variable := self._variable) else ""
+        price = "at a price that is not known" if cost is None else f"for about {cost:.4g} ({self.price})"
+        limit = "" if self.account.max_cost is None else f", of at most {self.account.max_cost:g} in all"
+        told = f"{items} {part}, {amount}, {leaves} {self.host} ({self.name}){key} {price}{limit}."
+        warnings.warn(told, TruevalWarning, stacklevel=3)
+
+    def _refused(self, failure: CallError, call: Call, called: Sequence[str]) -> InputError:
+        if failure.kind is Kind.TOO_LARGE:
+            return InputError(
+                f"{self.name} at {self.host}: {called[call.groups[0][0]]} is too large for one call, about "
+                f"{call.tokens} tokens ({failure.reason}). Cut documents into chunks, or leave it out."
+            )
+        variable = self._variable
+        key = f"in {variable}" if variable else "(none was sent; name its variable in api_key_env)"
+        cure = CURES.get(failure.status, KEPT).format(key=key)
+        return InputError(f"{self.name} at {self.host}: {failure.reason.rstrip('.')}. {cure}")
+
+    @property
+    def _variable(self) -> str:
+        """The environment variable of the key; "" for none."""
+        return key_name(self.named, self.url, self.use.api_key_env)
+
+    def _key(self) -> str:
+        variable = self._variable
+        key = os.environ.get(variable, "").strip() if variable else ""
+        if variable and not (key and key.isascii() and key.isprintable()):
+            what = "holds no key, which is ASCII without line breaks" if key else "is not set"
+            raise InputError(
+                f"{self.name}: the environment variable {variable} {what}. Set it to the key of {self.host}, or name "
+                "another variable in api_key_env. Nothing of this was sent."
+            )
+        return key
+
+
+KEPT: Final = "What was answered is kept, and the same command goes on from there."
+CURES: Final = {
+    None: f"Is the server running, and is base_url right? {KEPT}",
+    400: "Correct the settings of the model, or its name.",
+    401: "The key {key} is not accepted. Set the right one.",
+    402: "Nothing is left to pay with. " + KEPT,
+    403: "The key {key} may not use this model. Ask for access, or use another key or model.",
+    404: "There is no such model or path. Check the model's name and base_url.",
+    422: "Correct the settings of the model, or its name.",
+}
+"""What helps, by the status that a service refused with; None where no answer came."""
+
+
+class _Queue:
+    """Calls that are still to come, none of more texts than are taken.
+
+    Args:
+        planned: calls.
+        most: texts in a call.
+    """
+
+    def __init__(self, planned: Iterator[Call], most: int) -> None:
+        self.planned, self.most = planned, most
+        self.waiting: deque[Call] = deque()
+
+    def take(self) -> Call | None:
+        """The next call, or None if there is none."""
+        if not self.waiting:
+            self.waiting.extend(piece for call in islice(self.planned, 1) for piece in call.parts(self.most))
+        return self.waiting.popleft() if self.waiting else None
+
+    def halve(self, call: Call) -> int:
+        """Put a call back that was too large, in halves, and cut all that follow: they would be too large again.
+
+        Returns:
+            Texts in a call from now on.
+        """
+        self.most = min(len(call.texts) // 2, self.most)
+        self.waiting = deque(piece for each in (call, *self.waiting) for piece in each.parts(self.most))
+        return self.most
+
+
+class _Here(Executor):
+    """Runs work where it is called, so that Ctrl-C need not wait for a thread."""
+
+    def submit(self, fn: Callable[..., Given], /, *args: Any, **named: Any) -> Future[Given]:
+        """Run the work; what it raises is in the future."""
+        future: Future[Given] = Future()
+        try:
+            future.set_result(fn(*args, **named))
+        except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
+            future.set_exception(error)
+        return future
+
+
+def _spread(call: Call, rows: NDArray[Any]) -> Answered:
+    """The rows of a call for every item: texts that are there more than once went out once."""
+    sizes = [len(group) for group in call.groups]
+    return Answered([place for group in call.groups for place in group], np.repeat(rows, sizes, axis=0))
+
+
+def _refuse_empty(name: str, items: Sequence[Any], called: Sequence[str]) -> None:
+    """Refuse texts without words: services refuse the whole call for one of them, or bill it."""
+    empty = [
+        place
+        for place, item in enumerate(items)
+        if not all(text.strip() for text in ([item] if isinstance(item, str) else item))
+    ]
+    if empty:
+        shown = ", ".join(called[place] for place in empty[:SHOWN])
+        raise InputError(
+            f"{name}: {len(empty)} of {len(items)} texts are empty, such as {shown}. Nothing of "
+            "this was sent. Give them a text, or leave them out."
+        )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,83 @@
+"""Retries: a call is sent again where that may help, after a wait that grows, and not for ever."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from trueval.models.hosted.failures import CallError, Kind
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Retries:
+    """How often a call is sent, and how long it waits.
+
+    Before attempt n + 1 a random time of w / 2 to w passes, w = min(most, first · 2ⁿ⁻¹): many callers that were refused
+    together do not come back together. Where the service names a time, it is waited for at least.
+
+    Attributes:
+        attempts: how often a call is sent at most.
+        first: seconds of the first wait.
+        most: seconds of the longest wait that is our own.
+        total: seconds that the waits of one call may take together.
+        connects: how often a call is sent to a place that never answered.
+        sleep: waits.
+        rng: draws the random part.
+    """
+
+    attempts: int = 6
+    first: float = 1.0
+    most: float = 60.0
+    total: float = 600.0
+    connects: int = 3
+    sleep: Callable[[float], None] = time.sleep
+    rng: random.Random = field(default_factory=random.Random)
+
+    def answer(
+        self, send: Callable[[], Answer], failed: Callable[[CallError, float | None], None], *, reached: bool = True
+    ) -> Answer:
+        """Send until there is an answer.
+
+        Args:
+            send: sends the call; raises a CallError if it is not answered.
+            failed: called with every failure, and the seconds until the call is sent again, or None if it is not.
+            reached: whether the place answered anything before.
+
+        Raises:
+            CallError: sending again does not help, or did not.
+        """
+        waited, attempt = 0.0, 0
+        while True:
+            attempt += 1
+            try:
+                return send()
+            except CallError as failure:
+                wait = self.wait(attempt, failure.wait)
+                again = failure.kind in (Kind.BUSY, Kind.LOST)
+                most = self.attempts if reached or failure.kind is Kind.BUSY else min(self.connects, self.attempts)
+                if not again or attempt >= most or waited + wait > self.total:
+                    failed(failure, None)
+                    raise (self._given_up(failure, attempt) if again else failure) from None
+                failed(failure, wait)
+            waited += wait
+            self.sleep(wait)
+
+    def wait(self, attempt: int, asked: float | None) -> float:
+        """Seconds to wait after an attempt.
+
+        Args:
+            attempt: from 1.
+            asked: seconds that the service asks for.
+        """
+        own = min(self.most, self.first * 2.0 ** (attempt - 1)) * (0.5 + 0.5 * self.rng.random())
+        return own if asked is None else max(own, asked)
+
+    def _given_up(self, failure: CallError, attempts: int) -> CallError:
+        asks = f"; it asks to wait {failure.wait:.0f} seconds" if (failure.wait or 0) > self.total else ""
+        sent = "" if attempts == 1 else f" (the last of {attempts} attempts)"
+        return CallError(Kind.REFUSED, f"{failure.reason}{sent}{asks}", failure.status)

@@ -1,0 +1,209 @@
+"""Services: where hosted models are, what a call may hold, and how a model is named, `cohere:rerank-v3.5`."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Literal, NamedTuple
+from urllib.parse import urlsplit
+
+from trueval.errors import InputError
+from trueval.models.hosted.calls import Limits
+
+Role = Literal["embedder", "reranker"]
+
+
+class RerankShape(NamedTuple):
+    """How `/rerank` of a service is spoken.
+
+    Attributes:
+        documents: name of the list of texts in a call.
+        results: name of the list in the answer; "" where the answer is the list.
+        score: name of the score of a result.
+        extra: further members of a call.
+    """
+
+    documents: str = "documents"
+    results: str = "results"
+    score: str = "relevance_score"
+    extra: Mapping[str, object] = MappingProxyType({})
+
+
+COMMON_SHAPE: Final = RerankShape()
+
+
+@dataclass(frozen=True)
+class Service:
+    """A kind of service.
+
+    Attributes:
+        name: before the colon of a model's name.
+        base_url: of the service; "" where everybody runs his own.
+        key: the environment variable of the key, by the service's own documents; "" where there is none by default.
+        embeds: what a call of /embeddings may hold; None where we do not embed there.
+        reranks: what a call of /rerank may hold; None where we do not rerank there.
+        shape: of /rerank.
+        scoring: φ of what /rerank gives: "none" for finished scores, "sigmoid" for logits.
+        search: a query with so many documents is billed as one search; 0 where tokens are billed.
+        source: where this was read.
+    """
+
+    name: str
+    base_url: str = ""
+    key: str = ""
+    embeds: Limits | None = None
+    reranks: Limits | None = None
+    shape: RerankShape = COMMON_SHAPE
+    scoring: Literal["none", "sigmoid"] = "none"
+    search: int = 0
+    source: str = ""
+
+
+_ALL: Final = (
+    Service(
+        "openai",
+        "https://api.openai.com/v1",
+        "OPENAI_API_KEY",
+        embeds=Limits(2048, 300_000),
+        source="platform.openai.com/docs/api-reference/embeddings/create: 2048 texts and 300,000 tokens",
+    ),
+    Service(
+        "voyage",
+        "https://api.voyageai.com/v1",
+        "VOYAGE_API_KEY",
+        embeds=Limits(1000, 120_000),
+        reranks=Limits(1000, 300_000),
+        shape=RerankShape(results="data", extra=MappingProxyType({"truncation": True})),
+        source="docs.voyageai.com: 1000 texts, 120,000 tokens for the models that take least; rerankers 300,000",
+    ),
+    Service(
+        "cohere",
+        "https://api.cohere.com/v2",
+        "CO_API_KEY",
+        # More than 1000 documents are taken, but not advised.
+        reranks=Limits(1000, 4_000_000),
+        search=100,
+        source="docs.cohere.com/v2/reference/rerank; a search is a query with up to 100 documents",
+    ),
+    Service(
+        "jina",
+        "https://api.jina.ai/v1",
+        "JINA_API_KEY",
+        reranks=Limits(1000, 130_000),
+        shape=RerankShape(extra=MappingProxyType({"return_documents": False})),
+        source="api.jina.ai/redoc",
+    ),
+    Service(
+        "tei",
+        reranks=Limits(32, 16_384),
+        # Logits, which are scored here in float32, instead of scores that the service rounded.
+        shape=RerankShape("texts", "", "score", MappingProxyType({"raw_scores": True, "truncate": True})),
+        scoring="sigmoid",
+        source="huggingface.github.io/text-embeddings-inference: max_client_batch_size 32, max_batch_tokens 16384",
+    ),
+    Service("vllm", reranks=Limits(1000, 1_000_000), source="docs.vllm.ai: /rerank, /v1/rerank, /v2/rerank"),
+)
+SERVICES: Final[Mapping[str, Service]] = MappingProxyType({service.name: service for service in _ALL})
+"""Every service by name."""
+
+
+class HostedName(NamedTuple):
+    """A hosted model.
+
+    Attributes:
+        service: where it is.
+        model: its name there; of TEI, which serves one model, perhaps the URL.
+    """
+
+    service: Service
+    model: str
+
+    @property
+    def role(self) -> Role:
+        """What the model does; a service that has both says it in the names of its rerankers.
+
+        >>> hosted_name("voyage:rerank-2.5").role, hosted_name("voyage:voyage-3.5").role
+        ('reranker', 'embedder')
+        """
+        if self.service.embeds is None:
+            return "reranker"
+        return "reranker" if self.service.reranks is not None and "rerank" in self.model.lower() else "embedder"
+
+
+def is_hosted(name: object) -> bool:
+    """Whether a model's name is that of a hosted one.
+
+    >>> is_hosted("openai:text-embedding-3-small"), is_hosted("cross-encoder:folder")
+    (True, False)
+    """
+    prefix, colon, rest = str(name).partition(":")
+    return bool(colon and rest) and prefix.lower() in SERVICES
+
+
+def hosted_name(name: str) -> HostedName:
+    """Read the name of a hosted model.
+
+    Args:
+        name: SERVICE:MODEL.
+
+    >>> hosted_name("cohere:rerank-v3.5").service.key
+    'CO_API_KEY'
+    """
+    prefix, _, model = name.partition(":")
+    return HostedName(SERVICES[prefix.lower()], model)
+
+
+def base_url_of(named: HostedName, base_url: str | None) -> str:
+    """The URL below which a model is reached, without a slash at its end.
+
+    Args:
+        named: the model.
+        base_url: another one than that of the service.
+
+    Raises:
+        InputError: it is no URL of HTTP, holds a password, or none is known.
+
+    >>> base_url_of(hosted_name("tei:http://localhost:8080/"), None)
+    'http://localhost:8080'
+    """
+    own = named.model if named.service.name == "tei" and "://" in named.model else named.service.base_url
+    url = base_url or own
+    shown = f"{named.service.name}:{named.model}"
+    if not url:
+        raise InputError(f"{shown}: a server of one's own needs its URL. Give base_url, such as http://localhost:8000.")
+    found = urlsplit(url)
+    if found.scheme not in ("http", "https") or not found.hostname:
+        raise InputError(f"{shown}: base_url must begin with http:// or https:// and name a host. Got {url!r}.")
+    if found.username or found.password or found.query:
+        raise InputError(f"{shown}: base_url must hold no user, password or query. Put the key into api_key_env.")
+    return url.rstrip("/")
+
+
+def key_name(named: HostedName, url: str, api_key_env: str | None) -> str:
+    """The environment variable that holds the key; "" for none.
+
+    The key of a service goes to that service alone: a server of one's own gets a key only if it is named.
+
+    Args:
+        named: the model.
+        url: where it is reached.
+        api_key_env: the variable that settings name.
+    """
+    if api_key_env:
+        return api_key_env
+    return named.service.key if urlsplit(url).netloc == urlsplit(named.service.base_url).netloc else ""
+
+
+def is_this_machine(url: str) -> bool:
+    """Whether a URL leads to this machine, so that nothing leaves it.
+
+    >>> is_this_machine("http://127.0.0.1:8080"), is_this_machine("https://api.cohere.com/v2")
+    (True, False)
+    """
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,265 @@
+"""The wire: calls of services by their clients, and answers checked before anything is made of them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueval.errors import MissingExtraError
+from trueval.models.hosted.account import Usage
+from trueval.models.hosted.failures import CallError, Kind, failure_of, message_of
+from trueval.models.hosted.services import RerankShape
+from trueval.version import __version__
+
+BROKEN: Final = "broken answer"
+
+
+class Answer(NamedTuple):
+    """What a service answered.
+
+    Attributes:
+        rows: [text, dimension] vectors or [text, 1] scores, in the order of the texts of the call.
+        usage: that it bills.
+    """
+
+    rows: NDArray[Any]
+    usage: Usage
+
+
+class UnusableError(Exception):
+    """An answer that came, is paid for, and is wrong: the reason in words."""
+
+
+def need_hosted(module: str) -> ModuleType:
+    """Return a module of the extra `hosted`, imported only now.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingExtraError("Hosted models", "hosted") from error
+
+
+@cache
+def _certificates() -> Any:
+    """Who is trusted, read once: that takes a tenth of a second."""
+    return need_hosted("httpx2").create_ssl_context()
+
+
+class Client(ABC):
+    """Sends calls to one service.
+
+    Args:
+        url: below which the service is reached.
+        key: "" for none.
+        timeout: seconds that an answer may take.
+    """
+
+    def __init__(self, url: str, key: str, timeout: float) -> None:
+        self.url, self.timeout = url, timeout
+        self.http = need_hosted("httpx2")
+        # Redirects are not followed: texts go to the host that was named before the first call, and to no other.
+        self.options = {"verify": _certificates(), "timeout": timeout, "follow_redirects": False}
+
+    @property
+    def host(self) -> str:
+        """Who gets the texts."""
+        return urlsplit(self.url).netloc
+
+    @abstractmethod
+    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Send one call and return the JSON of its answer.
+
+        Raises:
+            CallError: it is not answered.
+        """
+
+    def lost(self, error: Exception) -> CallError:
+        """The failure that a connection ended in; a time limit is one that may be over the next time."""
+        slow = isinstance(error, self.http.TimeoutException) or isinstance(error.__cause__, self.http.TimeoutException)
+        if slow:
+            return CallError(Kind.BUSY, f"timeout: {self.host} did not answer within {self.timeout:g} seconds")
+        reason = " ".join(str(error.__cause__ or error).split()) or type(error).__name__
+        return CallError(Kind.LOST, f"no connection: {self.host} cannot be reached ({reason})")
+
+
+class HttpClient(Client):
+    """Plain JSON over HTTP."""
+
+    def __init__(self, url: str, key: str, timeout: float) -> None:
+        super().__init__(url, key, timeout)
+        headers = {"user-agent": f"trueval/{__version__}", **({"authorization": f"Bearer {key}"} if key else {})}
+        self.client = self.http.Client(headers=headers, **self.options)
+        weakref.finalize(self, self.client.close)
+
+    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Send one call; see Client."""
+        try:
+            response = self.client.post(self.url + path, json=body)
+        except (self.http.RequestError, self.http.InvalidURL) as error:
+            raise self.lost(error) from error
+        return answered(response)
+
+
+class OpenAIClient(Client):
+    """OpenAI's own client, for its service and for all that are compatible."""
+
+    def __init__(self, url: str, key: str, timeout: float) -> None:
+        super().__init__(url, key, timeout)
+        self.library = need_hosted("openai")
+        self.client = self.library.OpenAI(
+            api_key=key or "none",  # the client wants one; servers without keys read none
+            base_url=url,
+            timeout=timeout,
+            max_retries=0,  # ours count, wait and write down every attempt
+            http_client=self.library.DefaultHttpxClient(**self.options),
+        )
+        weakref.finalize(self, self.client.close)
+
+    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Create embeddings; see Client."""
+        try:
+            # Raw, because the client's own reading takes an answer of any length and order.
+            raw = self.client.embeddings.with_raw_response.create(**body)
+        except self.library.APIStatusError as error:
+            raise failure_of(error.status_code, error.response.headers, error.response.text) from error
+        except self.library.APIConnectionError as error:
+            raise self.lost(error) from error
+        return answered(raw.http_response)
+
+
+def answered(response: Any) -> Any:
+    """The JSON of an answer.
+
+    Args:
+        response: of httpx2.
+
+    Raises:
+        CallError: its status is not 2xx, or it is not JSON.
+    """
+    status, headers, text = int(response.status_code), response.headers, response.text
+    if not 200 <= status < 300:
+        raise failure_of(status, headers, text)
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        # A proxy's page, or the half of an answer: the service may well give a whole one the next time.
+        raise CallError(Kind.BUSY, f"{BROKEN}: HTTP {status} without JSON: {message_of(text)[:80]!r}") from error
+
+
+def vectors_of(found: Any, count: int, dimension: int | None) -> NDArray[np.float32]:
+    """[text, dimension] float32 vectors of an answer of /embeddings, put back by index.
+
+    Args:
+        found: the JSON.
+        count: texts that were sent.
+        dimension: that was asked for; None for any.
+
+    Raises:
+        UnusableError: rows are missing, doubled, of different lengths or not finite.
+    """
+    rows = _placed(_list(found, "data"), count)
+    vectors = [_vector(row, place) for place, row in enumerate(rows)]
+    lengths = {len(vector) for vector in vectors} | ({dimension} if dimension else set())
+    if len(lengths) > 1 or 0 in lengths:
+        asked = f" (asked for {dimension})" if dimension else ""
+        raise UnusableError(f"vectors of {sorted(lengths)} dimensions{asked}; all must have the same")
+    table = np.stack(vectors)
+    broken = np.flatnonzero(~np.isfinite(table).all(axis=1))
+    if len(broken):
+        raise UnusableError(f"{len(broken)} of {count} vectors are not finite, the first at index {broken[0]}")
+    return table
+
+
+def scores_of(found: Any, count: int, shape: RerankShape) -> NDArray[np.float64]:
+    """[document, 1] float64 scores of an answer of /rerank, which lists the best first, put back by index.
+
+    Args:
+        found: the JSON.
+        count: documents that were sent.
+        shape: of the service.
+
+    Raises:
+        UnusableError: scores are missing, doubled or not finite.
+    """
+    rows = _placed(_list(found, shape.results), count)
+    scores = np.array([[_number(row.get(shape.score), place)] for place, row in enumerate(rows)], dtype=np.float64)
+    broken = np.flatnonzero(~np.isfinite(scores[:, 0]))
+    if len(broken):
+        raise UnusableError(f"{len(broken)} of {count} scores are not finite, the first at index {broken[0]}")
+    return scores
+
+
+def usage_of(found: Any) -> Usage:
+    """What an answer says that it is billed as: tokens, or searches (Cohere)."""
+    about = found if isinstance(found, Mapping) else {}
+    meta, usage = about.get("meta"), about.get("usage")
+    units = meta.get("billed_units") if isinstance(meta, Mapping) else None
+    searches = units.get("search_units") if isinstance(units, Mapping) else None
+    tokens = usage.get("total_tokens", usage.get("prompt_tokens")) if isinstance(usage, Mapping) else None
+    return Usage(
+        tokens if isinstance(tokens, int) and tokens >= 0 else None,
+        float(searches) if isinstance(searches, int | float) and searches >= 0 else None,
+    )
+
+
+def _list(found: Any, name: str) -> list[Any]:
+    rows = found.get(name) if name and isinstance(found, Mapping) else found
+    if not isinstance(rows, list):
+        where = f"list {name!r}" if name else "list"
+        raise UnusableError(f"an answer without its {where}: {message_of(json.dumps(found))[:80]!r}")
+    return rows
+
+
+def _placed(rows: Sequence[Any], count: int) -> list[Mapping[str, Any]]:
+    """Rows in the order of the texts: services list them by score, or in any order."""
+    placed: list[Mapping[str, Any] | None] = [None] * count
+    for row in rows:
+        index = row.get("index") if isinstance(row, Mapping) else None
+        if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < count:
+            raise UnusableError(f"a row with index {index!r}; indexes must be from 0 to {count - 1}")
+        if placed[index] is not None:
+            raise UnusableError(f"index {index} appears twice")
+        placed[index] = row
+    missing = [place for place, row in enumerate(placed) if row is None]
+    if missing:
+        raise UnusableError(f"{count - len(missing)} rows for {count} texts, index {missing[0]} is missing")
+    return [row for row in placed if row is not None]
+
+
+def _vector(row: Mapping[str, Any], place: int) -> NDArray[np.float32]:
+    given = row.get("embedding")
+    try:
+        if isinstance(given, str):  # base64 of float32, little-endian, whatever this machine is
+            return np.frombuffer(base64.b64decode(given, validate=True), dtype="<f4").astype(np.float32)
+        if isinstance(given, list):
+            numbers = np.array(given)
+            if numbers.ndim != 1 or numbers.dtype.kind not in "fi":  # null, texts or lists among them
+                numbers = np.array([_number(value, place) for value in given], dtype=np.float64)
+            with np.errstate(over="ignore"):  # what is too large becomes infinite, and that is refused
+                return numbers.astype(np.float32)
+    except (binascii.Error, ValueError) as error:
+        raise UnusableError(f"the vector at index {place} cannot be read ({error})") from error
+    raise UnusableError(f"no vector at index {place}")
+
+
+def _number(value: Any, place: int) -> float:
+    if value is None:  # how JSON that knows no NaN writes one
+        return float("nan")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise UnusableError(f"{str(value)[:40]!r} at index {place} is not a number")
+    return float(value)

@@ -1,0 +1,238 @@
+"""The folder of one part in the store: what a model returned for its items, while a pass goes on and after it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from trueval.collection import text_hash
+from trueval.errors import InputError, MissingExtraError
+from trueval.files.whole import write_whole
+from trueval.numerics import storage_dtype
+from trueval.standings.groups import ranges
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+# 2: a folder for each part, and rows in one file. 1: a folder for each pass, of shards alone.
+FORMAT_VERSION: Final = 2
+KIND: Final = "outputs"
+BATCHES: Final = 32  # batches in a shard: what an interruption can lose
+ABOUT, ROWS, LENGTHS, KEYS = "part.json", "rows.npy", "lengths.npy", "keys.npy"
+
+Step = Callable[[str, int, int], None]
+
+
+class Part(NamedTuple):
+    """Texts or pairs that go through one function of a model.
+
+    Attributes:
+        name: "queries", "documents" or "pairs".
+        items: the texts, or pairs of query and document; gone through in their order, and some of them by place.
+        called: what an error calls each.
+        forward: from items and what they are called to outputs.
+        length: how long an item is, in any unit.
+    """
+
+    name: str
+    items: Sequence[Any]
+    called: Sequence[str]
+    forward: Callable[[Sequence[Any], Sequence[str]], Any]
+    length: Callable[[Any], int]
+
+    def texts(self) -> dict[str, Any]:
+        """How many there are, and their hash."""
+        flat = (text for item in self.items for text in ([item] if isinstance(item, str) else item))
+        return {"count": len(self.items), "sha256": text_hash(flat)}
+
+
+class Found(NamedTuple):
+    """The outputs of one part.
+
+    Attributes:
+        rows: [item, any] one array; for late interaction one [token, dimension] array per text.
+        texts: count and SHA-256 of what went in.
+        batch_sizes: batch sizes that shards ended with, the largest first.
+    """
+
+    rows: Any
+    texts: Mapping[str, Any]
+    batch_sizes: tuple[int, ...]
+
+
+def shards_of(part: Part, batch_size: int) -> list[NDArray[np.int64]]:
+    """The items of each shard, the longest first, so that shards are padded little.
+
+    Of the batch size that a pass begins with: one that goes on must cut its shards where the interrupted one did.
+    """
+    # The sort is stable and by length alone, so that every run of the same texts cuts the same shards.
+    lengths = np.fromiter(map(part.length, part.items), np.int64, len(part.items))
+    order = np.argsort(-lengths, kind="stable")
+    return [order[start : start + BATCHES * batch_size] for start in range(0, len(order), BATCHES * batch_size)]
+
+
+def forward(part: Part, chosen: NDArray[np.int64]) -> Any:
+    """What the model of a part gives for some of its items."""
+    places = chosen.tolist()
+    return part.forward([part.items[i] for i in places], [part.called[i] for i in places])
+
+
+class Kept:
+    """The folder of one part in the store.
+
+    Args:
+        place: the folder.
+        identity: of model, settings and texts.
+        part: what goes in.
+    """
+
+    def __init__(self, place: Path, identity: str, part: Part) -> None:
+        self.place, self.identity, self.part = place, identity, part
+
+    def compute(self, model: Any, about: Mapping[str, Any], step: Step | None) -> None:
+        """Compute the shards that are not there yet, and make rows of all."""
+        self._describe(about)
+        shards = shards_of(self.part, int(model.batch_size))
+        sizes: set[int] = set()
+        lengths = np.zeros(len(self.part.items), dtype=np.int64)
+        done = 0
+        for number, chosen in enumerate(shards):
+            file = self._shard(number)
+            if not file.exists():
+                outputs = forward(self.part, chosen)
+                write_shard(file, outputs, {"identity": self.identity, "batch_size": str(model.batch_size)})
+            shard = self._read(number, chosen)
+            # Of a kept shard the size that it was computed with: batch size changes low-precision outputs.
+            sizes.add(shard.batch_size)
+            lengths[chosen] = shard.lengths
+            done += len(chosen)
+            if step is not None:
+                step(self.part.name, done, len(self.part.items))
+        self._finish(shards, lengths, {**about, "batch_sizes": sorted(sizes, reverse=True)})
+
+    def read(self, texts: Mapping[str, Any]) -> Found:
+        """The rows as memory maps.
+
+        Raises:
+            InputError: they are damaged.
+        """
+        try:
+            about = json.loads((self.place / ABOUT).read_text(encoding="utf-8"))
+            rows = np.load(self.place / ROWS, mmap_mode="r", allow_pickle=False).view(storage_dtype(about["dtype"]))
+            lengths = np.load(self.place / LENGTHS, allow_pickle=False) if (self.place / LENGTHS).exists() else None
+            counted = len(rows) if lengths is None else len(lengths)
+            if about["identity"] != self.identity or counted != len(self.part.items):
+                raise ValueError("its rows are not those of its texts")
+            sizes = tuple(int(size) for size in about["batch_sizes"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"{self.place}: damaged outputs ({error}). Remove the folder, and they are computed again."
+            ) from error
+        return Found(rows if lengths is None else np.split(rows, np.cumsum(lengths)[:-1]), texts, sizes)
+
+    def _finish(
+        self, shards: Sequence[NDArray[np.int64]], lengths: NDArray[np.int64], about: Mapping[str, Any]
+    ) -> None:
+        """Make rows of all shards, and remove them."""
+        dtype = self._join(shards, lengths)
+        self._describe({**about, "dtype": dtype})
+        (self.place / f".{ROWS}").replace(self.place / ROWS)
+        for number in range(len(shards)):
+            self._shard(number).unlink()
+
+    def _describe(self, about: Mapping[str, Any]) -> None:
+        data = (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode()
+        write_whole(self.place / ABOUT, lambda path: path.write_bytes(data))
+
+    def _shard(self, number: int) -> Path:
+        return self.place / f"shard-{number:05}.safetensors"
+
+    def _read(self, number: int, chosen: NDArray[np.int64]) -> Shard:
+        return read_shard(self._shard(number), self.identity, len(chosen))
+
+    def _join(self, shards: Sequence[NDArray[np.int64]], lengths: NDArray[np.int64]) -> str:
+        """Write the rows of all shards into one file, each item in its place; returns their format."""
+        own = np.maximum(lengths, 1)  # 0: one row, without an axis of its own
+        starts = np.cumsum(own) - own
+        first = self._read(0, shards[0]).values
+        integers = np.dtype(f"u{first.dtype.itemsize}")
+        shape = (int(own.sum()), *first.shape[1:])
+        rows = np.lib.format.open_memmap(self.place / f".{ROWS}", "w+", integers, shape)
+        for number, chosen in enumerate(shards):
+            rows[ranges(starts[chosen], own[chosen])] = self._read(number, chosen).values.view(integers)
+        rows.flush()
+        if lengths.any():
+            write_whole(self.place / LENGTHS, lambda path: save_array(path, lengths))
+        return str(first.dtype.name)
+
+
+def save_array(path: Path, array: NDArray[Any]) -> None:
+    """Save an array in a file of just this name."""
+    with path.open("wb") as file:  # by name NumPy would add a suffix
+        np.save(file, array, allow_pickle=False)
+
+
+def _safetensors() -> Any:
+    try:
+        import safetensors.numpy
+    except ImportError as error:
+        raise MissingExtraError("Stored logits", "models") from error
+    storage_dtype("bfloat16")  # NumPy knows the name once ml_dtypes is imported
+    return safetensors
+
+
+class Shard(NamedTuple):
+    """Outputs of some items, rows one after another.
+
+    Attributes:
+        values: [row, any].
+        lengths: [item] rows of each; 0 for one row without an axis of its own.
+        batch_size: that it was computed with.
+        places: [item] of each in its part, where the number of the shard does not say it.
+    """
+
+    values: NDArray[Any]
+    lengths: NDArray[np.int64]
+    batch_size: int
+    places: NDArray[np.int64] | None = None
+
+
+def write_shard(
+    file: Path, outputs: Any, metadata: Mapping[str, str], places: Sequence[int] | NDArray[np.int64] | None = None
+) -> None:
+    """Write the rows one after another, with the number of rows of each item, and where the items are."""
+    library = _safetensors()
+    ragged = not isinstance(outputs, np.ndarray)
+    rows = np.concatenate(list(outputs)) if ragged else outputs
+    lengths = [len(output) if ragged else 0 for output in outputs]  # 0: one row, without an axis of its own
+    tensors = {"values": np.ascontiguousarray(rows), "lengths": np.array(lengths, dtype=np.int64)}
+    if places is not None:
+        tensors["places"] = np.asarray(places, dtype=np.int64)
+    write_whole(file, lambda path: library.numpy.save_file(tensors, path, metadata=dict(metadata)))
+
+
+def read_shard(file: Path, identity: str, items: int | None = None) -> Shard:
+    """Read a shard of so many items, or of any number.
+
+    Raises:
+        InputError: it is damaged, or of another pass.
+    """
+    library = _safetensors()
+    try:
+        with library.safe_open(file, framework="numpy") as opened:
+            metadata = opened.metadata() or {}
+            values, lengths = opened.get_tensor("values"), opened.get_tensor("lengths")
+            places = opened.get_tensor("places") if "places" in opened.keys() else None  # noqa: SIM118 - no mapping
+    except library.SafetensorError as error:
+        raise InputError(f"{file}: a damaged shard ({error}). Remove it, and it is computed again.") from error
+    if metadata.get("identity") != identity or items not in (None, len(lengths)):
+        raise InputError(
+            f"{file}: a shard of another pass. Its texts, model and settings must be those of part.json. "
+            "Remove it, and it is computed again."
+        )
+    return Shard(values, lengths, int(metadata["batch_size"]), places)

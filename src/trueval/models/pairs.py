@@ -1,0 +1,74 @@
+"""Pairs: the scores of queries with documents, from what any model returned for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueval.errors import PolicyError
+from trueval.numerics import find_format
+from trueval.scoring import maxsim, product, sigmoid, softmax
+
+MODEL: Final = "model"  # the model's own dtype
+HIGH: Final = "float32"
+FINISHED: Final = "none"
+PAIRED: Final = ("softmax", "sigmoid", FINISHED)  # φ of models that see query and document together
+
+
+def scoring_format(model: Any, asked: str) -> str:
+    """The format that a model's scores are in.
+
+    Args:
+        model: with its scoring and dtype.
+        asked: a format, or "model" for the model's dtype.
+
+    Raises:
+        PolicyError: there is no such format, or the model gives finished scores, which nothing can be computed of.
+    """
+    if model.scoring == FINISHED:
+        if asked not in (MODEL, HIGH, model.dtype):
+            raise PolicyError(
+                f"{model.name} gives finished scores: there are no logits or vectors to score in {asked}. Leave "
+                "scoring out; its scores are taken as they are."
+            )
+        return str(model.dtype)
+    return find_format(model.dtype if asked == MODEL else asked).name
+
+
+def pair_scores(arrays: Mapping[str, Any], lists: Sequence[NDArray[np.int64]], scoring: str, form: str) -> NDArray[Any]:
+    """Score each query with the documents of its list, list after list.
+
+    A cross-encoder's logits go through φ, a service's finished scores are taken as they are; embeddings are multiplied,
+    and token embeddings scored by MaxSim: whatever scores pairs can rerank.
+
+    Args:
+        arrays: outputs of the model: "pairs" [pair, label] of these lists, one after another; or the embeddings of
+            these "queries", and of "documents".
+        lists: [query] places of the documents of each query.
+        scoring: φ: softmax, sigmoid, none, product or maxsim.
+        form: format of the scores.
+
+    Returns:
+        [pair] scores.
+    """
+    if scoring in PAIRED:
+        return _of_logits(arrays["pairs"], scoring, form)
+    queries, documents = arrays["queries"], arrays["documents"]
+    pairs = list(zip(queries, lists, strict=True))
+    if scoring == "maxsim":
+        return np.concatenate([maxsim(query, [documents[d] for d in chosen.tolist()], form) for query, chosen in pairs])
+    if all(chosen is lists[0] for chosen in lists):  # the whole corpus: one matrix product
+        matrix: NDArray[Any] = product(queries, documents[lists[0]], form)
+        return matrix.ravel()
+    return np.concatenate([product(np.asarray(query), np.asarray(documents[chosen]), form) for query, chosen in pairs])
+
+
+def _of_logits(logits: Any, scoring: str, form: str) -> NDArray[Any]:
+    array = np.asarray(logits)
+    if scoring == FINISHED:
+        return array.reshape(-1)
+    scores: NDArray[Any] = (softmax if scoring == "softmax" else sigmoid)(array, form)
+    return scores

@@ -1,0 +1,176 @@
+"""Money: what a call costs is told before, held to a limit, and written down after."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.models.hosted.loopback import Loopback, Trouble
+
+from trueval.collection import text_hash
+from trueval.errors import InputError, PolicyError, TruevalWarning
+from trueval.models.hosted.account import Account, Price, Usage
+from trueval.models.hosted.calls import Limits, calls, estimated_tokens
+from trueval.models.hosted.services import is_this_machine
+
+TEXTS = ["one", "two words", "three more words"]  # 2, 4 and 7 tokens as we count, 1, 2 and 3 as the service does
+QUIET = pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
+
+
+def told(model: Any, ask: Callable[[Any], Any]) -> str:
+    """The notice before the first call."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ask(model)
+    (notice,) = caught
+    assert notice.category is TruevalWarning
+    return str(notice.message)
+
+
+def lines(ledger: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in ledger.read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_notice_says_what_goes_to_whom_for_how_much(service: Loopback, load: Callable[..., Any]) -> None:
+    def ask(model: Any) -> Any:
+        return model.embed_documents(TEXTS) if hasattr(model, "embed_documents") else model.logits("q", TEXTS)
+
+    host = service.url.removeprefix("http://")
+    cheap = load("openai:m", price_per_million_tokens=1000, account=Account(max_cost=1))
+    assert told(cheap, ask) == (
+        f"3 documents, about 13 tokens in 1 call(s), go to {host} (openai:m) for about 0.014 (1000 per million "
+        "tokens), of at most 1 in all."
+    )
+    unknown = load("voyage:m", batch_size=2)
+    assert told(unknown, ask).endswith(f"in 2 call(s), go to {host} (voyage:m) at a price that is not known.")
+    searches = load("cohere:m", price_per_thousand_searches=2)
+    assert f"billed as 1 search(es), go to {host} (cohere:m) for about 0.002 (2 per thousand searches)." in told(
+        searches, ask
+    )
+    assert is_this_machine("http://localhost:1")
+    assert is_this_machine("http://[::1]:8080/v1")
+    assert not is_this_machine("https://localhost.example.org")
+
+
+def test_what_leaves_this_machine_is_said_so(load: Callable[..., Any]) -> None:
+    model = load("openai:m", base_url=None, api_key_env="NOT_SET_ANYWHERE")
+    leaves = r"leave this machine for api\.openai\.com \(openai:m\), with the key in NOT_SET_ANYWHERE, at a price"
+    with pytest.warns(TruevalWarning, match=leaves), pytest.raises(InputError, match="NOT_SET_ANYWHERE is not set"):
+        model.embed_queries(["q"])
+
+
+@QUIET
+def test_every_call_is_in_the_ledger_as_it_was_billed(
+    service: Loopback, load: Callable[..., Any], tmp_path: Path
+) -> None:
+    ledger = tmp_path / "new" / "ledger.jsonl"
+    account = Account(ledger=ledger)
+    service.troubles = [Trouble(429, body="{}"), Trouble(body="<html>")]
+    load("openai:m", price_per_million_tokens=5e5, batch_size=2, account=account).embed_documents(TEXTS)
+    load("cohere:m", price_per_thousand_searches=2, account=account).logits("q", TEXTS)
+    load("tei:m", account=account).logits("q", TEXTS)
+    busy, broken, first, second, searched, free = lines(ledger)
+    assert [line["status"] for line in lines(ledger)] == ["429", "broken answer", "200", "200", "200", "200"]
+    assert (busy["cost"], broken["cost"], busy["tokens"]) == (None, None, None)
+    assert busy["batch"] == first["batch"] == text_hash(("", "one", "two words"))
+    host = service.url.removeprefix("http://")
+    assert [first[name] for name in ("service", "host", "model", "part", "texts")] == [
+        "openai",
+        host,
+        "m",
+        "documents",
+        2,
+    ]
+    assert (first["tokens"], first["estimated_tokens"], first["cost"]) == (3, 6, 1.5)
+    assert (second["tokens"], second["cost"]) == (3, 1.5)
+    assert (searched["searches"], searched["cost"]) == (1, 0.002)
+    assert (free["tokens"], free["cost"]) == (None, None), "TEI bills nobody"
+    assert account.spent == 3.002
+    assert "one" not in ledger.read_text(encoding="utf-8"), "texts stay out of the ledger"
+    assert first["time"] < searched["time"]
+    assert first["time"].endswith("+00:00")
+
+
+@QUIET
+def test_too_dear_is_refused_before_anything_is_sent(service: Loopback, load: Callable[..., Any]) -> None:
+    model = load("openai:m", price_per_million_tokens=1e6, account=Account(max_cost=13))
+    with pytest.raises(InputError, match=r"3 documents for openai:m would cost about 14 with 0 spent, .*of 13"):
+        model.embed_documents(TEXTS)
+    unknown = load("voyage:m", account=Account(max_cost=1))
+    with pytest.raises(InputError, match=r"max_cost is 1, and the price is not known. Give price_per_million_tokens"):
+        unknown.embed_documents(TEXTS)
+    by_tokens = load("cohere:m", price_per_million_tokens=1, account=Account(max_cost=1))
+    with pytest.raises(InputError, match="the price is not known"):
+        by_tokens.logits("q", TEXTS)
+    assert service.seen == []
+
+
+@QUIET
+def test_the_limit_holds_when_a_service_bills_more_than_expected(service: Loopback, load: Callable[..., Any]) -> None:
+    def dear(found: Any) -> Any:
+        return {**found, "usage": {"total_tokens": 40}}
+
+    service.troubles = [Trouble(change=dear)] * 10
+    account = Account(max_cost=100)
+    model = load("openai:m", price_per_million_tokens=1e6, batch_size=1, account=account)
+    with pytest.raises(InputError, match=r"stopped before the max_cost of 100 is exceeded, with 80 spent.*is kept"):
+        model.embed_documents([f"t{number}" for number in range(10)])
+    assert (len(service.seen), account.spent) == (2, 80.0)
+
+
+@QUIET
+def test_models_share_an_account(service: Loopback, load: Callable[..., Any]) -> None:
+    account = Account(max_cost=30)
+    load("openai:m", price_per_million_tokens=1e6, account=account).embed_documents(TEXTS)
+    assert account.spent == 6
+    other = load("jina:m", price_per_million_tokens=1e6, account=account)
+    with pytest.raises(InputError, match=r"would cost about 25 with 6 spent"):
+        other.logits("some query", ["one", "two words", "three"])
+
+
+def test_calls_beside_each_other_share_what_is_left() -> None:
+    account = Account(max_cost=10)
+    account.reserve(6, "m")
+    with pytest.raises(InputError, match=r"m: stopped before the max_cost of 10 is exceeded, with 0 spent"):
+        account.reserve(6, "m")
+    account.release(6)
+    account.charge(5, {})
+    account.reserve(5, "m")
+    with pytest.raises(InputError, match="with 5 spent"):
+        account.reserve(1, "m")
+
+
+def test_a_limit_must_be_a_number_and_prices_tell_what_they_are() -> None:
+    for wrong in (-1.0, float("nan")):
+        with pytest.raises(PolicyError, match="max_cost must be a number of at least 0"):
+            Account(max_cost=wrong)
+    assert Price(2.5).cost(Usage(1_000_000)) == 2.5
+    assert Price(2.5).cost(Usage(5, searches=1000)) is None
+    assert Price(None, 2).cost(Usage(5, searches=1000)) == 2
+    assert [str(Price(0.02)), str(Price(None, 2)), str(Price())] == [
+        "0.02 per million tokens",
+        "2 per thousand searches",
+        "",
+    ]
+
+
+def test_no_text_has_more_tokens_than_bytes_and_none_is_free() -> None:
+    for text in ("", "a", "a" * 30, "é" * 30, "検" * 30, "\ud800"):
+        assert 1 <= estimated_tokens(text) <= len(text.encode("utf-8", "surrogatepass")) + 1
+
+
+def test_calls_hold_no_more_than_they_may() -> None:
+    texts = [f"{number} " * (number % 7 + 1) for number in range(60)]
+    for limits in (Limits(1, 10**9), Limits(7, 10**9), Limits(10**9, 25), Limits(4, 13)):
+        cut = calls("documents", "", enumerate(texts), limits)
+        assert [place for call in cut for group in call.groups for place in group] == list(range(60))
+        assert all(len(call.texts) <= limits.texts for call in cut)
+        assert all(call.tokens <= limits.tokens or len(call.texts) == 1 for call in cut)
+        pairs = list(pairwise(cut))
+        full = [a.tokens + b.tokens > limits.tokens or len(a.texts) == limits.texts for a, b in pairs]
+        assert sum(full) >= len(pairs) // 2, "calls are filled"
