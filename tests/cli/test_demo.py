@@ -101,7 +101,7 @@ def test_the_demo_runs_a_model_in_two_formats_and_writes_a_page(trueval: Command
     assert max(value["range"] for value in low["measures"].values()) > 0
     assert max(value["range"] for value in high["measures"].values()) < 1e-9
     runs = {run["name"]: run["measures"] for run in read(tmp_path / "results.json")["runs"]}
-    assert list(runs) == [*RUNS, "minilm-bf16-bf16", "minilm-bf16-fp32", "minilm-fp32-fp32"]
+    assert list(runs) == [*RUNS, "minilm-bf16-bf16", "minilm-bf16-fp32", "minilm-fp32-fp32", "hybrid"]
     for label, name in (("bfloat16_bfloat16", "minilm-bf16-bf16"), ("float32_float32", "minilm-fp32-fp32")):
         audited = next(each for each in (low, reference) if each["label"] == label)["measures"]["RA-nWG@10"]
         assert runs[name]["RA-nWG@10"]["expected"] == pytest.approx(audited["expected"])

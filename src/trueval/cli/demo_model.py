@@ -12,6 +12,8 @@ MODEL = "all-MiniLM-L6-v2"
 DTYPES = ("bfloat16", "float32")
 FIELDS = ("title", "authors", "text")  # queries may ask for an author
 MEASURES = "nDCG(gain='exp')@10 RR@10 AP@10 RA-nWG@10"
+CACHE = "cache"
+OUTPUTS = f"{CACHE}/outputs"  # where a pipeline looks for the embeddings too
 SHORT = {"bfloat16": "bf16", "float32": "fp32"}
 
 
@@ -31,7 +33,7 @@ def run_demo_model(
     Args:
         sample: folder of the collection.
         relevant: grade from which a document is relevant.
-        folder: where logits and runs go.
+        folder: where embeddings and runs go.
         begin: called with each pass's name, as `run_models` has it.
 
     Returns:
@@ -42,7 +44,7 @@ def run_demo_model(
     from trueval.precision.passes import run_models
 
     collection = Collection.read(str(sample), fields=FIELDS)
-    passes = run_models(collection, [MODEL], DTYPES, candidates="corpus", folder=folder / "logits", begin=begin)
+    passes = run_models(collection, [MODEL], DTYPES, candidates="corpus", folder=folder / OUTPUTS, begin=begin)
     found = audit_passes(passes, MEASURES, rel=relevant)
     return found.to_dict(), _write_runs(passes, folder / "runs")
 
