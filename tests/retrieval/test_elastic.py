@@ -56,7 +56,12 @@ def test_words_are_scored_as_our_own_bm25_does(server: Server, texts: list[str])
     assert other.scores == pytest.approx(one.scores, rel=1e-6)
     about = json.loads(next(body for method, _, _, body in server.asked if method == "PUT"))
     assert about["mappings"]["properties"]["text"] == {"type": "text", "analyzer": "standard", "similarity": "trueval"}
-    assert about["settings"]["similarity"]["trueval"] == {"type": "BM25", "k1": 1.2, "b": 0.75}
+    assert about["settings"] == {
+        "number_of_shards": 1,
+        "number_of_replicas": 0,
+        "refresh_interval": "-1",
+        "similarity": {"trueval": {"type": "BM25", "k1": 1.2, "b": 0.75}},
+    }
     assert theirs.describe().exact
     assert "120 documents in 1 shards" in theirs.describe().notes[0]
 

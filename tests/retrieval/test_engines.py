@@ -1,5 +1,6 @@
 """Engines in pipelines, and what their adapters share."""
 
+import json
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -87,6 +88,13 @@ def test_hybrid_search_is_one_stage(collection: Collection, log: list[tuple[str,
     assert [stage.name for stage in found.stages] == ["dense"]
     assert max(scores(found).values()) <= 2 / 61 + 1e-6
     assert scores(retrieved(collection, cache=tmp_path, index={"spec": spec, "depth": 60})) == scores(found)
+
+
+def test_results_name_a_file_without_its_folders(collection: Collection, log: list[tuple[str, int]], tmp_path: Path):
+    spec = f"milvus(uri='{tmp_path / 'corpus.db'}', index='flat')"
+    found = json.dumps(retrieved(collection, index={"spec": spec}).to_dict())
+    assert str(tmp_path) not in found
+    assert found.count("milvus(uri='corpus.db'") == 2
 
 
 def test_what_cannot_be_done_is_told_before_the_work(

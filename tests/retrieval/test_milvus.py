@@ -76,6 +76,8 @@ def test_one_by_one_is_exact_and_ties_stand_by_place(documents: np.ndarray):
         places = found.places[310 * query : 310 * query + 2].tolist()
         assert places == [query, 300 + query]
     assert theirs.describe().exact
+    shuffled = [{"place": place, "distance": score} for place, score in ((5, 0.5), (1, 0.7), (2, 0.5))]
+    assert theirs._scored(shuffled)[0].tolist() == [1, 2, 5]
 
 
 def test_words_are_scored_as_our_own_bm25_does(texts: list[str]):
@@ -162,8 +164,10 @@ def test_a_server_is_spoken_to_as_a_file_is(documents: np.ndarray, tmp_path: Pat
         found, exact = index.search(documents[:3], 20), flat.search(documents[:3], 20)
         assert found.scores == pytest.approx(exact.scores, abs=1e-6)
         index.save(tmp_path / "saved")
-        assert load_index(tmp_path / "saved").search(documents[:3], 20).places.tolist() == found.places.tolist()
+        again = load_index(tmp_path / "saved")
+        assert again.search(documents[:3], 20).places.tolist() == found.places.tolist()
         index.close()
+        again.close()
     finally:
         server.stop(grace=0)
         database.close()

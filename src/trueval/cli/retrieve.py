@@ -38,7 +38,8 @@ class PipelineOptions:
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="Instead of a file, one index: bm25(language='fr'), or flat, hnsw(M=32), ivf, pq, opq with --model.",
+            help="Instead of a file, one index: bm25(language='fr') or elastic(url='http://...'); with --model flat, "
+            "hnsw(M=32), ivf, pq, opq or milvus(uri='http://...').",
         ),
     ] = None
     model: Annotated[

@@ -78,7 +78,8 @@ def recorded(argument: str) -> str:
     hash, finds it by its name.
 
     Args:
-        argument: of a command: a path, name=path, --option=path, recipe:path, or anything else, which stays.
+        argument: of a command: a path, name=path, --option=path, recipe:path, the spec of an index with one, or
+            anything else, which stays.
 
     Example:
         >>> recorded("runs/bm25.trec"), recorded("/home/me/bm25.trec"), recorded("new=/home/me/bm25.trec.gz")
@@ -87,11 +88,13 @@ def recorded(argument: str) -> str:
         ('nDCG@10', '--out=results', 'results#bm25')
         >>> recorded("--model=cross-encoder:/home/me/reranker"), recorded("https://example.org/v1")
         ('--model=cross-encoder:reranker', 'https://example.org/v1')
+        >>> recorded("milvus(uri='/home/me/corpus.db', M=8)")
+        "milvus(uri='corpus.db', M=8)"
     """
     argument = encodable(argument)
     if PurePath(argument).is_absolute():
         return PurePath(argument).name or argument
-    for mark in "=:":
+    for mark in "=:'":
         before, found, rest = argument.partition(mark)
         if found and not rest.startswith("//") and (kept := recorded(rest)) != rest:
             return f"{before}{mark}{kept}"

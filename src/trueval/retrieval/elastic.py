@@ -211,7 +211,7 @@ class Elastic(Engine):
         with self.told():
             for chosen in batches(given.sizes, QUERIES, BYTES):
                 searches = [line for place in chosen for line in ({}, self._query(given, place, depth))]
-                answers = self.patient(lambda asked=searches: self._asked(asked))  # type: ignore[misc]
+                answers = self.patient(lambda some=searches: self._answers(some))  # type: ignore[misc]
                 found += [self._scored(answer, place) for place, answer in zip(chosen, answers, strict=True)]
         return joined(found)
 
@@ -302,7 +302,7 @@ class Elastic(Engine):
         candidates = min(max(kept, depth), self.deepest)
         return body | {"knn": {"field": VECTOR, "query_vector": vector, "k": depth, "num_candidates": candidates}}
 
-    def _asked(self, searches: list[dict[str, Any]]) -> list[Any]:
+    def _answers(self, searches: list[dict[str, Any]]) -> list[Any]:
         """The answers of some searches; each may be an error.
 
         Raises:

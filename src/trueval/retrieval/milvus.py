@@ -373,19 +373,23 @@ class Milvus(Engine):
 
     def _found(self, given: Given, chosen: range, depth: int) -> Any:
         """What Milvus finds for some queries: for each a list of hits, with `ids` and `distances`."""
-        asked = []
+        searches = []
         if given.vectors is not None:
             candidates = {} if self.values["index"] == "flat" else {"ef": max(self.number("efSearch"), depth)}
             vectors = [given.vectors[place] for place in chosen]
-            asked.append({"data": vectors, "anns_field": VECTOR, "param": {"metric_type": "IP", "params": candidates}})
+            searches.append(
+                {"data": vectors, "anns_field": VECTOR, "param": {"metric_type": "IP", "params": candidates}}
+            )
         if given.texts is not None:
             texts = [given.text(place) for place in chosen]
-            asked.append({"data": texts, "anns_field": WORDS, "param": {"metric_type": "BM25", "params": {}}})
+            searches.append({"data": texts, "anns_field": WORDS, "param": {"metric_type": "BM25", "params": {}}})
         shared = {"output_fields": [PLACE], "timeout": self.patience, "consistency_level": "Strong"}
-        if len(asked) == 1:
-            search_params = asked[0].pop("param")
-            return self.client.search(self.collection, **asked[0], search_params=search_params, limit=depth, **shared)
-        requests = [self.library.AnnSearchRequest(**each, limit=depth) for each in asked]
+        if len(searches) == 1:
+            search_params = searches[0].pop("param")
+            return self.client.search(
+                self.collection, **searches[0], search_params=search_params, limit=depth, **shared
+            )
+        requests = [self.library.AnnSearchRequest(**each, limit=depth) for each in searches]
         ranker = self.library.RRFRanker(self.values["k"])
         return self.client.hybrid_search(self.collection, requests, ranker, limit=depth, **shared)
 

@@ -444,7 +444,8 @@ class _Work:
                 index.save(folder)
         about = index.describe()
         self.notes += about.notes
-        self.searched = {name: value for name, value in asdict(about).items() if name != "notes"}
+        told = {name: value for name, value in asdict(about).items() if name != "notes"}
+        self.searched = told | {"spec": recorded(about.spec)}
         return index
 
     def _run(self, hits: Hits, name: str) -> Run:
