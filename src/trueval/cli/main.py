@@ -19,7 +19,18 @@ if TYPE_CHECKING:
 BAD_INPUT = 1
 MISUSE = 2
 # In the order of the help. Each is a function in the module of its name.
-COMMANDS: Final = ("evaluate", "compare", "power", "explain", "measures", "precision", "retrieve", "report", "demo")
+COMMANDS: Final = (
+    "evaluate",
+    "compare",
+    "power",
+    "explain",
+    "measures",
+    "precision",
+    "retrieve",
+    "cuts",
+    "report",
+    "demo",
+)
 # Other packages add commands by entry points of this group: name = "module:function", or a typer.Typer for several.
 PLUGINS: Final = "trueval.commands"
 # New objects that set off a collection of cycles. By default importing alone sets off hundreds, and finds none.

@@ -25,8 +25,8 @@ CONTEXTS = 10
 
 
 @dataclass(frozen=True)
-class PipelineOptions:
-    """What searches the collection: a pipeline from a file, or one index."""
+class SearchOptions:
+    """What searches a collection: a pipeline from a file, or one index."""
 
     panel: ClassVar = "Pipeline"
 
@@ -46,37 +46,19 @@ class PipelineOptions:
         str | None,
         typer.Option(metavar="NAME_OR_PATH", help="Embedder of --index: recipe, folder, hub id, or SERVICE:MODEL."),
     ] = None
-    depth: Annotated[int | None, typer.Option(metavar="N", min=1, help="Documents of each query. Default: 100.")] = None
     queries: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE", help="Queries instead of the collection's: .jsonl (.gz, .zst), .parquet, a folder."
         ),
     ] = None
-    scoring: Annotated[
-        str | None,
-        typer.Option(
-            metavar="S",
-            help="How all stages score: high, in float32; low, in the dtype of their model; both, one run of each. "
-            "Default: as the file says, or stages, each as its own table says.",
-        ),
-    ] = None
 
-    def read(self) -> "Pipeline":
-        """Reads the file, or makes a pipeline of one stage."""
-        from trueval.retrieval.config import settings_of_tables
-        from trueval.retrieval.pipeline import Pipeline
+    def found(self, depth: int | None = None) -> "Pipeline":
+        """Reads the file, or makes a pipeline of one stage.
 
-        chosen = self._read()
-        if self.scoring is None:
-            return chosen
-        try:
-            given = settings_of_tables({**chosen.settings, "pipeline": {"scoring": self.scoring}}, "--scoring")
-        except InputError as error:
-            raise PolicyError(str(error)) from None
-        return Pipeline(given, chosen.name)
-
-    def _read(self) -> "Pipeline":
+        Args:
+            depth: documents of each query; None for the default, or what stands in the file.
+        """
         from trueval.retrieval.config import settings_of_tables
         from trueval.retrieval.index import read_spec
         from trueval.retrieval.pipeline import Pipeline
@@ -84,19 +66,19 @@ class PipelineOptions:
         if (self.pipeline is None) == (self.index is None):
             raise typer.BadParameter("give one of them: a file, or one index.", param_hint="--pipeline --index")
         if self.pipeline is not None:
-            if self.model is not None or self.depth is not None:
+            if self.model is not None or depth is not None:
                 told = "goes with --index; with --pipeline it stands in the file."
-                raise typer.BadParameter(told, param_hint="--model --depth")
+                raise typer.BadParameter(told, param_hint="--model" if depth is None else "--model --depth")
             return Pipeline.read(self.pipeline)
         kind, _ = read_spec(str(self.index))
         if (kind.takes == "texts") == (self.model is not None):
             told = "searches words and takes no model." if self.model else "searches vectors: name the embedder too."
             raise typer.BadParameter(f"{self.index} {told}", param_hint="--index --model")
-        depth: dict[str, Any] = {} if self.depth is None else {"depth": self.depth}
+        deep: dict[str, Any] = {} if depth is None else {"depth": depth}
         if self.model is None:
-            tables = {"sparse": {"index": self.index, **depth}}
+            tables = {"sparse": {"index": self.index, **deep}}
         else:
-            tables = {"embed": {"model": self.model}, "index": {"spec": self.index, **depth}}
+            tables = {"embed": {"model": self.model}, "index": {"spec": self.index, **deep}}
         return Pipeline(settings_of_tables(tables, "--index"), str(self.index).partition("(")[0])
 
     def collection(self, place: str | None, pipeline: "Pipeline", tell: "Tell" = None) -> "Collection":
@@ -117,6 +99,35 @@ class PipelineOptions:
             place = str(self.pipeline.parent / str(corpus["path"]))  # an absolute path stays as it is
         queries = None if self.queries is None else str(self.queries)
         return Collection.read(place, queries=queries, tell=tell, **({"fields": corpus["fields"]} if corpus else {}))
+
+
+@dataclass(frozen=True)
+class PipelineOptions(SearchOptions):
+    """What searches the collection, how many documents it finds, and how it scores."""
+
+    depth: Annotated[int | None, typer.Option(metavar="N", min=1, help="Documents of each query. Default: 100.")] = None
+    scoring: Annotated[
+        str | None,
+        typer.Option(
+            metavar="S",
+            help="How all stages score: high, in float32; low, in the dtype of their model; both, one run of each. "
+            "Default: as the file says, or stages, each as its own table says.",
+        ),
+    ] = None
+
+    def read(self) -> "Pipeline":
+        """Reads the file, or makes a pipeline of one stage, which scores as asked."""
+        from trueval.retrieval.config import settings_of_tables
+        from trueval.retrieval.pipeline import Pipeline
+
+        chosen = self.found(self.depth)
+        if self.scoring is None:
+            return chosen
+        try:
+            given = settings_of_tables({**chosen.settings, "pipeline": {"scoring": self.scoring}}, "--scoring")
+        except InputError as error:
+            raise PolicyError(str(error)) from None
+        return Pipeline(given, chosen.name)
 
 
 @with_groups

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from trueval.collection import Collection, ids_in_order, texts_in_order, texts_with_ids_hash
@@ -34,6 +35,7 @@ from trueval.models.pairs import FINISHED, MODEL
 from trueval.models.places import find_model
 from trueval.report.provenance import recorded
 from trueval.retrieval.boost import FEATURES, lexical_boost
+from trueval.retrieval.calls import Opened
 from trueval.retrieval.config import (
     BOTH,
     HIGH,
@@ -109,7 +111,7 @@ class Pipeline:
         account = Account(max_cost, None if cache is None else cache / LEDGER)
         with _shared(cache, account, kept=scoring == BOTH) as shared:
             works = [
-                _Work(collection, scored_in(self.settings, each), shared, begin or _nobody)
+                Work(collection, scored_in(self.settings, each), shared, begin or _nobody)
                 for each in ((HIGH, LOW) if scoring == BOTH else (scoring,))
             ]
             found = [tuple(stages) for stages in _stages_of(works)]
@@ -172,7 +174,7 @@ def _shared(cache: Path | None, account: Account, *, kept: bool) -> Iterator[_Sh
         yield _Shared(None, Path(folder), account)
 
 
-def _stages_of(works: Sequence[_Work]) -> list[list[Stage]]:
+def _stages_of(works: Sequence[Work]) -> list[list[Stage]]:
     """The stages of each run, made side by side: a reranker sees the candidates of all in one pass."""
     found = [[work.stage(name, make) for name, make in work.retrievers().items()] for work in works]
     for name in works[0].refiners():
@@ -183,7 +185,7 @@ def _stages_of(works: Sequence[_Work]) -> list[list[Stage]]:
     return found
 
 
-class _Work:
+class Work:
     """One pipeline over one collection.
 
     Args:
@@ -198,6 +200,7 @@ class _Work:
         self.notes: list[str] = []
         self.given: int | None = None
         self.searched: dict[str, Any] | None = None
+        self.opened: dict[str, Opened] = {}
         if not collection.documents or not collection.queries:
             what = "documents" if not collection.documents else "queries"
             raise InputError(f"{collection.source}: there are no {what}. A pipeline needs documents and queries.")
@@ -288,7 +291,7 @@ class _Work:
     def dense(self, step: Step) -> Run:
         """Embed queries and documents, and search an index of the documents."""
         chosen, settings = self.settings["embed"], self.settings["index"]
-        model = self._model("embed")
+        model = self.model("embed")
         if model.scoring != "product":
             how = "gives finished scores" if model.scoring == FINISHED else f"scores by {model.scoring}"
             raise InputError(
@@ -303,11 +306,22 @@ class _Work:
         sides = (self.collection.documents, documents), (self.collection.queries, queries)
         built, asked = (TextsAndVectors(texts_in_order(texts), rows) if both else rows for texts, rows in sides)
         index = self._built(settings["spec"], built, [settings_of(model), dimension], "index")
-        hits = index.search(asked, settings["depth"])
-        if settings["scoring"] != "index":
-            form = model.dtype if settings["scoring"] == MODEL else settings["scoring"]
-            hits = rescored(hits, queries, documents, form)
-        return self._run(hits, "dense")
+        opened = Opened(index, asked, *self._ids, documents, queries, model.dtype)
+        hits = self._asked("dense", opened, settings["depth"])
+        return self._run(self.scored(hits, opened), "dense")
+
+    def scored(self, hits: Hits, opened: Opened) -> Hits:
+        """Hits of the dense index with the scores that [index] asks for.
+
+        Args:
+            hits: for the queries of the index.
+            opened: the index and its vectors.
+        """
+        scoring = self.settings["index"]["scoring"]
+        if scoring == "index" or opened.vectors is None or opened.query_vectors is None:
+            return hits
+        form = str(opened.dtype) if scoring == MODEL else scoring
+        return rescored(hits, opened.query_vectors, opened.vectors, form)
 
     def sparse(self, step: Step) -> Run:
         """Search an index of words."""
@@ -315,8 +329,12 @@ class _Work:
         texts = texts_in_order(self.collection.documents)
         watched = Watched(texts, lambda done: step("documents", done, len(texts)))
         index = self._built(settings["index"], watched, [], "sparse")
-        hits = index.search(list(self.collection.queries.values()), settings["depth"])
-        return self._run(hits, "sparse")
+        opened = Opened(index, list(self.collection.queries.values()), *self._ids)
+        return self._run(self._asked("sparse", opened, settings["depth"]), "sparse")
+
+    def _asked(self, name: str, opened: Opened, depth: int) -> Hits:
+        self.opened[name] = opened
+        return opened.index.search(opened.queries, depth)
 
     def fuse(self, runs: Sequence[Run], _: Sequence[Run], __: Step) -> Run:
         """Make one run of the dense and the sparse one."""
@@ -365,7 +383,7 @@ class _Work:
     def rerank(self, runs: Sequence[Run], beside: Sequence[Run], step: Step) -> Run:
         """Score the first candidates by a model, those of several runs in the same pass."""
         (run,), settings = runs, self.settings["rerank"]
-        model, depth, scoring = self._model("rerank"), settings["depth"], settings["scoring"]
+        model, depth, scoring = self.model("rerank"), settings["depth"], settings["scoring"]
         asked = together(beside, depth) if beside else run
         scored = rerank(
             asked,
@@ -400,7 +418,12 @@ class _Work:
         about = {table: _about(table, self.settings[table]) for table in tables}
         return _hash("stage", name, about, self._texts, before)
 
-    def _model(self, table: str) -> Any:
+    def model(self, table: str) -> Any:
+        """The model that a table names, loaded once.
+
+        Args:
+            table: embed or rerank.
+        """
         chosen = self.settings[table]
         hosted = is_hosted(chosen["model"])
         given = ("batch_size", *(("dimension", *HOSTED_KEYS) if hosted else LOCAL_KEYS))
@@ -449,7 +472,35 @@ class _Work:
         return index
 
     def _run(self, hits: Hits, name: str) -> Run:
-        return hits.to_run(list(self.collection.queries), ids_in_order(self.collection.documents), name)
+        return hits.to_run(*self._ids, name)
+
+    @property
+    def _ids(self) -> tuple[list[str], pl.Series]:
+        return list(self.collection.queries), ids_in_order(self.collection.documents)
+
+
+@contextmanager
+def opened_work(
+    collection: Collection, settings: Settings, *, cache: Path | None = None, begin: Begin | None = None
+) -> Iterator[Work]:
+    """The work of a pipeline whose retrievers have searched, so that each index is in `opened`.
+
+    Args:
+        collection: documents and queries.
+        settings: of the pipeline; of a run of each precision, the high one.
+        cache: as in Pipeline.retrieve.
+        begin: as in Pipeline.retrieve.
+
+    Raises:
+        InputError: as in Pipeline.retrieve.
+        MissingExtraError: the library of a stage is not installed.
+    """
+    scoring = settings.get("pipeline", {}).get("scoring", STAGES)
+    with _shared(cache, kept=False) as shared:
+        work = Work(collection, scored_in(settings, HIGH if scoring == BOTH else scoring), shared, begin or _nobody)
+        for name, make in work.retrievers().items():
+            make(work.begin(name))
+        yield work
 
 
 def _hash(*parts: Any) -> str:

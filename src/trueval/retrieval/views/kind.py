@@ -1,9 +1,10 @@
-"""The kind of result that `trueval retrieve` gives: the manifest of a run."""
+"""The kinds of result of `trueval retrieve` and `trueval cuts`: the manifest of a run, and the audit of a cut."""
 
 from typing import Final
 
 from trueval.report.formats import to_json
 from trueval.report.kinds import Kind, late
+from trueval.retrieval import cuts
 from trueval.retrieval.retrieved import FORMAT_VERSION, KIND
 
 RETRIEVE: Final = Kind(
@@ -19,4 +20,19 @@ RETRIEVE: Final = Kind(
     },
     files={"retrieval.json": "json"},
     page=late("trueval.retrieval.views.stages:build"),
+)
+
+CUTS: Final = Kind(
+    cuts.KIND,
+    format=cuts.FORMAT_VERSION,
+    order=6,
+    text={
+        "table": late("trueval.retrieval.views.cuts:table"),
+        "json": to_json,
+        "csv": late("trueval.retrieval.views.cuts:to_csv"),
+        "markdown": late("trueval.retrieval.views.cuts:to_markdown"),
+        "latex": late("trueval.retrieval.views.cuts:to_latex"),
+    },
+    files={"cuts.json": "json", "cuts.csv": "csv"},
+    page=late("trueval.retrieval.views.cuts_page:build"),
 )

@@ -1,0 +1,186 @@
+"""`trueval cuts`: what the end of a list leaves to chance, where it falls inside a group of equal scores."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import typer
+
+from trueval.cli.options import JUDGED, MEASURES, OUTPUT, Form, Memory, OutputOptions, PolicyOptions, with_groups
+from trueval.cli.output import check_folder, save, show, talk
+from trueval.cli.precision import bars, remarks
+from trueval.cli.retrieve import SearchOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trueval.judgments import Judgments
+    from trueval.retrieval.cuts import Cuts
+
+    Told = Callable[[Judgments | None], dict[str, Any]]
+
+CHANCES = "chances.csv"
+
+
+@dataclass(frozen=True)
+class CallOptions:
+    """How often and how deep an index is asked."""
+
+    panel: ClassVar = "Calls"
+
+    k: Annotated[int, typer.Option("-k", metavar="K", min=1, help="Documents of a context: where the list is cut.")] = (
+        10
+    )
+    repeats: Annotated[
+        int, typer.Option(metavar="R", min=1, help="Calls for K documents that are compared with each other.")
+    ] = 5
+    most: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Documents to fetch at most, to see where a group ends.")
+    ] = 10_000
+    draws: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Orders of equal scores that go through a pipeline, at most.")
+    ] = 50
+
+
+@dataclass(frozen=True)
+class JudgedOptions:
+    """What says how good documents are, and what they say."""
+
+    panel: ClassVar = JUDGED
+
+    measures: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measures",
+            "-m",
+            metavar="LIST",
+            help="Measures, as in evaluate. Default: R@K and nDCG@K, and RA-nWG@K where grades are of its rubric.",
+            rich_help_panel=MEASURES,
+        ),
+    ] = None
+    qrels: Annotated[str | None, typer.Option(metavar="QRELS", help="Judgments. Default: those of COLLECTION.")] = None
+    texts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLLECTION",
+            help="With --runs: the texts of the documents, to tell identical ones from other ties.",
+        ),
+    ] = None
+
+    def told(self, policy: PolicyOptions) -> "Told":
+        """Reads the judgments and measures that are named.
+
+        Returns:
+            A function from the judgments of the collection, which count where no file names others, to what `cut_index`
+            and its like take beside what they cut.
+        """
+        from trueval.judgments import Judgments
+        from trueval.measures import parse_list
+
+        grades = policy.grade_map()
+        wanted = None if self.measures is None else parse_list(self.measures)
+        named = None if self.qrels is None else Judgments.read(self.qrels)
+
+        def chosen(own: "Judgments | None") -> dict[str, Any]:
+            judgments = named or own
+            if judgments is not None and not len(judgments.frame):
+                judgments = None
+            if judgments is not None and grades is not None:
+                judgments = judgments.map_grades(grades)
+            return {"judgments": judgments, "measures": wanted, "policy": policy.to_policy()}
+
+        return chosen
+
+
+@with_groups
+def cuts(
+    places: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[COLLECTION | RUN...]",
+            help="Folder with corpus.jsonl and queries.jsonl, or mteb:NAME, or ir_datasets:NAME; with --runs the runs.",
+        ),
+    ] = None,
+    *,
+    runs: Annotated[
+        bool,
+        typer.Option(
+            "--runs",
+            help="Look at run files: one that goes past K, or several of the same call.",
+            rich_help_panel="Calls",
+        ),
+    ] = False,
+    search: SearchOptions,
+    calls: CallOptions,
+    judged: JudgedOptions,
+    policy: PolicyOptions,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            rich_help_panel=OUTPUT,
+            help="Keeps embeddings and indexes, and is looked into first. Default: cache in --out.",
+        ),
+    ] = None,
+    output: OutputOptions,
+    form: Form = "table",
+    memory: Memory = None,
+) -> None:
+    """Audits the cut at K: how often it falls inside a group of equal scores, what that costs, and what to change.
+
+    Example: trueval cuts corpus --index "flat(storage='binary')" --model all-MiniLM-L6-v2 -k 10 --out cuts
+
+    Example: trueval cuts --runs monday.trec tuesday.trec --qrels qrels.trec -k 10
+    """
+    from trueval.retrieval.views.kind import CUTS
+
+    if policy.depth is not None:
+        raise typer.BadParameter("lists must go past the cut, which -k names.", param_hint="--depth")
+    if output.out is not None:
+        check_folder(output.out)
+    with remarks():
+        if runs:
+            found = _of_runs(places or [], search, calls, judged.texts, judged.told(policy))
+        else:
+            if judged.texts is not None:
+                raise typer.BadParameter("goes with --runs; a COLLECTION has its texts.", param_hint="--texts")
+            place = cache or (None if output.out is None else output.out / "cache")
+            found = _of_collection(places or [], search, calls, place, judged.told(policy))
+    result = found.to_dict()
+    if output.out is not None:
+        save(output.out, (CUTS, result), others={CHANCES: found.chances().write_csv}, page=True)
+    if form == "json":
+        talk(result["notes"])
+    show(CUTS, result, form, percent=output.percent)
+
+
+def _of_runs(places: list[str], search: SearchOptions, calls: CallOptions, texts: str | None, told: "Told") -> "Cuts":
+    from trueval.collection import Collection
+    from trueval.report.provenance import recorded
+    from trueval.retrieval.cuts import cut_runs
+    from trueval.run import Run
+
+    if not places:
+        raise typer.BadParameter("name a run that goes past K, or several of the same call.", param_hint="RUN...")
+    if (search.pipeline, search.index, search.model) != (None, None, None):
+        raise typer.BadParameter(
+            "goes with a COLLECTION, and not with --runs.", param_hint="--pipeline --index --model"
+        )
+    known = None if texts is None else Collection.read(texts).documents
+    about = {"runs": ", ".join(recorded(place) for place in places)}
+    found = [Run.read(place) for place in places]
+    return cut_runs(found, calls.k, texts=known, about=about, **told(None))
+
+
+def _of_collection(
+    places: list[str], search: SearchOptions, calls: CallOptions, cache: Path | None, told: "Told"
+) -> "Cuts":
+    from trueval.retrieval.travel import cut_pipeline
+
+    if len(places) > 1:
+        raise typer.BadParameter("name one collection, or say --runs.", param_hint="COLLECTION")
+    chosen = search.found()
+    collection = search.collection(places[0] if places else None, chosen)
+    asked: dict[str, Any] = {"repeats": calls.repeats, "most": calls.most, "draws": calls.draws, "cache": cache}
+    with bars() as bar:
+        return cut_pipeline(chosen, collection, calls.k, **asked, begin=bar, **told(collection.judgments))
