@@ -496,7 +496,7 @@ def opened_work(
         MissingExtraError: the library of a stage is not installed.
     """
     scoring = settings.get("pipeline", {}).get("scoring", STAGES)
-    with _shared(cache, kept=False) as shared:
+    with _shared(cache, Account(ledger=None if cache is None else cache / LEDGER), kept=False) as shared:
         work = Work(collection, scored_in(settings, HIGH if scoring == BOTH else scoring), shared, begin or _nobody)
         for name, make in work.retrievers().items():
             make(work.begin(name))
