@@ -158,6 +158,21 @@ def test_documents_without_text_are_remarked(trueval, tmp_path: Path):
     assert "1 of 2 queries find nothing, such as 'p'" in found.out
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_interruption_says_what_is_kept(trueval, tmp_path: Path, monkeypatch, kept: bool):
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("trueval.retrieval.pipeline.Pipeline.retrieve", interrupted)
+    place = ("--cache", tmp_path / "kept") if kept else ()
+    found = trueval("retrieve", sample_path(), "--index", "bm25", "--run", tmp_path / "r.trec", *place)
+    assert (found.status, found.out) == (130, "")
+    (line,) = found.err.strip().splitlines()
+    assert "interrupted" in line
+    assert (f"is kept in {tmp_path / 'kept'}. The same command goes on" in line) == kept
+    assert ("Nothing is kept." in line) != kept
+
+
 def test_hosted_models_say_what_leaves_and_stop_at_max_cost(trueval, tmp_path: Path, monkeypatch):
     pytest.importorskip("httpx2", reason='needs the extra "hosted"')
     pytest.importorskip("faiss", reason='needs the extra "retrieval"')

@@ -27,7 +27,8 @@ import sys
 from trueval.models import RECIPES, Embedder, Reranker, find_recipe, high_precision, load_model
 from trueval.models.places import find_model
 find_model("bge-reranker-v2-m3")
-heavy = ("torch", "transformers", "sentence_transformers", "scipy", "ml_dtypes")
+load_model("openai:text-embedding-3-small"), load_model("cohere:rerank-v3.5")  # reached when texts go out
+heavy = ("torch", "transformers", "sentence_transformers", "scipy", "ml_dtypes", "openai", "httpx2")
 print([name for name in heavy if name in sys.modules])
 """
     assert run(code) == "[]\n"

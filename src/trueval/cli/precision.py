@@ -168,7 +168,7 @@ def precision(
     if out is not None:
         check_folder(out)  # before hours of forward passes
     # Remarks at once and not at the end: a halved batch size is worth knowing hours earlier.
-    with recording() as seen, remarks(), _interruptible(out if models else None):
+    with recording() as seen, remarks(), interruptible(_kept_after(out if models else None)):
         read = reading.read(collection, policy.grade_map(), logits)
         if logits is not None:
             grades, choices = policy.grade_map(), policy.to_policy()
@@ -197,15 +197,23 @@ def _parts(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
+def _kept_after(out: Path | None) -> str:
+    """What an interrupted run of models leaves."""
+    if out is None:
+        return "Nothing is kept. With models and --out DIR finished shards of logits are."
+    return f"Finished shards are kept in {out / 'logits'}. The same command goes on from there."
+
+
 @contextmanager
-def _interruptible(out: Path | None) -> Iterator[None]:
-    """Says after Ctrl-C what a run of models keeps and how it goes on, and leaves with the status of SIGINT."""
+def interruptible(kept: str) -> Iterator[None]:
+    """Says after Ctrl-C what is kept and how the work goes on, and leaves with the status of SIGINT.
+
+    Args:
+        kept: in one or two sentences.
+    """
     try:
         yield
     except KeyboardInterrupt:
-        kept = "Nothing is kept. With models and --out DIR finished shards of logits are."
-        if out is not None:
-            kept = f"Finished shards are kept in {out / 'logits'}. The same command goes on from there."
         say(f"trueval: interrupted. {kept}")
         raise typer.Exit(INTERRUPTED) from None
 

@@ -9,7 +9,7 @@ import typer
 
 from trueval.cli.options import JUDGED, OUTPUT, Form, Memory, OutputOptions, with_groups
 from trueval.cli.output import check_folder, save, say, show, talk
-from trueval.cli.precision import bars, remarks
+from trueval.cli.precision import bars, interruptible, remarks
 from trueval.errors import InputError, PolicyError
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def retrieve(
     if k is not None and contexts is None and output.out is None:
         raise typer.BadParameter("name a file for the contexts: --contexts FILE, or --out DIR.", param_hint="-k")
     place = cache or (None if output.out is None else output.out / "cache")
-    with remarks(), bars() as bar:
+    with interruptible(_kept_after(place)), remarks(), bars() as bar:
         step = bar("reading")
         texts = search.collection(collection, chosen, lambda done: step("documents", done, 0))
         step("documents", len(texts.documents), len(texts.documents))
@@ -232,6 +232,13 @@ def retrieve(
             others[CONTEXTS_FILE] = partial(_write_contexts, found.run, k, collection=texts)
         save(output.out, (RETRIEVE, result), others=others, page=True)
     show(RETRIEVE, result, form, percent=output.percent)
+
+
+def _kept_after(cache: Path | None) -> str:
+    """What an interrupted pipeline leaves."""
+    if cache is None:
+        return "Nothing is kept. With --cache DIR, or --out DIR, what was computed and paid for is."
+    return f"What was computed and paid for is kept in {cache}. The same command goes on from there."
 
 
 def _check_places(run: Path | None, contexts: Path | None, out: Path | None) -> None:

@@ -15,6 +15,7 @@ from trueval.files.texts.sequence import Made
 from trueval.files.whole import write_whole
 from trueval.models.kept import ABOUT, KEYS, ROWS, Kept, Step, read_shard, save_array, write_shard
 from trueval.numerics import storage_dtype
+from trueval.report.together import alone
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,7 +31,15 @@ class KeptAnswers(Kept):
     width: int | None = None  # numbers that are answered for an item, once one is
 
     def compute(self, model: Any, about: Mapping[str, Any], step: Step | None) -> None:
-        """Send what nobody answered yet, keep every answer as it comes, and make rows of all."""
+        """Send what nobody answered yet, keep every answer as it comes, and make rows of all.
+
+        Another program with the same texts and model waits meanwhile, and finds the answers: both would pay.
+        """
+        with alone(self.place):
+            if not (self.place / ROWS).is_file():
+                self._ask(model, about, step)
+
+    def _ask(self, model: Any, about: Mapping[str, Any], step: Step | None) -> None:
         self._describe(about)
         items = self.part.items
         keys = item_keys(items)
@@ -57,8 +66,10 @@ class KeptAnswers(Kept):
 
     def _answered(self) -> list[NDArray[np.int64]]:
         """The places of each shard that is there."""
-        numbers = range(len(list(self.place.glob("shard-*.safetensors"))))
-        return [_places(read_shard(self._shard(number), self.identity).places) for number in numbers]
+        found = sorted(self.place.glob("shard-*.safetensors"))
+        for number, file in enumerate(found):
+            file.rename(self._shard(number))  # somebody may have removed a damaged one
+        return [_places(read_shard(self._shard(number), self.identity).places) for number in range(len(found))]
 
     def _add(
         self, shards: list[NDArray[np.int64]], done: NDArray[np.bool_], places: NDArray[np.int64], rows: NDArray[Any]

@@ -161,6 +161,37 @@ def test_a_service_that_changes_its_model_is_noticed(
         outputs(load("voyage:m", batch_size=5), tmp_path)
 
 
+def test_two_programs_at_once_pay_once(service: Loopback, load: Callable[..., Any], tmp_path: Path) -> None:
+    service.on_call = lambda number: time.sleep(0.02)
+    found: list[Any] = []
+    models = [load("voyage:m", batch_size=3) for _ in range(2)]
+    both = [threading.Thread(target=lambda m=model: found.append(outputs(m, tmp_path))) for model in models]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join(30)
+    one, other = (np.asarray(each.arrays["documents"]).tolist() for each in found)
+    assert one == other == [vector(text).tolist() for text in DOCUMENTS.values()]
+    assert max(Counter(sent(service)).values()) == 1
+
+
+def test_a_damaged_answer_is_named_and_asked_again(service: Loopback, load: Callable[..., Any], tmp_path: Path) -> None:
+    service.troubles = [Trouble(), Trouble(), Trouble(), Trouble(), Trouble(400, body="{}")]
+    with pytest.raises(InputError, match="HTTP 400"):
+        outputs(load("voyage:m", batch_size=5), tmp_path)
+    (damaged,) = tmp_path.glob("*-documents-*/shard-00001.safetensors")
+    damaged.write_bytes(b"half")
+    with pytest.raises(InputError, match=r"shard-00001.*a damaged shard .*Remove it"):
+        outputs(load("voyage:m"), tmp_path)
+    damaged.unlink()
+    lost = service.seen[2].texts
+    unanswered = service.seen[4].texts
+    service.seen.clear()
+    found = outputs(load("voyage:m"), tmp_path)
+    assert sorted(sent(service)) == sorted([*lost, *unanswered])
+    assert np.asarray(found.arrays["documents"]).tolist() == [vector(text).tolist() for text in DOCUMENTS.values()]
+
+
 PROGRAM = """
 import sys, warnings
 from pathlib import Path
