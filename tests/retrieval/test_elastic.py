@@ -178,7 +178,7 @@ def test_a_saved_index_is_found_again(server: Server, texts: list[str], tmp_path
 def test_a_busy_server_is_waited_for(server: Server, texts: list[str], monkeypatch: pytest.MonkeyPatch):
     waited: list[float] = []
     monkeypatch.setattr(elastic.time, "sleep", waited.append)
-    for ending, seconds in (("_bulk", "3"), ("_refresh", "500"), ("_msearch", "Mon, 1 Jan 2029 00:00:00 GMT")):
+    for ending, seconds in (("_bulk", "3"), ("_refresh", "Thu, 1 Jan 2099 00:00:00 GMT"), ("_msearch", "soon")):
         server.once(ending, (429, BUSY[1], {"Retry-After": seconds}))
     server.refused["7"] = BUSY[0], "queue is full"  # one document of a message, once
     index = made(server)

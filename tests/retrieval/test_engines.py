@@ -13,10 +13,10 @@ from tests.retrieval.test_pipeline import Model
 
 from trueval import Judgments
 from trueval.collection import Collection
-from trueval.errors import InputError, PolicyError
+from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.retrieval import pipeline as room
 from trueval.retrieval.config import settings_of_tables
-from trueval.retrieval.engines import Given, batches
+from trueval.retrieval.engines import Given, Held, batches
 from trueval.retrieval.index import make_index, read_spec
 from trueval.retrieval.pipeline import Pipeline, Retrieved
 
@@ -117,6 +117,21 @@ def test_what_cannot_be_done_is_told_before_the_work(
     with pytest.raises(PolicyError, match="milvus gives 50 documents of each query at most"):
         retrieved(collection, index={"spec": "milvus", "depth": 60})
     assert not log
+
+
+@pytest.mark.parametrize("spec", ["elastic(url='http://search.example:9200'", "milvus(uri='https://search.example'"])
+def test_what_leaves_the_machine_is_said_once(spec: str, monkeypatch: pytest.MonkeyPatch):
+    index = make_index(f"{spec}, api_key_env='SOME_KEY')")
+    sent: list[int] = []
+    monkeypatch.setattr(index, "held", lambda: Held(index.mark, sent[-1]) if sent else None)
+    monkeypatch.setattr(index, "send", lambda given: sent.append(len(given)))
+    monkeypatch.setattr(index, "settle", lambda documents: None)
+    documents = ["a", "b"] if index.takes == "texts" else np.ones((2, 3), dtype=np.float32)
+    with pytest.warns(TruevalWarning, match=r"^2 documents leave this machine for search\.example \(.*in SOME_KEY"):
+        index.build(documents)
+    index.announce(2, "documents")  # said already: a warning would be an error here
+    for here in ("milvus", "elastic"):
+        make_index(here).announce(2, "documents")
 
 
 def test_halves_of_surrogates_are_written_out(server: Server):

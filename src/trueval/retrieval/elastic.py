@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import InputError, PolicyError
+from trueval.models.hosted.failures import asked_wait
 from trueval.retrieval.engines import BUILDING, CONNECTION, Engine, Given, Held, asked, batches
 from trueval.retrieval.index import Hits, check_depth, joined
 from trueval.specs import Value, bounded, choice, flag, text, whole
@@ -149,7 +150,8 @@ class Elastic(Engine):
             except self.library.ApiError as error:
                 if error.meta.status not in BUSY:
                     raise
-                time.sleep(min(_retry_after(error.meta.headers, wait), LONGEST_WAIT))
+                asked_for = asked_wait(error.meta.headers)
+                time.sleep(wait if asked_for is None else min(asked_for, LONGEST_WAIT))
         return call()
 
     def held(self) -> Held | None:
@@ -207,6 +209,7 @@ class Elastic(Engine):
         depth = min(depth, self.documents)
         self.check_deepest(depth)
         given = self.given(queries, "queries")
+        self.announce(len(given), "queries")
         found = []
         with self.told():
             for chosen in batches(given.sizes, QUERIES, BYTES):
@@ -403,14 +406,6 @@ def _reason(error: Any) -> str:
 def _first(error: Any) -> str:
     """The first line of an error."""
     return str(getattr(error, "message", "") or error).strip().partition("\n")[0].rstrip(".")
-
-
-def _retry_after(headers: Mapping[str, str], otherwise: float) -> float:
-    """Seconds that a server asks to wait; a date is not read."""
-    try:
-        return max(0.0, float(headers.get("retry-after", otherwise)))
-    except ValueError:
-        return otherwise
 
 
 KINDS: Final = {Elastic.name: Elastic}

@@ -11,6 +11,7 @@ import hashlib
 import json
 import logging
 import os
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.collection import text_hash
-from trueval.errors import InputError, PolicyError
+from trueval.errors import InputError, PolicyError, TruevalWarning
+from trueval.models.hosted.services import is_this_machine
 from trueval.printable import encodable
 from trueval.retrieval.dense import finite_vectors
 from trueval.retrieval.index import LocalIndex, Takes, TextsAndVectors
@@ -117,6 +119,7 @@ class Engine(LocalIndex):
         self.mark = ""
         self.collection = ""
         self.vector_size: int | None = None
+        self.announced: set[str] = set()
 
     @classmethod
     def takes_of(cls, chosen: Mapping[str, Value]) -> Takes:
@@ -233,6 +236,22 @@ class Engine(LocalIndex):
             )
         return key
 
+    def announce(self, items: int, what: str) -> None:
+        """Say once what leaves this machine, and to whom.
+
+        Args:
+            items: how many.
+            what: they are.
+        """
+        url = str(self.values[self.address] or "")
+        if what in self.announced or "://" not in url or is_this_machine(url):
+            return
+        self.announced.add(what)
+        key = self.values["api_key_env"]
+        sent = "" if key is None else f", with the key in {key}"
+        told = f"{items} {what} leave this machine for {urlsplit(url).hostname} ({self.engine}){sent}."
+        warnings.warn(told, TruevalWarning, stacklevel=3)
+
     @contextmanager
     def told(self) -> Iterator[None]:
         """Tell what its library raises in one line, and silence what it logs.
@@ -283,6 +302,7 @@ class Engine(LocalIndex):
                 f"{self.engine} holds {self.collection} already, with {held.documents} documents that are not these "
                 f"{len(given)}, or in another index. Name another collection='...', or remove that one yourself."
             )
+        self.announce(len(given), "documents")
         if held is not None:  # ours, of the same documents, and not filled to its end
             self.drop()
         self.send(given)

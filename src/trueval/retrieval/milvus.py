@@ -207,16 +207,22 @@ class Milvus(Engine):
         client.release_collection(self.collection, timeout=self.patience)
         client.load_collection(self.collection, timeout=BUILDING)
         segments = self._segments(documents)
+        where = "" if segments is None else f", in {segments} segment{'s' * (segments != 1)}"
         for field, (_, _, settings) in self._indexes().items():
             about = self._indexed(field, documents)
             self.remark(
                 f"Milvus ({self.version}) says of {field}: {about['index_type']}, {about['metric_type']}, "
-                f"{about['indexed_rows']} of {documents} documents indexed, {segments}."
+                f"{about['indexed_rows']} of {documents} documents indexed{where}."
             )
             said = {**about, **(about.get("params") or {})}
             other = [name for name, value in settings.items() if str(said.get(name)) != str(value)]
             if other:
                 self.remark(f"Milvus does not say that it took {', '.join(other)} of {field}.")
+        if self.path is not None and self.takes != "vectors" and segments != 1:
+            self.remark(
+                f"Milvus Lite counts words in each of {segments} segments for itself: BM25 of equal texts differs "
+                "between them. bm25 of this package counts over all documents."
+            )
 
     def search(self, queries: Any, depth: int) -> Hits:
         """Find up to `depth` documents for each query.
@@ -229,6 +235,7 @@ class Milvus(Engine):
         depth = min(depth, self.documents)
         self.check_deepest(depth)
         given = self.given(queries, "queries")
+        self.announce(len(given), "queries")
         with self.told():
             if self._client is None:  # closed since it was loaded
                 self.client.load_collection(self.collection, timeout=BUILDING)
@@ -353,15 +360,18 @@ class Milvus(Engine):
                 )
             time.sleep(0.5)
 
-    def _segments(self, documents: int) -> str:
-        """How many segments hold the documents, and that none of them still grows."""
+    def _segments(self, documents: int) -> int | None:
+        """How many segments hold the documents, none of which still grows; None where Milvus does not say.
+
+        Raises:
+            InputError: one grows.
+        """
         if self.path is not None:
             files = [file for file in (self.path / "collections" / self.collection).rglob("*") if file.is_file()]
             self.bytes = sum(file.stat().st_size for file in files)
-            data = [file for file in files if file.suffix == ".parquet"]
-            return f"in {len(data)} segment{'s' * (len(data) != 1)}"
+            return sum(file.name.startswith("data_") and file.suffix == ".parquet" for file in files)
         if self.is_lite:
-            return "in segments that it does not count"
+            return None
         segments = self.client.list_loaded_segments(self.collection, timeout=self.patience)
         self.bytes = sum(int(each.mem_size) for each in segments)
         rows = sum(int(each.num_rows) for each in segments if int(each.state) == SEALED)
@@ -369,7 +379,7 @@ class Milvus(Engine):
             raise InputError(
                 f"Milvus has {rows} of {documents} documents in sealed segments; the others are scanned. Run it again."
             )
-        return f"in {len(segments)} sealed segments"
+        return len(segments)
 
     def _found(self, given: Given, chosen: range, depth: int) -> Any:
         """What Milvus finds for some queries: for each a list of hits, with `ids` and `distances`."""
