@@ -15,7 +15,7 @@ import numpy as np
 
 from trueval import Judgments
 from trueval.collection import Collection
-from trueval.models import outputs
+from trueval.models import kept
 from trueval.numerics import storage_dtype
 from trueval.retrieval import pipeline
 from trueval.retrieval.config import settings_of_tables
@@ -87,9 +87,9 @@ def collection() -> Collection:
 
 def watch(log: Log) -> None:
     """Have the log say what was kept, after it was."""
-    write, save = outputs._write_shard, LocalIndex.save
+    write, save = kept.write_shard, LocalIndex.save
 
-    def write_shard(*given: Any) -> None:
+    def write_and_say(*given: Any) -> None:
         write(*given)
         log.kept()
 
@@ -97,7 +97,7 @@ def watch(log: Log) -> None:
         save(self, folder)
         log.file.write(f"index {self.name}\n")
 
-    outputs._write_shard = write_shard
+    kept.write_shard = write_and_say
     LocalIndex.save = save_index  # type: ignore[method-assign]  # watched
     pipeline.load_model = lambda name, **_: Model("product" if name == "embedder" else "sigmoid", log)
     place = SimpleNamespace(path="nowhere", recipe=SimpleNamespace(name="counts"))

@@ -20,7 +20,9 @@ def started(cache: Path, run: Path, log: Path) -> "subprocess.Popen[str]":
     """The pipeline in a process, once it is about to begin."""
     process = subprocess.Popen([sys.executable, SCRIPT, cache, run, log], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
+    if process.stdout.readline() != "ready\n":
+        process.communicate()
+        pytest.fail(f"{SCRIPT.name} ended with {process.returncode} before it began")
     return process
 
 
@@ -28,7 +30,8 @@ def whole(cache: Path, run: Path, log: Path) -> float:
     """Seconds of a run that nobody kills."""
     process = started(cache, run, log)
     began = time.perf_counter()
-    assert process.wait() == 0
+    process.communicate()
+    assert process.returncode == 0
     return time.perf_counter() - began
 
 
@@ -47,9 +50,9 @@ def test_a_killed_pipeline_goes_on_and_gives_the_same(tmp_path: Path):
             time.sleep(rng.uniform(0, seconds / 2))
             if process.poll() is None:
                 process.kill()
-                process.wait()
                 killed += 1
-                assert not run.exists() or run.read_bytes() == plain.read_bytes()
+            process.communicate()
+            assert not run.exists() or run.read_bytes() == plain.read_bytes()
         whole(cache, run, log)
         assert run.read_bytes() == plain.read_bytes()
         check_log(log)

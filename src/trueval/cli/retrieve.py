@@ -70,8 +70,8 @@ class SearchOptions:
                 told = "goes with --index; with --pipeline it stands in the file."
                 raise typer.BadParameter(told, param_hint="--model" if depth is None else "--model --depth")
             return Pipeline.read(self.pipeline)
-        kind, _ = read_spec(str(self.index))
-        if (kind.takes == "texts") == (self.model is not None):
+        kind, chosen = read_spec(str(self.index))
+        if (kind.takes_of(chosen) == "texts") == (self.model is not None):
             told = "searches words and takes no model." if self.model else "searches vectors: name the embedder too."
             raise typer.BadParameter(f"{self.index} {told}", param_hint="--index --model")
         deep: dict[str, Any] = {} if depth is None else {"depth": depth}

@@ -20,7 +20,7 @@ Entry = Mapping[str, Any]
 
 HEAD: Final = ("stage", "queries", "candidates", "lost", "tied")
 JUDGED: Final = ("relevant", MEASURE, "lowest", "highest")
-END: Final = ("seconds", "made in", "")
+END: Final = ("seconds", "cold", "")
 COLUMNS: Final = ("name", "queries", "given", "documents", "tied_fraction", "seconds", "made_seconds", "cached")
 JUDGED_COLUMNS: Final = ("relevant_given", "relevant", "R", MEASURE, "lowest", "highest")
 
@@ -252,7 +252,7 @@ def _columns(*, judged: bool) -> tuple[Column, ...]:
         Column("tied", "/tied_fraction", numeric=True, show=fixed),
         *(values if judged else ()),
         Column("seconds", "/seconds", numeric=True, show=seconds),
-        Column("made in", "/made_seconds", numeric=True, show=seconds),
+        Column("cold", "/made_seconds", numeric=True, show=seconds),
         Column("from the cache", "/cached", show=lambda value: "yes" if value else "no"),
     )
 
