@@ -9,7 +9,7 @@ import pytest
 
 from trueval.errors import InputError
 from trueval.files.texts.sequence import Made
-from trueval.retrieval import analysis
+from trueval.retrieval import analysis, postings
 from trueval.retrieval.index import load_index, make_index
 
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
@@ -55,11 +55,15 @@ def test_scores_are_those_of_the_formula(k1: float, b: float):
         assert (np.diff(hits.scores[rows]) <= 0).all()
 
 
-@pytest.mark.parametrize("at_once", [1, 40, 1 << 20])
-def test_postings_are_those_that_bm25s_makes_however_many_documents_are_counted_at_once(
-    at_once: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("at_once", "taken", "in_memory"), [(1, 1, 0), (40, 100, 0), (40, 7, 1 << 20), (9999, 9999, 0)]
+)
+def test_postings_are_those_that_bm25s_makes_however_many_are_counted_at_once_and_wherever_they_are(
+    at_once: int, taken: int, in_memory: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     monkeypatch.setattr(analysis, "TERMS", at_once)
+    monkeypatch.setattr(postings, "TAKEN", taken)
+    monkeypatch.setattr(postings, "IN_MEMORY", in_memory)
     texts = [*made_texts(np.random.default_rng(4), 90), "", "rare", ""]
     index = make_index("bm25(k1=1.3, b=0.6, language=None)")
     index.build(iter_once(texts))
@@ -71,6 +75,10 @@ def test_postings_are_those_that_bm25s_makes_however_many_documents_are_counted_
         assert np.array_equal(index.scorer.scores[name], theirs.scores[name])
     assert index.scorer.scores["data"] == pytest.approx(theirs.scores["data"], rel=1e-15)
     assert index.scorer.scores["num_docs"] == theirs.scores["num_docs"] == 93
+    index.save(tmp_path / "bm25")
+    again = load_index(tmp_path / "bm25")
+    for one, other in zip(index.search(WORDS, 50), again.search(WORDS, 50), strict=True):
+        assert np.array_equal(one, other)
     assert index.describe().notes == ("3 of 93 documents have no term, and no query finds them.",)
 
 

@@ -1,14 +1,16 @@
 """Postings: which documents have a term, and what it adds to the BM25 score of each.
 
-Documents come in batches. Those of a batch are counted at once and wait in a temporary file, 12 bytes a posting, until
-all are there and the size of every term's list is known; then each batch goes to its places. In memory are at no time
-more than the postings themselves, 12 bytes each, and one batch, where bm25s by itself was measured to take 47 bytes.
+Documents come in batches. Those of a batch are counted at once and wait in a temporary file, 12 bytes a posting, sorted
+by term. When all are there, some terms after others are taken out of every batch, and their lists are complete. So many
+postings are in memory as are taken at once; all of them, 12 bytes each, only where they are few, and else on disk.
 """
 
 from __future__ import annotations
 
+import mmap
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +18,11 @@ from numpy.typing import NDArray
 from trueval.files.unnamed import saying_where_room_is_missing, unnamed_file
 
 Ints = NDArray[np.int64]
+Integers = NDArray[np.int32]
 
-ROW: Final = np.dtype([("term", "<i4"), ("document", "<i4"), ("count", "<i4")])
+POSTING: Final = 12  # bytes
+IN_MEMORY: Final = 1 << 29  # bytes of postings; more go to the disk
+TAKEN: Final = 1 << 20  # postings that are taken out of all batches at once
 
 
 class Postings(NamedTuple):
@@ -32,6 +37,20 @@ class Postings(NamedTuple):
     data: NDArray[np.float64]
     indices: NDArray[np.int32]
     indptr: Ints
+
+
+class Rows(NamedTuple):
+    """Postings on their way, by term, and by document in each.
+
+    Attributes:
+        terms: [row] numbers.
+        documents: [row] that have them.
+        counts: [row] how often.
+    """
+
+    terms: Integers
+    documents: Integers
+    counts: Integers
 
 
 class Counting:
@@ -57,14 +76,14 @@ class Counting:
         documents = np.repeat(np.arange(self.documents, self.documents + len(lengths)), lengths)
         # One number holds both, terms first: sorted, the list of each term is in one piece, and its documents rise.
         found, counts = np.unique(terms.astype(np.int64) << 32 | documents, return_counts=True)
-        rows = np.empty(len(found), dtype=ROW)
-        rows["term"], rows["document"], rows["count"] = found >> 32, found & 0xFFFFFFFF, counts
+        rows = [part.astype(np.int32) for part in (found >> 32, found & 0xFFFFFFFF, counts)]
         with saying_where_room_is_missing():
-            self._file.write(rows.data)
-        having = np.bincount(rows["term"], minlength=len(self._having))
+            for part in rows:
+                self._file.write(part.data)
+        having = np.bincount(rows[0], minlength=len(self._having))
         having[: len(self._having)] += self._having
         self._having = having
-        self._sizes.append(len(rows))
+        self._sizes.append(len(found))
         self._lengths.append(lengths)
         self.documents += len(lengths)
         self.empty += int(np.count_nonzero(lengths == 0))
@@ -83,25 +102,68 @@ class Counting:
         norms = k1 * ((1 - b) + b * lengths / lengths.mean())
         weights = np.log(1 + (len(lengths) - self._having + 0.5) / (self._having + 0.5))
         indptr = np.concatenate(([0], np.cumsum(self._having)))
-        made = Postings(np.empty(indptr[-1]), np.empty(indptr[-1], dtype=np.int32), indptr)
-        free = indptr[:-1].copy()  # the next place in the list of each term
-        for rows in self._batches():
-            term, document, count = (rows[name] for name in ROW.names or ())
-            starts = np.flatnonzero(np.diff(term, prepend=-1))
-            sizes = np.diff(starts, append=len(term))
-            places = np.arange(len(term)) + np.repeat(free[term[starts]] - starts, sizes)
-            free[term[starts]] += sizes
-            made.indices[places] = document
-            made.data[places] = weights[term] * (count / (norms[document] + count))
-        return made
+        count, on_disk = int(indptr[-1]), bool(indptr[-1] * POSTING > IN_MEMORY)
+        data, indices = _Column(np.float64, count, on_disk), _Column(np.int32, count, on_disk)
+        for rows in self._by_term(indptr):
+            indices.add(rows.documents)
+            data.add(weights[rows.terms] * (rows.counts / (norms[rows.documents] + rows.counts)))
+        return Postings(data.whole(), indices.whole(), indptr)
 
     def close(self) -> None:
         """Give the file up."""
         with suppress(OSError):  # what a full disk has no room for is written once more
             self._file.close()
 
-    def _batches(self) -> Any:
+    def _by_term(self, indptr: Ints) -> Iterator[Rows]:
+        """The rows of all batches by term, some terms at a time; documents rise in each."""
+        mapped = _mapped(self._file)
+        numbers = np.frombuffer(mapped, dtype=np.int32)
+        batches = [Rows(*part.reshape(3, -1)) for part in np.split(numbers, 3 * np.cumsum(self._sizes)[:-1])]
+        first, begins = 0, [0] * len(batches)
+        while first < len(indptr) - 1:
+            # As many terms as have so many postings together, but one at least.
+            last = max(int(np.searchsorted(indptr, indptr[first] + TAKEN, side="right")) - 1, first + 1)
+            stops = [int(np.searchsorted(batch.terms, last)) for batch in batches]
+            some = [[part[i:j] for part in batch] for batch, i, j in zip(batches, begins, stops, strict=True)]
+            taken = Rows(*map(np.concatenate, zip(*some, strict=True)))
+            order = np.argsort(taken.terms, kind="stable")
+            yield Rows(*(part[order] for part in taken))
+            first, begins = last, stops
+            if hasattr(mapped, "madvise"):  # what was read of the file is memory of this process until it says so
+                mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def _mapped(file: IO[bytes]) -> mmap.mmap:
+    """A temporary file as memory; it may be closed."""
+    with saying_where_room_is_missing():
+        file.flush()
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+class _Column:
+    """Numbers that come one part after another, in memory or on disk.
+
+    Args:
+        dtype: of the numbers.
+        count: how many come in all.
+        on_disk: whether they go to a temporary file, which is mapped in the end.
+    """
+
+    def __init__(self, dtype: type[np.generic], count: int, on_disk: bool) -> None:
+        self.file = unnamed_file() if on_disk else None
+        self.numbers = np.empty(0 if on_disk else count, dtype=dtype)
+        self.filled = 0
+
+    def add(self, part: NDArray[Any]) -> None:
+        if self.file is None:
+            self.numbers[self.filled : self.filled + len(part)] = part
+            self.filled += len(part)
+            return
         with saying_where_room_is_missing():
-            self._file.seek(0)
-        for size in self._sizes:
-            yield np.frombuffer(self._file.read(size * ROW.itemsize), dtype=ROW)
+            self.file.write(np.ascontiguousarray(part, dtype=self.numbers.dtype).data)
+
+    def whole(self) -> NDArray[Any]:
+        if self.file is None:
+            return self.numbers
+        with self.file:
+            return np.frombuffer(_mapped(self.file), dtype=self.numbers.dtype)
