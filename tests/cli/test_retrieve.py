@@ -195,3 +195,18 @@ def test_hosted_models_say_what_leaves_and_stop_at_max_cost(trueval, tmp_path: P
         assert f"go to {service.url.removeprefix('http://')} (voyage:voyage-3.5) for about" in err
         assert len((tmp_path / "cache" / "ledger.jsonl").read_text().splitlines()) == len(service.seen)
     assert trueval("retrieve", sample_path(), "--index", "bm25", "--run", "x", "--max-cost", -1).status == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["--index", "milvus"], "searches vectors"),
+        (["--index", "milvus(search='hybrid')"], "searches vectors"),
+        (["--index", "elastic", "--model", "all-MiniLM-L6-v2"], "searches words"),
+        (["--index", "milvus(search='bm25')", "--model", "all-MiniLM-L6-v2"], "searches words"),
+    ],
+)
+def test_what_an_engine_takes_is_in_its_parameters(trueval, tmp_path: Path, given: list[str], told: str):
+    status, _, err = trueval("retrieve", sample_path(), *given, "--run", tmp_path / "run.trec")
+    assert status == 2
+    assert told in err

@@ -63,7 +63,7 @@ def test_words_are_scored_as_our_own_bm25_does(server: Server, texts: list[str])
         "similarity": {"trueval": {"type": "BM25", "k1": 1.2, "b": 0.75}},
     }
     assert theirs.describe().exact
-    assert "120 documents in 1 shards" in theirs.describe().notes[0]
+    assert "holds 120 documents; shards: 1, segments: 1" in theirs.describe().notes[0]
 
 
 @pytest.mark.parametrize("similarity", ["max_inner_product", "dot_product"])

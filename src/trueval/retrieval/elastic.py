@@ -194,8 +194,8 @@ class Elastic(Engine):
         primaries = about["_all"]["primaries"]
         self.bytes, segments = int(primaries["store"]["size_in_bytes"]), int(primaries["segments"]["count"])
         self.remark(
-            f"Elasticsearch ({self.version()}) holds {documents} documents in {self.values['shards']} shards and "
-            f"{segments} segments."
+            f"Elasticsearch ({self.version()}) holds {documents} documents; shards: {self.values['shards']}, segments: "
+            f"{segments}."
         )
 
     def search(self, queries: Any, depth: int) -> Hits:
