@@ -1,6 +1,7 @@
 """The adapter of Elasticsearch against a server on loopback: what it sends, finds, waits for, and refuses."""
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from tests.retrieval.elastic_server import Server, elastic_server, error
 
-from trueval.errors import InputError, PolicyError
+from trueval.errors import InputError, MissingExtraError, PolicyError
 from trueval.retrieval import elastic
 from trueval.retrieval.index import LocalIndex, load_index, make_index
 
@@ -294,3 +295,30 @@ def test_depth_and_dimension_have_limits(server: Server, vectors: np.ndarray):
         index.search(vectors[:, :5], 3)
     with pytest.raises(InputError, match="4096 dimensions at most"):
         made(server, search="dense").build(np.ones((2, 4097), dtype=np.float32))
+
+
+def test_the_extra_is_named_where_the_client_is_not_installed(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "elasticsearch", None)
+    with pytest.raises(MissingExtraError, match='Indexes of Elasticsearch need the extra "elastic"'):
+        make_index("elastic")
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ("elastic(url='localhost:9200')", "must begin with http"),
+        ("elastic(url='http://me:word@host:9200')", "holds a password"),
+        ("elastic(M=8)", "plays no part in search='bm25'"),
+        ("elastic(search='dense', analyzer='french')", "plays no part in search='dense'"),
+        ("elastic(search='dense', index='flat', num_candidates=9)", "plays no part in index='flat'"),
+        ("elastic(num_candidate=9)", "Did you mean num_candidates"),
+    ],
+)
+def test_parameters_that_do_not_go_together_are_refused(spec: str, told: str):
+    with pytest.raises(PolicyError, match=told):
+        make_index(spec)
+
+
+def test_a_url_without_a_port_is_told():
+    with pytest.raises(InputError, match=r"'port' component .*is the url right"):
+        make_index("elastic(url='http://localhost')").ready()
