@@ -195,3 +195,13 @@ def test_hosted_models_say_what_leaves_and_stop_at_max_cost(trueval, tmp_path: P
         assert f"go to {service.url.removeprefix('http://')} (voyage:voyage-3.5) for about" in err
         assert len((tmp_path / "cache" / "ledger.jsonl").read_text().splitlines()) == len(service.seen)
     assert trueval("retrieve", sample_path(), "--index", "bm25", "--run", "x", "--max-cost", -1).status == 2
+
+
+def test_two_precisions_are_two_runs(trueval, tmp_path: Path):
+    run = tmp_path / "x.trec"
+    found = trueval("retrieve", sample_path(), "--index", "bm25", "--scoring", "both", "--run", run, "--format", "json")
+    assert found.status == 0, found.err
+    result = json.loads(found.out)
+    assert result["settings"]["pipeline"] == {"scoring": "both"}
+    assert [stage["name"] for stage in result["low"]["stages"]] == ["sparse"]
+    assert tv.Run.read(tmp_path / "x-low.trec").frame.equals(tv.Run.read(run).frame)  # no model, one precision
