@@ -210,3 +210,13 @@ def test_what_an_engine_takes_is_in_its_parameters(trueval, tmp_path: Path, give
     status, _, err = trueval("retrieve", sample_path(), *given, "--run", tmp_path / "run.trec")
     assert status == 2
     assert told in err
+
+
+def test_two_precisions_are_two_runs(trueval, tmp_path: Path):
+    run = tmp_path / "x.trec"
+    found = trueval("retrieve", sample_path(), "--index", "bm25", "--scoring", "both", "--run", run, "--format", "json")
+    assert found.status == 0, found.err
+    result = json.loads(found.out)
+    assert result["settings"]["pipeline"] == {"scoring": "both"}
+    assert [stage["name"] for stage in result["low"]["stages"]] == ["sparse"]
+    assert tv.Run.read(tmp_path / "x-low.trec").frame.equals(tv.Run.read(run).frame)  # no model, one precision

@@ -59,10 +59,13 @@ def test_ties_that_a_boost_makes_are_counted():
 
 
 def test_the_order_of_words_decides_no_last_bit():
-    queries = {"q": "alpha beta gamma delta epsilon zeta"}
-    documents = {"a": "alpha beta gamma delta", "b": "delta gamma beta alpha", "c": "zeta", "d": "eta"}
-    given = Run.from_dict({"q": dict.fromkeys(documents, 0.1)})
-    assert lexical_boost(given, queries, documents, {"terms": 0.3}).ties.tied == 2
+    words = [f"w{place}" for place in range(60)]
+    documents = {f"d{at}": " ".join(words[: at + 1]) for at in range(60)}
+    given = Run.from_dict({"q": dict.fromkeys(documents, 0.0)})
+    found = scores(lexical_boost(given, {"q": " ".join(words)}, documents, {"terms": 1.0}).run)
+    rarity = [math.log(1 + (60 - n + 0.5) / (n + 0.5)) for n in range(60, 0, -1)]
+    for at in range(60):  # to the last bit: sums are rounded once
+        assert found[f"d{at}"] == math.fsum(rarity[: at + 1]) / math.fsum(rarity)
 
 
 def test_what_cannot_be_is_refused():

@@ -244,6 +244,12 @@ def test_candidates_of_each_stage_are_held_against_judgments(collection: Collect
         for told, stage in zip(side["stages"], stages, strict=True):
             listed = set(stage.run.frame.select("query_id", "doc_id").rows())
             assert told["relevant"] == len(relevant & listed)
+            searches = {each.name: set(each.run.frame.select("query_id", "doc_id").rows()) for each in stages[:2]}
+            either = relevant & (searches["dense"] | searches["sparse"])
+            if stage.name == "fuse":
+                assert told["relevant_given"] == len(either) > len(relevant & searches["sparse"])
+            elif stage.name in searches:
+                assert told["relevant_given"] == len(relevant)
             assert told["measures"]["R"]["expected"] == pytest.approx(len(relevant & listed) / len(relevant))
             value = told["measures"]["nDCG@10"]
             assert value["lowest"] <= value["expected"] <= value["highest"]
