@@ -385,6 +385,32 @@ def test_nothing_is_left_of_a_store_whose_process_was_killed(tmp_path: Path) -> 
     assert Collection.read(str(tmp_path / "c")).documents == TEXTS
 
 
+MEASURED = """
+import sys
+from trueval.collection import Collection
+from trueval.files.texts import gather
+def peak():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) << 10
+gather.IN_MEMORY = 0
+Collection.read(sys.argv[1])  # what is loaded once is no part of it
+before = peak()
+texts = Collection.read(sys.argv[2]).documents
+print((peak() - before) / len(texts))
+"""
+
+
+@pytest.mark.evidence
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not say how much memory was taken")
+def test_texts_on_disk_take_no_more_memory_than_they_say(tmp_path: Path) -> None:
+    for folder, rows in (("few", 40_000), ("many", 800_000)):
+        write(tmp_path / folder, ".jsonl", [])
+        with (tmp_path / folder / "corpus.jsonl").open("w") as file:
+            file.writelines(f'{{"_id": "{at:07}", "text": "{"lift " * 20}"}}\n' for at in range(rows))
+    command = [sys.executable, "-c", MEASURED, str(tmp_path / "few"), str(tmp_path / "many")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert 30 < float(done.stdout) < room.ROW_ON_DISK + 7
+
+
 @pytest.mark.usefixtures("on_disk")
 def test_a_text_of_fifty_megabytes_is_a_text(tmp_path: Path) -> None:
     write(tmp_path, ".jsonl", [{"_id": "a", "text": "ab " * (50 << 20 >> 2)}, {"_id": "b", "text": "z"}])

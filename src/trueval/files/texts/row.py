@@ -47,8 +47,6 @@ def joined(row: Mapping[str, Any], fields: tuple[str, ...]) -> str:
     texts = []
     for field in fields:
         value = row.get(field)
-        if isinstance(value, list):
-            value = ", ".join(map(str, value))
         if value:
-            texts.append(str(value))
+            texts.append(str(value) if not isinstance(value, list) else ", ".join(map(str, value)))
     return " ".join(texts)

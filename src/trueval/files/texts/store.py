@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import struct
 import threading
 import weakref
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
@@ -20,6 +21,7 @@ from trueval.files.unnamed import saying_where_room_is_missing, unnamed_file
 
 Ints = NDArray[np.int64]
 
+LENGTH: Final = struct.Struct("<Q")
 BLOCK: Final = 1 << 22  # bytes of texts that are read at once by who goes through all
 TOGETHER: Final = 1 << 10  # texts that are hashed at once
 KEYS: Final = 1 << 16  # ids that are strings of Python at once
@@ -36,7 +38,7 @@ class TextHash:
         texts = iter(texts)
         while some := list(islice(texts, TOGETHER)):
             # The length before each text: otherwise the end of one could be the start of the next.
-            self._digest.update(b"".join(part for data in some for part in (len(data).to_bytes(8, "little"), data)))
+            self._digest.update(b"".join(chain.from_iterable(zip(map(LENGTH.pack, map(len, some)), some, strict=True))))
 
     def hexdigest(self) -> str:
         """Of all texts so far."""
