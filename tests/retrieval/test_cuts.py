@@ -293,11 +293,13 @@ def test_the_line_to_quote():
     line = "In 4 of 5 queries the cut at 2 falls inside a group of equal scores; "
     found = cut_runs([run], 2, judgments=judged)
     assert shown(found).replace("\n", " ").startswith(line + "recall@2 lies between 0.2000 and 1.0000 by the")
-    told = views.quoted(cut_runs([run], 2).to_dict())
+    told = views.plain(views.quoted(cut_runs([run], 2).to_dict()))
     assert told == line + "there 50.00% of the context is left to the engine's choice."
     unmoved = cut_runs([run], 2, judgments={query: {"z": 1} for query in run}).to_dict()
-    assert views.quoted(unmoved) == line + "recall@2 is 0.0000 whatever the engine chooses."
-    assert views.quoted(cut_runs([run], 1).to_dict()).startswith("In none of 5 queries does the cut at 1 fall")
+    assert views.plain(views.quoted(unmoved)) == line + "recall@2 is 0.0000 whatever the engine chooses."
+    assert views.plain(views.quoted(cut_runs([run], 1).to_dict())).startswith(
+        "In none of 5 queries does the cut at 1 fall"
+    )
 
 
 def test_the_chance_to_differ_of_more_contexts_than_a_float_holds():
