@@ -293,11 +293,13 @@ def test_the_line_to_quote():
     line = "In 4 of 5 queries the cut at 2 falls inside a group of equal scores; "
     found = cut_runs([run], 2, judgments=judged)
     assert shown(found).replace("\n", " ").startswith(line + "recall@2 lies between 0.2000 and 1.0000 by the")
-    told = views.quoted(cut_runs([run], 2).to_dict())
+    told = views.plain(views.quoted(cut_runs([run], 2).to_dict()))
     assert told == line + "there 50.00% of the context is left to the engine's choice."
     unmoved = cut_runs([run], 2, judgments={query: {"z": 1} for query in run}).to_dict()
-    assert views.quoted(unmoved) == line + "recall@2 is 0.0000 whatever the engine chooses."
-    assert views.quoted(cut_runs([run], 1).to_dict()).startswith("In none of 5 queries does the cut at 1 fall")
+    assert views.plain(views.quoted(unmoved)) == line + "recall@2 is 0.0000 whatever the engine chooses."
+    assert views.plain(views.quoted(cut_runs([run], 1).to_dict())).startswith(
+        "In none of 5 queries does the cut at 1 fall"
+    )
 
 
 def test_the_chance_to_differ_of_more_contexts_than_a_float_holds():
@@ -351,6 +353,30 @@ def test_queries_without_results_are_told_and_counted():
     found = cut_index(opened(Half([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]])), 2)
     assert found.to_dict()["summary"]["queries"] == 2
     assert "1 of 2 queries find nothing." in found.notes
+
+
+@pytest.mark.parametrize(("kept", "calls"), [(3, 3), (1, None)])
+def test_calls_that_were_made_are_kept_where_one_fails(kept: int, calls: int | None):
+    class Failing(Engine):
+        def search(self, queries: Sequence[str], depth: int) -> Hits:
+            if len(self.depths) > kept:  # the first search is the deeper one
+                raise InputError("http://localhost:1: nobody answers. Start the engine.")
+            return super().search(queries, depth)
+
+    found = cut_index(opened(Failing([[2.0, 1.0, 1.0]], seed=1)), 2, repeats=5)
+    assert (found.calls and len(found.calls.runs)) == calls
+    assert len(found.inside) == 1
+    assert any("failed, and none was made after it: http://localhost:1: nobody" in note for note in found.notes)
+
+
+def test_a_query_that_a_deeper_call_loses_is_told():
+    class Flaky(Engine):
+        def one(self, scores: Any, depth: int) -> tuple[Any, Any]:
+            return super().one(scores, 0 if scores[0] == 9 and depth > 2 else depth)
+
+    found = cut_index(opened(Flaky([[1.0, 1.0, 1.0], [9.0, 8.0, 7.0]])), 2, repeats=2)
+    assert [cut.query for cut in found.inside] == ["q0"]
+    assert "Query 'q1' found nothing when more was asked for; it is left out." in found.notes
 
 
 @pytest.mark.parametrize(

@@ -165,20 +165,26 @@ def repeat(opened: Opened, deep: Run, k: int, repeats: int, name: str) -> tuple[
     Raises:
         InputError: a call gives what is no list, or nothing.
     """
-    runs, twice = [], 0
-    for _ in range(repeats):
-        cleaned = [
-            _clean(part, opened.query_ids[at], name)
-            for at, part in enumerate(_parts(opened.index.search(opened.queries, k), len(opened.query_ids)))
-        ]
+    runs: list[Run] = []
+    twice, notes, known = 0, list[str](), set(deep.query_ids.to_list())
+    for call in range(repeats):
+        try:
+            found = list(_parts(opened.index.search(opened.queries, k), len(opened.query_ids)))
+        except TruevalError as error:  # what was asked before is kept
+            notes.append(f"Call {call + 1} of {repeats} failed, and none was made after it: {error}")
+            break
+        cleaned = [_clean(part, query, name) for part, query in zip(found, opened.query_ids, strict=True)]
         twice += sum(repeated for _, repeated in cleaned)
+        for at in [at for at, (part, _) in enumerate(cleaned) if len(part[0]) and opened.query_ids[at] not in known]:
+            notes.append(f"Query {opened.query_ids[at]!r} found nothing when more was asked for; it is left out.")
+            cleaned[at] = ((cleaned[at][0][0][:0], cleaned[at][0][1][:0]), 0)
         run = joined([part for part, _ in cleaned]).to_run(opened.query_ids, opened.doc_ids, name)
         if not len(run.query_ids):
             raise InputError(
                 f"{name}: a call for {k} documents found nothing, and one for more found {len(deep.frame)}."
             )
         runs.append(run)
-    return runs, list(_remarks(twice, 0, 0, k, len(opened.query_ids)))
+    return runs, [*dict.fromkeys(notes), *_remarks(twice, 0, 0, k, len(opened.query_ids))]
 
 
 def compared(
@@ -189,17 +195,19 @@ def compared(
     *,
     deep: Run | None = None,
     cuts: Mapping[int, frozenset[str]] | None = None,
-) -> Calls:
-    """Compare the first k documents of each call with those of the first one.
+) -> Calls | None:
+    """Compare the first k documents of each call with those of the first one; None where there is no other.
 
     Args:
-        runs: of the calls, two at least.
+        runs: of the calls.
         query_ids: [query] in whose order results stand; of every call.
         k: documents of a context.
         precision: in which scores are compared.
         deep: what the index gives to a deeper call; None where there is none.
         cuts: place of a query → documents of the group at its cutoff, in the deeper call.
     """
+    if len(runs) < 2:
+        return None
     cut = tuple(_first(run, k) for run in runs)
     frames = [_framed(run, query_ids, precision) for run in cut]
     counts = {

@@ -282,7 +282,7 @@ def cut_runs(
     run, notes = put_together(given, k)
     precision = chosen.tie_precision
     groups = find_cuts(run, k, may_go_on(given, run, k, precision), precision)
-    calls = compared(given, run.query_ids, k, precision) if len(given) > 1 else None
+    calls = compared(given, run.query_ids, k, precision)
     causes = () if texts is None else causes_of(groups, texts, None)
     scores, realized, remarks = scored(run, calls, judgments, measures, k, chosen)
     name, asked = given[0].name, len(run.query_ids)

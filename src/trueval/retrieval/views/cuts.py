@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from rich.console import Group
 from rich.text import Text
@@ -11,7 +11,7 @@ from rich.text import Text
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
 from trueval.report.terminal import grid
-from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, unit
+from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, fixed, interval, percent, unit
 
 Entry = Mapping[str, Any]
 
@@ -24,27 +24,67 @@ SPOKEN: Final = {"R": "recall"}
 DIFFERS: Final = 1e-12  # sums of the same values in another order differ by less
 
 
-def quoted(result: Entry) -> str:
+class Told(NamedTuple):
+    """A number in a sentence.
+
+    Attributes:
+        text: as people read it.
+        keys: where it is in the JSON.
+    """
+
+    text: str
+    keys: tuple[str | int, ...]
+
+
+Said: TypeAlias = "tuple[str | Told, ...]"
+
+
+def plain(said: Said) -> str:
+    """A sentence as text.
+
+    >>> plain(("In ", Told("3", ("summary", "cut")), " queries."))
+    'In 3 queries.'
+    """
+    return "".join(part.text if isinstance(part, Told) else part for part in said)
+
+
+def _count(result: Entry, *keys: str | int) -> Told:
+    return Told(f"{value_at(result, keys):,}", keys)
+
+
+def _many(result: Entry, noun: str, plural: str, *keys: str | int) -> Said:
+    """A count and its noun."""
+    return _count(result, *keys), f" {noun if value_at(result, keys) == 1 else plural}"
+
+
+def value_at(result: Any, keys: tuple[str | int, ...]) -> Any:
+    """The value that keys lead to, from the top level down."""
+    for key in keys:
+        result = result[key]
+    return result
+
+
+def quoted(result: Entry) -> Said:
     """The line that a person can quote.
 
     Args:
         result: the JSON of `trueval cuts`.
     """
     summary, k = result["summary"], result["k"]
-    queries = counted(summary["queries"], "query", "queries")
+    queries = _many(result, "query", "queries", "summary", "queries")
     if not summary["cut"]:
-        return f"In none of {queries} does the cut at {k} fall inside a group of equal scores."
-    line = f"In {summary['cut']:,} of {queries} the cut at {k} falls inside a group of equal scores; "
+        return "In none of ", *queries, f" does the cut at {k} fall inside a group of equal scores."
+    line = "In ", _count(result, "summary", "cut"), " of ", *queries
+    line = *line, f" the cut at {k} falls inside a group of equal scores; "
     measure = next(iter(result["measures"]), None)
     if measure is None:
-        return line + f"there {percent(summary['at_stake'])} of the context is left to the engine's choice."
+        share = Told(percent(summary["at_stake"]), ("summary", "at_stake"))
+        return *line, "there ", share, " of the context is left to the engine's choice."
     value = result["measures"][measure]
+    low, mid, high = (Told(fixed(value[end]), ("measures", measure, end)) for end in ("lowest", "expected", "highest"))
     if value["range"] is None or value["range"] <= DIFFERS:
-        return line + f"{spoken(measure)} is {fixed(value['expected'])} whatever the engine chooses."
-    return line + (
-        f"{spoken(measure)} lies between {fixed(value['lowest'])} and {fixed(value['highest'])} by the engine's "
-        "choice alone."
-    )
+        return *line, f"{spoken(measure)} is ", mid, " whatever the engine chooses."
+    return *line, f"{spoken(measure)} lies between ", low, " and ", high, " by the engine's choice alone."
 
 
 def spoken(measure: str) -> str:
@@ -57,7 +97,7 @@ def spoken(measure: str) -> str:
     return SPOKEN.get(name, name) + at + cutoff
 
 
-def sentences(result: Entry) -> Iterator[str]:
+def sentences(result: Entry) -> Iterator[Said]:
     """What else a reader should know: open groups, repeated calls, and why documents tie.
 
     Args:
@@ -65,93 +105,113 @@ def sentences(result: Entry) -> Iterator[str]:
     """
     summary = result["summary"]
     if summary["open"]:
+        queries = _many(result, "query", "queries", "summary", "open")
         yield (
-            f"In {counted(summary['open'], 'query', 'queries')} the list ends inside the group at the cutoff: more "
-            "documents may have its score, so the ranges are least ones."
+            "In ",
+            *queries,
+            " the list ends inside the group at the cutoff: more documents may have its score, so the ranges are least "
+            "ones.",
         )
     if summary["cut"]:
+        share = Told(percent(summary["overlap"]), ("summary", "overlap"))
         yield (
-            f"Where the cut falls inside a group, two calls that choose at random share {percent(summary['overlap'])} "
-            "of their documents."
+            "Where the cut falls inside a group, two calls that choose by chance share ",
+            share,
+            " of their documents.",
         )
     if result["calls"]:
-        yield from of_calls(result["calls"])
+        yield from of_calls(result)
     if result["stages"]:
-        every, queries = result["stages"]["stages"][-1], counted(summary["queries"], "query", "queries")
+        last = len(result["stages"]["stages"]) - 1
+        replaced = Told(percent(result["stages"]["stages"][last]["replaced"]), ("stages", "stages", last, "replaced"))
         yield (
-            f"The ties of all stages together change the context of {every['changed']:,} of {queries}; on average "
-            f"{percent(every['replaced'])} of a context is replaced."
+            "The ties of all stages together change the context of ",
+            _count(result, "stages", "stages", last, "changed"),
+            " of ",
+            *_many(result, "query", "queries", "summary", "queries"),
+            "; on average ",
+            replaced,
+            " of a context is replaced.",
         )
     if result["causes"]:
-        named = ", ".join(
-            f"{name} in {counted(number, 'query', 'queries')}" for name, number in result["causes"]["cuts"].items()
-        )
-        yield f"Why they tie: {named}."
+        named: list[str | Told] = []
+        for name in result["causes"]["cuts"]:
+            named += [f"{name} in ", *_many(result, "query", "queries", "causes", "cuts", name), ", "]
+        yield "Why they tie: ", *named[:-1], "."
 
 
-def of_calls(calls: Entry) -> Iterator[str]:
+def of_calls(result: Entry) -> Iterator[Said]:
     """What repeated calls showed.
 
     Args:
-        calls: of the JSON of `trueval cuts`.
+        result: the JSON of `trueval cuts`.
     """
-    number, ties, expected = calls["number"], calls["differed_by_ties"], calls["expected_to_differ"]
-    if ties:
-        yield (
-            f"{number} calls gave {counted(ties, 'query', 'queries')} other documents among equal scores; of an engine "
-            f"that chooses at random {expected:.1f} are expected."
-        )
-    elif expected:
-        yield (
-            f"{number} calls chose the same among equal scores, where {expected:.1f} queries would differ by chance: "
-            "the engine has a rule, which may change when the index is built or merged anew."
-        )
+    calls = result["calls"]
+    number = _count(result, "calls", "number")
+    expected = Told(f"{calls['expected_to_differ']:.1f}", ("calls", "expected_to_differ"))
+
+    def queries(name: str) -> Said:
+        return _many(result, "query", "queries", "calls", name)
+
+    if calls["differed_by_ties"]:
+        told = " other documents among equal scores; of an engine that chooses at random "
+        yield number, " calls gave ", *queries("differed_by_ties"), told, expected, " are expected."
+    elif calls["expected_to_differ"]:
+        told = " queries would differ by chance: the engine has a rule, which may change when the index is built"
+        yield number, " calls chose the same among equal scores, where ", expected, f"{told} or merged anew."
     if calls["differed_otherwise"]:
-        yield (
-            f"{counted(calls['differed_otherwise'], 'query', 'queries')} got other documents without equal scores: the "
-            "engine is not deterministic, which no rule for ties mends."
-        )
+        told = " got other documents without equal scores: the engine is not deterministic; no rule of ties mends that."
+        yield *queries("differed_otherwise"), told
     if calls["rescored"]:
-        change = "" if calls["largest_change"] is None else f", by {calls['largest_change']:.3g} at most"
-        yield f"{counted(calls['rescored'], 'query', 'queries')} got other scores for the same documents{change}."
+        change = calls["largest_change"]
+        most: Said = () if change is None else (", by ", Told(f"{change:.3g}", ("calls", "largest_change")), " at most")
+        yield *queries("rescored"), " got other scores for the same documents", *most, "."
     if calls["reordered"]:
-        yield f"{counted(calls['reordered'], 'query', 'queries')} got the same documents in another order."
+        yield *queries("reordered"), " got the same documents in another order."
     if calls["deeper"]:
-        yield (
-            f"{counted(calls['deeper'], 'query', 'queries')} got documents that a deeper call does not put there: the "
-            "index is approximate, and what it finds depends on how much is asked."
-        )
+        told = " got documents that a deeper call does not put there: the index is approximate, and what it finds "
+        yield *queries("deeper"), f"{told}depends on how much is asked."
 
 
-def advice(result: Entry) -> Iterator[str]:
+def advice(result: Entry) -> Iterator[Said]:
     """What to change, most important first.
 
     Args:
         result: the JSON of `trueval cuts`.
     """
-    summary, causes = result["summary"], result["causes"]
-    if not summary["cut"]:
+    causes = result["causes"]
+    if not result["summary"]["cut"]:
         return
     found = causes["cuts"] if causes else {}
-    exact = causes["decided_by_exact_scores"] if causes else None
-    if exact:
-        yield (
-            "Score what the index finds anew by the embeddings themselves, before the cut: exact scores decide "
-            f"{exact:,} of {summary['cut']:,} cuts."
-        )
-    same = sum(number for name, number in found.items() if name in ("identical texts", "near duplicates"))
-    if same:
-        inside = counted(same, "cut is", "cuts are")
-        yield f"Leave out duplicates before the cut: {inside} inside documents that say the same."
+    if causes and causes["decided_by_exact_scores"]:
+        told = "Score what the index finds anew by the embeddings themselves, before the cut: exact scores decide "
+        exact = _count(result, "causes", "decided_by_exact_scores")
+        yield told, exact, " of ", *_many(result, "cut", "cuts", "summary", "cut"), "."
+    for name in ("identical texts", "near duplicates"):
+        if name in found:
+            cuts = _many(result, "cut is", "cuts are", "causes", "cuts", name)
+            yield "Leave out duplicates before the cut: ", *cuts, f" inside {name}."
     if "fusion" in found:
-        yield (
-            "Order equal sums of fused ranks by the score of one retriever, or fuse normalised scores "
-            f'([fuse] method = "weighted"): sums of ranks tie by construction, here in {found["fusion"]:,} cuts.'
-        )
+        told = "Order equal sums of fused ranks by the score of one retriever, or fuse normalised scores ([fuse] "
+        cuts = _many(result, "cut", "cuts", "causes", "cuts", "fusion")
+        yield f'{told}method = "weighted"): sums of ranks tie by construction, here in ', *cuts, "."
+    told = f" documents, sort by score and then by id, and cut at {result['k']} yourself: then every call gives the "
     yield (
-        f"Fetch {summary['depth_needed']:,} documents, sort by score and then by id, and cut at {result['k']} "
-        "yourself: every call then gives the same. It makes the choice repeatable, not better."
+        "Fetch ",
+        _count(result, "summary", "depth_needed"),
+        f"{told}same. It makes the choice repeatable, not better.",
     )
+
+
+def lines(result: Entry) -> Iterator[str]:
+    """All that is said beside tables, for forms of text.
+
+    Args:
+        result: the JSON of `trueval cuts`.
+    """
+    yield from map(plain, sentences(result))
+    yield from result["notes"]
+    yield from (f"To change: {plain(line)}" for line in advice(result))
 
 
 def cells_of_measure(name: str, value: Entry, scale: Scale) -> list[str]:
@@ -240,7 +300,7 @@ def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
         result: the JSON of `trueval cuts`.
         scale: of values and shares.
     """
-    parts: list[Any] = [Text(quoted(result), style="bold")]
+    parts: list[Any] = [Text(plain(quoted(result)), style="bold")]
     if result["measures"]:
         shown = grid(MEASURES, "Lrrrrl", spare=("calls",))
         for name, value in result["measures"].items():
@@ -261,7 +321,7 @@ def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
         parts += [Text(), queries]
     if len(order) > MOST:
         parts.append(Text(f"{len(order) - MOST:,} more queries are in --format csv.", style="dim"))
-    told = [*sentences(result), *result["notes"], *(f"To change: {line}" for line in advice(result)), *unit(scale)]
+    told = [*lines(result), *unit(scale)]
     return Group(*parts, *([Text(), *map(Text, told)] if told else []))
 
 
@@ -298,13 +358,13 @@ def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
         result: the JSON of `trueval cuts`.
         scale: of values and shares.
     """
-    parts = [f"{markdown(quoted(result))}\n"]
+    parts = [f"{markdown(plain(quoted(result)))}\n"]
     if result["measures"]:
         parts.append(pipes(MEASURES, _rows_of_measures(result, scale), words=1))
     if result["stages"]:
         stages = [cells_of_stage(stage, scale) for stage in result["stages"]["stages"]]
         parts.append(pipes(STAGES, stages, words=1))
-    told = [*sentences(result), *result["notes"], *(f"To change: {line}" for line in advice(result)), *unit(scale)]
+    told = [*lines(result), *unit(scale)]
     return "\n".join([*parts, *(f"{markdown(line)}\n" for line in told)])
 
 
@@ -320,5 +380,5 @@ def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
         [*map(latex, MEASURES)],
         rows,
         "lrrrrl",
-        notes=[quoted(result), *sentences(result), *result["notes"], *unit(scale)],
+        notes=[plain(quoted(result)), *lines(result), *unit(scale)],
     )

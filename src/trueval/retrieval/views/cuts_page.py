@@ -11,9 +11,9 @@ from trueval.report.content import Block, Column, Figure, Number, Part, Table, W
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW
 from trueval.report.plots import Dot, dot_plot, row_height
-from trueval.report.text import fixed, percent
+from trueval.report.text import fixed
 from trueval.report.tie_sizes import tie_figure, tie_histogram
-from trueval.retrieval.views.cuts import DIFFERS, advice, quoted, sentences, spoken, widest
+from trueval.retrieval.views.cuts import DIFFERS, Said, Told, advice, quoted, sentences, value_at, widest
 
 MOST: Final = 40  # queries that the open table lists
 DRAWN: Final = 20  # queries that the plot shows
@@ -35,40 +35,21 @@ def build(file: ResultFile, directory: Directory) -> Part:
     if data["cuts"]:
         blocks.append(_queries(file))
     return Part(
-        verdict=_verdict(file),
-        summary=tuple((line,) for line in sentences(data)),
+        verdict=_words(quoted(data), file),
+        summary=tuple(_words(line, file) for line in sentences(data)),
         findings=tuple((line,) for line in data["notes"]),
-        advice=tuple((line,) for line in advice(data)),
+        advice=tuple(_words(line, file) for line in advice(data)),
         blocks=tuple(blocks),
         closing=(_about(data),),
     )
 
 
-def _verdict(file: ResultFile) -> Words:
-    """The line to quote, its numbers with their sources."""
-    data = file.data
-    summary, measure = data["summary"], next(iter(data["measures"]), None)
-    if not summary["cut"]:
-        return (quoted(data),)
-    told: list[str | Number] = [
-        "In ",
-        Number(f"{summary['cut']:,}", summary["cut"], file.source("summary", "cut")),
-        " of ",
-        Number(f"{summary['queries']:,}", summary["queries"], file.source("summary", "queries")),
-        f" queries the cut at {data['k']} falls inside a group of equal scores; ",
-    ]
-    if measure is None:
-        share = Number(percent(summary["at_stake"]), summary["at_stake"], file.source("summary", "at_stake"))
-        return (*told, "there ", share, " of the context is left to the engine's choice.")
-    value = data["measures"][measure]
-
-    def number(name: str) -> Number:
-        return Number(fixed(value[name]), value[name], file.source("measures", measure, name))
-
-    if value["range"] <= DIFFERS:
-        return (*told, f"{spoken(measure)} is ", number("expected"), " whatever the engine chooses.")
-    ends = (number("lowest"), " and ", number("highest"))
-    return (*told, f"{spoken(measure)} lies between ", *ends, " by the engine's choice alone.")
+def _words(said: Said, file: ResultFile) -> Words:
+    """A sentence whose numbers name their source."""
+    return tuple(
+        Number(part.text, value_at(file.data, part.keys), file.source(*part.keys)) if isinstance(part, Told) else part
+        for part in said
+    )
 
 
 def _costs(file: ResultFile) -> Block:
