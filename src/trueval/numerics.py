@@ -13,7 +13,7 @@ import numpy as np
 from trueval.errors import InputError, PolicyError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -119,7 +119,7 @@ def storage_dtype(name: str) -> np.dtype[Any]:
     return stored
 
 
-def round_to(values: ArrayLike, precision: str | float | None) -> NDArray[np.float64]:
+def round_to(values: ArrayLike, precision: str | float | None, *, saturate: bool = False) -> NDArray[np.float64]:
     """Round scores to a number format or to a grid, in one rounding from the source.
 
     Nearest value, halves to the even mantissa, subnormals kept (IEEE 754-2019 §4.3.1); infinities and NaN pass
@@ -128,12 +128,13 @@ def round_to(values: ArrayLike, precision: str | float | None) -> NDArray[np.flo
     Args:
         values: scores of any shape, float64 or narrower.
         precision: a name of `FORMATS`, a positive grid width, or None for as they are.
+        saturate: what overflows becomes infinite instead of an error.
 
     Returns:
         The rounded values, or grid indexes, as float64. With None or "float64" this may be the array given.
 
     Raises:
-        InputError: a finite value overflows the format.
+        InputError: a finite value overflows the format, unless `saturate`.
         PolicyError: the format is unknown or the width is not a positive finite number.
 
     >>> round_to([0.998, 0.9985, 0.2], "bfloat16").tolist()
@@ -152,12 +153,12 @@ def round_to(values: ArrayLike, precision: str | float | None) -> NDArray[np.flo
     flat, target = source.reshape(-1), rounded.reshape(-1)
     for start in range(0, flat.size, _CHUNK):
         part = flat[start : start + _CHUNK].astype(np.float64)
-        target[start : start + _CHUNK] = _round_part(part, precision)
+        target[start : start + _CHUNK] = _round_part(part, precision, saturate)
     return rounded
 
 
-def _round_part(part: NDArray[np.float64], precision: str | float) -> NDArray[np.float64]:
-    """Round one chunk and refuse what overflows."""
+def _round_part(part: NDArray[np.float64], precision: str | float, saturate: bool) -> NDArray[np.float64]:
+    """Round one chunk and refuse what overflows, or make it infinite."""
     if isinstance(precision, str):
         known = find_format(precision)
         rounded, name, largest = _to_format(part, known), known.name, known.largest
@@ -166,7 +167,9 @@ def _round_part(part: NDArray[np.float64], precision: str | float) -> NDArray[np
             rounded = np.rint(part / precision)  # a half goes to the even index
         name, largest = f"a grid of width {precision!r}", float(np.finfo(np.float64).max)
     lost = (np.abs(rounded) > largest) & np.isfinite(part)
-    if lost.any():
+    if lost.any() and saturate:
+        rounded[lost] = np.copysign(np.inf, part[lost])
+    elif lost.any():
         value = float(part[lost][0])
         raise InputError(
             f"The score {value!r} overflows {name}. A finite score must stay within ±{largest:g} there, "
@@ -193,6 +196,61 @@ def _to_format(part: NDArray[np.float64], target: Format) -> NDArray[np.float64]
     if missing.any():  # the carry could turn the bits of a NaN into those of a number
         result[missing] = np.nan
     return result
+
+
+class Interval(NamedTuple):
+    """Bounds of values that are rounded to the same.
+
+    Attributes:
+        low: the least value.
+        high: the largest.
+    """
+
+    low: NDArray[Any]
+    high: NDArray[Any]
+
+
+def rounding_interval(values: NDArray[Any], rounded: Callable[[NDArray[Any]], NDArray[np.float64]]) -> Interval:
+    """Return the least and the largest value of their own format that are rounded as each of some values is.
+
+    Rounding keeps order, so a score is rounded to the same as a value if and only if it is within these bounds: two
+    comparisons do for a score what rounding it would.
+
+    Args:
+        values: [value] float32 or float64, no NaN.
+        rounded: the rounding, which never puts a larger value below a smaller one and gives no error.
+
+    >>> found = rounding_interval(np.array([1.0], np.float32), lambda x: round_to(x, "bfloat16"))
+    >>> (found.low[0], found.high[0]) == (1 - 2**-9, 1 + 2**-8)
+    True
+    """
+    wanted, own = rounded(values), _keys(values)
+    neighbors = (rounded(np.nextafter(values, values.dtype.type(end))) for end in (-np.inf, np.inf))
+    if all((neighbor != wanted).all() for neighbor in neighbors):  # nothing is rounded
+        return Interval(values, values)
+    ends = _keys(np.array([-np.inf, np.inf], values.dtype)).tolist()
+    bounds = []
+    for end, inside in ((ends[0] - 1, np.greater_equal), (ends[1] + 1, np.less_equal)):
+        outer, inner = np.full_like(own, end), own
+        # Halve the distance between a value that is rounded to the same and one beyond, until they are neighbors.
+        for _ in range(8 * values.dtype.itemsize + 1):
+            middle = (outer >> 1) + (inner >> 1) + (outer & inner & 1)
+            same = inside(rounded(_of_keys(middle, values.dtype)), wanted)
+            outer, inner = np.where(same, outer, middle), np.where(same, middle, inner)
+        bounds.append(_of_keys(inner, values.dtype))
+    return Interval(*bounds)
+
+
+def _keys(values: NDArray[Any]) -> NDArray[np.int64]:
+    """Integers that are ordered as the floating-point values are; neighbors differ by 1."""
+    bits = values.view(f"i{values.dtype.itemsize}").astype(np.int64)
+    return np.where(bits < 0, np.iinfo(f"i{values.dtype.itemsize}").min - bits - 1, bits)
+
+
+def _of_keys(keys: NDArray[np.int64], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The values that have these keys."""
+    integer = np.dtype(f"i{dtype.itemsize}")
+    return np.where(keys < 0, np.iinfo(integer).min - keys - 1, keys).astype(integer).view(dtype)
 
 
 def resolution(format: str, low: float = 0.0, high: float = 1.0) -> Resolution:

@@ -12,9 +12,11 @@ import trueval as tv
 from trueval.collection import Candidates, Collection, candidate_lists
 from trueval.errors import InputError, PolicyError
 from trueval.numerics import round_to, storage_dtype
-from trueval.precision.audit import Flip, audit, audit_blocks
+from trueval.precision.audit import Flip, audit, audit_blocks, audit_passes
 from trueval.precision.logits import read_logits
+from trueval.precision.passes import Passes
 from trueval.precision.regimes import Regime, plan, scored
+from trueval.precision.views.formats import to_markdown
 from trueval.scoring import maxsim, product, sigmoid, softmax
 
 STORED = Path(__file__).resolve().parents[3] / "shared" / "data" / "logits" / "epqa-reranker.npz"
@@ -204,3 +206,53 @@ def test_float32_scores_put_spurious_ties_in_the_order_of_the_float32_model(stor
     ties = stored["bfloat16_float32"]["agreement"]["ties"]
     assert ties["same"] > 0.85 * (ties["same"] + ties["opposite"])
     assert stored["bfloat16_float32"]["agreement"]["rbo"] > stored["bfloat16_bfloat16"]["agreement"]["rbo"]
+
+
+def corpus_passes(scoring: str = "product") -> Passes:
+    """Embeddings of a small corpus in two formats, whose products are whole numbers: the same in any kernel."""
+    rng = np.random.default_rng(3)
+    texts = {f"d{i * 7 % 31}": "text" for i in range(30)}
+    candidates = Candidates("corpus", tuple(f"q{i}" for i in range(6)), tuple(texts), (np.arange(30),) * 6)
+    grades = {q: {d: int(rng.integers(0, 3)) for d in rng.choice(list(texts), 5)} for q in candidates.query_ids}
+    judgments = tv.Judgments.from_dict(grades | {"not a candidate": {"d0": 1}})
+    collection = Collection("c", "c", texts, dict.fromkeys(candidates.query_ids, "text"), judgments)
+
+    def vectors(count: int) -> Any:
+        drawn = rng.integers(-4, 5, (count, 3, 8)).astype(np.float32)
+        return drawn[:, 0] if scoring == "product" else list(drawn)
+
+    wide = {"queries": vectors(6), "documents": vectors(30)}
+    outputs = [
+        (regime, wide)
+        for dtype in ("bfloat16", "float32")
+        for regime in plan("m", scoring, dtype, ["model", "float32"], ["float8_e5m2"])
+    ]
+    return Passes(collection, candidates, outputs, ({"model": "m"},))
+
+
+@pytest.mark.parametrize("scoring", ["product", "maxsim"])
+@pytest.mark.parametrize("choices", [{}, PAPER, {"tie_precision": 4.0, "depth": 9}])
+def test_a_corpus_is_audited_without_lists(
+    scoring: str, choices: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every number is that of runs that list all documents; what only lists have is there while the corpus is small."""
+    passes = corpus_passes(scoring)
+    found = audit_passes(passes, "nDCG@5 AP", **choices)
+    runs = scored(passes.candidates, passes.outputs)
+    listed = audit_blocks(runs, passes.collection.judgments, "nDCG@5 AP", cutoffs=[1, 2, 3, 5, 10, 20], **choices)
+    assert found.to_dict() == listed.to_dict(about=found.about)
+    monkeypatch.setattr("trueval.precision.audit.LISTED", 29)
+    monkeypatch.setattr("trueval.precision.audit.scored", None)
+    unlisted = audit_passes(passes, "nDCG@5 AP", **choices).to_dict()
+    assert "c: no lists of 30 documents are made" in unlisted["notes"][-1]
+    for mine, theirs in zip(unlisted["regimes"], found.to_dict()["regimes"], strict=True):
+        assert (mine["measures"], mine["curves"]) == (theirs["measures"], theirs["curves"])
+        assert mine["ties"] == {"tied_fraction": None, "largest_group": None, "group_sizes": []}
+        assert mine["agreement"] is None
+    assert " – " in to_markdown(unlisted)
+
+
+def test_what_is_about_lists_is_audited_by_lists() -> None:
+    passes = corpus_passes()
+    found = audit_passes(passes, "RR", judged_only=True)
+    assert found.results[0].scores.ties.documents < 6 * 30

@@ -14,6 +14,7 @@ from trueval.measures import Measure
 from trueval.policy.conventions import TOOLS
 from trueval.policy.policy import LEAST_POSITIVE, Policy
 from trueval.run import Run
+from trueval.standings.corpus import CorpusScorer
 from trueval.standings.standings import Floats, Standings
 
 # The largest grades of judgments on the rubric 1 to 5 of P-B: a set of them may lack its 5.
@@ -21,7 +22,7 @@ TOP_OF_RUBRICS = (4, 5)
 
 
 def notes_of(
-    run: Run,
+    run: Run | CorpusScorer,
     judgments: Judgments,
     counted: Standings,
     unjudged: tuple[str, ...],
@@ -31,7 +32,7 @@ def notes_of(
     """What looks wrong about a run that is evaluated.
 
     Args:
-        run: the run.
+        run: the run, or a scorer of a corpus in its place.
         judgments: what it is evaluated by.
         counted: its standings.
         unjudged: queries of the run without judgments.
@@ -51,7 +52,9 @@ def notes_of(
     )
 
 
-def _query_notes(run: Run, judgments: Judgments, counted: Standings, unjudged: tuple[str, ...]) -> tuple[str, ...]:
+def _query_notes(
+    run: Run | CorpusScorer, judgments: Judgments, counted: Standings, unjudged: tuple[str, ...]
+) -> tuple[str, ...]:
     """One line for each thing that looks wrong about a pair of run and judgments."""
     notes = []
     missing = judgments.query_ids.to_numpy()[counted.listed == 0].tolist()
@@ -69,9 +72,10 @@ def _query_notes(run: Run, judgments: Judgments, counted: Standings, unjudged: t
     return tuple(notes)
 
 
-def unknown_documents(run: Run, judgments: Judgments) -> str:
+def unknown_documents(run: Run | CorpusScorer, judgments: Judgments) -> str:
     """The line about a run of which no document is judged."""
-    of_run, of_judgments = (_sample(each.frame["doc_id"].head(3).to_list()) for each in (run, judgments))
+    ids = run.documents["doc_id"] if isinstance(run, Run) else run.doc_ids
+    of_run, of_judgments = (_sample(each.head(3).to_list()) for each in (ids, judgments.frame["doc_id"]))
     return (
         f"{run.name}: no retrieved document is judged. Documents look like {of_run} in the run and {of_judgments} in "
         "the judgments; are the ids the same?"

@@ -18,12 +18,15 @@ from trueval.evaluation.label_order import OrderCheck, check_orders, order_notes
 from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
 from trueval.measures import Measure, parse_list
+from trueval.models.pairs import PAIRED
 from trueval.numerics import or_null
 from trueval.policy.conventions import choose
 from trueval.precision.agreement import PERSISTENCE, Agreement, Resolution, agreement, resolution_of_ties
 from trueval.precision.passes import run_models
-from trueval.precision.regimes import scored
+from trueval.precision.regimes import scored, whole_corpus
 from trueval.precision.stored import stored_passes
+from trueval.retrieval.exhaustive import evaluate_corpus
+from trueval.run import Run
 from trueval.standings.counting import listed_documents
 
 if TYPE_CHECKING:
@@ -31,11 +34,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from trueval.collection import Collection
+    from trueval.collection import Candidates, Collection
     from trueval.policy.policy import Policy
     from trueval.precision.passes import Passes
     from trueval.precision.regimes import Regime
-    from trueval.run import Run
 
 
 KIND: Final = "precision"
@@ -43,6 +45,7 @@ KIND: Final = "precision"
 FORMAT_VERSION: Final = 2
 CUTOFFS: Final = (1, 2, 3, 5, 10, 20, 50, 100)  # of the curves; those of P-A's figures are among them
 DTYPES: Final = ("bfloat16", "float32")  # that models run in unless told otherwise
+LISTED: Final = 20_000  # documents of a corpus up to which lists of all of them are looked at
 OVERLAP: Final = (3, 10)  # depth of the overlap of rankings of up to twice ten documents, and of longer ones
 POINTS: Final = ("tie_broken", "expected", "lowest", "highest")
 
@@ -74,9 +77,9 @@ class RegimeResult:
     Attributes:
         regime: model and formats.
         scores: of the measures and of the same measures at the cutoffs of the curves.
-        group_sizes: how many tie groups of each size there are.
+        group_sizes: how many tie groups of each size there are; empty for a corpus that is too large for lists.
         agreement: means over queries of τ-b, overlap and RBO with the float32 run of the same model, and how its ties
-            resolve; None where there is no such run.
+            resolve; None where there is no such run, or the corpus is too large for lists.
     """
 
     regime: Regime
@@ -85,10 +88,10 @@ class RegimeResult:
     agreement: Mapping[str, Any] | None
 
     @property
-    def tied_fraction(self) -> float:
-        """Share of documents in groups of two or more."""
+    def tied_fraction(self) -> float | None:
+        """Share of documents in groups of two or more; None where that is not known."""
         documents = sum(size * count for size, count in self.group_sizes.items())
-        return 1 - self.group_sizes.get(1, 0) / documents
+        return 1 - self.group_sizes.get(1, 0) / documents if documents else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,6 +245,10 @@ def audit_stored(
 def audit_passes(passes: Passes, measures: Measures, *, policy: Policy | None = None, **choices: Any) -> Audit:
     """Score the outputs of models in every regime, some queries at a time, and audit the results.
 
+    Embeddings are compared with a whole corpus a tile at a time (trueval.retrieval.exhaustive), without lists. What
+    only lists have, how much ties in all and the agreement with float32, is looked at in corpora of up to LISTED
+    documents.
+
     Args:
         passes: outputs of models, or stored ones.
         measures: as in `evaluate`.
@@ -254,6 +261,10 @@ def audit_passes(passes: Passes, measures: Measures, *, policy: Policy | None = 
     """
     longest = max(len(each) for each in passes.candidates.lists)
     cutoffs = [k for k in CUTOFFS if k <= longest]
+    chosen = choose(policy, choices)
+    embedded = passes.candidates.kind == "corpus" and all(each.scoring not in PAIRED for each, _ in passes.outputs)
+    if embedded and not (chosen.skip_first or chosen.judged_only):  # these are about lists
+        return _audit_corpus(passes, parse_list(measures), cutoffs, chosen)
     blocks = scored(passes.candidates, passes.outputs)
     found = audit_blocks(blocks, passes.collection.graded, measures, cutoffs=cutoffs, policy=policy, **choices)
     return replace(found, about=passes.about())
@@ -283,15 +294,13 @@ def audit_blocks(
         PolicyError: a choice is unknown.
     """
     wanted, chosen = parse_list(measures), choose(policy, choices)
-    # A measure with a cutoff is measured at those of the curves too, in the same evaluation.
-    curves = (measure @ k for measure in wanted if measure.cutoff is not None for k in cutoffs)
-    everything = tuple(dict.fromkeys([*wanted, *curves]))
+    everything = _with_curves(wanted, cutoffs)
     gathered: dict[Regime, _Gathered] = {}
     order: tuple[OrderCheck, ...] = ()
     notes: tuple[str, ...] = ()
     for runs in (block for block in blocks if block):
         first = next(iter(runs.values()))
-        part = _judgments_of(first, judgments)
+        part = _judgments_of(first.query_ids, judgments)
         if not gathered:  # the orders of the first block are checked: the lists of all come about in one way
             order = check_orders(first, part, seed=chosen.seed)
             notes = order_notes(replace(first, name="candidates"), part, tie_order=chosen.tie_order)
@@ -303,6 +312,59 @@ def audit_blocks(
     results = tuple(found.result() for found in gathered.values())
     said = [note for result in results for note in result.scores.notes]
     return Audit(wanted, results, order, tuple(dict.fromkeys([*notes, *said])))
+
+
+def _with_curves(wanted: Sequence[Measure], cutoffs: Sequence[int]) -> tuple[Measure, ...]:
+    """A measure with a cutoff is measured at those of the curves too, in the same evaluation."""
+    curves = (measure @ k for measure in wanted if measure.cutoff is not None for k in cutoffs)
+    return tuple(dict.fromkeys([*wanted, *curves]))
+
+
+def _audit_corpus(passes: Passes, wanted: tuple[Measure, ...], cutoffs: Sequence[int], chosen: Policy) -> Audit:
+    """Audit embeddings over a whole corpus, without lists."""
+    candidates, judgments = passes.candidates, passes.collection.graded
+    judgments = _judgments_of(pl.Series(candidates.query_ids), judgments)
+    run = _judged_candidates(candidates, judgments)
+    gathered = _list_statistics(passes, judgments, chosen) if len(candidates.doc_ids) <= LISTED else {}
+    results = []
+    for regime, arrays in passes.outputs:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TruevalWarning)  # the same lines are in the notes
+            source = whole_corpus(regime, arrays, candidates)
+            scores = evaluate_corpus(source, judgments, _with_curves(wanted, cutoffs), policy=chosen)
+        found = gathered.get(regime)
+        sizes = {} if found is None else dict(sorted(found.sizes.items()))
+        results.append(RegimeResult(regime, scores, sizes, None if found is None else found.agreement()))
+    notes = [*order_notes(run, judgments, tie_order=chosen.tie_order)]
+    if not gathered:
+        notes.append(
+            f"{passes.collection.name}: no lists of {len(candidates.doc_ids):,} documents are made, so how much ties "
+            f"in all and the agreement with float32 are not known; they are up to {LISTED:,} documents."
+        )
+    notes += [note for result in results for note in result.scores.notes]
+    order = check_orders(run, judgments, seed=chosen.seed)
+    return Audit(wanted, tuple(results), order, tuple(dict.fromkeys(notes)))
+
+
+def _judged_candidates(candidates: Candidates, judgments: Judgments) -> Run:
+    """The judged documents of each query in the order of the corpus, which is all that says what an order follows."""
+    documents = pl.DataFrame({"doc_id": candidates.doc_ids}).with_row_index("place")
+    queries = pl.DataFrame({"query_id": candidates.query_ids}).with_row_index("query")
+    frame = judgments.frame.filter(pl.col("grade") >= 0).unique(["query_id", "doc_id"])
+    listed = frame.join(documents, on="doc_id").join(queries, on="query_id").sort("query", "place")
+    if not len(listed):
+        raise InputError(f"{judgments.source}: no judged document is in the corpus. Ids must be the same in both.")
+    return Run.from_frame(listed.select("query_id", "doc_id", score=pl.lit(0.0)), name="candidates")
+
+
+def _list_statistics(passes: Passes, judgments: Judgments, chosen: Policy) -> dict[Regime, _Gathered]:
+    """What only lists have: how much ties, and how much each order agrees with that of float32."""
+    gathered: dict[Regime, _Gathered] = {}
+    for runs in scored(passes.candidates, passes.outputs):
+        for regime, run in runs.items():
+            gathered.setdefault(regime, _Gathered(regime, run)).count_ties(run, judgments, chosen)
+        _compare(gathered, runs)
+    return gathered
 
 
 class _Gathered:
@@ -323,6 +385,10 @@ class _Gathered:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TruevalWarning)  # the same lines are in the notes
             self.scores.append(evaluate(run, judgments, measures, policy=policy))
+        self.count_ties(run, judgments, policy)
+
+    def count_ties(self, run: Run, judgments: Judgments, policy: Policy) -> None:
+        """Count the tie groups of one more run."""
         # What ties is what the policy calls equal: `tie_precision` may be coarser than the scoring format.
         sizes, counts = np.unique(listed_documents(run, judgments, policy).sizes, return_counts=True)
         self.sizes.update(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
@@ -330,9 +396,10 @@ class _Gathered:
     def result(self) -> RegimeResult:
         """Return what was found."""
         scores = Scores.join(self.scores)
-        return RegimeResult(self.regime, scores, dict(sorted(self.sizes.items())), self._agreement())
+        return RegimeResult(self.regime, scores, dict(sorted(self.sizes.items())), self.agreement())
 
-    def _agreement(self) -> dict[str, Any] | None:
+    def agreement(self) -> dict[str, Any] | None:
+        """Means over the queries; None where there is no reference."""
         if self.reference is None:
             return None
         table = np.array(self.agreements)
@@ -374,13 +441,13 @@ def _lists(run: Run) -> list[NDArray[np.float64]]:
     return np.split(run.documents["score"].to_numpy(), run.offsets[1:-1])
 
 
-def _judgments_of(run: Run, judgments: Judgments) -> Judgments:
-    """Return the judgments of the run's queries."""
-    frame = judgments.frame.filter(pl.col("query_id").is_in(run.query_ids.implode()))
+def _judgments_of(query_ids: pl.Series, judgments: Judgments) -> Judgments:
+    """Return the judgments of some queries."""
+    frame = judgments.frame.filter(pl.col("query_id").is_in(query_ids.implode()))
     if not len(frame):
         raise InputError(
             f"{judgments.source}: no query of the candidates is judged. Queries look like "
-            f"{run.query_ids.head(3).to_list()} there and {judgments.query_ids.head(3).to_list()} in the judgments."
+            f"{query_ids.head(3).to_list()} there and {judgments.query_ids.head(3).to_list()} in the judgments."
         )
     return Judgments.from_frame(frame) if len(frame) < len(judgments.frame) else judgments
 
@@ -406,7 +473,7 @@ def _entry(result: RegimeResult, measures: Sequence[Measure]) -> dict[str, Any]:
         "queries": len(result.scores.query_ids),
         "ties": {
             "tied_fraction": result.tied_fraction,
-            "largest_group": max(result.group_sizes),
+            "largest_group": max(result.group_sizes, default=None),
             "group_sizes": [{"size": size, "groups": count} for size, count in result.group_sizes.items()],
         },
         "measures": {

@@ -12,6 +12,7 @@ import polars as pl
 from trueval.errors import PolicyError
 from trueval.models.pairs import FINISHED, HIGH, MODEL, PAIRED, pair_scores
 from trueval.numerics import find_format, round_to, storage_dtype
+from trueval.retrieval.exhaustive import Embeddings
 from trueval.run import Run
 
 if TYPE_CHECKING:
@@ -131,6 +132,27 @@ def scored(
             column = pl.Series("score", scores.astype(np.float64))
             runs[regime] = replace(base, documents=base.documents.with_columns(column), name=regime.name)
         yield runs
+
+
+def whole_corpus(regime: Regime, arrays: Mapping[str, Any], candidates: Candidates) -> Embeddings:
+    """The embeddings of a regime as a scorer of the whole corpus, whose order is that of the candidates.
+
+    Args:
+        regime: of an embedder.
+        arrays: what the model returned.
+        candidates: every document for every query.
+    """
+    return Embeddings(
+        arrays["queries"],
+        arrays["documents"],
+        candidates.query_ids,
+        candidates.doc_ids,
+        scoring=regime.scoring,
+        format=regime.scoring_format,
+        storage=None if regime.index_dtype in (None, regime.model_dtype) else regime.index_dtype,
+        name=regime.name,
+        in_order=True,
+    )
 
 
 def _blocks(candidates: Candidates, rows: int) -> Iterator[tuple[int, int]]:

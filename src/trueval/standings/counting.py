@@ -1,18 +1,23 @@
-"""Counting standings: from a run and judgments, or from arrays, to Standings. The only place where ties are found."""
+"""Counting standings: from a run and judgments, arrays, or a scorer of a corpus, to Standings.
+
+The only place where ties are found.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from trueval.errors import InputError, PolicyError
 from trueval.forks import need_polars
 from trueval.numerics import round_to
+from trueval.standings.corpus import Before, CorpusScorer, Pairs, count_corpus
 from trueval.standings.groups import TieGroups, find_groups, tie_groups
 from trueval.standings.input_rules import judgments_under, retrieved_only, whole_grades, without_first
 from trueval.standings.matching import Found, Pool, align, list_of, match
@@ -61,30 +66,36 @@ class Arrays:
     keep_zeros: bool = True
 
 
-def count(source: Run | Arrays, judgments: Judgments | None, policy: Policy) -> Standings:
+Source: TypeAlias = "Run | Arrays | CorpusScorer"
+
+
+def count(source: Source, judgments: Judgments | None, policy: Policy) -> Standings:
     """Count where every judged document stands: the one way from a source to standings.
 
     Every choice of the policy that acts before anything is measured is applied here (Policy.counting).
 
     Args:
-        source: a run, or arrays.
+        source: a run, arrays, or a scorer of a whole corpus, whose standings are merged ones: they do not know how much
+            ties in all.
         judgments: of the run; their queries are the evaluated ones, in their order. None for arrays, which have grades.
         policy: the choices; those for one measure (Policy.of) where it makes exceptions, which are not looked at here.
 
     Raises:
         InputError: a score overflows the tie precision, or a grade is refused.
-        PolicyError: the source lacks what a choice needs: ranks, or document ids.
+        PolicyError: the source lacks what a choice needs: ranks, document ids, or lists.
     """
     if isinstance(source, Arrays):
         found = _count_arrays(source, policy)
     elif judgments is None:
         raise InputError("A run is counted by its judgments. Got None; only arrays hold their own grades.")
+    elif isinstance(source, CorpusScorer):
+        found = _count_corpus(source, judgments, policy)
     else:
         found = _count_run(source, judgments, policy)
     return found if policy.nonpositive == "retrieved" else retrieved_only(found)
 
 
-def counter(source: Run | Arrays, judgments: Judgments | None) -> Callable[[Policy], Standings]:
+def counter(source: Source, judgments: Judgments | None) -> Callable[[Policy], Standings]:
     """`count` for one source; policies that count alike share their standings."""
 
     @cache
@@ -195,6 +206,127 @@ def _count_arrays(arrays: Arrays, policy: Policy) -> Standings:
     return build(pool, lists, groups, Found(item, np.arange(len(item))), order, depth=policy.depth)
 
 
+def _count_corpus(source: CorpusScorer, judgments: Judgments, policy: Policy) -> Standings:
+    _refuse_lists(source, policy)
+    judgments = judgments_under(judgments, policy.float_grades)
+    pool, query = _pool(judgments), align(source.query_ids, judgments.query_ids)
+    pairs, judged = _judged_in_corpus(source, judgments, pool, query)
+
+    def rounded(scores: NDArray[Any]) -> Floats:
+        in_format = round_to(scores, source.format, saturate=True)
+        return round_to(in_format, policy.tie_precision, saturate=True)
+
+    order = _CorpusOrder(source, pairs, policy)
+    counts = count_corpus(source, pairs, rounded, order.before)
+    ahead = counts.ahead
+    if order.open:
+        ahead = np.where(counts.tied > 1, -1, 0)
+    listed = np.zeros(len(pool.judged), dtype=np.int64)
+    depth = NO_LIMIT if policy.depth is None else policy.depth
+    listed[query[query >= 0]] = min(len(source.doc_ids), depth)
+    inside = counts.above < depth
+    unknown = np.zeros_like(listed)
+    rows = _Rows(judged, counts.score, counts.above, counts.tied, ahead).take(inside)
+    counted = _standings(pool, rows, (listed, unknown, unknown, unknown, unknown), policy.depth)
+    return replace(counted, sources=judgments.source_codes, merged=True)
+
+
+def _refuse_lists(source: CorpusScorer, policy: Policy) -> None:
+    """Refuse what only lists have.
+
+    Raises:
+        PolicyError: a choice needs them.
+    """
+    order = policy.tie_order
+    if order == "rank" or (order.startswith("input") and not source.in_order):
+        raise PolicyError(
+            f"Tie order {order!r} needs lists; {source.name} is a whole corpus, which has none. Use 'docid-desc', "
+            "'docid-asc' or 'random'."
+        )
+    for name in ("skip_first", "judged_only"):
+        if getattr(policy, name):
+            raise PolicyError(f"{name} needs lists; {source.name} is a whole corpus, which has none. Retrieve a run.")
+
+
+def _judged_in_corpus(source: CorpusScorer, judgments: Judgments, pool: Pool, query: Ints) -> tuple[Pairs, Ints]:
+    """The judged documents that a corpus holds, for queries that it scores, and their indices in the pool.
+
+    Args:
+        source: the corpus.
+        judgments: of the pool.
+        pool: every judged document.
+        query: [query of the source] the evaluated query; -1 for none.
+    """
+    doc_ids = judgments.frame["doc_id"].gather(pool.item)
+    # Few documents of a corpus are judged: the others are left out before anything is joined.
+    there = source.doc_ids.is_in(doc_ids.unique().implode()).arg_true()
+    known = pl.DataFrame({"doc": source.doc_ids.gather(there), "place": there})
+    found = pl.DataFrame({"doc": doc_ids}).join(known, on="doc", how="left", maintain_order="left")["place"]
+    place = found.cast(pl.Int64).fill_null(-1).to_numpy()
+    row_of = np.full(len(pool.judged), -1)
+    row_of[query[query >= 0]] = np.flatnonzero(query >= 0)
+    judged = np.flatnonzero((place >= 0) & (row_of[pool.query] >= 0))
+    judged = judged[np.argsort(place[judged], kind="stable")]  # in the order in which a run would list them
+    return Pairs(row_of[pool.query[judged]], place[judged]), judged
+
+
+class _CorpusOrder:
+    """A tie order over a whole corpus: which of two documents with the same score comes first.
+
+    Args:
+        source: the corpus.
+        pairs: the judged documents.
+        policy: names the order.
+    """
+
+    def __init__(self, source: CorpusScorer, pairs: Pairs, policy: Policy) -> None:
+        self.source, self.pairs, self.seed, self.name = source, pairs, policy.seed, policy.tie_order
+        few = self.name == "input-below-16" and len(source.doc_ids) < INPUT_ORDERS[self.name].open_from  # type: ignore[operator]
+        self.open = INPUT_ORDERS.get(self.name, TieOrder()).open_from is not None and not few
+        self.compared = 0
+
+    @property
+    def before(self) -> Before | None:
+        """From judged documents and places to whether the order puts those of the places first."""
+        if self.open:
+            return None
+        return {"docid-desc": self._by_id, "docid-asc": self._by_id, "random": self._by_hash}.get(
+            self.name, self._by_place
+        )
+
+    def _by_place(self, pairs: Ints, places: Ints) -> Bools:
+        first: Bools = places < self.pairs.place[pairs]
+        return first
+
+    def _by_id(self, pairs: Ints, places: Ints) -> Bools:
+        own = self.pairs.place[pairs]
+        self.compared += len(pairs)
+        # To rank the ids of a corpus takes as long as to compare as many pairs of them.
+        if self.compared < len(self.source.doc_ids):
+            ids = self.source.doc_ids
+            left, right = ids.gather(places), ids.gather(own)
+            return (left > right if self.name == "docid-desc" else left < right).to_numpy()
+        first: Bools = self._rank[places] > self._rank[own]
+        return first if self.name == "docid-desc" else self._rank[places] < self._rank[own]
+
+    @cached_property
+    def _rank(self) -> Ints:
+        """[place] rank of each id among all, ascending by bytes."""
+        rank = np.empty(len(self.source.doc_ids), dtype=np.int64)
+        rank[self.source.doc_ids.arg_sort().to_numpy()] = np.arange(len(rank))
+        return rank
+
+    def _by_hash(self, pairs: Ints, places: Ints) -> Bools:
+        own = self.pairs.place[pairs]
+        queries = self.source.query_ids.gather(self.pairs.query[pairs]).to_list()
+        left, right = (
+            hash_keys(self.seed, queries, self.source.doc_ids.gather(each).to_list()).to_numpy()
+            for each in (places, own)
+        )
+        first: Bools = left < right
+        return first
+
+
 def build(
     pool: Pool, lists: Lists, groups: TieGroups, found: Found, order: TieOrder, *, depth: int | None = None
 ) -> Standings:
@@ -219,22 +351,58 @@ def build(
     ahead = count_ahead(groups, of_row, found.position, order)
     if order.open_from is not None:
         ahead[(groups.size[of_row] > 1) & (np.diff(lists.offsets)[owner] >= order.open_from)] = -1
+    rows = _Rows(found.judged, score, above, groups.size[of_row], ahead)
+    return _standings(pool, rows, _summarize_lists(groups, lists, len(pool.judged), depth), depth)
+
+
+class _Rows(NamedTuple):
+    """Judged documents that are listed, in any order.
+
+    Attributes:
+        judged: [row] index into the Pool.
+        score: [row] as in Standings, and so are the others.
+        above: [row]
+        tied: [row]
+        ahead: [row]
+    """
+
+    judged: Ints
+    score: Floats
+    above: Ints
+    tied: Ints
+    ahead: Ints
+
+    def take(self, chosen: Bools) -> _Rows:
+        """Some of them."""
+        judged, score, above, tied, ahead = self
+        return _Rows(judged[chosen], score[chosen], above[chosen], tied[chosen], ahead[chosen])
+
+
+def _standings(pool: Pool, found: _Rows, lists: tuple[Ints, Ints, Ints, Ints, Ints], depth: int | None) -> Standings:
+    """Standings of some rows.
+
+    Args:
+        pool: every judged document.
+        found: those that are listed.
+        lists: [query] listed, tied_documents, largest_group, last_above and last_tied of Standings.
+        depth: lists end at this rank.
+    """
     query, grade = pool.query[found.judged], pool.grade[found.judged]
-    rows = np.lexsort((-grade, above, query))
+    rows = np.lexsort((-grade, found.above, query))
     ranked = np.lexsort((-pool.grade, pool.query))
     listed = np.zeros(len(pool.grade), dtype=bool)
     listed[found.judged] = True
     return Standings(
         query[rows],
         grade[rows],
-        above[rows],
-        groups.size[of_row][rows],
-        ahead[rows],
-        score[rows],
+        found.above[rows],
+        found.tied[rows],
+        found.ahead[rows],
+        found.score[rows],
         pool.query[ranked],
         pool.grade[ranked],
         pool.judged,
-        *_summarize_lists(groups, lists, len(pool.judged), depth),
+        *lists,
         item=pool.item[found.judged][rows],
         pool_item=pool.item[ranked],
         pool_listed=listed[ranked],

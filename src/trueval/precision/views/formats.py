@@ -189,7 +189,8 @@ def _tie_cells(regime: Mapping[str, Any], scale: Scale) -> tuple[str, ...]:
     ties, found = regime["ties"], regime["agreement"] or {}
     # Agreement is a correlation, which has no points.
     agreement = (fixed(found.get(name)) for name in AGREEMENT)
-    return fixed(ties["tied_fraction"], scale), str(ties["largest_group"]), *agreement
+    largest = NOT_AVAILABLE if ties["largest_group"] is None else str(ties["largest_group"])
+    return fixed(ties["tied_fraction"], scale), largest, *agreement
 
 
 def to_latex(audit: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:

@@ -56,9 +56,9 @@ def _summary(file: ResultFile) -> Iterator[Words]:
             continue
         value = regime["measures"][widest]
         span = Number(fixed(value["range"]), value["range"], file.source("regimes", index, "measures", widest, "range"))
-        tied = percent(regime["ties"]["tied_fraction"])
+        tied = regime["ties"]["tied_fraction"]
         moves = f"{regime['model']}, {formats(regime)}: the order of ties moves {widest} by "
-        yield (moves, span, f" at most; {tied} of the documents are tied.")
+        yield (moves, span, " at most" + ("." if tied is None else f"; {percent(tied)} of the documents are tied."))
     for sentence in resolutions(file.data):
         yield (sentence,)
 
@@ -162,7 +162,7 @@ def _agreement_table(file: ResultFile, several: bool) -> Table:
     columns = (
         Column("regime"),
         Column("tied", "/ties/tied_fraction", numeric=True, show=fixed),
-        Column("largest group", "/ties/largest_group", numeric=True),
+        Column("largest group", "/ties/largest_group", numeric=True, show=count),
         *(Column(title, f"/agreement/{name}", numeric=True, show=share) for name, title in agreement.items()),
         *(Column(title, f"/agreement/ties/{name}", numeric=True, show=count) for name, title in RESOLVED.items()),
     )

@@ -1,0 +1,464 @@
+"""Exhaustive scoring: every document of a corpus for every query, straight from embeddings, a tile at a time.
+
+    evaluate_corpus(Embeddings(queries, documents, query_ids, doc_ids), judgments, "nDCG@10")
+
+Embeddings are a source of standings (trueval.standings.counting.count): every judged document is placed among all
+documents, no list ends at a depth, no group of equal scores is cut, and what is in memory beside the embeddings is some
+tiles, whatever the corpus. Arrays of NumPy, memory maps among them, are multiplied on the processors, tensors of torch
+on their device.
+
+    product   s = q · d, accumulated in float32
+    maxsim    s = Σ_i max_j q_i · d_j over tokens, each maximum rounded to the format (Khattab & Zaharia 2020, eq. 3)
+
+Scores are rounded once to the format, as `trueval.scoring` does it; so standings of low and of high-precision scoring
+cost the same. All tiles have one shape, padded with zeros: the last bits of a float32 product depend on its shape, and
+those of a product with a single query differ for nine scores in ten.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar, Final, TypeVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from trueval.errors import InputError, PolicyError
+from trueval.evaluation.content import Content
+from trueval.evaluation.evaluate import Measures, score
+from trueval.evaluation.notes import notes_of
+from trueval.evaluation.scores import Scores
+from trueval.forks import need_polars
+from trueval.judgments import Judgments
+from trueval.measures import parse_list
+from trueval.numerics import find_format
+from trueval.policy.conventions import Policy, choose
+from trueval.retrieval.tiles import Arrays
+from trueval.standings.counting import counter
+from trueval.standings.groups import starts_of
+from trueval.threads import in_threads
+
+T = TypeVar("T")
+Ints = NDArray[np.int64]
+
+HEIGHT: Final = 512  # rows of a tile: queries, or tokens of queries
+WIDTH: Final = 65536  # columns of a tile of torch: documents, or tokens of documents
+LEAST: Final = 32  # rows and columns come in multiples of it; kernels for fewer rows sum in another order
+SCORINGS: Final = ("product", "maxsim")
+
+
+@dataclass(frozen=True, eq=False)
+class Embeddings:
+    """Embeddings of queries and of a whole corpus, as a source of standings.
+
+    Args:
+        queries: [query, dimension], NumPy or torch, in the model's dtype; for maxsim one [token, dimension] each.
+        documents: [document, dimension], or one [token, dimension] each, of the same kind; memory maps stay on disk.
+        query_ids: [query] different ids.
+        doc_ids: [document] different ids, in the order of the documents.
+        scoring: product or maxsim.
+        format: that scores are rounded to; float32 on a narrower model is high-precision scoring (P-A eq. 3).
+        storage: format that documents are rounded to before they are multiplied; None for as they are.
+        name: of the run that they stand for.
+        in_order: whether documents are in an order to break ties by (tie order "input").
+        device: where torch multiplies, such as "cuda"; None for where the embeddings are.
+        height: rows of a tile.
+        width: columns of a tile.
+
+    Raises:
+        InputError: shapes do not fit, or an id appears twice.
+        PolicyError: a format or scoring is unknown.
+
+    >>> found = Embeddings(np.eye(2), np.array([[1.0, 0.0], [0.5, 0.5], [0.5, 0.5]]), ["a", "b"], ["x", "y", "z"])
+    >>> scores = evaluate_corpus(found, {"a": ["y"], "b": ["x"]}, "RR")
+    >>> [scores.mean("RR").lowest, scores.mean("RR").highest] == [(1 / 3 + 1 / 3) / 2, (1 / 2 + 1 / 3) / 2]
+    True
+    """
+
+    queries: Any
+    documents: Any
+    query_ids: Any
+    doc_ids: Any
+    scoring: str = "product"
+    format: str = "float32"
+    storage: str | None = None
+    name: str = "corpus"
+    in_order: bool = False
+    device: str | None = None
+    height: int = HEIGHT
+    width: int | None = None
+    on: Arrays | Tensors = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.scoring not in SCORINGS:
+            raise PolicyError(f"Scoring of a corpus must be one of {', '.join(SCORINGS)}. Got {self.scoring!r}.")
+        find_format(self.format)
+        for what in ("query_ids", "doc_ids"):
+            ids = pl.Series(what, getattr(self, what), dtype=pl.String)
+            texts = getattr(self, what.replace("doc_ids", "documents").replace("query_ids", "queries"))
+            if len(ids) != len(texts) or not len(ids):
+                raise InputError(f"{self.name}: {what} must be one for each embedding. Got {len(ids)}, {len(texts)}.")
+            if ids.n_unique() < len(ids):
+                twice = ids.filter(ids.is_duplicated())[0]
+                raise InputError(f"{self.name}: the id {twice!r} appears twice in {what}. Ids must differ.")
+            object.__setattr__(self, what, ids)
+        ends = {tuple(np.shape(self.queries[0]))[-1:], tuple(np.shape(self.documents[0]))[-1:]}
+        axes = 2 if self.scoring == "maxsim" else 1
+        if len(ends) > 1 or {np.ndim(self.queries[0]), np.ndim(self.documents[0])} != {axes}:
+            raise InputError(
+                f"{self.name}: queries and documents must be vectors of one dimension, for maxsim one array of tokens "
+                f"each. Got {tuple(np.shape(self.queries[0]))} and {tuple(np.shape(self.documents[0]))} as the first."
+            )
+        dtype = "float64" if self.format == "float64" else "float32"
+        plain = self.device is None and isinstance(self.documents[0], np.ndarray)
+        object.__setattr__(
+            self, "on", Arrays(dtype, self.storage) if plain else Tensors(dtype, self.storage, self.device)
+        )
+
+    def blocks(self, queries: Ints) -> Iterator[_Block]:
+        """Blocks of some queries, in their order."""
+        if not len(queries):
+            return
+        each = 1 if self.scoring == "product" else max(len(self.queries[query]) for query in queries.tolist())
+        blocks = -(-len(queries) * each // self.height)
+        most = min(-(-len(queries) // blocks), max(1, self.height // each))
+        kind = _Products if self.scoring == "product" else _MaxSims
+        for start in range(0, len(queries), most):
+            yield kind(self, queries[start : start + most], most, each)
+
+    @cached_property
+    def tokens(self) -> Ints:
+        """[document] how many tokens each has; all need one.
+
+        Raises:
+            InputError: one has none.
+        """
+        lengths = np.array([len(document) for document in self.documents])
+        if not lengths.all():
+            empty = self.doc_ids[int(lengths.argmin())]
+            raise InputError(f"{self.name}: every document needs at least one token for MaxSim. {empty!r} has none.")
+        return lengths
+
+
+def evaluate_corpus(
+    source: Embeddings, judgments: Any, measures: Measures, *, policy: Policy | None = None, **choices: Any
+) -> Scores:
+    """Evaluate embeddings over the whole corpus, exactly under ties, without a run.
+
+    Args:
+        source: of the scores.
+        judgments: as in `evaluate`.
+        measures: as in `evaluate`.
+        policy: as in `evaluate`. Tie orders need ids: "docid-desc", "docid-asc" or "random"; "input" where the source
+            is in an order.
+        choices: as in `evaluate`.
+
+    Returns:
+        Scores, as those of a run that lists every document for every query. How many documents tie in all is not known.
+
+    Raises:
+        InputError: no query is judged, a score is not a number, or it overflows its format.
+        PolicyError: a choice is unknown, or needs lists.
+    """
+    need_polars()
+    judgments, chosen, parsed = Judgments.of(judgments), choose(policy, choices), parse_list(measures)
+    known = source.query_ids.is_in(judgments.query_ids.implode())
+    unjudged = tuple(source.query_ids.filter(~known).to_list())
+    count = counter(source, judgments)
+    notes = (*judgments.notes, *notes_of(source, judgments, count(chosen), unjudged, parsed, chosen))
+    found = score(source.name, judgments.query_ids.to_list(), count, parsed, chosen, unjudged, notes)
+    return replace(found, content=Content({}, judgments))
+
+
+class _Block(ABC):
+    """Some queries, multiplied with all documents (trueval.standings.corpus.QueryBlock).
+
+    Args:
+        source: the embeddings.
+        queries: indices of the queries.
+        most: queries of the largest block: all have the same shape.
+        each: rows of a query: its vector, or as many tokens as the longest query has.
+    """
+
+    def __init__(self, source: Embeddings, queries: Ints, most: int, each: int = 1) -> None:
+        self.source, self.queries, self.each = source, queries, each
+        self.on: Any = source.on
+        self.matrix = self.on.matrix(self.rows(), _padded(most * each))
+        self.length = self.on.length(self.matrix)
+
+    @abstractmethod
+    def rows(self) -> Any:
+        """[row, dimension] of the queries, in their own format."""
+
+    @abstractmethod
+    def sizes(self, places: Ints) -> Ints:
+        """Columns of some documents."""
+
+    @abstractmethod
+    def scores(self, places: slice | Ints, columns: int, scratch: Any = None) -> tuple[Any, float]:
+        """[query, document] scores from a product of so many columns, and what none of them exceeds in magnitude."""
+
+    def pairs(self, rows: Ints, places: Ints) -> Any:
+        """Scores of single documents, from tiles that hold judged documents only."""
+        found = np.zeros(len(rows), self.on.dtype)
+        wanted, which = np.unique(places, return_inverse=True)
+        cuts, columns = _cuts(self.sizes(wanted), self.width)
+        with self.on.alone():
+            for first, last in pairwise(cuts.tolist()):
+                scores, _ = self.scores(wanted[first:last], columns)
+                here = (which >= first) & (which < last)
+                found[here] = self.on.picked(scores, rows[here], which[here] - first)
+        return found
+
+    def map(self, work: Callable[[Iterable[Any]], T]) -> list[T]:
+        """Give the tiles of all documents to some work, to each call those of one thread."""
+        cuts, columns = _cuts(self.sizes(np.arange(len(self.source.documents))), self.width)
+        shares = min(self.on.workers(), len(cuts) - 1)
+
+        def share(number: int) -> T:
+            return work(self._tiles(list(pairwise(cuts.tolist()))[number::shares], columns))
+
+        with self.on.alone():
+            return in_threads(share, range(shares))
+
+    @property
+    def width(self) -> int:
+        """Columns that a tile has at least, where there are as many."""
+        return self.source.width or self.on.width
+
+    def _tiles(self, parts: Iterable[tuple[int, int]], columns: int) -> Iterator[Any]:
+        """Tiles of some stretches of documents."""
+        scratch = self.on.scratch(len(self.matrix), columns)
+        for first, last in parts:
+            scores, bound = self.scores(slice(first, last), columns, scratch)
+            yield from self.on.tiles(scores[: len(self.queries), : last - first], first, bound, scratch)
+
+
+class _Products(_Block):
+    """One vector for each query and document."""
+
+    def rows(self) -> Any:
+        """[query, dimension]."""
+        return self.source.queries[self.queries]
+
+    def sizes(self, places: Ints) -> Ints:
+        """One column for each document."""
+        return np.ones(len(places), dtype=np.int64)
+
+    def scores(self, places: slice | Ints, columns: int, scratch: Any = None) -> tuple[Any, float]:
+        """The products themselves."""
+        documents = self.on.matrix(self.source.documents[places], columns, stored=True)
+        # Cauchy and Schwarz: no product exceeds those of the lengths.
+        bound = self.length * self.on.length(documents)
+        return self.on.product(self.matrix, documents, scratch), bound
+
+
+class _MaxSims(_Block):
+    """One vector for each token. Queries are padded with zeros, which add 0 to the sum."""
+
+    def rows(self) -> Any:
+        """[query token, dimension], every query padded to as many."""
+        return self.on.stacked([self.source.queries[query] for query in self.queries.tolist()], self.each)
+
+    def sizes(self, places: Ints) -> Ints:
+        """A column for each token."""
+        return self.source.tokens[places]
+
+    def scores(self, places: slice | Ints, columns: int, scratch: Any = None) -> tuple[Any, float]:
+        """Sums of the best products."""
+        documents = self.source.documents
+        chosen = documents[places] if isinstance(places, slice) else [documents[place] for place in places.tolist()]
+        starts = starts_of(self.source.tokens[places])
+        tokens = self.on.matrix(self.on.stacked(chosen), columns, stored=True)
+        bound = self.each * self.length * self.on.length(tokens)
+        products = self.on.product(self.matrix, tokens, scratch)[: len(self.queries) * self.each, : starts[-1]]
+        return self.on.best(products, starts, self.each, self.source.format), bound
+
+
+def _cuts(sizes: Ints, width: int) -> tuple[Ints, int]:
+    """Cut documents into tiles of about the same size.
+
+    Args:
+        sizes: [document] columns that each takes.
+        width: columns that a tile has at least, where there are as many.
+
+    Returns:
+        [tile + 1] where each starts, and the columns that all are padded to.
+
+    >>> _cuts(np.ones(100, dtype=np.int64), 30)
+    (array([  0,  64, 100]), 64)
+    """
+    ends = sizes.cumsum()
+    tiles = max(1, int(ends[-1]) // width)
+    wanted = _padded(-(-int(ends[-1]) // tiles)) * np.arange(1, tiles)
+    cuts = np.unique(np.concatenate(([0], ends.searchsorted(wanted, side="right"), [len(sizes)])))
+    return cuts, _padded(int(np.diff(np.append(0, ends)[cuts]).max()))
+
+
+def _padded(size: int) -> int:
+    """The next multiple of LEAST."""
+    return -(-size // LEAST) * LEAST
+
+
+class Tensors:
+    """Products of tensors of torch, on a device; arrays are moved there tile by tile.
+
+    Args:
+        dtype: that products are computed in.
+        storage: format that documents are rounded to before; None for as they are.
+        device: None for where the tensors are.
+    """
+
+    width: ClassVar[int] = WIDTH
+
+    def __init__(self, dtype: str, storage: str | None, device: str | None) -> None:
+        import torch
+
+        self.torch, self.dtype, self.storage, self.device = torch, dtype, storage, device
+        self.wide = getattr(torch, dtype)
+
+    def matrix(self, rows: Any, height: int, *, stored: bool = False) -> Any:
+        """Vectors in the format of the products, padded with rows of zeros."""
+        rows = self.tensor(rows)
+        if stored and self.storage is not None:
+            rows = self.rounded(rows.to(self.wide), self.storage)
+        matrix = self.torch.zeros((height, rows.shape[1]), dtype=self.wide, device=rows.device)
+        matrix[: len(rows)] = rows
+        return matrix
+
+    def tensor(self, rows: Any) -> Any:
+        """A tensor on the device, of an array too; ml_dtypes' bfloat16 is seen as integers on the way."""
+        if isinstance(rows, np.ndarray):
+            rows = np.array(rows)  # a memory map of a file that must not be written to
+            if rows.dtype.name == "bfloat16":
+                rows = self.torch.from_numpy(rows.view(np.int16)).view(self.torch.bfloat16)
+            else:
+                rows = self.torch.from_numpy(rows)
+        return rows.detach() if self.device is None else rows.detach().to(self.device)
+
+    def stacked(self, texts: Sequence[Any], each: int | None = None) -> Any:
+        """The tokens of some texts one after another, those of every text padded with zeros to as many."""
+        tensors = [self.tensor(text) for text in texts]
+        if each is None:
+            return self.torch.cat(tensors)
+        return self.torch.cat([self.torch.nn.functional.pad(one, (0, 0, 0, each - len(one))) for one in tensors])
+
+    def length(self, matrix: Any) -> float:
+        """The length of all vectors as one, which none of them exceeds; NaN or infinite if one is not finite."""
+        return float(matrix.square().sum().sqrt())
+
+    def product(self, queries: Any, documents: Any, scratch: None) -> Any:
+        """[query, document] products."""
+        return queries @ documents.T
+
+    def best(self, products: Any, starts: Ints, each: int, form: str) -> Any:
+        """[query, document] sums over the tokens of a query of its best product with a token of the document."""
+        owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        index = self.torch.from_numpy(owner).to(products.device).expand(len(products), -1)
+        empty = self.torch.zeros((len(products), len(starts) - 1), dtype=products.dtype, device=products.device)
+        best = empty.scatter_reduce(1, index, products, "amax", include_self=False)
+        return self.rounded(best, form).reshape(-1, each, best.shape[1]).sum(1)
+
+    def rounded(self, values: Any, form: str) -> Any:
+        """Values rounded to a format.
+
+        Raises:
+            InputError: one overflows.
+        """
+        if form in ("float32", "float64"):
+            return values
+        rounded = values.to(getattr(self.torch, form)).to(values.dtype)
+        lost = ~self.torch.isfinite(rounded) & self.torch.isfinite(values)
+        if lost.any():
+            raise InputError(f"The value {values[lost][0].item()!r} overflows {form}. Use a wider format.")
+        return rounded
+
+    def picked(self, scores: Any, rows: Ints, columns: Ints) -> NDArray[Any]:
+        """Scores by row and column, in NumPy."""
+        where = [self.torch.from_numpy(each).to(scores.device) for each in (rows, columns)]
+        found: NDArray[Any] = scores[where[0], where[1]].cpu().numpy()
+        return found
+
+    def scratch(self, height: int, width: int) -> None:
+        """Torch keeps its own memory."""
+
+    def tiles(self, scores: Any, first: int, bound: float, scratch: None) -> Iterator[TensorTile]:
+        """One tile, whole."""
+        yield TensorTile(self, scores, slice(0, len(scores)), first, bound)
+
+    def workers(self) -> int:
+        """One: torch has threads of its own, or a device."""
+        return 1
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Nothing to be set."""
+        return nullcontext()
+
+
+@dataclass(frozen=True, eq=False)
+class TensorTile:
+    """Scores of some queries and adjacent documents, where torch computed them (trueval.standings.corpus.Tile).
+
+    Attributes:
+        on: torch.
+        scores: [row, column].
+        queries: of the rows.
+        first: place of the first document.
+        bound: what no score exceeds.
+    """
+
+    on: Tensors
+    scores: Any
+    queries: slice
+    first: int
+    bound: float
+
+    @property
+    def columns(self) -> int:
+        """Documents."""
+        return int(self.scores.shape[1])
+
+    def reaching(self, rows: Ints, bounds: NDArray[Any], *, beyond: bool = False) -> Any:
+        """Tell which scores of some rows are at least a bound of the row, or with `beyond` above it."""
+        scores, bound = self._of(rows), self._there(bounds)[:, None]
+        return scores > bound if beyond else scores >= bound
+
+    def counts(self, mask: Any) -> Ints:
+        """[row] how many scores a mask has chosen."""
+        counts: Ints = mask.sum(1).cpu().numpy()
+        return counts
+
+    def places(self, mask: Any, counts: Ints) -> tuple[Ints, Ints]:
+        """Row, as an index into the mask, and column of each score that a mask has chosen."""
+        row, column = mask.nonzero(as_tuple=True)
+        return row.cpu().numpy(), column.cpu().numpy()
+
+    def at(self, rows: Ints, columns: Ints) -> NDArray[Any]:
+        """Scores by row and column, in NumPy."""
+        return self.on.picked(self.scores, rows, columns)
+
+    def ranked(self, rows: Ints, low: NDArray[Any], high: NDArray[Any]) -> tuple[Ints, Ints]:
+        """[row, bound] how many scores of a row are at least its lower bounds, and above its upper ones."""
+        ascending = self._of(rows).sort(dim=1).values
+        search = self.on.torch.searchsorted
+        below = search(ascending, self._there(low), right=False).cpu().numpy()
+        up_to = search(ascending, self._there(high), right=True).cpu().numpy()
+        return self.columns - below, self.columns - up_to
+
+    def extent(self) -> tuple[float, float]:
+        """The lowest and the highest score; NaN if one is not a number."""
+        return float(self.scores.min()), float(self.scores.max())
+
+    def _there(self, values: NDArray[Any]) -> Any:
+        """An array where the scores are."""
+        return self.on.torch.from_numpy(np.ascontiguousarray(values)).to(self.scores.device)
+
+    def _of(self, rows: Ints) -> Any:
+        """The scores of some rows."""
+        return self.scores if len(rows) == len(self.scores) else self.scores[self._there(rows)]
