@@ -131,7 +131,7 @@ def test_what_calls_do_is_what_the_closed_form_predicts():
     rng = np.random.default_rng(5)
     scores = rng.integers(0, 4, size=(40, 30)).astype(float)
     grades = {f"q{q}": {f"d{d}": int(rng.random() < 0.3) for d in range(30)} for q in range(40)}
-    calls = 60
+    calls = 40
     found = cut_index(opened(Engine(scores, seed=11)), 10, repeats=calls, judgments=grades, measures="R@10")
     assert len(found.inside) > 30
     assert found.calls is not None
@@ -153,7 +153,7 @@ def test_what_calls_do_is_what_the_closed_form_predicts():
     recall = told["measures"]["R@10"]
     seen = np.array(recall["calls"])
     assert abs(seen.mean() - recall["expected"]) < 4.5 * recall["sd"] / math.sqrt(calls)
-    assert recall["sd"] == pytest.approx(seen.std(ddof=1), rel=0.2)
+    assert recall["sd"] == pytest.approx(seen.std(ddof=1), rel=0.35)
     assert recall["lowest"] <= seen.min() <= seen.max() <= recall["highest"]
     assert told["calls"]["differed_by_ties"] == len(found.inside)
 
