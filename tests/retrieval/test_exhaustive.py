@@ -34,7 +34,7 @@ def embeddings(seed: int = 0, *, scoring: str = "product", whole: bool = False, 
     queries, documents = texts(options.pop("queries", QUERIES)), texts(options.pop("documents", DOCUMENTS))
     for copy in range(0, len(documents), 10):
         documents[copy] = documents[copy // 2]
-    ids = [f"d{place * 7 % 1009}" for place in range(len(documents))]
+    ids = [f"d{place * 7919 % 100_003}" for place in range(len(documents))]
     return Embeddings(
         queries, documents, [f"q{place}" for place in range(len(queries))], ids, scoring=scoring, **options
     )
