@@ -239,7 +239,7 @@ def test_a_corpus_is_audited_without_lists(
     passes = corpus_passes(scoring)
     found = audit_passes(passes, "nDCG@5 AP", **choices)
     runs = scored(passes.candidates, passes.outputs)
-    listed = audit_blocks(runs, passes.collection.judgments, "nDCG@5 AP", cutoffs=[1, 2, 3, 5, 10, 20], **choices)
+    listed = audit_blocks(runs, passes.collection.graded, "nDCG@5 AP", cutoffs=[1, 2, 3, 5, 10, 20], **choices)
     assert found.to_dict() == listed.to_dict(about=found.about)
     monkeypatch.setattr("trueval.precision.audit.LISTED", 29)
     monkeypatch.setattr("trueval.precision.audit.scored", None)

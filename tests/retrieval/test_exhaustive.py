@@ -34,7 +34,7 @@ def embeddings(seed: int = 0, *, scoring: str = "product", whole: bool = False, 
     queries, documents = texts(options.pop("queries", QUERIES)), texts(options.pop("documents", DOCUMENTS))
     for copy in range(0, len(documents), 10):
         documents[copy] = documents[copy // 2]
-    ids = [f"d{place * 7 % 1009}" for place in range(len(documents))]
+    ids = [f"d{place * 7919 % 100_003}" for place in range(len(documents))]
     return Embeddings(
         queries, documents, [f"q{place}" for place in range(len(queries))], ids, scoring=scoring, **options
     )
@@ -135,7 +135,7 @@ def test_tensors_are_counted_as_arrays_are(scoring: str) -> None:
     # With 40 judged documents rows are sorted, with few they are compared.
     judgments = judged(source, each=40 if scoring == "product" else 5)
     tensors = replace(source, queries=given[0], documents=given[1], width=160)
-    for policy in (Policy(), Policy(tie_order="random", tie_precision=1e6)):
+    for policy in (Policy(), Policy(tie_order="docid-asc", tie_precision=1e6)):
         assert differing(count(tensors, judgments, policy), count(source, judgments, policy)) == 0
 
 
@@ -224,7 +224,7 @@ def test_any_format_and_any_block_equal_a_full_sort(scoring: str, kind: str, for
         ]
         base = replace(base, queries=given[0], documents=given[1])
     for height, width in combinations((32, 40, 512), (32, 500, 8192)):
-        check_all(replace(base, height=height, width=width), ("docid-desc", "docid-asc", "random"))
+        check_all(replace(base, height=height, width=width), ("docid-desc", "random"))
 
 
 @pytest.mark.evidence

@@ -101,11 +101,13 @@ def assert_same(found: Standings, expected: Standings) -> None:
     assert found.merged
 
 
-@pytest.mark.parametrize("order", ["docid-desc", "docid-asc", "random"])
-@pytest.mark.parametrize(("judged", "values", "width"), [(1, 9999, 7), (6, 40, 7), (6, 40, 500), (30, 9999, 64)])
+@pytest.mark.parametrize(
+    ("judged", "values", "width", "order"),
+    [(1, 9999, 7, "docid-desc"), (6, 40, 7, "random"), (6, 40, 500, "docid-asc"), (30, 9999, 64, "docid-desc")],
+)
 @pytest.mark.parametrize("few", [0, 1 / 50, 1])
 def test_counts_are_those_of_a_run_that_lists_everything(
-    order: str, judged: int, values: int, width: int, few: float, monkeypatch: pytest.MonkeyPatch
+    judged: int, values: int, width: int, order: str, few: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Few and many judged documents, scattered scores and large groups, across tiles and in one.
 

@@ -86,7 +86,10 @@ class ArrayTile:
     def places(self, mask: Bools, counts: Ints) -> tuple[Ints, Ints]:
         """Row, as an index into the mask, and column of each score that a mask has chosen, by its counts."""
         row = np.repeat(np.arange(len(mask)), counts)
-        return row, np.flatnonzero(mask) - row * mask.shape[1]
+        # Most words of eight flags are 0 where few scores are chosen; only the others are looked into.
+        words = np.flatnonzero(mask.view(np.uint64).reshape(-1) != 0)
+        flag = np.flatnonzero(mask.reshape(-1, LANES)[words])
+        return row, words[flag >> 3] * LANES + (flag & 7) - row * mask.shape[1]
 
     def at(self, rows: Ints, columns: Ints) -> NDArray[Any]:
         """Scores by row and column."""

@@ -480,7 +480,7 @@ def _last_reached(low: Any, row: Ints, scores: Any, first: int) -> Ints:
     step = 1 << int(width - first - 1).bit_length() >> 1
     while step:
         ahead = np.minimum(found + step, end)
-        np.copyto(found, ahead, where=scores >= flat[ahead])
+        found += (ahead - found) * (scores >= flat[ahead])
         step >>= 1
     return found
 
