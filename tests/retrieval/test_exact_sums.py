@@ -58,8 +58,8 @@ def test_a_key_of_few_bits_leaves_nothing_unsorted(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("steps", range(8))
 def test_one_sum_on_both_sides_of_a_midpoint_is_one_score(steps: int):
-    # The sum is halfway between two numbers, and came out once from below and once from above. The smallest number makes
-    # the range so wide that the key has no room for the last bits.
+    # The sum is halfway between two numbers, and came out once from below and once from above. The smallest number
+    # makes the range so wide that the key has no room for the last bits.
     ulp = np.spacing(1.0)
     above = 1 + (steps + 1) * ulp
     sums = exact_sums.Sums(np.array([1e-300, above - ulp, above]), np.array([0.0, ulp / 2, -ulp / 2]))
