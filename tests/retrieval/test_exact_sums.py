@@ -54,3 +54,15 @@ def test_a_key_of_few_bits_leaves_nothing_unsorted(monkeypatch: pytest.MonkeyPat
     coarse = ordered_rank_sums(*given)
     assert (coarse.order == exact.order).all()
     assert (coarse.scores == exact.scores).all()
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_one_sum_on_both_sides_of_a_midpoint_is_one_score(steps: int):
+    # The sum is halfway between two numbers, and came out once from below and once from above. The smallest number
+    # makes the range so wide that the key has no room for the last bits.
+    ulp = np.spacing(1.0)
+    above = 1 + (steps + 1) * ulp
+    sums = exact_sums.Sums(np.array([1e-300, above - ulp, above]), np.array([0.0, ulp / 2, -ulp / 2]))
+    order, scores = exact_sums._ordered(sums, np.array([0, 3]))
+    assert order.tolist() == [1, 2, 0]
+    assert scores[0] == scores[1] > scores[2]
