@@ -57,6 +57,7 @@ def test_the_same_corpus_gives_the_same_bytes(tmp_path: Path) -> None:
     for file in files:
         chunk_corpus(corpus, file, CHUNKER)
     assert files[0].read_bytes() == files[1].read_bytes()
+    assert files[0].read_bytes()[4:8] == bytes(4)  # where gzip has the time
 
 
 def test_what_is_twice_is_counted_in_characters(tmp_path: Path) -> None:
