@@ -18,7 +18,11 @@ class Outcome(NamedTuple):
 
 
 @pytest.fixture
-def trueval(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+def trueval(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Callable[..., Outcome]:
+    monkeypatch.setenv("TRUEVAL_CACHE", str(tmp_path / "cache of the user"))
+
     def call(*arguments: object, stdin: str = "", columns: int = 80) -> Outcome:
         monkeypatch.setenv("COLUMNS", str(columns))
         monkeypatch.setattr(sys, "argv", ["trueval", *map(str, arguments)])

@@ -14,7 +14,7 @@ pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
 
 def test_an_index_makes_a_run_that_can_be_evaluated(trueval, tmp_path: Path):
     run = tmp_path / "bm25.trec"
-    status, out, err = trueval("retrieve", sample_path(), "--index", "bm25", "--depth", 20, "--run", run)
+    status, out, err = trueval("retrieve", sample_path(), "--index", "bm25", "--depth", 20, "--run", run, columns=99)
     assert status == 0, err
     assert out.split()[:5] == ["stage", "queries", "candidates", "lost", "tied"]
     read = tv.Run.read(run)
@@ -158,19 +158,21 @@ def test_documents_without_text_are_remarked(trueval, tmp_path: Path):
     assert "1 of 2 queries find nothing, such as 'p'" in found.out
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_an_interruption_says_what_is_kept(trueval, tmp_path: Path, monkeypatch, kept: bool):
+@pytest.mark.parametrize("kept", ["kept", "cache of the user", None])
+def test_an_interruption_says_what_is_kept(trueval, tmp_path: Path, monkeypatch, kept: str | None):
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("trueval.retrieval.pipeline.Pipeline.retrieve", interrupted)
-    place = ("--cache", tmp_path / "kept") if kept else ()
+    place = ("--cache", tmp_path / "kept") if kept == "kept" else ()
+    if kept is None:
+        (tmp_path / "file").write_text("")
+        monkeypatch.setenv("TRUEVAL_CACHE", str(tmp_path / "file" / "cache"))
     found = trueval("retrieve", sample_path(), "--index", "bm25", "--run", tmp_path / "r.trec", *place)
     assert (found.status, found.out) == (130, "")
-    (line,) = found.err.strip().splitlines()
+    *_, line = found.err.strip().splitlines()
     assert "interrupted" in line
-    assert (f"is kept in {tmp_path / 'kept'}. The same command goes on" in line) == kept
-    assert ("Nothing is kept." in line) != kept
+    assert ("Nothing is kept." if kept is None else f"is kept in {tmp_path / kept}. The same command goes on") in line
 
 
 def test_hosted_models_say_what_leaves_and_stop_at_max_cost(trueval, tmp_path: Path, monkeypatch):

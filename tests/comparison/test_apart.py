@@ -1,5 +1,7 @@
 """What is said of a measure and a pair of runs is the same, bit for bit, whatever else is asked beside them."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from trueval.judgments import Judgments
 from trueval.run import Run
 
 # The gain of the one grade of 60 is 2^60 - 1 under DCG(gain='exp').
-MEASURES = ["P@3", "nDCG@10", "AP", "RR@10", "RBP", "DCG(gain='exp')@3"]
+MEASURES = ("P@3", "nDCG@10", "AP", "RR@10", "RBP", "DCG(gain='exp')@3")
 CHOICES = {"resamples": 500, "tie_samples": 200, "threads": 1}
 QUERIES = [f"q{at:02}" for at in range(40)]
 
@@ -41,13 +43,14 @@ JUDGMENTS = graded()
 GOOD, BAD = tied("good", JUDGMENTS, 0.5), tied("bad", JUDGMENTS, 2.0)
 
 
-def differences(runs: list[Run], measures: list[str]) -> dict[tuple[str, str, str], Difference]:
-    found = compare(runs, JUDGMENTS, measures, **CHOICES).differences
+@cache
+def differences(runs: tuple[Run, ...], measures: tuple[str, ...]) -> dict[tuple[str, str, str], Difference]:
+    found = compare(list(runs), JUDGMENTS, list(measures), **CHOICES).differences
     return {(each.measure, each.first, each.second): each for each in found}
 
 
 def test_the_case_draws_tie_orders_and_separates() -> None:
-    found = differences([GOOD, BAD], MEASURES)
+    found = differences((GOOD, BAD), MEASURES)
     assert {each.win.method for each in found.values()} == {"sampled"}
     assert found["P@3", "good", "bad"].separated
 
@@ -55,9 +58,9 @@ def test_the_case_draws_tie_orders_and_separates() -> None:
 @pytest.mark.parametrize("measure", MEASURES)
 def test_a_measure_alone_and_beside_others(measure: str) -> None:
     key = (measure, "good", "bad")
-    alone = differences([GOOD, BAD], [measure])[key]
-    for others in (MEASURES, MEASURES[::-1], [measure, "DCG(gain='exp')@3"]):
-        assert repr(differences([GOOD, BAD], others)[key]) == repr(alone), others
+    alone = differences((GOOD, BAD), (measure,))[key]
+    for others in (MEASURES, MEASURES[::-1], (measure, "DCG(gain='exp')@3")):
+        assert repr(differences((GOOD, BAD), others)[key]) == repr(alone), others
 
 
 @pytest.mark.parametrize("measure", ["P@3", "DCG(gain='exp')@3"])
@@ -65,7 +68,7 @@ def test_a_pair_alone_and_beside_another_run(measure: str) -> None:
     """But for the p adjusted for the family, to which every pair belongs; the third run alone finds the grade of 60."""
     pair = [tied("good", JUDGMENTS, 0.5, finds_it=False), tied("bad", JUDGMENTS, 2.0, finds_it=False)]
     key = (measure, "good", "bad")
-    alone, beside = (differences([*pair, *more], [measure])[key] for more in ([], [tied("third", JUDGMENTS, 1.0)]))
+    alone, beside = (differences((*pair, *more), (measure,))[key] for more in ([], [tied("third", JUDGMENTS, 1.0)]))
     for name in ("expected_interval", "realized_interval", "win", "cohen_d", "hedges_g", "sd"):
         assert repr(getattr(beside, name)) == repr(getattr(alone, name)), name
     assert beside.tests[:4] == alone.tests[:4]

@@ -6,6 +6,7 @@ Worlds are columns of one matrix, so that one call measures them all; each is a 
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,9 +36,19 @@ def worlds(queries: int, a: float, b: float, seed: int) -> tuple[np.ndarray, np.
 FIRST, SECOND = np.arange(WORLDS), np.arange(WORLDS) + WORLDS
 
 
+def evidence(*case: object) -> Any:
+    """A case that waits for `make evidence`."""
+    return pytest.param(*case, marks=pytest.mark.evidence)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("queries", [50, 200])
-@pytest.mark.parametrize(("a", "b"), [(2.0, 2.0), (2.0, 1.5), (0.5, 3.0)])
+@pytest.mark.parametrize(
+    ("queries", "a", "b"),
+    [
+        *[(50, 2.0, 2.0), (50, 0.5, 3.0), (200, 2.0, 1.5)],
+        *[evidence(50, 2.0, 1.5), evidence(200, 2.0, 2.0), evidence(200, 0.5, 3.0)],
+    ],
+)
 def test_each_interval_covers_what_it_names(queries: int, a: float, b: float) -> None:
     expected, variance, truth = worlds(queries, a, b, seed=queries)
     found = bootstrap_intervals(expected, variance, FIRST, SECOND, level=0.95, resamples=2000, seed=1, threads=2)
@@ -83,7 +94,7 @@ COVERED = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", COVERED)
-@pytest.mark.parametrize("queries", [6, 12, 20, 29, 30, 50])
+@pytest.mark.parametrize("queries", [evidence(6), 12, evidence(20), 29, evidence(30), evidence(50)])
 def test_intervals_of_few_and_skewed_queries(kind: str, queries: int) -> None:
     rng = np.random.default_rng(queries + 8)
     differences, variance, truth = skewed(kind, queries, rng)
@@ -104,8 +115,9 @@ def test_intervals_of_few_and_skewed_queries(kind: str, queries: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("queries", [20, 50])
-@pytest.mark.parametrize(("a", "b"), [(2.0, 2.0), (0.5, 3.0)])
+@pytest.mark.parametrize(
+    ("queries", "a", "b"), [(20, 0.5, 3.0), (50, 2.0, 2.0), evidence(20, 2.0, 2.0), evidence(50, 0.5, 3.0)]
+)
 def test_bounds_cover_the_difference_that_any_rule_of_tie_orders_leaves(queries: int, a: float, b: float) -> None:
     expected, variance, truth = worlds(queries, a, b, seed=queries + 3)
     reach, unknown = np.sqrt(variance), np.full_like(variance, np.nan)
@@ -128,7 +140,7 @@ def test_bounds_cover_the_difference_that_any_rule_of_tie_orders_leaves(queries:
         assert least <= covered <= most, name
 
 
-@pytest.mark.parametrize("queries", [20, 50])
+@pytest.mark.parametrize("queries", [20, evidence(50)])
 def test_bounds_cover_a_difference_realized_by_chosen_orders(queries: int) -> None:
     """Every query may come out as 0 or .8, so the extremes do not vary while the expectation, U(0, .8), does."""
     rng = np.random.default_rng(queries + 5)
@@ -148,7 +160,7 @@ def test_bounds_cover_a_difference_realized_by_chosen_orders(queries: int) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("queries", [12, 50, 200])
+@pytest.mark.parametrize("queries", [12, 50, evidence(200)])
 def test_tests_reject_equal_systems_in_5_percent_of_worlds_and_different_ones_more(queries: int) -> None:
     error = 3 * math.sqrt(0.05 * 0.95 / WORLDS)
     power = {}

@@ -145,7 +145,7 @@ def test_misuse_is_refused() -> None:
         )
 
 
-@pytest.mark.slow
+@pytest.mark.evidence
 def test_a_thousand_swaps_of_200_queries_and_three_measures_take_less_than_ten_seconds() -> None:
     run, base = pair(200)
     parts: list[str] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -15,6 +16,7 @@ from trueval.evaluation.evaluate import evaluate
 from trueval.evaluation.explanation import Explanation, Row, explain
 from trueval.judgments import Judgments
 from trueval.policy.conventions import OURS, TOOLS, convention
+from trueval.policy.policy import Policy
 from trueval.run import Run
 
 TREC_FAMILY = ("trec_eval", "pytrec_eval", "mteb")
@@ -189,14 +191,19 @@ def test_causes_make_the_difference_and_no_smaller_set_does(seed: int, measure: 
     found = of(run, judgments, measure)
     base = replace(OURS, tie_order="average")
 
-    def values(row: Row, names: tuple[str, ...]) -> np.ndarray | None:
-        theirs = TOOLS[row.convention].policy.of(found.measure.innermost.name)
-        chosen = replace(base, **{name: getattr(theirs, name) for name in names})
+    whole, graded = Run.from_dict(run), Judgments.from_dict(judgments)
+
+    @cache
+    def values_under(chosen: Policy) -> np.ndarray | None:
         try:
-            scores = evaluate(Run.from_dict(run), Judgments.from_dict(judgments), measure, policy=chosen)
+            scores = evaluate(whole, graded, measure, policy=chosen)
         except ValueError:
             return None
         return np.where(np.isnan(scores.tie_broken), scores.expected, scores.tie_broken)[:, 0]
+
+    def values(row: Row, names: tuple[str, ...]) -> np.ndarray | None:
+        theirs = TOOLS[row.convention].policy.of(found.measure.innermost.name)
+        return values_under(replace(base, **{name: getattr(theirs, name) for name in names}))
 
     def same(row: Row, names: tuple[str, ...], other: tuple[str, ...]) -> bool:
         one, two = values(row, names), values(row, other)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -186,89 +188,107 @@ def orders(scores: dict[str, float]) -> list[list[str]]:
     return [list(itertools.chain(*choice)) for choice in itertools.product(*map(itertools.permutations, groups))]
 
 
-def compare(
-    scores: dict[str, float], grades: dict[str, float], measure: str, by_order: Callable[[list[str]], Fraction]
-) -> None:
-    found = evaluate(Run.from_dict({"q": scores}), Judgments.from_dict({"q": grades}), measure)
-    values = [by_order(order) for order in orders(scores)]
-    mean = sum(values) / len(values)
-    where = f"{measure} {scores} {grades}"
-    assert found.expected[0, 0] == pytest.approx(float(mean), **CLOSE), where
-    assert found.lowest[0, 0] == pytest.approx(float(min(values)), **CLOSE), where
-    assert found.highest[0, 0] == pytest.approx(float(max(values)), **CLOSE), where
-    assert found.sd[0, 0] ** 2 == pytest.approx(float(sum((v - mean) ** 2 for v in values) / len(values)), **CLOSE), (
-        where
-    )
+class Case(NamedTuple):
+    """A list, its grades, and what a measure says of one order; None where it has no value."""
+
+    scores: dict[str, float]
+    grades: dict[str, float]
+    by_order: Callable[[list[str]], Fraction] | None
+
+
+def compare(cases: Sequence[Case], measure: str) -> None:
+    """Evaluate the cases together, and compare each with what its orders say."""
+    assert cases
+    run = Run.from_dict({f"q{n}": case.scores for n, case in enumerate(cases)})
+    found = evaluate(run, Judgments.from_dict({f"q{n}": case.grades for n, case in enumerate(cases)}), measure)
     assert found.exact == (True,)
+    for row, (scores, grades, by_order) in enumerate(cases):
+        if by_order is None:
+            assert math.isnan(found.expected[row, 0])
+            continue
+        values = [by_order(order) for order in orders(scores)]
+        mean = sum(values) / len(values)
+        variance = sum((v - mean) ** 2 for v in values) / len(values)
+        true = [float(mean), float(min(values)), float(max(values)), float(variance)]
+        said = [found.expected[row, 0], found.lowest[row, 0], found.highest[row, 0], found.sd[row, 0] ** 2]
+        assert said == pytest.approx(true, **CLOSE), f"{measure} {scores} {grades}"
 
 
-@pytest.mark.filterwarnings("ignore:run. no retrieved document is judged")
 @pytest.mark.parametrize("name", EVIDENCE)
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_set_measures_over_all_subsets_and_orders(name: str, k: int) -> None:
+    cases = []
     for scores, grades in graded_pools(60, seed=k):
         weights = brute_weights(name, grades)
         norm = Fraction(k) if name in ("P4+", "Harm") else best(list(grades), weights, k)
-        if not norm:
-            assert math.isnan(value(scores, grades, f"{name}@{k}"))
-            continue
-        compare(
-            scores,
-            grades,
-            f"{name}@{k}",
-            lambda o, w=weights, n=norm: sum((w.get(d, Fraction(0)) for d in o[:k]), Fraction(0)) / n,
-        )
+
+        def share(order: list[str], w: dict[str, Fraction] = weights, n: Fraction = norm) -> Fraction:
+            return sum((w.get(d, Fraction(0)) for d in order[:k]), Fraction(0)) / n
+
+        cases.append(Case(scores, grades, share if norm else None))
+    compare(cases, f"{name}@{k}")
 
 
-@pytest.mark.filterwarnings("ignore:run. no retrieved document is judged")
+# From the ceiling of the pool and what an order reaches.
+CEILINGS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
+    "PROC": lambda ceiling, actual: ceiling,
+    "retrieval_headroom": lambda ceiling, actual: 1 - ceiling,
+    "ordering_headroom": lambda ceiling, actual: ceiling - actual,
+    "pPROC": lambda ceiling, actual: actual / ceiling,
+}
+
+
 @pytest.mark.parametrize(("k", "pool"), [(1, 2), (2, 3), (2, 2), (1, 5)])
 def test_ceilings_over_all_subsets_and_orders(k: int, pool: int) -> None:
+    cases: dict[str, list[Case]] = {name: [] for name in CEILINGS}
     for scores, grades in graded_pools(60, seed=10 * k + pool):
         weights = brute_weights("RA-nWG", grades)
         norm = best(list(grades), weights, k)
         if not norm:
             continue
 
-        def ceiling(order: list[str], w: dict[str, Fraction] = weights, n: Fraction = norm) -> Fraction:
-            return best(order[:pool], w, k) / n
+        @cache
+        def ceiling(top: frozenset[str], w: dict[str, Fraction] = weights, n: Fraction = norm) -> Fraction:
+            return best(list(top), w, k) / n
 
         def actual(order: list[str], w: dict[str, Fraction] = weights, n: Fraction = norm) -> Fraction:
             return sum((w.get(d, Fraction(0)) for d in order[:k]), Fraction(0)) / n
 
-        inside = f"(RA-nWG, pool={pool})@{k}"
-        compare(scores, grades, f"PROC{inside}", ceiling)
-        compare(scores, grades, f"retrieval_headroom{inside}", lambda o: 1 - ceiling(o))
-        compare(scores, grades, f"ordering_headroom{inside}", lambda o: ceiling(o) - actual(o))
-        if all(ceiling(order) for order in orders(scores)):
-            compare(scores, grades, f"pPROC{inside}", lambda o: actual(o) / ceiling(o))
-        else:
-            assert math.isnan(value(scores, grades, f"pPROC{inside}"))
+        for name, of_both in CEILINGS.items():
+
+            def by_order(order: list[str], c: Any = ceiling, a: Any = actual, f: Any = of_both) -> Fraction:
+                return f(c(frozenset(order[:pool])), a(order))
+
+            undefined = name == "pPROC" and not all(ceiling(frozenset(order[:pool])) for order in orders(scores))
+            cases[name].append(Case(scores, grades, None if undefined else by_order))
+    for name, those in cases.items():
+        compare(those, f"{name}(RA-nWG, pool={pool})@{k}")
 
 
-@pytest.mark.filterwarnings("ignore:run. no retrieved document is judged")
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_the_unjudged_bound_holds_for_every_way_to_grade_them_at_the_same_weights(k: int) -> None:
     """Unjudged documents of the top K count 1 at most, whatever they are: the bound is reached when all are 5s."""
+    cases = []
     for scores, grades in graded_pools(60, seed=20 + k):
         weights = brute_weights("RA-nWG", grades)
         norm = best(list(grades), weights, k)
+
+        def bound(order: list[str], w: dict[str, Fraction] = weights, n: Fraction = norm) -> Fraction:
+            return min(Fraction(1), sum((w.get(d, Fraction(1)) for d in order[:k]), Fraction(0)) / n)
+
         if norm:
-            compare(
-                scores,
-                grades,
-                f"RA-nWG(unjudged='upper')@{k}",
-                lambda o, w=weights, n=norm: min(
-                    Fraction(1), sum((w.get(d, Fraction(1)) for d in o[:k]), Fraction(0)) / n
-                ),
-            )
+            cases.append(Case(scores, grades, bound))
+    compare(cases, f"RA-nWG(unjudged='upper')@{k}")
 
 
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_all_gold_over_all_orders(k: int) -> None:
+    cases = []
     for scores, grades in graded_pools(60, seed=30 + k):
         gold = {d for d, g in grades.items() if g >= 4}
         if gold and set(grades) & set(scores):
-            compare(scores, grades, f"AllGold(rel=4)@{k}", lambda o, e=gold: Fraction(e <= set(o[:k])))
+            cases.append(Case(scores, grades, lambda o, e=gold: Fraction(e <= set(o[:k]))))
+    compare(cases, f"AllGold(rel=4)@{k}")
 
 
 def test_queries_with_more_gold_than_places_are_counted() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from trueval.evaluation.arrays import evaluate_arrays
 from trueval.judgments import Judgments
@@ -34,7 +35,7 @@ def hashed(bits: int, ids: pl.Series) -> np.ndarray:
 
 @pytest.mark.parametrize("bits", [1, 3, None])
 @given(scores=LISTS, grades=GRADES)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_found_documents_are_those_with_equal_ids(bits: int | None, scores: dict, grades: dict) -> None:
     run, judgments = Run.from_dict(scores), Judgments.from_dict(grades)
     with pytest.MonkeyPatch.context() as patch:

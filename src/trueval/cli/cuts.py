@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from trueval.cli.options import JUDGED, MEASURES, OUTPUT, Form, Memory, OutputOptions, PolicyOptions, with_groups
+from trueval.cli.options import (
+    JUDGED,
+    MEASURES,
+    CacheFolder,
+    Form,
+    Memory,
+    OutputOptions,
+    PolicyOptions,
+    cache_of,
+    with_groups,
+)
 from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.precision import bars, remarks
 from trueval.cli.retrieve import SearchOptions
@@ -114,14 +124,7 @@ def cuts(
     calls: CallOptions,
     judged: JudgedOptions,
     policy: PolicyOptions,
-    cache: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            rich_help_panel=OUTPUT,
-            help="Keeps embeddings and indexes, and is looked into first. Default: cache in --out.",
-        ),
-    ] = None,
+    cache: CacheFolder = None,
     output: OutputOptions,
     form: Form = "table",
     memory: Memory = None,
@@ -144,8 +147,7 @@ def cuts(
         else:
             if judged.texts is not None:
                 raise typer.BadParameter("goes with --runs; a COLLECTION has its texts.", param_hint="--texts")
-            place = cache or (None if output.out is None else output.out / "cache")
-            found = _of_collection(places or [], search, calls, place, judged.told(policy))
+            found = _of_collection(places or [], search, calls, cache_of(cache, output.out), judged.told(policy))
     result = found.to_dict()
     if output.out is not None:
         save(output.out, (CUTS, result), others={CHANCES: found.chances().write_csv}, page=True)

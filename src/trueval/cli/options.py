@@ -185,6 +185,39 @@ Memory = Annotated[
 ]
 
 
+CacheFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--cache",
+        metavar="DIR",
+        help="Keeps embeddings, indexes and candidates, and is looked into first. Default: cache in --out; without "
+        "--out the user's cache folder, as trueval cache shows it.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+
+
+def cache_of(given: Path | None, out: Path | None) -> Path | None:
+    """The folder of `CacheFolder`; None where the user has none that can be made.
+
+    Args:
+        given: by --cache.
+        out: by --out.
+    """
+    from trueval.cli.output import talk
+    from trueval.retrieval.cache import user_cache
+
+    if given is not None or out is not None:
+        return given or (out / "cache" if out else None)
+    place = user_cache()
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        talk([f"{place}: cannot be made ({error.strerror}), so nothing is kept. Choose another with --cache."])
+        return None
+    return place
+
+
 @dataclass(frozen=True)
 class OutputOptions:
     """Where results go beside stdout, and the unit in which people read them."""

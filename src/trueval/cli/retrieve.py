@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from trueval.cli.options import JUDGED, OUTPUT, Form, Memory, OutputOptions, with_groups
+from trueval.cli.options import JUDGED, OUTPUT, CacheFolder, Form, Memory, OutputOptions, cache_of, with_groups
 from trueval.cli.output import check_folder, save, say, show, talk
 from trueval.cli.precision import bars, interruptible, remarks
 from trueval.errors import InputError, PolicyError
@@ -172,14 +172,7 @@ def retrieve(
             rich_help_panel=OUTPUT,
         ),
     ] = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            rich_help_panel=OUTPUT,
-            help="Keeps embeddings, indexes and candidates, and is looked into first. Default: cache in --out.",
-        ),
-    ] = None,
+    cache: CacheFolder = None,
     max_cost: Annotated[
         float | None,
         typer.Option(
@@ -208,7 +201,7 @@ def retrieve(
     k = k or chosen.settings.get("generate", {}).get("contexts")
     if k is not None and contexts is None and output.out is None:
         raise typer.BadParameter("name a file for the contexts: --contexts FILE, or --out DIR.", param_hint="-k")
-    place = cache or (None if output.out is None else output.out / "cache")
+    place = cache_of(cache, output.out)
     with interruptible(_kept_after(place)), remarks(), bars() as bar:
         step = bar("reading")
         texts = search.collection(collection, chosen, lambda done: step("documents", done, 0))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from trueval.errors import InputError
 from trueval.models.batches import in_batches
 from trueval.models.foreign_code import refuse_foreign_code
-from trueval.models.places import Place, need
+from trueval.models.hosted.services import is_hosted
+from trueval.models.places import Place, find_model, need
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -100,6 +101,26 @@ class LocalModel(ABC):
         if tokenizer.pad_token_id is None:  # as of many language models; the mask hides whatever fills the place
             tokenizer.pad_token = tokenizer.eos_token
         return tokenizer
+
+
+def load_tokenizer(name: str) -> Any:
+    """Load the tokenizer of a model, without its weights.
+
+    Args:
+        name: as `load_model` takes it.
+
+    Raises:
+        InputError: there is none, it belongs to a hosted model, or it does not say where its tokens are.
+        MissingExtraError: transformers is not installed.
+    """
+    if is_hosted(name):
+        raise InputError(f"{name}: the tokens of a hosted model are not known here. Name a local model, or words.")
+    path = find_model(name).path
+    with _loading(path, "AutoTokenizer"):
+        tokenizer = need("transformers").AutoTokenizer.from_pretrained(path, trust_remote_code=False)
+    if not tokenizer.is_fast:
+        raise InputError(f"{path}: its tokenizer does not say where in a text its tokens are. Name another model.")
+    return tokenizer
 
 
 @contextmanager

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from trueval.files.checks import duplicates
 from trueval.files.checks.duplicates import Pair, find_duplicate, half_hashes
@@ -23,7 +24,7 @@ def naive(queries: list[list[str]]) -> bool:
 @given(
     st.lists(st.lists(st.sampled_from([f"d{i}" for i in range(60)]), min_size=1, max_size=12), min_size=1, max_size=30)
 )
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_agrees_with_sets(queries: list[list[str]]) -> None:
     frame = pl.DataFrame({"doc_id": [d for q in queries for d in q]})
     offsets = np.concatenate(([0], np.cumsum([len(q) for q in queries])))

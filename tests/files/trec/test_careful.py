@@ -9,8 +9,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from trueval.errors import InputError
 from trueval.files import read_table
@@ -113,14 +114,14 @@ def test_infinite_and_negative_scores_are_ordinary() -> None:
 
 
 @given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=50))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_scores_are_read_as_python_reads_them(scores: list[float]) -> None:
     text = "".join(f"q Q0 d{i} 1 {score!r} t\n" for i, score in enumerate(scores))
     assert Run.read(io.StringIO(text)).frame["score"].to_list() == scores
 
 
 @given(st.from_regex(r"\A-?[0-9]{1,25}\.[0-9]{0,25}(e-?[0-9]{1,2})?\Z"))
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_long_decimals_are_rounded_correctly(text: str) -> None:
     assert Run.read(io.StringIO(f"q Q0 d 1 {text} t\n")).frame["score"].item() == float(text)
 
@@ -279,7 +280,7 @@ def written_runs(draw: st.DrawFn) -> tuple[str, list[tuple[str, str, float]], li
 
 
 @given(written_runs())
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_round_trip_keeps_rows_and_line_numbers(written: tuple[str, list[tuple[str, str, float]], list[int]]) -> None:
     text, rows, numbers = written
     # A NO-BREAK or other Unicode space cannot be drawn; what begins the file must not pass for JSON or a header line.

@@ -17,8 +17,9 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from trueval import Run
 from trueval.errors import InputError
@@ -69,7 +70,7 @@ ORDINARY = st.floats(1e-40, 1e40) | st.floats(-1e40, -1e-40) | st.just(0.0) | st
 
 @needs_kernel
 @given(ORDINARY, st.sampled_from(["r", ".6f", ".17g", ".18f", ".25e", ".3g", ".40f"]))
-@settings(max_examples=2000, deadline=None)
+@examples(2000)
 def test_every_ordinary_number_is_read_and_is_the_nearest_double(score: float, style: str) -> None:
     text = repr(score) if style == "r" else format(score, style)
     value = parsed(text)
@@ -79,7 +80,7 @@ def test_every_ordinary_number_is_read_and_is_the_nearest_double(score: float, s
 
 @needs_kernel
 @given(st.from_regex(r"\A[+-]?[0-9]{0,30}\.?[0-9]{0,30}([eE][+-]?[0-9]{0,4})?\Z"))
-@settings(max_examples=3000, deadline=None)
+@examples(3000)
 def test_any_decimal_is_the_nearest_double_or_left_to_others(text: str) -> None:
     value = parsed(text)
     assert value is None or same(value, float(text))
@@ -87,7 +88,7 @@ def test_any_decimal_is_the_nearest_double_or_left_to_others(text: str) -> None:
 
 @needs_kernel
 @given(st.integers(2**52, 2**53 - 1), st.integers(-110, 60), st.sampled_from(["below", "at", "above"]))
-@settings(max_examples=2000, deadline=None)
+@examples(2000)
 def test_numbers_near_the_middle_of_two_doubles(mantissa: int, power: int, side: str) -> None:
     """The hardest numbers: every digit counts, of up to 150."""
     with localcontext(prec=400):
@@ -290,7 +291,7 @@ def test_columns_of_anything_else_are_refused(arguments: tuple[object, ...]) -> 
 
 @needs_kernel
 @given(st.binary(max_size=3000) | st.lists(st.sampled_from([b"a\n", b"\n", b"bb"]), max_size=900).map(b"".join))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_lines_are_counted(text: bytes) -> None:
     assert scan._scan.count_lines(text) == text.count(b"\n") + (text != b"" and not text.endswith(b"\n"))
 
@@ -304,7 +305,7 @@ IDS = st.one_of(st.text(VISIBLE, min_size=least, max_size=most) for least, most 
 
 @needs_kernel
 @given(st.lists(st.tuples(IDS, IDS, st.integers(-9, 9)), min_size=1, max_size=60, unique_by=lambda row: row[:2]))
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_ids_of_any_length_in_any_part_come_back(rows: list[tuple[str, str, int]]) -> None:
     text = "".join(f"{query} Q0 {document} 1 {score} tag\n" for query, document, score in rows).encode()
     others = patch.object(reading, "read_trec", lambda *_: pytest.fail("not by the kernel"))

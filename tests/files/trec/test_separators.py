@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from trueval.files.trec import separators
 from trueval.files.trec.separators import make_regular
@@ -26,7 +27,7 @@ def naive(data: bytes) -> tuple[bytes, list[int]]:
     st.lists(st.sampled_from([b"a", b"#", b" ", b"\t", b"\r", b"\n", b"\f", b"bc", b"\xc3\xa9"]), max_size=60),
     st.integers(0, 20),
 )
-@settings(max_examples=500, deadline=None)
+@examples(500)
 def test_agrees_with_line_by_line_python(pieces: list[bytes], chunk: int) -> None:
     data = b"\n" + b"".join(pieces)
     with pytest.MonkeyPatch.context() as patch:

@@ -8,7 +8,8 @@ from trueval.files.frame import Table
 
 # Spaces, line ends, control and format characters, inside an id or at its edge; a plain space inside is ordinary.
 UNSEEN = r"^ | $|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|[^\P{Zs} ]"
-EDGE_OR_CONTROL = r"^ | $|[\x00-\x1f\x7f]"
+EDGES = pl.col("id").str.contains(r"^ | $|[\x00-\x1f\x7f]")
+BEYOND_ASCII = pl.col("id").str.len_bytes() != pl.col("id").str.len_chars()
 
 
 def id_notes(table: Table, query_ids: pl.Series) -> tuple[str, ...]:
@@ -20,23 +21,20 @@ def id_notes(table: Table, query_ids: pl.Series) -> tuple[str, ...]:
     """
     if table.plain:
         return ()
-    return tuple(
-        note
-        for name, ids in (("query_id", query_ids), ("doc_id", table.frame["doc_id"]))
-        for note in (_unseen(ids, name, table), _unnormalized(ids, name, table))
-        if note is not None
-    )
+    notes: list[str | None] = []
+    for name, ids in (("query_id", query_ids), ("doc_id", table.frame["doc_id"])):
+        # In one query, as this is all that most ids need, and each query of a small table takes longer than its work.
+        edges, beyond = ids.to_frame("id").select(edges=EDGES.any(), beyond=BEYOND_ASCII.any()).row(0)
+        # All other ids are in the form NFC as they are.
+        others = (ids.to_frame("id").filter(BEYOND_ASCII)["id"] if beyond else ids.clear()).unique(maintain_order=True)
+        notes += [_unseen(ids, others, name, table)] if edges or beyond else []
+        notes += [_unnormalized(others, name, table)] if beyond else []
+    return tuple(note for note in notes if note is not None)
 
 
-def _beyond_ascii(ids: pl.Series) -> pl.Series:
-    """The ids with characters beyond ASCII, each once: all others are in the form NFC as they are."""
-    return ids.filter(ids.str.len_bytes() != ids.str.len_chars()).unique(maintain_order=True)
-
-
-def _unseen(ids: pl.Series, name: str, table: Table) -> str | None:
-    found = ids.filter(ids.str.contains(EDGE_OR_CONTROL))
+def _unseen(ids: pl.Series, others: pl.Series, name: str, table: Table) -> str | None:
+    found = ids.to_frame("id").filter(EDGES)["id"]
     if found.is_empty():
-        others = _beyond_ascii(ids)
         found = others.filter(others.str.contains(UNSEEN))
     if found.is_empty():
         return None
@@ -46,8 +44,7 @@ def _unseen(ids: pl.Series, name: str, table: Table) -> str | None:
     )
 
 
-def _unnormalized(ids: pl.Series, name: str, table: Table) -> str | None:
-    others = _beyond_ascii(ids)
+def _unnormalized(others: pl.Series, name: str, table: Table) -> str | None:
     changed = others.filter(others != others.str.normalize("NFC"))
     if changed.is_empty():
         return None

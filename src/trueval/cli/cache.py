@@ -1,0 +1,84 @@
+"""`trueval cache`: what is kept so that nothing is computed twice, and how to remove it."""
+
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from trueval.cli.output import say
+
+if TYPE_CHECKING:
+    from trueval.retrieval.cache import Cache
+
+
+def cache(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[DIR]", help="What --cache named, or cache in --out. Default: the user's cache folder."
+        ),
+    ] = None,
+    remove: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Remove outputs, indexes, stages, all, or what begins with NAME; may be repeated. Without --yes "
+            "it is only shown.",
+        ),
+    ] = None,
+    older_than: Annotated[
+        str | None, typer.Option(metavar="AGE", help="Only what was written before that: 12h, 30d, 4w.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Remove it.")] = False,
+    form: Annotated[Literal["table", "json"], typer.Option("--format", help="What to print.")] = "table",
+) -> None:
+    """Shows the embeddings, logits, indexes and candidates that a cache holds, and removes some.
+
+    What trueval does not know is left alone, and so are costs.
+
+    Example: trueval cache --remove stages --older-than 30d
+    """
+    from trueval.retrieval import cache as library
+
+    if yes and not remove:
+        raise typer.BadParameter("say what to remove: --remove all, for instance.", param_hint="--yes")
+    found, now = library.read_cache(folder or library.user_cache()), datetime.now(UTC)
+    age = None if older_than is None else library.age_of(older_than)
+    meant = library.chosen(found, remove or (), age, now)
+    free = [entry for entry in meant if not (remove and entry.is_busy(now))]
+    _print(found._replace(entries=tuple(free)), now, form)
+    if len(free) < len(meant):
+        say(
+            f"{len(meant) - len(free)} of them changed in the last hour and are not complete: a process may be at work."
+        )
+    if not remove:
+        return
+    if yes:
+        library.remove(free)
+    say(f"removed {len(free)}" if yes else f"nothing is removed yet; add --yes to remove these {len(free)}")
+
+
+def _print(found: "Cache", now: datetime, form: str) -> None:
+    from trueval.files.source.memory import shown
+    from trueval.retrieval.views.cache import table
+
+    result = found.to_dict()
+    if form == "json":
+        sys.stdout.write(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
+        return
+    from rich.console import Console
+
+    from trueval.report.terminal import breadth
+
+    text, console = table(result["entries"], now), Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, breadth(text))
+    console.print(text)
+    say(f"in {found.folder}")
+    if found.ledger is not None:
+        say(f"ledger.jsonl, what hosted models cost: {shown(found.ledger)}; it is kept")
+    if found.others:
+        say(f"{found.others} other files or folders, which are not ours and are left alone")

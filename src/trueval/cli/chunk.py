@@ -1,0 +1,116 @@
+"""`trueval chunk`: a corpus of chunks, made from a corpus of documents."""
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+import typer
+
+from trueval.cli.options import Memory, with_groups
+from trueval.cli.output import say, talk
+from trueval.cli.precision import bars
+
+if TYPE_CHECKING:
+    from trueval.retrieval.chunk import Chunker, Tokenizer
+
+WORDS = "words"
+
+
+@dataclass(frozen=True)
+class ChunkOptions:
+    """How documents are cut."""
+
+    panel: ClassVar = "Chunks"
+
+    how: Annotated[
+        Literal["sentences", "windows"],
+        typer.Option(
+            metavar="HOW",
+            help="sentences: whole ones up to the size, no heading inside; windows: so many tokens, wherever it cuts.",
+        ),
+    ] = "sentences"
+    size: Annotated[int, typer.Option(metavar="N", min=1, help="Tokens of a chunk at most, breadcrumb included.")] = 515
+    overlap: Annotated[
+        int,
+        typer.Option(metavar="N", min=0, help="Tokens at most that a chunk begins with and the one before ends with."),
+    ] = 70
+    tokens: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="What counts as a token: words, or the tokens of a model, by recipe, folder or hub id."
+        ),
+    ] = WORDS
+    breadcrumbs: Annotated[
+        bool,
+        typer.Option(help="Whether chunks begin with title › section › heading, of Markdown headings in the text."),
+    ] = True
+    titles: Annotated[
+        str, typer.Option(metavar="LIST", help="Fields that begin a breadcrumb, where they are there; comma-separated.")
+    ] = "title,section"
+    fields: Annotated[
+        str, typer.Option(metavar="LIST", help="Fields that make a document's text, one below the other.")
+    ] = "text"
+
+    def chunker(self) -> "Chunker":
+        """What cuts as they say."""
+        from trueval.retrieval.chunk import Chunker
+
+        return Chunker(self.how, self.size, self.overlap, self.breadcrumbs, self._tokenizer())
+
+    def _tokenizer(self) -> "Tokenizer | None":
+        if self.tokens == WORDS:
+            return None
+        from trueval.models.local import load_tokenizer
+        from trueval.retrieval.chunk import model_tokens
+
+        return model_tokens(load_tokenizer(self.tokens))
+
+
+@with_groups
+def chunk(
+    corpus: Annotated[
+        Path,
+        typer.Argument(
+            metavar="CORPUS",
+            help="A collection's folder, a folder of parts, or a file: .jsonl (.gz, .zst) or .parquet.",
+            show_default=False,
+        ),
+    ],
+    *,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Write the chunks there, a corpus again: .jsonl or .jsonl.gz.")
+    ],
+    options: ChunkOptions,
+    form: Annotated[Literal["table", "json"], typer.Option("--format", help="What to print.")] = "table",
+    memory: Memory = None,
+) -> None:
+    """Cuts the documents of a corpus into chunks with overlap and breadcrumbs.
+
+    Example: trueval chunk corpus.jsonl --out chunks/corpus.jsonl --size 515 --overlap 70
+    """
+    from trueval.retrieval.chunking import chunk_corpus
+    from trueval.retrieval.views.chunked import table
+
+    if not out.parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {out.parent}.", param_hint="--out")
+    chunker = options.chunker()
+    fields, titles = (tuple(filter(None, given.split(","))) for given in (options.fields, options.titles))
+    if not fields:
+        raise typer.BadParameter("name at least one field.", param_hint="--fields")
+    with bars() as bar:
+        step = bar("chunking")
+        found = chunk_corpus(
+            corpus, out, chunker, fields=fields, titles=titles, tell=lambda done: step("documents", done, 0)
+        )
+        step("documents", found.documents + found.empty, found.documents + found.empty)
+    talk(found.notes)
+    say(f"wrote {out}")
+    result = found.to_dict()
+    if form == "json":
+        sys.stdout.write(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
+        return
+    from rich.console import Console
+
+    Console(highlight=False).print(table(result))

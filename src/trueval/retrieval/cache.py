@@ -1,0 +1,253 @@
+"""The cache: what models and pipelines keep by the hash of all that decides it, so that nothing is made twice.
+
+    outputs/MODEL-DTYPE-PART-HASH/    embeddings and logits: part.json, and rows.npy once all of them are there
+    indexes/NAME-HASH/                an index with index.json; the folder is there when it is complete
+    stages/NAME-HASH.parquet          candidates of a stage of a pipeline, their remarks in NAME-HASH.json
+    ledger.jsonl                      what hosted models cost; it is shown and never removed
+
+What is not of these forms is somebody else's: it is counted, and left alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from trueval.errors import InputError, PolicyError, nearest
+from trueval.models import kept
+from trueval.models.hosted.account import LEDGER
+from trueval.retrieval import index
+
+# 1: the first.
+FORMAT: Final = 1
+KIND: Final = "cache"
+KINDS: Final = ("outputs", "indexes", "stages")
+HASHED: Final = re.compile(r".+-[0-9a-f]{12,16}")  # what the name of an entry ends with
+LEFTOVER: Final = re.compile(r"\.(?P<name>.+-[0-9a-f]{12,16})(\.parquet|\.json)?\..+")  # what an ended process began
+COMPLETE: Final = "complete"
+REMOVED: Final = ".removed."
+BUSY: Final = timedelta(hours=1)  # what is not complete and newer than this may be in the hands of a process
+CACHE: Final = "TRUEVAL_CACHE"  # in the environment: another folder than that of the system
+UNITS: Final = {"d": "days", "h": "hours", "w": "weeks"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one hash stands for.
+
+    Attributes:
+        kind: one of `KINDS`.
+        name: of its folder, or of its file without the suffix.
+        paths: what belongs to it.
+        about: model and dtype, spec of the index, or nothing.
+        items: texts, pairs, documents or candidates; None if it does not say.
+        bytes: on the disk.
+        changed: when something of it was written last.
+        state: "complete", "interrupted" (the same command goes on with it) or "leftover" (nothing will).
+    """
+
+    kind: str
+    name: str
+    paths: tuple[Path, ...]
+    about: str
+    items: int | None
+    bytes: int
+    changed: datetime
+    state: str
+
+    def is_busy(self, now: datetime) -> bool:
+        """Whether a process may be at work on it."""
+        return self.state != COMPLETE and now - self.changed < BUSY
+
+    def to_dict(self) -> dict[str, Any]:
+        """One entry of the JSON of `trueval cache`."""
+        told = {name: getattr(self, name) for name in ("kind", "name", "about", "items", "bytes", "state")}
+        return {**told, "changed": self.changed.isoformat(timespec="seconds")}
+
+
+class Cache(NamedTuple):
+    """What a cache holds.
+
+    Attributes:
+        folder: that was looked into.
+        entries: by kind and name.
+        ledger: bytes of the ledger of costs; None without one.
+        others: files and folders in it that are nobody's here.
+    """
+
+    folder: Path
+    entries: tuple[Entry, ...]
+    ledger: int | None
+    others: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `trueval cache`."""
+        return {
+            "kind": KIND,
+            "format": FORMAT,
+            "folder": str(self.folder),
+            "entries": [entry.to_dict() for entry in self.entries],
+            "ledger": self.ledger,
+            "others": self.others,
+        }
+
+
+def user_cache(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
+    """The cache of the user, as the system has it.
+
+    Args:
+        environment: TRUEVAL_CACHE of it decides, else XDG_CACHE_HOME, else LOCALAPPDATA on Windows.
+        platform: as sys.platform says it.
+
+    >>> user_cache({"XDG_CACHE_HOME": "/big"}, "linux").as_posix()
+    '/big/trueval'
+    """
+    if environment.get(CACHE):
+        return Path(environment[CACHE])
+    home = environment.get("XDG_CACHE_HOME", "")
+    if Path(home).is_absolute():  # the rule of XDG: any other is to be ignored
+        return Path(home) / "trueval"
+    if platform == "win32":
+        return Path(environment.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "trueval" / "Cache"
+    return (Path.home() / "Library" / "Caches" if platform == "darwin" else Path.home() / ".cache") / "trueval"
+
+
+def read_cache(folder: Path) -> Cache:
+    """Look what a cache holds; a folder that is not there holds nothing.
+
+    Raises:
+        InputError: it is a file, or cannot be read.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: this is a file. A cache must be a folder.")
+    entries, others, ledger = list[Entry](), 0, None
+    try:
+        for path in sorted(folder.iterdir()) if folder.exists() else ():
+            if path.name == LEDGER and path.is_file():
+                ledger = path.stat().st_size
+            elif path.name in KINDS and path.is_dir() and not path.is_symlink():
+                found = list(_entries(path))
+                entries += (entry for entry in found if entry is not None)
+                others += found.count(None)
+            else:
+                others += 1
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be read ({error.strerror}). Correct its rights.") from error
+    return Cache(folder, tuple(entries), ledger, others)
+
+
+def chosen(cache: Cache, names: Sequence[str], age: timedelta | None, now: datetime) -> tuple[Entry, ...]:
+    """The entries that some words mean.
+
+    Args:
+        cache: what there is.
+        names: each a kind, "all", or how names of entries begin; none for all.
+        age: only what was written before so long; None for any.
+        now: the time.
+
+    Raises:
+        PolicyError: nothing there begins with a name.
+    """
+    meant = list[Entry]()
+    for name in names or ("all",):
+        found = [entry for entry in cache.entries if name in ("all", entry.kind) or entry.name.startswith(name)]
+        if not found and name not in ("all", *KINDS):
+            known = nearest(name, [*KINDS, "all", *(entry.name for entry in cache.entries)])
+            raise PolicyError(f"{cache.folder}: nothing there is called {name!r}.{known}")
+        meant += found
+    return tuple(entry for entry in dict.fromkeys(meant) if age is None or now - entry.changed > age)
+
+
+def remove(entries: Sequence[Entry]) -> None:
+    """Remove entries; each is gone for whoever looks before its files are.
+
+    Raises:
+        OSError: one cannot be removed; those before it are gone.
+    """
+    for entry in entries:
+        for path in entry.paths:
+            with tempfile.TemporaryDirectory(prefix=REMOVED, dir=path.parent) as place:
+                path.rename(Path(place) / path.name)
+
+
+def age_of(text: str) -> timedelta:
+    """A length of time, as `--older-than` takes it.
+
+    Raises:
+        PolicyError: it is none.
+
+    >>> age_of("30d"), age_of("12h")
+    (datetime.timedelta(days=30), datetime.timedelta(seconds=43200))
+    """
+    found = re.fullmatch(r"(\d{1,5})([dhw])", text)
+    if found is None:
+        raise PolicyError(f"An age must be a number of hours, days or weeks, such as 12h, 30d or 4w. Got {text!r}.")
+    return timedelta(**{UNITS[found[2]]: int(found[1])})
+
+
+def _entries(folder: Path) -> Iterator[Entry | None]:
+    """The entries of one kind; None for each thing that is none."""
+    candidates = {path.stem for path in folder.glob("*.parquet")}
+    for path in sorted(folder.iterdir()):
+        if path.is_symlink():
+            yield None
+        elif LEFTOVER.fullmatch(path.name) or path.name.startswith(REMOVED):
+            yield _entry(folder.name, path.name, (path,), "", None, "leftover")
+        elif folder.name == "stages":
+            if path.suffix == ".json" and path.stem in candidates and HASHED.fullmatch(path.stem):
+                continue  # it belongs to the candidates beside it
+            yield _stage(path) if path.is_file() and HASHED.fullmatch(path.stem) else None
+        else:
+            read = _outputs if folder.name == "outputs" else _index
+            yield read(path) if path.is_dir() and HASHED.fullmatch(path.name) else None
+
+
+def _outputs(path: Path) -> Entry | None:
+    about = _json(path / kept.ABOUT)
+    if about.get("kind") != kept.KIND:
+        return None
+    settings, texts = about.get("settings") or {}, about.get("texts") or {}
+    said = " ".join(str(each) for each in (settings.get("model"), settings.get("dtype"), about.get("part")) if each)
+    state = COMPLETE if (path / kept.ROWS).is_file() else "interrupted"
+    return _entry("outputs", path.name, (path,), said, texts.get("count"), state)
+
+
+def _index(path: Path) -> Entry | None:
+    about = _json(path / index.ABOUT)
+    if about.get("kind") != index.KIND:
+        return None
+    return _entry("indexes", path.name, (path,), str(about.get("spec", "")), about.get("documents"), COMPLETE)
+
+
+def _stage(path: Path) -> Entry | None:
+    if path.suffix == ".json":  # the remarks are written first: the candidates never came
+        return _entry("stages", path.stem, (path,), "", None, "leftover")
+    if path.suffix != ".parquet":
+        return None
+    beside = path.with_suffix(".json")
+    return _entry("stages", path.stem, (path, beside) if beside.is_file() else (path,), "candidates", None, COMPLETE)
+
+
+def _entry(kind: str, name: str, paths: tuple[Path, ...], about: str, items: int | None, state: str) -> Entry:
+    files = [file for path in paths for file in (path.rglob("*") if path.is_dir() else (path,))]
+    stats = [each.lstat() for each in (*paths, *files)]
+    held = sum(file.lstat().st_size for file in files if file.is_file())
+    changed = datetime.fromtimestamp(max(each.st_mtime for each in stats), UTC)
+    return Entry(kind, name, paths, about, items, held, changed, state)
+
+
+def _json(path: Path) -> Mapping[str, Any]:
+    """What a file says; nothing where it is none of ours."""
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return about if isinstance(about, dict) else {}
