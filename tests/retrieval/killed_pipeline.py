@@ -18,8 +18,8 @@ from trueval.collection import Collection
 from trueval.models import kept
 from trueval.numerics import storage_dtype
 from trueval.retrieval import pipeline
-from trueval.retrieval.config import settings_of_tables
 from trueval.retrieval.index import LocalIndex
+from trueval.retrieval.stages.config import settings_of_tables
 
 WORDS = [f"word{number}" for number in range(40)]
 SECONDS = 0.004  # that a batch takes

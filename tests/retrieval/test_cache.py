@@ -47,7 +47,7 @@ def cache(tmp_path: Path) -> Path:
     with pytest.raises(KeyboardInterrupt):
         embed(place, "halfway", texts=40, fails_at=1)
     settings = {"sparse": {"index": "bm25", "depth": 2}}
-    from trueval.retrieval.config import settings_of_tables
+    from trueval.retrieval.stages.config import settings_of_tables
 
     collection = Collection("c", "c", {"a": "wings lift", "b": "a wing"}, {"q": "wing"})
     Pipeline(settings_of_tables(settings, "here"), "p").retrieve(collection, cache=place)

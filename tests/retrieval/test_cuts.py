@@ -18,9 +18,9 @@ from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError
 from trueval.report.formats import to_json
 from trueval.report.terminal import drawn
-from trueval.retrieval.calls import Opened
-from trueval.retrieval.cutoff import Cut
 from trueval.retrieval.cuts import cut_index, cut_runs
+from trueval.retrieval.cutting.calls import Opened
+from trueval.retrieval.cutting.cutoff import Cut
 from trueval.retrieval.index import Description, Hits, joined, make_index
 from trueval.retrieval.views import cuts as views
 from trueval.run import Run

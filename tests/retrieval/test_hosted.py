@@ -18,9 +18,9 @@ from trueval.judgments import Judgments
 from trueval.models import load_model
 from trueval.precision.passes import run_models
 from trueval.precision.regimes import plan
-from trueval.retrieval.config import settings_of_tables
 from trueval.retrieval.pipeline import Pipeline
 from trueval.retrieval.rerank import rerank
+from trueval.retrieval.stages.config import settings_of_tables
 
 for library, extra in (("faiss", "retrieval"), ("httpx2", "hosted"), ("openai", "hosted"), ("safetensors", "hosted")):
     pytest.importorskip(library, reason=f'needs the extra "{extra}"')

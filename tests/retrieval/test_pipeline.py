@@ -14,11 +14,11 @@ from trueval.collection import Collection
 from trueval.errors import InputError, MissingExtraError
 from trueval.numerics import storage_dtype
 from trueval.retrieval import pipeline as room
-from trueval.retrieval.config import read_settings, settings_of_tables
 from trueval.retrieval.fusion import reciprocal_rank_fusion
 from trueval.retrieval.index import LocalIndex
+from trueval.retrieval.indexes.vectors import truncated
 from trueval.retrieval.pipeline import Pipeline
-from trueval.retrieval.vectors import truncated
+from trueval.retrieval.stages.config import read_settings, settings_of_tables
 from trueval.sample import sample_path
 
 pytest.importorskip("faiss", reason='needs the extra "retrieval"')

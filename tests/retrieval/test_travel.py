@@ -15,8 +15,8 @@ from trueval.errors import PolicyError
 from trueval.report.formats import to_json
 from trueval.report.terminal import drawn
 from trueval.retrieval import pipeline as room
-from trueval.retrieval.config import settings_of_tables
 from trueval.retrieval.pipeline import Pipeline
+from trueval.retrieval.stages.config import settings_of_tables
 from trueval.retrieval.travel import cut_pipeline
 from trueval.retrieval.views import cuts as views
 

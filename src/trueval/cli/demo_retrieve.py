@@ -36,8 +36,8 @@ def retrieve_demo(
         The JSON of `trueval retrieve`, and the path of the run.
     """
     from trueval.collection import Collection
-    from trueval.retrieval.config import settings_of_tables
     from trueval.retrieval.pipeline import Pipeline
+    from trueval.retrieval.stages.config import settings_of_tables
 
     collection = Collection.read(str(sample), fields=FIELDS)
     pipeline = Pipeline(settings_of_tables(SEARCH, "the demo"), NAME)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trueval.collection import Collection, Tell
     from trueval.judgments import Judgments
     from trueval.retrieval.pipeline import Pipeline
-    from trueval.retrieval.retrieved import Retrieved
+    from trueval.retrieval.stages.retrieved import Retrieved
     from trueval.run import Run
 
 RUN_FILE = "run.trec"
@@ -59,9 +59,9 @@ class SearchOptions:
         Args:
             depth: documents of each query; None for the default, or what stands in the file.
         """
-        from trueval.retrieval.config import settings_of_tables
         from trueval.retrieval.index import read_spec
         from trueval.retrieval.pipeline import Pipeline
+        from trueval.retrieval.stages.config import settings_of_tables
 
         if (self.pipeline is None) == (self.index is None):
             raise typer.BadParameter("give one of them: a file, or one index.", param_hint="--pipeline --index")
@@ -117,8 +117,8 @@ class PipelineOptions(SearchOptions):
 
     def read(self) -> "Pipeline":
         """Reads the file, or makes a pipeline of one stage, which scores as asked."""
-        from trueval.retrieval.config import settings_of_tables
         from trueval.retrieval.pipeline import Pipeline
+        from trueval.retrieval.stages.config import settings_of_tables
 
         chosen = self.found(self.depth)
         if self.scoring is None:
@@ -259,7 +259,7 @@ def _names(run: Path) -> tuple[Path, Path]:
 
 
 def _write_contexts(run: "Run", k: int, file: Path, *, collection: "Collection") -> None:
-    from trueval.retrieval.prompts import write_contexts
+    from trueval.retrieval.stages.prompts import write_contexts
 
     cut = write_contexts(run, k, file, collection.queries, collection.documents)
     if cut.note:

@@ -28,7 +28,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import InputError, PolicyError
-from trueval.retrieval.lists import TieCount, count_ties, in_order, listed
+from trueval.retrieval.ranks.lists import TieCount, count_ties, in_order, listed
 from trueval.run import Run
 from trueval.standings.groups import tie_groups
 

@@ -23,9 +23,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import PolicyError
-from trueval.retrieval.exact_sums import EXACT, ordered_rank_sums
-from trueval.retrieval.lists import Listed, TieCount, count_ties, in_order, listed
-from trueval.retrieval.union import Union, unite
+from trueval.retrieval.ranks.exact_sums import EXACT, ordered_rank_sums
+from trueval.retrieval.ranks.lists import Listed, TieCount, count_ties, in_order, listed
+from trueval.retrieval.ranks.union import Union, unite
 from trueval.run import Run
 from trueval.standings.groups import tie_groups
 

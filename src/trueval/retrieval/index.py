@@ -43,14 +43,14 @@ KIND: Final = "index"
 ABOUT: Final = "index.json"
 # Module of each kind that a spec can name; imported when it is named, since each brings a library.
 HOMES: Final = {
-    "flat": "trueval.retrieval.dense",
-    "hnsw": "trueval.retrieval.dense",
-    "ivf": "trueval.retrieval.dense",
-    "pq": "trueval.retrieval.dense",
-    "opq": "trueval.retrieval.dense",
-    "bm25": "trueval.retrieval.sparse",
-    "milvus": "trueval.retrieval.milvus",
-    "elastic": "trueval.retrieval.elastic",
+    "flat": "trueval.retrieval.indexes.dense",
+    "hnsw": "trueval.retrieval.indexes.dense",
+    "ivf": "trueval.retrieval.indexes.dense",
+    "pq": "trueval.retrieval.indexes.dense",
+    "opq": "trueval.retrieval.indexes.dense",
+    "bm25": "trueval.retrieval.indexes.sparse",
+    "milvus": "trueval.retrieval.indexes.milvus",
+    "elastic": "trueval.retrieval.indexes.elastic",
 }
 
 # What an index is built from and searched with: [text, dimension] arrays of an embedder, texts, or TextsAndVectors.

@@ -35,8 +35,14 @@ from trueval.models.pairs import FINISHED, MODEL
 from trueval.models.places import find_model
 from trueval.report.provenance import recorded
 from trueval.retrieval.boost import FEATURES, lexical_boost
-from trueval.retrieval.calls import Opened
-from trueval.retrieval.config import (
+from trueval.retrieval.cutting.calls import Opened
+from trueval.retrieval.fusion import reciprocal_rank_fusion, weighted_fusion
+from trueval.retrieval.index import Hits, LocalIndex, TextsAndVectors, build_spec, make_index, read_spec
+from trueval.retrieval.indexes.vectors import rescored, truncated
+from trueval.retrieval.ranks.lists import listed
+from trueval.retrieval.ranks.union import scored_as, together
+from trueval.retrieval.rerank import rerank
+from trueval.retrieval.stages.config import (
     BOTH,
     HIGH,
     HOSTED_KEYS,
@@ -48,15 +54,9 @@ from trueval.retrieval.config import (
     Settings,
     read_settings,
 )
-from trueval.retrieval.fusion import reciprocal_rank_fusion, weighted_fusion
-from trueval.retrieval.index import Hits, LocalIndex, TextsAndVectors, build_spec, make_index, read_spec
-from trueval.retrieval.kept import Candidates, keep, read_kept
-from trueval.retrieval.lists import listed
-from trueval.retrieval.rerank import rerank
-from trueval.retrieval.retrieved import Retrieved, Stage
+from trueval.retrieval.stages.kept import Candidates, keep, read_kept
+from trueval.retrieval.stages.retrieved import Retrieved, Stage
 from trueval.retrieval.suppress import limit_sources, sources_of, suppress_duplicates
-from trueval.retrieval.union import scored_as, together
-from trueval.retrieval.vectors import rescored, truncated
 from trueval.run import Run
 from trueval.version import __version__
 

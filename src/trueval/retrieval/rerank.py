@@ -18,7 +18,7 @@ from trueval.collection import Candidates, Collection
 from trueval.errors import InputError
 from trueval.models.outputs import Step, model_outputs
 from trueval.models.pairs import pair_scores, scoring_format
-from trueval.retrieval.lists import listed
+from trueval.retrieval.ranks.lists import listed
 from trueval.run import Run
 
 SHOWN: Final = 3  # ids in an error

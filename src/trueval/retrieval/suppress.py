@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from trueval.errors import InputError, PolicyError
 from trueval.rag.sources import read_sources
 from trueval.retrieval.chunk import document_of
-from trueval.retrieval.lists import listed
+from trueval.retrieval.ranks.lists import listed
 from trueval.run import Run
 
 Ints = NDArray[np.int64]

@@ -26,13 +26,13 @@ from trueval.evaluation.scores import Scores
 from trueval.numerics import or_null
 from trueval.policy.conventions import Policy
 from trueval.report.provenance import recorded
-from trueval.retrieval.calls import MOST, Opened, compared, fetch_past, repeat
-from trueval.retrieval.causes import causes_of
-from trueval.retrieval.cutoff import documents_of, find_cuts
 from trueval.retrieval.cuts import Cuts, calls_to_dict, checked, cut_index, scored
+from trueval.retrieval.cutting.calls import MOST, Opened, compared, fetch_past, repeat
+from trueval.retrieval.cutting.causes import causes_of
+from trueval.retrieval.cutting.cutoff import documents_of, find_cuts
+from trueval.retrieval.cutting.tail import Rows, Tail
 from trueval.retrieval.pipeline import Begin, Pipeline, Work, opened_work
-from trueval.retrieval.tail import Rows, Tail
-from trueval.retrieval.tie_orders import Orders
+from trueval.retrieval.ranks.tie_orders import Orders
 from trueval.run import Run
 
 Floats = NDArray[np.float64]

@@ -5,7 +5,7 @@ from typing import Final
 from trueval.report.formats import to_json
 from trueval.report.kinds import Kind, late
 from trueval.retrieval import cuts
-from trueval.retrieval.retrieved import FORMAT_VERSION, KIND
+from trueval.retrieval.stages.retrieved import FORMAT_VERSION, KIND
 
 RETRIEVE: Final = Kind(
     KIND,

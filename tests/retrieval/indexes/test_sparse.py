@@ -9,8 +9,8 @@ import pytest
 
 from trueval.errors import InputError
 from trueval.files.texts.sequence import Made
-from trueval.retrieval import analysis, postings
 from trueval.retrieval.index import load_index, make_index
+from trueval.retrieval.indexes import analysis, postings
 
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.retrieval.elastic_server import Server, elastic_server, error
+from tests.retrieval.indexes.elastic_server import Server, elastic_server, error
 
 from trueval.errors import InputError, MissingExtraError, PolicyError
-from trueval.retrieval import elastic
 from trueval.retrieval.index import LocalIndex, load_index, make_index
+from trueval.retrieval.indexes import elastic
 
 pytest.importorskip("elasticsearch", reason='needs the extra "elastic"')
 

@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 from trueval import Run
-from trueval.retrieval import union
-from trueval.retrieval.lists import listed
-from trueval.retrieval.union import unite
+from trueval.retrieval.ranks import union
+from trueval.retrieval.ranks.lists import listed
+from trueval.retrieval.ranks.union import unite
 
 
 def runs(seed: int) -> list[Run]:

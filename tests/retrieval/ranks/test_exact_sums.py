@@ -6,8 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from trueval.retrieval import exact_sums
-from trueval.retrieval.exact_sums import ordered_rank_sums
+from trueval.retrieval.ranks import exact_sums
+from trueval.retrieval.ranks.exact_sums import ordered_rank_sums
 
 
 def test_a_score_that_moves_down_moves_the_next_ones_too():

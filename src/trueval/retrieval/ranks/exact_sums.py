@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import PolicyError
-from trueval.retrieval.union import WORD, packed_order
+from trueval.retrieval.ranks.union import WORD, packed_order
 from trueval.standings.groups import differs_from_last
 
 Floats = NDArray[np.float64]

@@ -5,7 +5,7 @@ from itertools import pairwise, permutations
 
 import numpy as np
 
-from trueval.retrieval.tie_orders import Orders
+from trueval.retrieval.ranks.tie_orders import Orders
 from trueval.run import Run
 
 LISTS = {"q": {"a": 3.0, "b": 2.0, "c": 2.0, "d": 1.0, "e": 1.0, "f": 1.0}, "p": {"z": 2.0, "y": 1.0}}

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.numerics import round_to
-from trueval.retrieval.lists import in_order
+from trueval.retrieval.ranks.lists import in_order
 from trueval.run import Run
 from trueval.standings.groups import TieGroups, starts_of, tie_groups
 

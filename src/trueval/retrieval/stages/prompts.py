@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from trueval.errors import InputError, PolicyError
 from trueval.files.whole import write_whole
-from trueval.retrieval.lists import Listed, listed
+from trueval.retrieval.ranks.lists import Listed, listed
 from trueval.run import Run
 
 

@@ -8,17 +8,17 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tests.retrieval.elastic_server import Server, elastic_server
+from tests.retrieval.indexes.elastic_server import Server, elastic_server
 from tests.retrieval.test_pipeline import Model
 
 from trueval import Judgments
 from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.retrieval import pipeline as room
-from trueval.retrieval.config import settings_of_tables
-from trueval.retrieval.engines import Given, Held, batches
 from trueval.retrieval.index import make_index, read_spec
+from trueval.retrieval.indexes.engines import Given, Held, batches
 from trueval.retrieval.pipeline import Pipeline, Retrieved
+from trueval.retrieval.stages.config import settings_of_tables
 
 pytest.importorskip("elasticsearch", reason='needs the extra "elastic"')
 pytest.importorskip("pymilvus", reason='needs the extra "milvus"')

@@ -24,7 +24,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.numerics import round_to
-from trueval.retrieval.lists import in_order
+from trueval.retrieval.ranks.lists import in_order
 from trueval.run import Run
 from trueval.standings.groups import members_of, tie_groups
 

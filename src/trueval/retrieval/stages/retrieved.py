@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple
 from trueval.evaluation.content import run_hash
 from trueval.judgments import Judgments
 from trueval.report.provenance import recorded
-from trueval.retrieval.config import Settings
-from trueval.retrieval.lists import TieCount
-from trueval.retrieval.quality import Quality, quality_of
+from trueval.retrieval.ranks.lists import TieCount
+from trueval.retrieval.stages.config import Settings
+from trueval.retrieval.stages.quality import Quality, quality_of
 from trueval.run import Run
 from trueval.version import __version__
 

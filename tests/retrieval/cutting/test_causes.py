@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from trueval.retrieval.calls import Opened
-from trueval.retrieval.causes import Cause
 from trueval.retrieval.cuts import cut_index, cut_runs
+from trueval.retrieval.cutting.calls import Opened
+from trueval.retrieval.cutting.causes import Cause
 from trueval.retrieval.index import make_index
 
 pytest.importorskip("faiss", reason='needs the extra "retrieval"')

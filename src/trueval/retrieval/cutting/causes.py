@@ -24,8 +24,8 @@ from trueval.run import Run
 from trueval.standings.groups import starts_of
 
 if TYPE_CHECKING:
-    from trueval.retrieval.calls import Opened
-    from trueval.retrieval.cutoff import Cut
+    from trueval.retrieval.cutting.calls import Opened
+    from trueval.retrieval.cutting.cutoff import Cut
 
 IDENTICAL: Final = "identical texts"
 NEAR: Final = "near duplicates"

@@ -18,9 +18,9 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from trueval.errors import InputError, MissingExtraError
-from trueval.retrieval.analysis import LANGUAGES, Analyzer
 from trueval.retrieval.index import Hits, LocalIndex, best, check_depth, joined
-from trueval.retrieval.postings import Counting, Postings
+from trueval.retrieval.indexes.analysis import LANGUAGES, Analyzer
+from trueval.retrieval.indexes.postings import Counting, Postings
 from trueval.specs import bounded, choice, flag
 
 POSTINGS: Final = ("data", "indices", "indptr")

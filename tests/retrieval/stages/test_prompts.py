@@ -8,7 +8,7 @@ import pytest
 from trueval import Run
 from trueval.errors import InputError, PolicyError
 from trueval.rag.contexts import read_contexts
-from trueval.retrieval.prompts import write_contexts
+from trueval.retrieval.stages.prompts import write_contexts
 
 RUN = Run.from_dict({"q": {"a": 0.1, "b": 0.3, "c": 0.1, "d": 0.2}, "p": {"a": 1.0}})
 QUERIES, TEXTS = (

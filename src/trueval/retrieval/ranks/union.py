@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from trueval.retrieval.lists import Listed, listed
+from trueval.retrieval.ranks.lists import Listed, listed
 from trueval.run import Run
 from trueval.standings.groups import differs_from_last, ranges, starts_of
 

@@ -1,0 +1,1 @@
+"""Ranks: lists of documents as numbers, which fusion, boosts and cuts share."""

@@ -1,0 +1,1 @@
+"""What a pipeline stands on: its settings, the candidates that it keeps, and what each stage gave."""
