@@ -103,7 +103,13 @@ def assert_same(found: Standings, expected: Standings) -> None:
 
 @pytest.mark.parametrize(
     ("judged", "values", "width", "order"),
-    [(1, 9999, 7, "docid-desc"), (6, 40, 7, "random"), (6, 40, 500, "docid-asc"), (30, 9999, 64, "docid-desc")],
+    [
+        (1, 9999, 7, "docid-desc"),
+        (6, 40, 7, "random"),
+        (6, 40, 500, "docid-asc"),
+        (30, 9999, 64, "docid-desc"),
+        (12, 2, 7, "docid-asc"),  # judged documents tie with each other
+    ],
 )
 @pytest.mark.parametrize("few", [0, 1 / 50, 1])
 def test_counts_are_those_of_a_run_that_lists_everything(
