@@ -10,7 +10,7 @@ from trueval.retrieval.stages.retrieved import FORMAT_VERSION, KIND
 RETRIEVE: Final = Kind(
     KIND,
     format=FORMAT_VERSION,
-    order=5,
+    order=12,  # what a run is worth comes before how it was made
     text={
         "table": late("trueval.retrieval.views.stages:table"),
         "json": to_json,
