@@ -1,5 +1,6 @@
 """Pipelines: every stage does what its module does alone, and nothing is done twice."""
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +12,7 @@ import pytest
 import trueval as tv
 from trueval import Judgments
 from trueval.collection import Collection
-from trueval.errors import InputError, MissingExtraError
+from trueval.errors import InputError, MissingExtraError, TruevalWarning
 from trueval.numerics import storage_dtype
 from trueval.retrieval import pipeline as room
 from trueval.retrieval.fusion import reciprocal_rank_fusion
@@ -391,3 +392,33 @@ def test_the_sample_is_searched_by_a_real_model(tmp_path: Path):
     assert found.run.frame.equals(again.run.frame)
     scores = tv.evaluate(found.run, sample.judgments, ["nDCG@10"])
     assert scores["nDCG@10"].expected > 0.6
+
+
+def test_what_the_cache_cannot_hold_costs_no_run(
+    collection: Collection, log: list[tuple[str, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    expected = made().retrieve(collection).run
+    for name in ("indexes", "stages"):
+        (tmp_path / name).write_text("")  # in the place of a folder, as a disk that is full or only read
+    with pytest.warns(TruevalWarning, match="cannot be kept") as told:
+        found = made().retrieve(collection, cache=tmp_path)
+    assert len(told) == 2 + len(ALL) - 1  # indexes, and stages: [embed] and [index] are one
+    assert found.run.frame.equals(expected.frame)
+
+
+def test_an_index_that_another_process_kept_meanwhile_is_no_fault(
+    collection: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    write = room.LocalIndex.save
+
+    def later(index: LocalIndex, folder: Path) -> None:
+        write(index, folder)
+        (folder.parent / "mine").mkdir()
+        (folder.parent / "mine" / "file").write_text("")
+        (folder.parent / "mine").rename(folder)  # what a second process does once it has written its own
+
+    monkeypatch.setattr(room.LocalIndex, "save", later)
+    words = Pipeline(settings_of_tables({"sparse": {"index": "bm25(language=None)"}}, "test"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert words.retrieve(collection, cache=tmp_path).run.documents.height

@@ -154,9 +154,11 @@ def chosen(cache: Cache, names: Sequence[str], age: timedelta | None, now: datet
         now: the time.
 
     Raises:
-        PolicyError: nothing there begins with a name.
+        PolicyError: nothing there begins with a name, or a name is empty.
     """
     meant = list[Entry]()
+    if "" in names:  # an empty variable of a shell
+        raise PolicyError(f"A name is empty. Give one of {', '.join(KINDS)}, all, or how a name begins.")
     for name in names or ("all",):
         found = [entry for entry in cache.entries if name in ("all", entry.kind) or entry.name.startswith(name)]
         if not found and name not in ("all", *KINDS):
