@@ -16,8 +16,8 @@ from trueval.errors import InputError, MissingExtraError, TruevalWarning
 from trueval.numerics import storage_dtype
 from trueval.retrieval import pipeline as room
 from trueval.retrieval.fusion import reciprocal_rank_fusion
-from trueval.retrieval.index import LocalIndex
-from trueval.retrieval.indexes.vectors import truncated
+from trueval.retrieval.index import Hits, LocalIndex
+from trueval.retrieval.indexes.vectors import rescored, truncated
 from trueval.retrieval.pipeline import Pipeline
 from trueval.retrieval.stages.config import read_settings, settings_of_tables
 from trueval.sample import sample_path
@@ -293,6 +293,17 @@ def test_scores_of_the_index_are_computed_anew_in_a_format(collection: Collectio
     assert low.ties.fraction > high.ties.fraction > 0
     grid = low.run.documents["score"].to_numpy().astype(storage_dtype("bfloat16")).astype(float)
     assert (grid == low.run.documents["score"].to_numpy()).all()
+
+
+def test_equal_vectors_have_equal_scores():
+    rng = np.random.default_rng(0)
+    for count in (10, 30, 63, 101, 130) * 20:
+        documents = rng.normal(size=(count, 384)).astype(np.float32)
+        documents[-1] = documents[0]  # in the last rows a product may be summed in another order
+        hits = Hits(np.array([0, count]), np.arange(count), np.zeros(count))
+        found = rescored(hits, rng.normal(size=(1, 384)).astype(np.float32), documents, "float32")
+        scores = dict(zip(found.places.tolist(), found.scores.tolist(), strict=True))
+        assert scores[0] == scores[count - 1]
 
 
 def test_short_vectors_have_length_one(collection: Collection, log: list[tuple[str, int]]):
