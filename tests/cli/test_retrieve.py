@@ -123,6 +123,8 @@ def test_generate_says_how_long_contexts_are(trueval, tmp_path: Path):
     assert found.status == 0, found.err
     rows = [json.loads(line) for line in (out / "contexts.jsonl").read_text(encoding="utf-8").splitlines()]
     assert max(len(row["documents"]) for row in rows) == 2
+    found = trueval("retrieve", sample_path(), "--pipeline", toml, "--run", tmp_path / "r.trec", columns=99)
+    assert (found.status, "for [generate]: name a file" in found.err) == (2, True), found.err
 
 
 @pytest.mark.parametrize(

@@ -433,3 +433,12 @@ def test_an_index_that_another_process_kept_meanwhile_is_no_fault(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert words.retrieve(collection, cache=tmp_path).run.documents.height
+
+
+def test_kept_candidates_have_no_remarks_of_their_own(tmp_path: Path):
+    documents = {"a\u2028": "wing lift", "b": "drag"}  # of a file, an id that cannot be seen is remarked
+    collection = Collection("made", "made", documents, {"q": "wing"})
+    words = Pipeline(settings_of_tables({"sparse": {"index": "bm25(language=None)"}}, "test"))
+    cold, warm = (words.retrieve(collection, cache=tmp_path).run for _ in range(2))
+    assert cold.frame.equals(warm.frame)
+    assert cold.notes == warm.notes == ()

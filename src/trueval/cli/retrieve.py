@@ -203,9 +203,10 @@ def retrieve(
 
     _check_places(run, contexts, output.out)
     chosen = search.read()
+    asker = "[generate]" if k is None else "-k"
     k = k or chosen.settings.get("generate", {}).get("contexts")
     if k is not None and contexts is None and output.out is None:
-        raise typer.BadParameter("name a file for the contexts: --contexts FILE, or --out DIR.", param_hint="-k")
+        raise typer.BadParameter("name a file for the contexts: --contexts FILE, or --out DIR.", param_hint=asker)
     place = cache_of(cache, output.out)
     with interruptible(_kept_after(place)), remarks(), bars() as bar:
         step = bar("reading")

@@ -58,7 +58,9 @@ def rescored(hits: Hits, queries: NDArray[Any], documents: NDArray[Any], form: s
 
 
 def _different(vectors: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """[vector] whether it is the first of its kind, and [vector] its kind: the last bit of a product depends on the row.
+    """[vector] whether it is the first of its kind, and [vector] its kind.
+
+    The last bit of a product depends on the row that a vector has.
 
     >>> [each.tolist() for each in _different(np.array([[1.0, 2.0], [0.0, 3.0], [1.0, 2.0]]))]
     [[True, True, False], [0, 1, 0]]
