@@ -221,6 +221,16 @@ def _indexed(collection: Collection, kind: str, listed: Mapping[str, Sequence[st
     return Candidates(kind, tuple(kept), doc_ids, tuple(kept.values()), tuple(notes))
 
 
+def place_beside(file: Path, place: str) -> str:
+    """The place of a collection that a file names: a folder from that of the file, or a name of a library.
+
+    >>> place_beside(Path("pipelines/p.toml"), "mteb:SciFact")
+    'mteb:SciFact'
+    """
+    kind, _, rest = place.partition(":")
+    return place if rest and kind in LOADERS else str(file.parent / place)  # an absolute path stays as it is
+
+
 def text_hash(texts: Iterable[str]) -> str:
     """Return the SHA-256 of texts in their order; parts of different lengths cannot hash alike.
 

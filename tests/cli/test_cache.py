@@ -54,6 +54,7 @@ def test_misuse_is_one_line(trueval, tmp_path: Path) -> None:
     for words, said in {
         ("--yes",): "say what to remove",
         ("--remove", "nothing-here"): "nothing there is called 'nothing-here'",
+        ("--remove", "", "--yes"): "A name is empty",
         ("--older-than", "30"): "such as 12h, 30d or 4w",
     }.items():
         outcome = trueval("cache", tmp_path, *words, columns=200)

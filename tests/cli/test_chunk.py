@@ -33,7 +33,7 @@ def test_it_says_what_came_of_it(trueval, corpus: Path, tmp_path: Path) -> None:
 def test_breadcrumbs_titles_and_fields_are_chosen(trueval, tmp_path: Path) -> None:
     place = tmp_path / "d.jsonl"
     place.write_text('{"_id": "a", "name": "N", "abstract": "First.", "body": "Second."}\n')
-    options = ["--how", "windows", "--overlap", 0, "--titles", "name", "--fields", "abstract,body"]
+    options = ["--how", "windows", "--overlap", 0, "--titles", "name", "--fields", "abstract, body"]
     for more, text in (([], "N\nFirst.\nSecond."), (["--no-breadcrumbs"], "First.\nSecond.")):
         assert trueval("chunk", place, "--out", tmp_path / "o.jsonl", *options, *more).status == 0
         assert json.loads((tmp_path / "o.jsonl").read_text())["text"] == text

@@ -7,6 +7,8 @@ import pytest
 from tests.models.hosted.loopback import serving
 
 import trueval as tv
+from trueval.cli.retrieve import PipelineOptions
+from trueval.retrieval.pipeline import Pipeline
 from trueval.sample import sample_path
 
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
@@ -121,6 +123,8 @@ def test_generate_says_how_long_contexts_are(trueval, tmp_path: Path):
     assert found.status == 0, found.err
     rows = [json.loads(line) for line in (out / "contexts.jsonl").read_text(encoding="utf-8").splitlines()]
     assert max(len(row["documents"]) for row in rows) == 2
+    found = trueval("retrieve", sample_path(), "--pipeline", toml, "--run", tmp_path / "r.trec", columns=99)
+    assert (found.status, "for [generate]: name a file" in found.err) == (2, True), found.err
 
 
 @pytest.mark.parametrize(
@@ -222,3 +226,28 @@ def test_two_precisions_are_two_runs(trueval, tmp_path: Path):
     assert result["settings"]["pipeline"] == {"scoring": "both"}
     assert [stage["name"] for stage in result["low"]["stages"]] == ["sparse"]
     assert tv.Run.read(tmp_path / "x-low.trec").frame.equals(tv.Run.read(run).frame)  # no model, one precision
+
+
+def test_scoring_goes_with_models(tmp_path: Path):
+    chosen = {"depth": 7, "spec": "flat", "scoring": "index"}
+    for form in ("both", "high"):
+        found = PipelineOptions(index="flat", model="all-MiniLM-L6-v2", depth=7, scoring=form).read().settings
+        assert (found["pipeline"], found["index"]) == ({"scoring": form}, chosen)
+    file = tmp_path / "p.toml"
+    file.write_text('[embed]\nmodel = "openai:m"\n[sparse]\n[fuse]\nweights = [1, 2]\n[rerank]\nmodel = "cohere:r"\n')
+    found = PipelineOptions(pipeline=file, scoring="low").read().settings
+    assert found == {"pipeline": {"scoring": "low"}, **Pipeline.read(file).settings}
+
+
+def test_a_file_names_collections_of_libraries(tmp_path: Path):
+    options = PipelineOptions(pipeline=tmp_path / "p.toml")
+    chosen = Pipeline({"corpus": {"path": "ir_datasets:no-such/set", "fields": ("text",)}, "sparse": {}})
+    with pytest.raises(tv.errors.InputError, match=r"^ir_datasets:no-such|the package ir_datasets"):
+        options.collection(None, chosen)
+
+
+def test_a_grade_without_judgments_is_refused(trueval, tmp_path: Path):
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "a", "text": "Wings lift."}\n')
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "wings"}\n')
+    found = trueval("retrieve", tmp_path, "--index", "bm25", "--run", tmp_path / "r.trec", "--rel", 2)
+    assert (found.status, "has no judgments" in found.err) == (2, True)

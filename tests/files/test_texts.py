@@ -417,3 +417,19 @@ def test_a_text_of_fifty_megabytes_is_a_text(tmp_path: Path) -> None:
     texts = Collection.read(str(tmp_path)).documents
     assert len(texts["a"]) == 3 * (50 << 20 >> 2)
     assert texts["b"] == "z"
+
+
+def test_zero_is_a_text_of_parquet_and_lines_alike(tmp_path: Path) -> None:
+    rows = [{"_id": "a", "text": "x", "year": 0}, {"_id": "b", "text": "y", "year": 1999}]
+    for folder, form in (("lines", ".jsonl"), ("parquet", ".parquet")):
+        (tmp_path / folder).mkdir()
+        write(tmp_path / folder, form, rows)
+        found = Collection.read(str(tmp_path / folder), fields=("text", "year"))
+        assert dict(found.documents) == {"a": "x 0", "b": "y 1999"}
+
+
+def test_a_folder_of_parts_may_have_the_name_of_a_file(tmp_path: Path) -> None:
+    write(tmp_path, "parts of parquet", ROWS)
+    expected = dict(Collection.read(str(tmp_path)).documents)
+    (tmp_path / "corpus").rename(tmp_path / "corpus.parquet")
+    assert dict(Collection.read(str(tmp_path)).documents) == expected

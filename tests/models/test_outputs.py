@@ -1,7 +1,12 @@
 """Outputs are computed once, kept, and found again as memory maps; bad ones are named."""
 
+import errno
 import json
+import os
+import threading
+import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +17,8 @@ import pytest
 from trueval.collection import Candidates, Collection, candidate_lists
 from trueval.errors import InputError
 from trueval.judgments import Judgments
-from trueval.models.outputs import Outputs, model_outputs, weights_hash
+from trueval.models.outputs import Outputs, model_outputs, settings_of, weights_hash
+from trueval.models.recipes import Recipe
 from trueval.numerics import storage_dtype
 
 DOCUMENTS = {f"d{i}": "word " * (i + 1) for i in range(7)}
@@ -179,3 +185,76 @@ def test_weights_tell_models_apart(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"two")
     assert one is not None
     assert weights_hash(tmp_path) != one
+
+
+def test_all_files_of_a_model_tell_it_apart(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"one")
+    (tmp_path / "modules.json").write_text('[{"path": ""}, {"path": "1_Pooling"}, {"path": "2_Dense"}]')
+    for name in ("1_Pooling", "2_Dense", "checkpoint-9"):
+        (tmp_path / name).mkdir()
+    known = {weights_hash(tmp_path)}
+    deciding = "tokenizer.json", "1_Pooling/config.json", "2_Dense/model.safetensors", "spiece.model", "modules.json"
+    for number, name in enumerate(deciding, 2):
+        (tmp_path / name).write_text("[]")
+        known.add(weights_hash(tmp_path))
+        assert len(known) == number, name
+    for name in ("README.md", "checkpoint-9/model.safetensors"):
+        (tmp_path / name).write_text("changed")
+    assert weights_hash(tmp_path) in known
+
+
+def test_another_prompt_under_the_name_of_a_recipe_is_another_pass() -> None:
+    model = FakeReranker()
+    found = []
+    for query in ("{query}", "query: {query}"):
+        model.recipe = Recipe("mine", "embedder", "product", query=query)  # type: ignore[attr-defined]
+        found.append(settings_of(model))
+    assert found[0] != found[1]
+
+
+def test_of_two_programs_one_computes_and_the_other_waits(candidates: Candidates, tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
+    model, begun = FakeReranker(), threading.Event()
+    forward = model.pair_logits
+
+    def slowly(*given: Any) -> Any:
+        begun.set()
+        time.sleep(0.02)
+        return forward(*given)
+
+    model.pair_logits = slowly  # type: ignore[method-assign]
+    other = FakeReranker()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(model_outputs, model, SAMPLE, candidates, folder=tmp_path)
+        begun.wait(5)
+        second = model_outputs(other, SAMPLE, candidates, folder=tmp_path)
+        assert values(second).tolist() == values(first.result()).tolist() == EXPECTED
+    assert (model.calls, other.calls) == (3, 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="this system reserves no room")
+def test_a_full_disk_is_said_and_what_was_computed_stays(
+    candidates: Candidates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    safetensors = pytest.importorskip("safetensors")
+
+    pytest.importorskip("safetensors.numpy")
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def unsaved(*_: Any, **__: Any) -> None:
+        raise safetensors.SafetensorError("No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "posix_fallocate", full)
+        with pytest.raises(OSError, match=r"No space left on device: .*rows\.npy"):
+            model_outputs(FakeReranker(), SAMPLE, candidates, folder=tmp_path)
+    (place,) = tmp_path.iterdir()
+    assert not (place / ".rows.npy").exists()
+    again = FakeReranker()
+    assert values(model_outputs(again, SAMPLE, candidates, folder=tmp_path)).tolist() == EXPECTED
+    assert again.calls == 0
+    monkeypatch.setattr(safetensors.numpy, "save_file", unsaved)
+    with pytest.raises(InputError, match=r"shard-00000\.safetensors: cannot be written \(No space left"):
+        model_outputs(FakeReranker("float32"), SAMPLE, candidates, folder=tmp_path)

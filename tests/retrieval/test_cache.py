@@ -154,3 +154,9 @@ def test_the_cache_of_the_user_is_where_the_system_has_it() -> None:
     assert user_cache({}, "darwin") == home / "Library" / "Caches" / "trueval"
     assert user_cache({"LOCALAPPDATA": "/local"}, "win32") == Path("/local/trueval/Cache")
     assert user_cache({"TRUEVAL_CACHE": "here", "XDG_CACHE_HOME": "/big"}, "linux") == Path("here")
+
+
+def test_files_that_are_moved_meanwhile_are_no_fault(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, inside = read_cache(cache), Path.rglob
+    monkeypatch.setattr(Path, "rglob", lambda path, pattern: [*inside(path, pattern), path / ".shard.half"])
+    assert read_cache(cache) == before

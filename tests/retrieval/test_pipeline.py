@@ -1,5 +1,6 @@
 """Pipelines: every stage does what its module does alone, and nothing is done twice."""
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,12 +12,12 @@ import pytest
 import trueval as tv
 from trueval import Judgments
 from trueval.collection import Collection
-from trueval.errors import InputError, MissingExtraError
+from trueval.errors import InputError, MissingExtraError, TruevalWarning
 from trueval.numerics import storage_dtype
 from trueval.retrieval import pipeline as room
 from trueval.retrieval.fusion import reciprocal_rank_fusion
-from trueval.retrieval.index import LocalIndex
-from trueval.retrieval.indexes.vectors import truncated
+from trueval.retrieval.index import Hits, LocalIndex
+from trueval.retrieval.indexes.vectors import rescored, truncated
 from trueval.retrieval.pipeline import Pipeline
 from trueval.retrieval.stages.config import read_settings, settings_of_tables
 from trueval.sample import sample_path
@@ -294,6 +295,17 @@ def test_scores_of_the_index_are_computed_anew_in_a_format(collection: Collectio
     assert (grid == low.run.documents["score"].to_numpy()).all()
 
 
+def test_equal_vectors_have_equal_scores():
+    rng = np.random.default_rng(0)
+    for count in (10, 30, 63, 101, 130) * 20:
+        documents = rng.normal(size=(count, 384)).astype(np.float32)
+        documents[-1] = documents[0]  # in the last rows a product may be summed in another order
+        hits = Hits(np.array([0, count]), np.arange(count), np.zeros(count))
+        found = rescored(hits, rng.normal(size=(1, 384)).astype(np.float32), documents, "float32")
+        scores = dict(zip(found.places.tolist(), found.scores.tolist(), strict=True))
+        assert scores[0] == scores[count - 1]
+
+
 def test_short_vectors_have_length_one(collection: Collection, log: list[tuple[str, int]]):
     rng = np.random.default_rng(1)
     short = truncated(rng.normal(size=(9, 12)), 5)
@@ -391,3 +403,42 @@ def test_the_sample_is_searched_by_a_real_model(tmp_path: Path):
     assert found.run.frame.equals(again.run.frame)
     scores = tv.evaluate(found.run, sample.judgments, ["nDCG@10"])
     assert scores["nDCG@10"].expected > 0.6
+
+
+def test_what_the_cache_cannot_hold_costs_no_run(
+    collection: Collection, log: list[tuple[str, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    expected = made().retrieve(collection).run
+    for name in ("indexes", "stages"):
+        (tmp_path / name).write_text("")  # in the place of a folder, as a disk that is full or only read
+    with pytest.warns(TruevalWarning, match="cannot be kept") as told:
+        found = made().retrieve(collection, cache=tmp_path)
+    assert len(told) == 2 + len(ALL) - 1  # indexes, and stages: [embed] and [index] are one
+    assert found.run.frame.equals(expected.frame)
+
+
+def test_an_index_that_another_process_kept_meanwhile_is_no_fault(
+    collection: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    write = room.LocalIndex.save
+
+    def later(index: LocalIndex, folder: Path) -> None:
+        write(index, folder)
+        (folder.parent / "mine").mkdir()
+        (folder.parent / "mine" / "file").write_text("")
+        (folder.parent / "mine").rename(folder)  # what a second process does once it has written its own
+
+    monkeypatch.setattr(room.LocalIndex, "save", later)
+    words = Pipeline(settings_of_tables({"sparse": {"index": "bm25(language=None)"}}, "test"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert words.retrieve(collection, cache=tmp_path).run.documents.height
+
+
+def test_kept_candidates_have_no_remarks_of_their_own(tmp_path: Path):
+    documents = {"a\u2028": "wing lift", "b": "drag"}  # of a file, an id that cannot be seen is remarked
+    collection = Collection("made", "made", documents, {"q": "wing"})
+    words = Pipeline(settings_of_tables({"sparse": {"index": "bm25(language=None)"}}, "test"))
+    cold, warm = (words.retrieve(collection, cache=tmp_path).run for _ in range(2))
+    assert cold.frame.equals(warm.frame)
+    assert cold.notes == warm.notes == ()

@@ -79,3 +79,11 @@ def test_bad_choices_are_refused():
         suppress_duplicates(run, {"a": ""}, threshold=0)
     with pytest.raises(PolicyError, match="most"):
         limit_sources(run, {}, most=0)
+
+
+def test_a_similarity_of_just_the_threshold_is_enough():
+    texts = {"a": " ".join(f"w{place}" for place in range(55)), "b": " ".join(f"w{place}" for place in range(100))}
+    run = Run.from_dict({"q": {"a": 2.0, "b": 1.0}})
+    for threshold, stay in ((0.55, ["a"]), (0.56, ["a", "b"])):
+        found = suppress_duplicates(run, texts, threshold=threshold, words=1)
+        assert found.run.documents["doc_id"].to_list() == stay

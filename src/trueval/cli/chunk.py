@@ -96,7 +96,9 @@ def chunk(
     if not out.parent.is_dir():
         raise typer.BadParameter(f"there is no folder {out.parent}.", param_hint="--out")
     chunker = options.chunker()
-    fields, titles = (tuple(filter(None, given.split(","))) for given in (options.fields, options.titles))
+    fields, titles = (
+        tuple(filter(None, map(str.strip, given.split(",")))) for given in (options.fields, options.titles)
+    )
     if not fields:
         raise typer.BadParameter("name at least one field.", param_hint="--fields")
     with bars() as bar:

@@ -89,14 +89,14 @@ class SearchOptions:
             pipeline: with its settings.
             tell: as `Collection.read` takes it.
         """
-        from trueval.collection import Collection
+        from trueval.collection import Collection, place_beside
 
         corpus = pipeline.settings.get("corpus", {})
         if place is None:
             if not corpus or self.pipeline is None:
                 told = "name it, or give --pipeline a [corpus] with its path."
                 raise typer.BadParameter(told, param_hint="COLLECTION")
-            place = str(self.pipeline.parent / str(corpus["path"]))  # an absolute path stays as it is
+            place = place_beside(self.pipeline, str(corpus["path"]))
         queries = None if self.queries is None else str(self.queries)
         return Collection.read(place, queries=queries, tell=tell, **({"fields": corpus["fields"]} if corpus else {}))
 
@@ -123,8 +123,13 @@ class PipelineOptions(SearchOptions):
         chosen = self.found(self.depth)
         if self.scoring is None:
             return chosen
+        # What a file leaves out has no value here, which no file could write.
+        written = {
+            name: {key: value for key, value in values.items() if value is not None}
+            for name, values in chosen.settings.items()
+        }
         try:
-            given = settings_of_tables({**chosen.settings, "pipeline": {"scoring": self.scoring}}, "--scoring")
+            given = settings_of_tables({**written, "pipeline": {"scoring": self.scoring}}, "--scoring")
         except InputError as error:
             raise PolicyError(str(error)) from None
         return Pipeline(given, chosen.name)
@@ -198,15 +203,18 @@ def retrieve(
 
     _check_places(run, contexts, output.out)
     chosen = search.read()
+    asker = "[generate]" if k is None else "-k"
     k = k or chosen.settings.get("generate", {}).get("contexts")
     if k is not None and contexts is None and output.out is None:
-        raise typer.BadParameter("name a file for the contexts: --contexts FILE, or --out DIR.", param_hint="-k")
+        raise typer.BadParameter("name a file for the contexts: --contexts FILE, or --out DIR.", param_hint=asker)
     place = cache_of(cache, output.out)
     with interruptible(_kept_after(place)), remarks(), bars() as bar:
         step = bar("reading")
         texts = search.collection(collection, chosen, lambda done: step("documents", done, 0))
         step("documents", len(texts.documents), len(texts.documents))
         talk(texts.notes)
+        if rel is not None and texts.judgments is None:
+            raise typer.BadParameter("the collection has no judgments.", param_hint="--rel")
         retrieved = chosen.retrieve(texts, cache=place, begin=bar, max_cost=max_cost)
         found = _judged(retrieved, texts.judgments, rel)
     result, runs = found.to_dict(), [found.run, *([] if found.low is None else [found.low.run])]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -163,12 +165,31 @@ class Kept:
         integers = np.dtype(f"u{first.dtype.itemsize}")
         shape = (int(own.sum()), *first.shape[1:])
         rows = np.lib.format.open_memmap(self.place / f".{ROWS}", "w+", integers, shape)
+        _reserve(self.place / f".{ROWS}")
         for number, chosen in enumerate(shards):
             rows[ranges(starts[chosen], own[chosen])] = self._read(number, chosen).values.view(integers)
         rows.flush()
         if lengths.any():
             write_whole(self.place / LENGTHS, lambda path: save_array(path, lengths))
         return str(first.dtype.name)
+
+
+def _reserve(file: Path) -> None:
+    """Take the room of a mapped file at once: on a full disk the system kills who writes into a map without room.
+
+    Raises:
+        OSError: there is no room; the file is removed.
+    """
+    if not hasattr(os, "posix_fallocate"):
+        return
+    try:
+        with file.open("r+b") as opened:
+            os.posix_fallocate(opened.fileno(), 0, file.stat().st_size)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):  # a disk that cannot reserve
+            return
+        file.unlink()
+        raise OSError(error.errno, os.strerror(error.errno), str(file)) from error
 
 
 def save_array(path: Path, array: NDArray[Any]) -> None:
@@ -213,7 +234,13 @@ def write_shard(
     tensors = {"values": np.ascontiguousarray(rows), "lengths": np.array(lengths, dtype=np.int64)}
     if places is not None:
         tensors["places"] = np.asarray(places, dtype=np.int64)
-    write_whole(file, lambda path: library.numpy.save_file(tensors, path, metadata=dict(metadata)))
+    try:
+        write_whole(file, lambda path: library.numpy.save_file(tensors, path, metadata=dict(metadata)))
+    except library.SafetensorError as error:  # of a full disk it says so, and is no OSError
+        raise InputError(
+            f"{file}: cannot be written ({error}). What was written before is kept. Make room, and run the same "
+            "command again."
+        ) from error
 
 
 def read_shard(file: Path, identity: str, items: int | None = None) -> Shard:

@@ -22,21 +22,26 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from trueval.files.texts.sequence import Made
 from trueval.models.answers import KeptAnswers
 from trueval.models.kept import FORMAT_VERSION, KIND, ROWS, Found, Kept, Part, Step, forward, shards_of
+from trueval.models.recipes import Recipe
+from trueval.report.together import alone
 
 if TYPE_CHECKING:
     from trueval.collection import Candidates, Collection
 
 
 __all__ = ["Found", "Outputs", "Part", "Step", "model_outputs", "part_outputs", "settings_of", "weights_hash"]
+
+# Files that decide what a model returns: weights, settings and vocabularies, templates, code of its own.
+DECIDING: Final = frozenset((".safetensors", ".bin", ".json", ".txt", ".model", ".jinja", ".py"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +95,14 @@ def model_outputs(
 
 
 def settings_of(model: Any) -> dict[str, Any]:
-    """All that decides the outputs of a model: its settings, and the hash of its weights."""
-    return {**model.settings(), "weights": weights_hash(Path(str(model.settings()["path"])))}
+    """All that decides the outputs of a model: its settings, its recipe to the letter, and the hash of its files."""
+    settings, recipe = model.settings(), getattr(model, "recipe", None)
+    prompts = {}
+    # The name of a recipe says nothing: another prompt under it, or another pooling, must not take the old outputs.
+    if isinstance(recipe, Recipe) and recipe.kind != "hosted":
+        letters = json.dumps({**asdict(recipe), "source": ""}, sort_keys=True)
+        prompts = {"recipe_sha256": hashlib.sha256(letters.encode()).hexdigest()}
+    return {**settings, **prompts, "weights": weights_hash(Path(str(settings["path"])))}
 
 
 def part_outputs(
@@ -123,8 +134,12 @@ def part_outputs(
     if not (place / ROWS).is_file():
         place.mkdir(parents=True, exist_ok=True)
         about = {"kind": KIND, "format": FORMAT_VERSION, "identity": identity, "part": part.name, "texts": texts}
-        kept.compute(model, {**about, "settings": dict(settings)}, step)
-    elif step is not None:
+        # Another program with the same texts and model waits meanwhile: both would write the same file of rows.
+        with alone(place):
+            if not (place / ROWS).is_file():
+                kept.compute(model, {**about, "settings": dict(settings)}, step)
+                step = None  # it was told
+    if step is not None:
         step(part.name, len(part.items), len(part.items))
     return kept.read(texts)
 
@@ -174,17 +189,31 @@ def _batches(model: Any, part: Part, sizes: set[int]) -> Iterator[tuple[list[int
 
 
 def weights_hash(folder: Path) -> str | None:
-    """Return the SHA-256 of a model's weight files, or None for a model of the hub.
+    """Return the SHA-256 of a model's files, or None for a model of the hub.
+
+    Weights decide what a model returns, and so do its tokenizer, its pooling, its prompts and the modules after it,
+    which sentence-transformers keeps in folders of their own. Changed in place they must not take the old outputs.
 
     Args:
         folder: what the model was loaded from.
     """
-    files = sorted(file for pattern in ("*.safetensors", "*.bin") for file in folder.glob(pattern))
+    found = (file for place in _modules(folder) for file in place.glob("*"))
+    files = sorted(file for file in found if file.suffix in DECIDING and file.is_file())
     if not files:
         return None
-    # The name of a folder says nothing: weights trained further and saved there again must not take the old shards.
     digest = hashlib.sha256()
     for file in files:
+        digest.update(hashlib.sha256(file.relative_to(folder).as_posix().encode()).digest())
         with file.open("rb") as data:
             digest.update(hashlib.file_digest(data, "sha256").digest())
     return digest.hexdigest()
+
+
+def _modules(folder: Path) -> list[Path]:
+    """The folders of a model: its own, and those of the modules that its modules.json names."""
+    try:
+        modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+        named = {str(each["path"]) for each in modules}
+    except (OSError, ValueError, KeyError, TypeError):  # the library that loads it says what is wrong with it
+        return [folder]
+    return [folder, *(folder / name for name in sorted(named) if (folder / name).resolve() != folder.resolve())]

@@ -13,9 +13,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -154,9 +156,11 @@ def chosen(cache: Cache, names: Sequence[str], age: timedelta | None, now: datet
         now: the time.
 
     Raises:
-        PolicyError: nothing there begins with a name.
+        PolicyError: nothing there begins with a name, or a name is empty.
     """
     meant = list[Entry]()
+    if "" in names:  # an empty variable of a shell
+        raise PolicyError(f"A name is empty. Give one of {', '.join(KINDS)}, all, or how a name begins.")
     for name in names or ("all",):
         found = [entry for entry in cache.entries if name in ("all", entry.kind) or entry.name.startswith(name)]
         if not found and name not in ("all", *KINDS):
@@ -238,10 +242,17 @@ def _stage(path: Path) -> Entry | None:
 
 def _entry(kind: str, name: str, paths: tuple[Path, ...], about: str, items: int | None, state: str) -> Entry:
     files = [file for path in paths for file in (path.rglob("*") if path.is_dir() else (path,))]
-    stats = [each.lstat() for each in (*paths, *files)]
-    held = sum(file.lstat().st_size for file in files if file.is_file())
-    changed = datetime.fromtimestamp(max(each.st_mtime for each in stats), UTC)
-    return Entry(kind, name, paths, about, items, held, changed, state)
+    stats = [*_stats(paths), *(held := list(_stats(files)))]
+    size = sum(each.st_size for each in held if stat.S_ISREG(each.st_mode))
+    changed = datetime.fromtimestamp(max((each.st_mtime for each in stats), default=0.0), UTC)
+    return Entry(kind, name, paths, about, items, size, changed, state)
+
+
+def _stats(paths: Sequence[Path]) -> Iterator[os.stat_result]:
+    """What the system says of each file; one that another process moved to its place meanwhile is gone."""
+    for path in paths:
+        with suppress(FileNotFoundError):
+            yield path.lstat()
 
 
 def _json(path: Path) -> Mapping[str, Any]:

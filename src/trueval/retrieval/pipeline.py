@@ -11,6 +11,7 @@ import hashlib
 import json
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -24,7 +25,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.collection import Collection, ids_in_order, texts_in_order, texts_with_ids_hash
-from trueval.errors import InputError, MissingExtraError, Place
+from trueval.errors import InputError, MissingExtraError, Place, TruevalWarning
 from trueval.files.texts.sequence import Made, Watched
 from trueval.models import load_model
 from trueval.models.hosted.account import LEDGER, Account
@@ -269,7 +270,8 @@ class Work:
         kept = None if file is None else read_kept(file, name)
         made = kept or self._made(name, make, step, given)
         if file is not None and kept is None:
-            keep(file, made)
+            with _kept_if_possible(file):
+                keep(file, made)
         seconds, ties = time.perf_counter() - began, listed(made.run).ties
         found = Stage(
             name, made.run, made.given, seconds, made.seconds, kept is not None, ties, key, made.notes, made.searched
@@ -464,7 +466,8 @@ class Work:
         else:
             index.build(documents)
             if folder is not None and not folder.exists():  # another process may have been faster
-                index.save(folder)
+                with _kept_if_possible(folder):
+                    index.save(folder)
         about = index.describe()
         self.notes += about.notes
         told = {name: value for name, value in asdict(about).items() if name != "notes"}
@@ -501,6 +504,24 @@ def opened_work(
         for name, make in work.retrievers().items():
             make(work.begin(name))
         yield work
+
+
+@contextmanager
+def _kept_if_possible(place: Path) -> Iterator[None]:
+    """Go on without what the cache cannot hold: hours of work are not lost because a disk is full or only read.
+
+    Args:
+        place: where it is to be kept; what another process put there meanwhile is the same.
+    """
+    try:
+        yield
+    except (OSError, RuntimeError, InputError, pl.exceptions.PolarsError) as error:
+        if isinstance(error, InputError) and not place.exists():
+            raise
+        if not place.exists():
+            reason = getattr(error, "strerror", None) or (str(error).splitlines() or [type(error).__name__])[0]
+            told = f"{place}: cannot be kept ({reason}). The work goes on, and would be done again."
+            warnings.warn(told, TruevalWarning, stacklevel=4)
 
 
 def _hash(*parts: Any) -> str:

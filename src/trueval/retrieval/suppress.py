@@ -161,7 +161,8 @@ def _first_alike(grams: Any, sizes: Ints, threshold: float) -> Ints:
     """[document] the place of the document that stays for it: its own where it stays itself."""
     shared = (grams @ grams.T).tocoo()
     later, earlier = shared.coords[0], shared.coords[1]
-    alike = shared.data >= threshold * (sizes[later] + sizes[earlier] - shared.data)
+    # Divided, for both sides are then rounded alike: 0.55 times 20 is above 11, and 11 / 20 is 0.55.
+    alike = shared.data / (sizes[later] + sizes[earlier] - shared.data) >= threshold
     pairs = alike & (earlier < later)
     found = np.arange(len(sizes))
     # A document that is gone speaks for nobody: what is like it alone stays.

@@ -36,3 +36,9 @@ def test_texts_that_are_not_there_are_named(tmp_path: Path):
     with pytest.raises(PolicyError, match=">= 1"):
         write_contexts(RUN, 0, tmp_path / "log", QUERIES)
     assert not list(tmp_path.iterdir())
+
+
+def test_half_a_surrogate_pair_is_written_as_json_has_it(tmp_path: Path):
+    file = tmp_path / "log.jsonl"
+    write_contexts(RUN, 1, file, QUERIES, {**TEXTS, "b": "half \ud800"})
+    assert json.loads(file.read_text(encoding="utf-8").splitlines()[0])["documents"][0]["text"] == "half \ud800"

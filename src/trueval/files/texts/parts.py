@@ -62,9 +62,8 @@ def find_parts(folder: Path, name: str) -> Parts:
         raise Place(encodable(str(folder))).error(
             f"{' and '.join(path.name for path in there)} are there. There must be one of them. Move the others away."
         )
-    if there == [folder / name]:
-        return parts_of(folder / name)
-    return Parts((there[0] if there else folder / f"{name}.jsonl",))
+    # Spark and Dask call a folder of parts corpus.parquet.
+    return parts_of(there[0] if there else folder / f"{name}.jsonl")
 
 
 def parts_of(place: Path) -> Parts:

@@ -47,6 +47,7 @@ def joined(row: Mapping[str, Any], fields: tuple[str, ...]) -> str:
     texts = []
     for field in fields:
         value = row.get(field)
-        if value:
+        # Parquet gives 0 as a number, JSON as it is written: both are texts.
+        if value or (value == 0 and value is not False):
             texts.append(str(value) if not isinstance(value, list) else ", ".join(map(str, value)))
     return " ".join(texts)

@@ -36,7 +36,7 @@ def truncated(vectors: NDArray[Any], dimension: int) -> NDArray[np.float32]:
 
 
 def rescored(hits: Hits, queries: NDArray[Any], documents: NDArray[Any], form: str) -> Hits:
-    """Hits with the product of the embeddings in a format, best first; ties by place.
+    """Hits with the product of the embeddings in a format, best first; ties by place. Equal vectors have equal scores.
 
     Args:
         hits: of an index.
@@ -47,8 +47,26 @@ def rescored(hits: Hits, queries: NDArray[Any], documents: NDArray[Any], form: s
     places, scores = [], []
     for query, (begin, end) in enumerate(zip(hits.offsets[:-1].tolist(), hits.offsets[1:].tolist(), strict=True)):
         found = np.sort(hits.places[begin:end])
-        exact = np.asarray(product(np.asarray(queries[query]), np.asarray(documents[found]), form), dtype=np.float64)
+        vectors = np.ascontiguousarray(documents[found])
+        once, of = _different(vectors)
+        scored = product(np.asarray(queries[query]), vectors[once], form)
+        exact = np.asarray(scored, dtype=np.float64)[of]
         order = np.argsort(-exact, kind="stable")
         places.append(found[order])
         scores.append(exact[order])
     return Hits(hits.offsets, np.concatenate(places), np.concatenate(scores))
+
+
+def _different(vectors: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """[vector] whether it is the first of its kind, and [vector] its kind.
+
+    The last bit of a product depends on the row that a vector has.
+
+    >>> [each.tolist() for each in _different(np.array([[1.0, 2.0], [0.0, 3.0], [1.0, 2.0]]))]
+    [[True, True, False], [0, 1, 0]]
+    """
+    rows = vectors.view(np.dtype((np.void, vectors.dtype.itemsize * vectors.shape[1]))).ravel()
+    _, first, kind = np.unique(rows, return_index=True, return_inverse=True)
+    once = np.zeros(len(rows), dtype=bool)
+    once[first] = True
+    return once, (np.cumsum(once) - 1)[first[kind]]

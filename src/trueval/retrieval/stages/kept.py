@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,7 +46,9 @@ def read_kept(file: Path, name: str) -> Candidates | None:
     try:
         about = json.loads(_beside(file).read_text(encoding="utf-8"))
         notes = tuple(map(str, about["notes"]))
-        return Candidates(Run.read(file, name=name), notes, float(about["seconds"]), about["given"], about["searched"])
+        # Remarks on the file would be others than those of the run that was kept, and name a place of this machine.
+        run = replace(Run.read(file, name=name), notes=())
+        return Candidates(run, notes, float(about["seconds"]), about["given"], about["searched"])
     except (OSError, ValueError, KeyError, TypeError) as error:  # an InputError of the run is a ValueError
         raise InputError(f"{file}: damaged candidates ({error}). Remove the file, and they are made again.") from error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from trueval.errors import InputError, PolicyError
 from trueval.files.whole import write_whole
@@ -61,7 +61,7 @@ def write_contexts(
     lists = listed(run)
 
     def write(path: Path) -> None:
-        with path.open("w", encoding="utf-8", newline="\n") as out:
+        with path.open("wb") as out:
             out.writelines(_rows(lists, k, queries, documents))
 
     try:
@@ -73,12 +73,18 @@ def write_contexts(
     return Cut(len(lists.query_ids), k, int((scores[cut] == scores[cut - 1]).sum()))
 
 
-def _rows(lists: Listed, k: int, queries: Mapping[str, str], documents: Mapping[str, str] | None) -> Iterator[str]:
+def _rows(lists: Listed, k: int, queries: Mapping[str, str], documents: Mapping[str, str] | None) -> Iterator[bytes]:
     for place, query in enumerate(lists.query_ids.to_list()):
         begin = int(lists.offsets[place])
         rows = lists.documents[begin : min(begin + k, int(lists.offsets[place + 1]))].select("doc_id", "score").rows()
         found = [
             {"id": doc, "score": score} | ({} if documents is None else {"text": documents[doc]}) for doc, score in rows
         ]
-        row = {"query_id": query, "question": queries[query], "documents": found}
-        yield json.dumps(row, ensure_ascii=False) + "\n"
+        yield _line({"query_id": query, "question": queries[query], "documents": found})
+
+
+def _line(row: Mapping[str, Any]) -> bytes:
+    try:
+        return f"{json.dumps(row, ensure_ascii=False)}\n".encode()
+    except UnicodeEncodeError:  # half a surrogate pair, which JSON has a way to write and UTF-8 has not
+        return f"{json.dumps(row)}\n".encode()
