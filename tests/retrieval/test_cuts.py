@@ -183,6 +183,8 @@ def test_the_group_is_followed_to_its_end_and_only_where_it_has_not_ended():
     [
         (20, None, None, "within 20 documents"),
         (1000, 12, None, "deeper than 6"),
+        (20, 12, None, "deeper than 6"),
+        (20, 12, None, "within 6 documents"),
         (1000, None, 15, "within 15 documents"),
     ],
 )
@@ -345,6 +347,20 @@ def test_a_document_that_comes_twice_counts_once_and_is_told():
     assert shown(found)
 
 
+def test_a_document_that_comes_twice_does_not_end_the_group():
+    """A list of as many documents as were asked for may go on, though one of them is there twice."""
+
+    class Twice(Engine):
+        def one(self, scores: Any, depth: int) -> tuple[Any, Any]:
+            places, given = super().one(scores, depth)
+            return np.append(places[:1], places)[:depth], np.append(given[:1], given)[:depth]
+
+    found = cut_index(opened(Twice([[2.0, *[1.0] * 20, 0.5]])), 2, repeats=1)
+    assert (found.inside[0].size, found.inside[0].open) == (20, False)
+    (cut,) = cut_index(opened(Twice([[2.0, *[1.0] * 20, 0.5]])), 2, repeats=1, most=8).inside
+    assert cut.open
+
+
 def test_queries_without_results_are_told_and_counted():
     class Half(Engine):
         def one(self, scores: Any, depth: int) -> tuple[Any, Any]:
@@ -389,6 +405,8 @@ def test_a_query_that_a_deeper_call_loses_is_told():
         (lambda: cut_runs([{"q": {"a": 1.0, "b": 1.0}}], 2), "no list goes past rank 2"),
         (lambda: cut_runs([{"q": {"a": 1.0}}, {"p": {"a": 1.0}}], 1), "share no query"),
         (lambda: cut_runs([{"q": {"a": 1.0, "b": 0.5}}], 1, depth=3), "Leave depth out"),
+        (lambda: cut_runs([{"q": {"a": 1.0, "b": 0.5}}], 1, judged_only=True), "than the first 1"),
+        (lambda: cut_runs([{"q": {"a": 1.0, "b": 0.5}}], 1, skip_first=True), "than the first 1"),
         (lambda: cut_runs([{"q": {"a": math.nan, "b": 0.5}}], 1), "is nan. It must be a number"),
     ],
 )
@@ -405,6 +423,7 @@ def test_repeated_runs_over_other_queries_count_as_empty_there():
     assert any("lacks 1 of 2 queries, such as 'p'" in note for note in found.notes)
     assert found.calls is not None
     assert found.calls.otherwise.tolist() == [0, 1]
+    assert found.calls.contexts.tolist() == [1, 2]
 
 
 def test_a_list_cut_by_evaluation_is_the_same_as_by_evaluate():
@@ -414,6 +433,57 @@ def test_a_list_cut_by_evaluation_is_the_same_as_by_evaluate():
     told = cut_runs([run], 5, judgments=judged).to_dict()["measures"]["R@5"]
     exact = tv.evaluate(run, judged, ["R@5"])["R@5"]
     assert (told["expected"], told["lowest"], told["highest"]) == (exact.expected, exact.lowest, exact.highest)
+
+
+@pytest.mark.parametrize("measure", ["AP", "RR", "R@9", "nDCG(base='list')@2", "P@4"])
+def test_measures_see_no_document_past_the_context(measure: str):
+    """Whatever was fetched: equal to every context on its own, in all orders of two equal scores at the cutoff."""
+    scores = {"a": 9.0, "b": 8.0, "c": 8.0, "d": 7.0, "e": 6.0}
+    judged = {"q": {"b": 0, "c": 2, "d": 3, "e": 1}}
+    told = cut_runs([{"q": scores}], 2, judgments=judged, measures=[measure]).to_dict()["measures"][measure]
+    contexts = [tv.evaluate({"q": {"a": 2.0, last: 1.0}}, judged, [measure])[measure].expected for last in "bc"]
+    assert told["expected"] == pytest.approx(sum(contexts) / 2, abs=1e-15)
+    assert (told["lowest"], told["highest"]) == pytest.approx((min(contexts), max(contexts)), abs=1e-15)
+
+
+def test_a_deep_call_shows_the_group_whatever_a_shallow_one_lists():
+    shallow, deep = {"q": {"a": 3.0, "b": 2.0}}, {"q": {"a": 3.0, "b": 2.0, "c": 2.0, "d": 1.0}}
+    for runs in ([shallow, deep], [deep, shallow]):
+        (cut,) = cut_runs(runs, 2).cuts
+        assert (cut.documents, cut.open) == (("b", "c"), False)
+    (cut,) = cut_runs([shallow, {"q": {"a": 3.0, "b": 2.0, "c": 2.0}}], 2).cuts
+    assert cut.open
+
+
+def test_what_nobody_can_see_is_not_said_to_be_no_cut():
+    one = {"q": {"a": 3.0, "b": 2.0}, "r": {"x": 1.0, "y": 0.5}}
+    other = {"q": {"a": 3.0, "c": 2.0}, "r": {"x": 1.0, "y": 0.5}}
+    judged = {"q": {"b": 1, "z": 0}, "r": {"x": 1}}
+
+    def told(*runs: Any, **choices: Any) -> str:
+        return views.plain(views.quoted(cut_runs(runs, 2, **choices).to_dict()))
+
+    line = "the list ends with the score of rank 2, so that nobody can see what is cut there"
+    assert told(one, one) == f"In 2 of 2 queries {line}."
+    assert told(one | {"r": {"x": 1.0}}, one | {"r": {"x": 1.0}}) == (
+        f"In 1 of 2 queries {line}; in none of the others does the cut at 2 fall inside a group of equal scores."
+    )
+    assert told(one, other, judgments=judged) == (
+        "In at least 1 of 2 queries the cut at 2 falls inside a group of equal scores; recall@2 lies between 0.5000 "
+        "and 1.0000 or further apart by the engine's choice alone."
+    )
+    found = cut_runs([one, other], 2, texts=dict.fromkeys("abcxy", "text")).to_dict()
+    assert {cut["query"]: cut["cause"] for cut in found["cuts"]} == {"q": "identical texts", "r": "not known"}
+    said = " ".join(views.lines(found))
+    assert "that chooses at random at least 0.5 are expected" in said
+    assert "Fetch more than 3 documents" in said
+
+
+def test_a_measure_that_no_query_has_is_not_quoted():
+    run = {"q": {"a": 3.0, "b": 2.0, "c": 2.0, "d": 1.0}}
+    found = cut_runs([run], 2, judgments={"q": {"a": 0}}, empty="skip").to_dict()
+    assert found["measures"]["R@2"]["expected"] is None
+    assert views.plain(views.quoted(found)).endswith("there 50.00% of the context is left to the engine's choice.")
 
 
 @pytest.mark.evidence

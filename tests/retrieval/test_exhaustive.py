@@ -206,6 +206,31 @@ def test_what_cannot_be_scored_is_refused() -> None:
         count(tokens, judged(tokens), Policy())
 
 
+@pytest.mark.parametrize("format", ["float32", "bfloat16"])
+@pytest.mark.parametrize("judged_id", ["b", "c"])
+def test_products_that_overflow_do_not_tie(format: str, judged_id: str) -> None:
+    queries = np.full((1, 2), 3e19, dtype=np.float32)
+    documents = np.array([[3e19, 3e19], [2e19, 2.5e19], [1.0, 0.0]], dtype=np.float32)
+    source = Embeddings(queries, documents, ["q"], ["a", "b", "c"], format=format)
+    with pytest.raises(InputError, match=f"for query 'q' is inf, which overflows {format}"):
+        count(source, tv.Judgments.of({"q": [judged_id]}), Policy())
+
+
+def test_every_query_needs_a_token() -> None:
+    tokens = [np.ones((rows, 2), dtype=np.float32) for rows in (2, 0)]
+    source = Embeddings(tokens, tokens[:1], ["p", "q"], ["a"], scoring="maxsim")
+    with pytest.raises(InputError, match="'q' has none"):
+        count(source, tv.Judgments.of({"p": ["a"], "q": ["a"]}), Policy())
+
+
+def test_no_vector_is_longer_than_the_bound() -> None:
+    """Parallel vectors have the product of their lengths, which float32 rounds down as often as up."""
+    for seed in range(50):
+        query = np.random.default_rng(seed).normal(0, 1, (1, 7)).astype(np.float32)
+        on = embeddings().on
+        assert on.length(query) ** 2 >= float((query @ query.T)[0, 0])
+
+
 @pytest.mark.evidence
 @pytest.mark.parametrize("scoring", ["product", "maxsim"])
 @pytest.mark.parametrize("kind", ["numpy", "torch"])

@@ -97,6 +97,10 @@ def test_a_cut_before_the_reranker_travels_to_the_context(collection: Collection
     assert sparse["measures"]["R@2"] == {"expected": 0.25, "lowest": 0.0, "highest": 0.5}
     assert (last["changed"], last["cut"], last["replaced"]) == (0, 0, 0.0)
     assert every["sampled"] == 1
+    assert views.plain(views.quoted(found.to_dict())) == (
+        "In none of 1 query does the cut at 2 fall inside a group of equal scores, but ties of earlier stages change "
+        "the context of 1."
+    )
     assert abs(every["replaced"] - 0.25) < 4.5 * 0.25 / 50**0.5
     assert sorted(reranker.seen) == ["a", "b", "c", "d", "e", "f"]
     told = drawn(views.table(found.to_dict()))
@@ -155,6 +159,66 @@ def test_ties_of_fusion_equal_the_enumeration_of_both_lists(collection: Collecti
     recalls = [len({"d", "f"} & set(fused(order))) / 2 for order in orders]
     told = stages["sparse"]["measures"]["R@3"]
     assert told == {"expected": pytest.approx(np.mean(recalls)), "lowest": min(recalls), "highest": max(recalls)}
+
+
+@pytest.fixture
+def vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products that bfloat16 rounds to the same for c and d, and no index does."""
+    products = {"a": 4.0, "c": 2.001, "d": 2.0, "b": 1.0}
+
+    class Embedder(Reranker):
+        scoring = "product"
+
+        def embed_documents(self, texts: Sequence[str], names: Sequence[str]) -> Any:
+            ids = {text: doc for doc, text in DOCUMENTS.items()}
+            return np.array([[products.get(ids[text], 0.0)] for text in texts], dtype=np.float32)
+
+        def embed_queries(self, texts: Sequence[str], names: Sequence[str]) -> Any:
+            return np.ones((1, 1), dtype=np.float32)
+
+    monkeypatch.setattr(room, "load_model", lambda name, **options: Embedder())
+    place = SimpleNamespace(path="nowhere", recipe=SimpleNamespace(name="products"))
+    monkeypatch.setattr(room, "find_model", lambda name, recipe: place)
+
+
+def of_vectors(depth: int, **tables: Any) -> Pipeline:
+    index = {"depth": depth, "scoring": "bfloat16"}
+    return Pipeline(settings_of_tables({"embed": {"model": "x"}, "index": index, **tables}, "test"), "mine")
+
+
+@pytest.mark.usefixtures("vectors")
+def test_ties_of_scores_taken_anew_travel_too(collection: Collection):
+    found = cut_pipeline(of_vectors(4), collection, 2, repeats=1, draws=6)
+    assert found.inside[0].documents == ("c", "d")
+    assert found.stages is not None
+    dense, scoring, every = found.stages["stages"]
+    assert [dense["name"], scoring["name"], every["name"]] == ["dense", "scoring", "all"]
+    assert (dense["changed"], scoring["changed"], every["changed"]) == (0, 1, 1)
+    assert (scoring["depth"], scoring["cut"], scoring["enumerated"], scoring["replaced"]) == (2, 1, 1, 0.25)
+    joined = of_vectors(4, sparse={"index": "bm25(language=None)", "depth": 1}, fuse={"k": 1})
+    stages = cut_pipeline(joined, collection, 2, repeats=1, draws=6).stages
+    assert stages is not None
+    assert {stage["name"]: stage["changed"] for stage in stages["stages"]} == {
+        "dense": 0,
+        "sparse": 0,
+        "scoring": 1,
+        "fuse": 0,
+        "all": 1,
+    }
+
+
+@pytest.mark.usefixtures("vectors")
+def test_a_list_that_a_stage_ends_at_k_hides_no_cut(collection: Collection):
+    found = cut_pipeline(of_vectors(2), collection, 2, repeats=1, draws=2).to_dict()
+    assert (found["summary"]["cut"], found["summary"]["open"]) == (0, 1)
+    # Words find a and b, vectors a and c: the sums of b and c are equal, and [fuse] depth ends the list between them.
+    words = {"index": "bm25(language=None)", "depth": 2}
+    joined = of_vectors(2, sparse=words, fuse={"k": 1, "depth": 2})
+    assert cut_pipeline(joined, collection, 2, repeats=1, draws=2).inside[0].documents == ("c", "b")
+    # A context holds no more documents than the pipeline gives.
+    stages = cut_pipeline(joined, collection, 3, repeats=1, draws=2).stages
+    assert stages is not None
+    assert [(stage["depth"], stage["cut"]) for stage in stages["stages"] if stage["name"] == "fuse"] == [(2, 1)]
 
 
 def test_the_same_seed_gives_the_same_and_draws_must_be_some(collection: Collection, reranker: Reranker):

@@ -30,6 +30,7 @@ class Table:
     width: int = 7
     bound: float = 0.0
     name: str = "table"
+    infinite: bool = True
     change: Callable[[Any, str], Any] = lambda scores, _: scores
 
     @property

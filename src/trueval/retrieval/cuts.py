@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -325,13 +325,16 @@ def checked(k: int, policy: Policy | None, choices: Mapping[str, Any]) -> Policy
     """The policy of an audit at k.
 
     Raises:
-        PolicyError: k is below 1, a choice is unknown, or lists would end at a depth.
+        PolicyError: k is below 1, a choice is unknown, or the first k documents would be others.
     """
     if k < 1:
         raise PolicyError(f"k must be an integer >= 1. Got {k!r}.")
     chosen = choose(policy, choices)
     if chosen.depth is not None:
         raise PolicyError("Cuts are looked at where k is, past which lists must go. Leave depth out.")
+    for name in ("judged_only", "skip_first"):
+        if getattr(chosen, name):
+            raise PolicyError(f"{name} would measure other documents than the first {k}, of which contexts are made.")
     return chosen
 
 
@@ -354,7 +357,8 @@ def scored(
     wanted = default_measures(k, judged) if measures is None else parse_list(measures)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruevalWarning)  # they are in the notes
-        scores = evaluate(run, judged, wanted, policy=chosen)
+        # A context holds k documents, whatever a measure would see of a longer list.
+        scores = evaluate(run, judged, wanted, policy=replace(chosen, depth=k))
         realized = [] if calls is None else calls.runs
         as_listed = tuple(evaluate(call, judged, wanted, policy=chosen, tie_order="input") for call in realized)
     return scores, as_listed, scores.notes

@@ -39,7 +39,7 @@ from trueval.judgments import Judgments
 from trueval.measures import parse_list
 from trueval.numerics import find_format
 from trueval.policy.conventions import Policy, choose
-from trueval.retrieval.tiles import Arrays
+from trueval.retrieval.tiles import SLACK, Arrays
 from trueval.standings.counting import counter
 from trueval.standings.groups import starts_of
 from trueval.threads import in_threads
@@ -94,6 +94,7 @@ class Embeddings:
     height: int = HEIGHT
     width: int | None = None
     on: Arrays | Tensors = field(init=False, repr=False)
+    infinite: ClassVar[bool] = False  # products of finite numbers that are infinite have overflowed
 
     def __post_init__(self) -> None:
         if self.scoring not in SCORINGS:
@@ -125,12 +126,20 @@ class Embeddings:
         """Blocks of some queries, in their order."""
         if not len(queries):
             return
-        each = 1 if self.scoring == "product" else max(len(self.queries[query]) for query in queries.tolist())
+        each = 1 if self.scoring == "product" else self._longest(queries)
         blocks = -(-len(queries) * each // self.height)
         most = min(-(-len(queries) // blocks), max(1, self.height // each))
         kind = _Products if self.scoring == "product" else _MaxSims
         for start in range(0, len(queries), most):
             yield kind(self, queries[start : start + most], most, each)
+
+    def _longest(self, queries: Ints) -> int:
+        """The tokens of the longest of some queries; all need one."""
+        lengths = np.array([len(self.queries[query]) for query in queries.tolist()])
+        if not lengths.all():
+            empty = self.query_ids[int(queries[lengths.argmin()])]
+            raise InputError(f"{self.name}: every query needs at least one token for MaxSim. {empty!r} has none.")
+        return int(lengths.max())
 
     @cached_property
     def tokens(self) -> Ints:
@@ -350,8 +359,8 @@ class Tensors:
         return self.torch.cat([self.torch.nn.functional.pad(one, (0, 0, 0, each - len(one))) for one in tensors])
 
     def length(self, matrix: Any) -> float:
-        """The length of all vectors as one, which none of them exceeds; NaN or infinite if one is not finite."""
-        return float(matrix.square().sum().sqrt())
+        """A length that no vector exceeds, that of all as one; NaN or infinite if one is not finite."""
+        return SLACK * float(matrix.square().sum().sqrt())
 
     def product(self, queries: Any, documents: Any, scratch: None) -> Any:
         """[query, document] products."""

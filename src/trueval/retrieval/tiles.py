@@ -23,6 +23,7 @@ Bools = NDArray[np.bool_]
 
 WIDTH: Final = 8192  # columns of a tile. NumPy copies shorter rows into a buffer of as many before it compares them
 SLAB: Final = 1 << 18  # scores that are compared at once: 1 MiB of float32, which stays in the processor's cache
+SLACK: Final = 1.01  # lengths are sums of float32, which the rounding of so many terms makes too short
 LANES: Final = 8  # flags of one byte in a word of 64 bits
 WORDS: Final = 128  # words that are added at once: a byte holds 255
 
@@ -148,9 +149,9 @@ class Arrays:
 
     @np.errstate(over="ignore", invalid="ignore")
     def length(self, matrix: NDArray[Any]) -> float:
-        """The length of all vectors as one, which none of them exceeds; NaN or infinite if one is not finite."""
+        """A length that no vector exceeds, that of all as one; NaN or infinite if one is not finite."""
         flat = matrix.reshape(-1)
-        return float(np.sqrt(flat @ flat))
+        return SLACK * float(np.sqrt(flat @ flat))
 
     @np.errstate(over="ignore", invalid="ignore")  # what is no number is refused where it is compared, by its ids
     def product(self, queries: NDArray[Any], documents: NDArray[Any], scratch: Scratch | None) -> NDArray[Any]:

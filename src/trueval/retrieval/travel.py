@@ -113,12 +113,13 @@ def _followed(
     """The cut at the end of a pipeline, with what the ties of every stage do to it."""
     settings, texts = work.settings, work.collection.documents
     searched, tail = _Searched(work, chosen, most=most, repeats=repeats), Tail(work)
-    base = tail.before_reranking(searched.as_listed())
+    listed_runs = searched.as_listed()
+    base = tail.before_reranking(listed_runs)
     varied = _varied(tail, searched, k, chosen, draws)
     pairs = tail.reranked([base, *(rows for each in varied for rows in each.ends)])
     ordered = tail.ordered(base, pairs)
-    final = tail.to_run(ordered, name)
-    cuts = find_cuts(final, k, np.zeros(len(final.query_ids), dtype=bool), chosen.tie_precision)
+    final, unfinished = _final(tail, searched, listed_runs, ordered, name, k)
+    cuts = find_cuts(final, k, unfinished, chosen.tie_precision)
     scores, _, notes = scored(final, None, judgments, measures, k, chosen)
     travel = _Travel(tail, tail.first(ordered, k), k, scores, judgments)
     entries = [travel.entry(each, pairs) | searched.entries.get(each.name, {}) for each in varied]
@@ -130,6 +131,27 @@ def _followed(
     causes = causes_of(cuts, texts, None, otherwise=last)
     remarks, asked = (*searched.notes, *notes), len(work.collection.queries)
     return Cuts(k, name, asked, final, cuts, None, causes, scores, (), _about(work), remarks, told)
+
+
+def _final(
+    tail: Tail, searched: _Searched, runs: Mapping[str, Run], ordered: Rows, name: str, k: int
+) -> tuple[Run, NDArray[np.bool_]]:
+    """The lists at the end, past k where there is more, and [query] whether they may go on there.
+
+    Args:
+        tail: of the pipeline.
+        searched: its retrievers.
+        runs: of the retrievers, cut at their depths.
+        ordered: the lists as the pipeline ends.
+        name: of the run.
+        k: documents of a context.
+    """
+    settings, run = tail.settings, tail.to_run(ordered, name)
+    if not settings.keys() & {"fuse", "deduplicate", "rerank"}:  # what one index finds, scored anew
+        return run, np.diff(run.offsets) >= min(searched.depths.values())
+    if settings.keys() & {"deduplicate", "rerank"} == set() and (tail.depth or 0) >= k:
+        run = tail.to_run(tail.to_rows(tail.joined(runs)), name)  # [fuse] depth cuts what k cuts, or more
+    return run, np.zeros(len(run.query_ids), dtype=bool)
 
 
 def _about(work: Work) -> dict[str, Any]:
@@ -217,16 +239,27 @@ def _varied(tail: Tail, searched: _Searched, k: int, policy: Policy, draws: int)
         runs = ({**listed_runs, name: orders[name].at(draw)} for draw in range(_needed(orders[name], draws)))
         ends = [tail.before_reranking(each) for each in runs]
         found.append(_outcome(tail, name, searched.depths[name], orders[name], ends, draws))
+    if tail.rescores:
+        rng = np.random.default_rng([policy.seed, len(found)])
+        depth = None if tail.settings.keys() & {"fuse", "deduplicate", "rerank"} else k
+        scored = Orders(tail.rescored(listed_runs["dense"]), depth, draws, policy.tie_precision, rng)
+        given = (tail.with_scored(listed_runs, scored.at(draw)) for draw in range(_needed(scored, draws)))
+        ends = [tail.before_reranking(each) for each in given]
+        found.append(_outcome(tail, "scoring", depth, scored, ends, draws))
     if "fuse" in tail.settings:
         rng = np.random.default_rng([policy.seed, len(found)])
-        depth = tail.depth if tail.settings.keys() & {"deduplicate", "rerank"} else k
+        depth = tail.depth if tail.settings.keys() & {"deduplicate", "rerank"} else min(k, tail.depth or k)
         fused = Orders(tail.joined(listed_runs), depth, draws, policy.tie_precision, rng)
         ends = [tail.deduplicated(fused.at(draw)) for draw in range(_needed(fused, draws))]
         found.append(_outcome(tail, "fuse", depth, fused, ends, draws))
     rng = np.random.default_rng([policy.seed, len(found), draws])
     ends, chosen = [], {name: searched.orders(name, 1, rng) for name in searched.runs}
     for draw in range(draws):
-        run = tail.joined({name: each.at(draw) for name, each in chosen.items()})
+        drawn = {name: each.at(draw) for name, each in chosen.items()}
+        if tail.rescores:
+            anew = Orders(tail.rescored(drawn["dense"]), None, 1, policy.tie_precision, rng)
+            drawn = tail.with_scored(drawn, anew.at(draw))
+        run = tail.joined(drawn)
         if "fuse" in tail.settings:
             run = Orders(run, tail.depth, 1, policy.tie_precision, rng).at(draw)
         ends.append(tail.deduplicated(run))

@@ -136,6 +136,11 @@ class CorpusScorer(Protocol):
         """Whether the order of the documents is one to break ties by."""
         ...
 
+    @property
+    def infinite(self) -> bool:
+        """Whether scores may be infinite; otherwise one that is has overflowed."""
+        ...
+
     def blocks(self, queries: Ints) -> Iterable[QueryBlock]:
         """The blocks of some of its queries."""
         ...
@@ -237,7 +242,7 @@ class _Block:
     def count(self, counts: Counts) -> None:
         """Count by the scores of the tiles of the corpus themselves."""
         scores = self.block.pairs(self.row, self.place)
-        self.limit = _limit(self.rounded, scores.dtype)
+        self.limit = _limit(self.rounded, scores.dtype, self.source.infinite)
         for _ in range(ATTEMPTS):
             self._check(scores)
             parts = self.block.map(partial(self._counted, self._bounds(scores)))
@@ -493,10 +498,10 @@ def _passing(row: Ints, to: Ints, shape: Sequence[int]) -> Ints:
     return passing
 
 
-def _limit(rounded: Rounding, dtype: np.dtype[Any]) -> float:
-    """The largest score that does not overflow."""
+def _limit(rounded: Rounding, dtype: np.dtype[Any], infinite: bool) -> float:
+    """The largest score that does not overflow; with `infinite` also one that is infinite, where all others fit."""
     largest = np.array([np.finfo(dtype).max], dtype)
     if np.isfinite(rounded(largest))[0]:
-        return np.inf
+        return np.inf if infinite else float(largest[0])
     least = rounding_interval(np.array([np.inf], dtype), rounded).low[0]
     return float(np.nextafter(least, dtype.type(0)))

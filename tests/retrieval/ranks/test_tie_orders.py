@@ -34,6 +34,16 @@ def test_all_orders_of_a_query_with_few():
     assert Orders(Run.of(LISTS), 3, 12, None, np.random.default_rng(0)).cut.tolist() == [0, 0]
 
 
+def test_what_a_precision_calls_equal_is_equal_for_what_follows():
+    """Or the next stage would sort the documents by their scores again."""
+    run = Run.of({"q": {"a": 3.0, "b": 1.999, "c": 2.0, "d": 1.0}})
+    orders = Orders(run, 3, 2, 0.1, np.random.default_rng(0))
+    given = [orders.at(draw) for draw in range(2)]
+    assert {lists(each)["q"] for each in given} == {("a", "b", "c"), ("a", "c", "b")}
+    assert {tuple(each.documents["score"]) for each in given} == {(3.0, 2.0, 2.0)}
+    assert orders.as_listed().documents["score"].to_list() == [3.0, 1.999, 2.0]
+
+
 def test_orders_of_a_query_with_more_are_drawn_evenly():
     orders = Orders(Run.of(LISTS), 4, 5, None, np.random.default_rng(7))
     assert orders.number.tolist() == [0, 1]

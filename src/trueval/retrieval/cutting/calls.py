@@ -125,22 +125,23 @@ def fetch_past(opened: Opened, k: int, *, most: int, precision: str | float | No
     depth = min(2 * k, most)
     parts = list(_parts(opened.index.search(opened.queries, depth), len(opened.query_ids)))
     twice, notes = 0, list[str]()
+    full = np.array([len(places) >= depth for places, _ in parts])  # with the documents that are listed twice
     for at, part in enumerate(parts):
         parts[at], repeated = _clean(part, opened.query_ids[at], name)
         twice += repeated
-    asked = np.full(len(parts), depth)
-    while len(wanting := np.flatnonzero([_open(part, k, int(asked[at]), precision) for at, part in enumerate(parts)])):
+    while len(wanting := np.flatnonzero([full[at] and _ends(part, k, precision) for at, part in enumerate(parts)])):
         if depth >= most:
             break
-        depth = min(DEEPER * depth, most)
+        further = min(DEEPER * depth, most)
         try:
-            deeper = list(_parts(opened.index.search(opened.asked(wanting), depth), len(wanting)))
+            deeper = list(_parts(opened.index.search(opened.asked(wanting), further), len(wanting)))
         except TruevalError as error:
-            notes.append(f"{name} does not go deeper than {depth // DEEPER}: {error}")
+            notes.append(f"{name} does not go deeper than {depth}: {error}")
             break
+        depth = further
         for at, part in zip(wanting.tolist(), deeper, strict=True):
+            full[at] = len(part[0]) >= depth
             parts[at], repeated = _clean(part, opened.query_ids[at], name)
-            asked[at] = depth
             twice += repeated
     run = joined(parts).to_run(opened.query_ids, opened.doc_ids, name)
     found = np.array([len(places) > 0 for places, _ in parts], dtype=bool)
@@ -223,6 +224,8 @@ def compared(
     distinct = pl.concat(keys).group_by("place").agg(pl.col("doc_id").list.join("\0").n_unique())
     contexts = np.zeros(len(query_ids), dtype=np.int64)
     contexts[distinct["place"].to_numpy()] = distinct["doc_id"].to_numpy()
+    called = np.bincount(np.concatenate([each["place"].to_numpy() for each in keys]), minlength=len(contexts))
+    contexts += (called > 0) & (called < len(frames))  # an empty context is one too
     beyond = None if deep is None else _beyond(frames[0], _framed(_first(deep, k), query_ids, precision), cuts or {})
     return Calls(cut, **counts, contexts=contexts, largest_change=float(largest), deeper=beyond)
 
@@ -337,10 +340,10 @@ def _clean(part: tuple[Ints, Floats], query: str, name: str) -> tuple[tuple[Ints
     return (places[first], scores[first]), len(places) - len(first)
 
 
-def _open(part: tuple[Ints, Floats], k: int, asked: int, precision: str | float | None) -> bool:
-    """Whether a list ends with the score at rank k, though there may be more documents than were asked for."""
+def _ends(part: tuple[Ints, Floats], k: int, precision: str | float | None) -> bool:
+    """Whether a list ends with the score at rank k."""
     scores = part[1]
-    if len(scores) < max(asked, k):
+    if len(scores) < k:
         return False
     ordered = np.sort(round_to(scores, precision))[::-1]
     return bool(ordered[k - 1] == ordered[-1])

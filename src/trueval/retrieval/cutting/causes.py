@@ -94,7 +94,9 @@ def _cause(
 ) -> Cause:
     known = all(doc in texts for doc in cut.documents)
     different = len({" ".join(texts[doc].split()) for doc in cut.documents}) if known else None
-    if different == 1:
+    if cut.size == 1:  # of an open group one document is known, which says nothing of the others
+        name = UNKNOWN
+    elif different == 1:
         name = IDENTICAL
     elif cut.query in near:
         name = NEAR

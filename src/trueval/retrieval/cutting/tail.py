@@ -71,6 +71,17 @@ class Tail:
         depth: int | None = self.settings["fuse"]["depth"] if "fuse" in self.settings else None
         return depth
 
+    @property
+    def rescores(self) -> bool:
+        """Whether [index] scores what its index finds anew."""
+        return "index" in self.settings and self.settings["index"]["scoring"] != "index"
+
+    def with_scored(self, runs: Mapping[str, Run], scored: Run) -> dict[str, Run]:
+        """The runs of the retrievers, that of the dense index as it is scored anew: `joined` takes it as it is."""
+        return {
+            "scoring" if name == "dense" else name: scored if name == "dense" else run for name, run in runs.items()
+        }
+
     def rescored(self, run: Run) -> Run:
         """A run of the dense index with the scores that [index] asks for."""
         opened = self.work.opened["dense"]

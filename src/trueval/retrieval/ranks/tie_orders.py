@@ -19,6 +19,7 @@ from trueval.retrieval.ranks.lists import in_order
 from trueval.run import Run
 from trueval.standings.groups import TieGroups, starts_of, tie_groups
 
+Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
@@ -60,8 +61,11 @@ class Orders:
         self, run: Run, depth: int | None, most: int, precision: str | float | None, rng: np.random.Generator
     ) -> None:
         self.run, self.depth, self.rng = run, depth, rng
-        groups = tie_groups(round_to(run.documents["score"].to_numpy(), precision), run.offsets)
+        scores = run.documents["score"].to_numpy()
+        groups = tie_groups(round_to(scores, precision), run.offsets)
         self.order, self.group = in_order(groups), np.arange(len(groups.size)).repeat(groups.size)
+        # What the precision calls equal is equal for all that follows, or the next stage would sort it again.
+        self.score = np.maximum.reduceat(scores[self.order], groups.start[:-1])[self.group] if len(scores) else scores
         self.of_row = np.arange(len(run.query_ids)).repeat(np.diff(run.offsets))
         self.number = np.ones(len(run.query_ids), dtype=np.int64)
         self.cut = np.zeros(len(run.query_ids), dtype=np.int64)
@@ -82,15 +86,15 @@ class Orders:
         key[random] = self.rng.permutation(len(key))[random]
         for query, keys in self._keys.items():
             key[self.run.offsets[query] : self.run.offsets[query + 1]] = keys[draw % len(keys)]
-        return self._cut(self.order[np.lexsort((key, self.group))])
+        return self._cut(self.order[np.lexsort((key, self.group))], self.score)
 
     def as_listed(self) -> Run:
         """The run as it is."""
-        return self._cut(self.order)
+        return self._cut(self.order, self.run.documents["score"].to_numpy()[self.order])
 
-    def _cut(self, order: Ints) -> Run:
+    def _cut(self, order: Ints, score: Floats) -> Run:
         run, sizes = self.run, np.diff(self.run.offsets)
-        documents = run.documents.select("doc_id", "score")[order]
+        documents = run.documents.select("doc_id")[order].with_columns(score=score)
         if self.depth is None:
             return replace(run, documents=documents)
         kept = np.arange(len(order)) - run.offsets[:-1].repeat(sizes) < self.depth

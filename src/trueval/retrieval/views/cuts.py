@@ -73,18 +73,35 @@ def quoted(result: Entry) -> Said:
     summary, k = result["summary"], result["k"]
     queries = _many(result, "query", "queries", "summary", "queries")
     if not summary["cut"]:
-        return "In none of ", *queries, f" does the cut at {k} fall inside a group of equal scores."
-    line = "In ", _count(result, "summary", "cut"), " of ", *queries
+        return _uncut(result, queries)
+    unseen = any(cut["open"] and cut["slots"] == cut["group"] for cut in result["cuts"])
+    line = "In at least " if unseen else "In ", _count(result, "summary", "cut"), " of ", *queries
     line = *line, f" the cut at {k} falls inside a group of equal scores; "
     measure = next(iter(result["measures"]), None)
-    if measure is None:
+    if measure is None or result["measures"][measure]["expected"] is None:
         share = Told(percent(summary["at_stake"]), ("summary", "at_stake"))
         return *line, "there ", share, " of the context is left to the engine's choice."
     value = result["measures"][measure]
     low, mid, high = (Told(fixed(value[end]), ("measures", measure, end)) for end in ("lowest", "expected", "highest"))
-    if value["range"] is None or value["range"] <= DIFFERS:
-        return *line, f"{spoken(measure)} is ", mid, " whatever the engine chooses."
-    return *line, f"{spoken(measure)} lies between ", low, " and ", high, " by the engine's choice alone."
+    if value["range"] <= DIFFERS:
+        known = " among the documents that are seen" if summary["open"] else ""
+        return *line, f"{spoken(measure)} is ", mid, f" whatever the engine chooses{known}."
+    further = " or further apart" if summary["open"] else ""
+    return *line, f"{spoken(measure)} lies between ", low, " and ", high, f"{further} by the engine's choice alone."
+
+
+def _uncut(result: Entry, queries: Said) -> Said:
+    """The line where no cut is seen to fall inside a group."""
+    told = f" does the cut at {result['k']} fall inside a group of equal scores"
+    if opened := result["summary"]["open"]:
+        line = "In ", _count(result, "summary", "open"), " of ", *queries
+        line = *line, f" the list ends with the score of rank {result['k']}, so that nobody can see what is cut there"
+        return *line, "." if opened == result["summary"]["queries"] else f"; in none of the others{told}."
+    stages = result["stages"]["stages"] if result["stages"] else ()
+    if stages and stages[-1]["changed"]:
+        changed = _count(result, "stages", "stages", len(stages) - 1, "changed")
+        return "In none of ", *queries, f"{told}, but ties of earlier stages change the context of ", changed, "."
+    return "In none of ", *queries, f"{told}."
 
 
 def spoken(measure: str) -> str:
@@ -149,16 +166,17 @@ def of_calls(result: Entry) -> Iterator[Said]:
     calls = result["calls"]
     number = _count(result, "calls", "number")
     expected = Told(f"{calls['expected_to_differ']:.1f}", ("calls", "expected_to_differ"))
+    least = "at least " * bool(result["summary"]["open"])  # of groups that are not seen to their end
 
     def queries(name: str) -> Said:
         return _many(result, "query", "queries", "calls", name)
 
     if calls["differed_by_ties"]:
-        told = " other documents among equal scores; of an engine that chooses at random "
+        told = f" other documents among equal scores; of an engine that chooses at random {least}"
         yield number, " calls gave ", *queries("differed_by_ties"), told, expected, " are expected."
     elif calls["expected_to_differ"]:
         told = " queries would differ by chance: the engine has a rule, which may change when the index is built"
-        yield number, " calls chose the same among equal scores, where ", expected, f"{told} or merged anew."
+        yield number, f" calls chose the same among equal scores, where {least}", expected, f"{told} or merged anew."
     if calls["differed_otherwise"]:
         told = " got other documents without equal scores: the engine is not deterministic; no rule of ties mends that."
         yield *queries("differed_otherwise"), told
@@ -197,7 +215,7 @@ def advice(result: Entry) -> Iterator[Said]:
         yield f'{told}method = "weighted"): sums of ranks tie by construction, here in ', *cuts, "."
     told = f" documents, sort by score and then by id, and cut at {result['k']} yourself: then every call gives the "
     yield (
-        "Fetch ",
+        "Fetch more than " if result["summary"]["open"] else "Fetch ",
         _count(result, "summary", "depth_needed"),
         f"{told}same. It makes the choice repeatable, not better.",
     )
