@@ -21,7 +21,12 @@ _LARGE: Final = re.compile(
     r"too (large|long|many|big)|batch size|maximum|max[ _](allowed|batch|tokens|length)|exceed|at most|context length",
     re.IGNORECASE,
 )
-_NO_MONEY: Final = re.compile(r"insufficient_quota|billing|payment|out of credit", re.IGNORECASE)
+# Narrow: rate limits too speak of billing and payment ("add a payment method to raise your limits"), and are over soon.
+_NO_MONEY: Final = re.compile(
+    r"insufficient[_ ](quota|funds|balance|credit)|exceeded your current quota|billing[_ ](hard[_ ]limit|not[_ ]active)"
+    r"|out of credit",
+    re.IGNORECASE,
+)
 
 
 class Kind(Enum):
@@ -86,7 +91,7 @@ def message_of(body: str) -> str:
     """
     try:
         found = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = body
     while isinstance(found, Mapping):
         known = (found.get(name) for name in ("error", "message", "detail", "error_message", "object"))
