@@ -116,6 +116,18 @@ def test_of_equal_scores_that_the_depth_cuts_the_first_places_stay(spec: str, as
         assert hits.scores.reshape(asked, -1).tolist() == np.take_along_axis(exact, expected, axis=1).tolist()
 
 
+def test_a_saved_index_of_words_as_they_are_stays_one(tmp_path: Path):
+    index = make_index("bm25(language=None)")
+    assert index.spec == "bm25(k1=0.9, b=0.4, language=None, normalise=True)"
+    index.build(["the running shoes", "run"])
+    index.save(tmp_path / "index")
+    again = load_index(tmp_path / "index")
+    assert again.spec == index.spec
+    assert again.search(["the running"], 5).scores.tolist() == index.search(["the running"], 5).scores.tolist() != []
+    with pytest.raises(InputError, match=r"language=None.*Load it by its own spec"):
+        make_index("bm25").load(tmp_path / "index")
+
+
 def test_binary_scores_are_products_of_signs(documents: np.ndarray):
     index, queries = make_index("flat(storage='binary')"), made_vectors(5, seed=4)
     index.build(documents)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import InputError
-from trueval.retrieval.index import Hits
+from trueval.retrieval.index import Hits, joined
 from trueval.scoring import product
 
 
@@ -44,11 +44,10 @@ def rescored(hits: Hits, queries: NDArray[Any], documents: NDArray[Any], form: s
         documents: [document, dimension].
         form: format of the scores.
     """
-    places, scores = [], []
+    parts = []
     for query, (begin, end) in enumerate(zip(hits.offsets[:-1].tolist(), hits.offsets[1:].tolist(), strict=True)):
         found = np.sort(hits.places[begin:end])
         exact = np.asarray(product(np.asarray(queries[query]), np.asarray(documents[found]), form), dtype=np.float64)
         order = np.argsort(-exact, kind="stable")
-        places.append(found[order])
-        scores.append(exact[order])
-    return Hits(hits.offsets, np.concatenate(places), np.concatenate(scores))
+        parts.append((found[order], exact[order]))
+    return joined(parts)
