@@ -128,6 +128,17 @@ def test_a_saved_index_of_words_as_they_are_stays_one(tmp_path: Path):
         make_index("bm25").load(tmp_path / "index")
 
 
+def test_an_index_that_another_process_saved_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    index, place = make_index("flat"), tmp_path / "index"
+    index.build(np.eye(3, dtype=np.float32))
+    index.save(place)
+    monkeypatch.setattr(Path, "exists", lambda path: False)  # as it was before the other one was faster
+    with pytest.raises(InputError, match="index: is there already"):
+        index.save(place)
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+    assert load_index(place).documents == 3
+
+
 def test_binary_scores_are_products_of_signs(documents: np.ndarray):
     index, queries = make_index("flat(storage='binary')"), made_vectors(5, seed=4)
     index.build(documents)

@@ -15,7 +15,6 @@ from trueval.files.texts.sequence import Made
 from trueval.files.whole import write_whole
 from trueval.models.kept import ABOUT, KEYS, ROWS, Kept, Step, read_shard, save_array, write_shard
 from trueval.numerics import storage_dtype
-from trueval.report.together import alone
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,15 +30,7 @@ class KeptAnswers(Kept):
     width: int | None = None  # numbers that are answered for an item, once one is
 
     def compute(self, model: Any, about: Mapping[str, Any], step: Step | None) -> None:
-        """Send what nobody answered yet, keep every answer as it comes, and make rows of all.
-
-        Another program with the same texts and model waits meanwhile, and finds the answers: both would pay.
-        """
-        with alone(self.place):
-            if not (self.place / ROWS).is_file():
-                self._ask(model, about, step)
-
-    def _ask(self, model: Any, about: Mapping[str, Any], step: Step | None) -> None:
+        """Send what nobody answered yet, keep every answer as it comes, and make rows of all."""
         self._describe(about)
         items = self.part.items
         keys = item_keys(items)

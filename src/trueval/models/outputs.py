@@ -31,6 +31,7 @@ import numpy as np
 from trueval.files.texts.sequence import Made
 from trueval.models.answers import KeptAnswers
 from trueval.models.kept import FORMAT_VERSION, KIND, ROWS, Found, Kept, Part, Step, forward, shards_of
+from trueval.report.together import alone
 
 if TYPE_CHECKING:
     from trueval.collection import Candidates, Collection
@@ -123,8 +124,13 @@ def part_outputs(
     if not (place / ROWS).is_file():
         place.mkdir(parents=True, exist_ok=True)
         about = {"kind": KIND, "format": FORMAT_VERSION, "identity": identity, "part": part.name, "texts": texts}
-        kept.compute(model, {**about, "settings": dict(settings)}, step)
-    elif step is not None:
+        # Another program with the same texts and model waits meanwhile, and finds the rows: both would compute, or pay,
+        # and take each other's shards away.
+        with alone(place):
+            if not (place / ROWS).is_file():
+                kept.compute(model, {**about, "settings": dict(settings)}, step)
+                return kept.read(texts)
+    if step is not None:
         step(part.name, len(part.items), len(part.items))
     return kept.read(texts)
 

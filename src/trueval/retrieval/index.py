@@ -287,7 +287,12 @@ class LocalIndex(ABC):
             about = {"kind": KIND, "format": FORMAT, "library": library, **asdict(self.describe())}
             (place / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
             place.chmod(0o777 & ~umask())  # a temporary folder is its owner's alone
-            place.rename(folder)
+            try:
+                place.rename(folder)
+            except OSError as error:
+                if folder.is_dir():  # another process was faster
+                    raise InputError(f"{folder}: is there already. Name another folder, or remove it.") from error
+                raise
         except BaseException:
             shutil.rmtree(place, ignore_errors=True)
             raise

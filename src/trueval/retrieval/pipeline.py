@@ -463,8 +463,8 @@ class Work:
             index.load(folder)
         else:
             index.build(documents)
-            if folder is not None and not folder.exists():  # another process may have been faster
-                index.save(folder)
+            if folder is not None:
+                _saved(index, folder)
         about = index.describe()
         self.notes += about.notes
         told = {name: value for name, value in asdict(about).items() if name != "notes"}
@@ -477,6 +477,15 @@ class Work:
     @property
     def _ids(self) -> tuple[list[str], pl.Series]:
         return list(self.collection.queries), ids_in_order(self.collection.documents)
+
+
+def _saved(index: LocalIndex, folder: Path) -> None:
+    """Save an index; another process may have been faster, and what it saved is the same."""
+    try:
+        index.save(folder)
+    except InputError:
+        if not folder.is_dir():
+            raise
 
 
 @contextmanager
