@@ -105,6 +105,25 @@ def interrupted(*_: Any) -> Any:
     raise KeyboardInterrupt
 
 
+def test_two_programs_at_once_compute_once(candidates: Candidates, tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
+
+    class Slow(FakeReranker):
+        def pair_logits(self, pairs: Sequence[tuple[str, str]], names: Sequence[str]) -> Any:
+            time.sleep(0.01)
+            return super().pair_logits(pairs, names)
+
+    models, seen = [Slow(), Slow()], list[tuple[str, int, int]]()
+
+    def run(model: FakeReranker) -> Any:
+        return values(model_outputs(model, SAMPLE, candidates, folder=tmp_path, step=lambda *step: seen.append(step)))
+
+    with ThreadPoolExecutor(2) as pool:
+        assert [found.tolist() for found in pool.map(run, models)] == [EXPECTED] * 2
+    assert sorted(model.calls for model in models) == [0, 3]
+    assert seen.count(("pairs", 5, 5)) == 2, "who waited is told that all is there"
+
+
 def test_other_texts_or_settings_are_another_pass(candidates: Candidates, tmp_path: Path) -> None:
     pytest.importorskip("safetensors")
     model_outputs(FakeReranker(), SAMPLE, candidates, folder=tmp_path)

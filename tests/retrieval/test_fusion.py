@@ -152,6 +152,14 @@ def test_z_scores_are_those_of_each_list():
     assert dict(fused.run.documents.select("doc_id", "score").rows()) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("scale", [1e308, 1e200, 1e-200, 5e-324])
+def test_norms_know_no_scale(scale: float):
+    one, other = Run.from_dict({"q": {"a": scale, "b": 0.0, "c": -scale}}), Run.from_dict({"q": {"a": 1.0}})
+    for norm, expected in (("min-max", [2.0, 1.5, 1.0]), ("z-score", [1.5**0.5, 0.0, -(1.5**0.5)])):
+        scores = weighted_fusion([one, other], norm=norm).run.documents["score"].to_list()
+        assert scores == pytest.approx(expected, rel=1e-15)
+
+
 def test_what_a_list_lacks_is_worth_its_lowest_score():
     first, second = Run.from_dict({"q": {"a": 4.0, "b": -2.0}}), Run.from_dict({"q": {"c": 1.0, "a": -1.0, "d": 0.0}})
     scores = dict(weighted_fusion([first, second], norm="z-score").run.documents.select("doc_id", "score").rows())

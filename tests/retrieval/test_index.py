@@ -98,6 +98,47 @@ def test_equal_documents_tie_and_stand_by_place(documents: np.ndarray):
         assert (hits.places[::2] < hits.places[1::2]).all()
 
 
+@pytest.mark.parametrize("spec", ["flat", "flat(storage='bfloat16')", "flat(storage='binary')", "ivf(nlist=1)"])
+@pytest.mark.parametrize("asked", [3, 25])  # FAISS multiplies up to 20 queries in another way
+def test_of_equal_scores_that_the_depth_cuts_the_first_places_stay(spec: str, asked: int):
+    rng = np.random.default_rng(5)
+    documents, queries = (rng.integers(-1, 2, (rows, 4)).astype(np.float32) for rows in (300, asked))
+    documents[250:] = 0
+    queries[0] = 0  # all documents tie
+    index = make_index(spec)
+    index.build(documents)
+    one, other = (np.where(each > 0, 1, -1) if "binary" in spec else each for each in (queries, documents))
+    exact = one @ other.T
+    for depth in (1, 20, 130, 299, 300, 999):
+        hits = index.search(queries, depth)
+        expected = np.argsort(-exact, axis=1, kind="stable")[:, :depth]
+        assert hits.places.reshape(asked, -1).tolist() == expected.tolist()
+        assert hits.scores.reshape(asked, -1).tolist() == np.take_along_axis(exact, expected, axis=1).tolist()
+
+
+def test_a_saved_index_of_words_as_they_are_stays_one(tmp_path: Path):
+    index = make_index("bm25(language=None)")
+    assert index.spec == "bm25(k1=0.9, b=0.4, language=None, normalise=True)"
+    index.build(["the running shoes", "run"])
+    index.save(tmp_path / "index")
+    again = load_index(tmp_path / "index")
+    assert again.spec == index.spec
+    assert again.search(["the running"], 5).scores.tolist() == index.search(["the running"], 5).scores.tolist() != []
+    with pytest.raises(InputError, match=r"language=None.*Load it by its own spec"):
+        make_index("bm25").load(tmp_path / "index")
+
+
+def test_an_index_that_another_process_saved_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    index, place = make_index("flat"), tmp_path / "index"
+    index.build(np.eye(3, dtype=np.float32))
+    index.save(place)
+    monkeypatch.setattr(Path, "exists", lambda path: False)  # as it was before the other one was faster
+    with pytest.raises(InputError, match="index: is there already"):
+        index.save(place)
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+    assert load_index(place).documents == 3
+
+
 def test_binary_scores_are_products_of_signs(documents: np.ndarray):
     index, queries = make_index("flat(storage='binary')"), made_vectors(5, seed=4)
     index.build(documents)

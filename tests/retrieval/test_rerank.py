@@ -87,6 +87,13 @@ def test_only_the_first_documents_are_scored(tmp_path: Path):
     assert (model.seen, again.seen) == (4, 0)
 
 
+def test_a_run_without_lists_stays_one(tmp_path: Path):
+    frame = RUN.documents.clear()
+    empty = Run(frame, RUN.query_ids.clear(), np.array([0]), "empty", "empty")
+    for store in (None, tmp_path):
+        assert rerank(empty, COLLECTION, PairModel(), store=store).frame.rows() == []
+
+
 def test_what_has_no_text_is_named():
     with pytest.raises(InputError, match=r"1 documents of first have no text, such as 'd9'"):
         rerank(Run.from_dict({"q": {"d9": 1.0, "d1": 1.0}}, name="first"), COLLECTION, PairModel())

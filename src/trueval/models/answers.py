@@ -57,7 +57,8 @@ class KeptAnswers(Kept):
 
     def _answered(self) -> list[NDArray[np.int64]]:
         """The places of each shard that is there."""
-        found = sorted(self.place.glob("shard-*.safetensors"))
+        # By length first: number 100000 comes after 99999, and none may be moved onto one that is still to be moved.
+        found = sorted(self.place.glob("shard-*.safetensors"), key=lambda file: (len(file.name), file.name))
         for number, file in enumerate(found):
             file.rename(self._shard(number))  # somebody may have removed a damaged one
         return [_places(read_shard(self._shard(number), self.identity).places) for number in range(len(found))]

@@ -122,7 +122,7 @@ def part_outputs(
         MissingExtraError: as in model_outputs.
     """
     texts = part.texts()
-    if folder is None:
+    if folder is None or not len(part.items):  # of nothing there is nothing to keep
         return _computed(model, part, texts, step)
     # The folder's name holds the identity, so that other texts, or other weights, are another folder.
     identity = hashlib.sha256(

@@ -158,6 +158,9 @@ def _normalised(listed: Listed, run: Run, norm: Norm) -> Floats:
     sizes = np.diff(listed.offsets)
     if not np.isfinite(scores).all():
         raise PolicyError(f"{run.name} has infinite scores, which cannot be normalised. Fuse by ranks instead.")
+    # Norms know no scale. By a power of two, which rounds nothing, no width or square is too large or too small.
+    scale = np.frexp(np.maximum(np.abs(scores[starts]), np.abs(scores[listed.offsets[1:] - 1])))[1]
+    scores = np.ldexp(scores, -scale.repeat(sizes))
     largest, smallest = scores[starts], scores[listed.offsets[1:] - 1]
     if norm == "min-max":
         low, width = smallest, largest - smallest

@@ -220,8 +220,8 @@ class LocalIndex(ABC):
 
     @property
     def spec(self) -> str:
-        """Its text form with every parameter that has a value."""
-        return written(self.name, {name: value for name, value in self.values.items() if value is not None})
+        """Its text form with every parameter that has a value, or None where something else is the default."""
+        return written(self.name, _told(self.values, self.parameters))
 
     @property
     def dimension(self) -> int | None:
@@ -287,7 +287,12 @@ class LocalIndex(ABC):
             about = {"kind": KIND, "format": FORMAT, "library": library, **asdict(self.describe())}
             (place / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
             place.chmod(0o777 & ~umask())  # a temporary folder is its owner's alone
-            place.rename(folder)
+            try:
+                place.rename(folder)
+            except OSError as error:
+                if folder.is_dir():  # another process was faster
+                    raise InputError(f"{folder}: is there already. Name another folder, or remove it.") from error
+                raise
         except BaseException:
             shutil.rmtree(place, ignore_errors=True)
             raise
@@ -369,7 +374,12 @@ def build_spec(spec: str) -> str:
     """
     kind, chosen = read_spec(spec)
     values = {name: chosen.get(name, one.default) for name, one in kind.parameters.items() if not one.searched}
-    return written(kind.name, {name: value for name, value in values.items() if value is not None})
+    return written(kind.name, _told(values, kind.parameters))
+
+
+def _told(values: Mapping[str, Value], parameters: Mapping[str, Parameter]) -> dict[str, Value]:
+    """What a spec must say of its parameters, so that who reads it gets the same values."""
+    return {name: value for name, value in values.items() if (value, parameters[name].default) != (None, None)}
 
 
 def load_index(folder: Path) -> LocalIndex:

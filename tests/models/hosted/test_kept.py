@@ -192,6 +192,24 @@ def test_a_damaged_answer_is_named_and_asked_again(service: Loopback, load: Call
     assert np.asarray(found.arrays["documents"]).tolist() == [vector(text).tolist() for text in DOCUMENTS.values()]
 
 
+def test_more_shards_than_five_digits_count_are_kept_in_their_order(
+    service: Loopback, load: Callable[..., Any], tmp_path: Path
+) -> None:
+    service.troubles = [Trouble(), Trouble(), Trouble(), Trouble(), Trouble(400, body="{}")]
+    with pytest.raises(InputError, match="HTTP 400"):
+        outputs(load("voyage:m", batch_size=5), tmp_path)
+    (place,) = tmp_path.glob("*-documents-*")
+    # As after many calls, without so many files: by name, 100000 would come before 10001 and take its place.
+    for old, new in ((0, "10000"), (1, "10001"), (2, "100000")):
+        (place / f"shard-{old:05}.safetensors").rename(place / f"shard-{new}.safetensors")
+    before = {file.read_bytes() for file in place.glob("shard-*")}
+    service.troubles = [Trouble(400, body="{}")]
+    with pytest.raises(InputError, match="HTTP 400"):
+        outputs(load("voyage:m"), tmp_path)
+    assert {file.read_bytes() for file in place.glob("shard-*")} == before
+    assert [file.name for file in sorted(place.glob("shard-*"))] == [f"shard-{n:05}.safetensors" for n in range(3)]
+
+
 PROGRAM = """
 import sys, warnings
 from pathlib import Path

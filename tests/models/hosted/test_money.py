@@ -145,6 +145,59 @@ def test_calls_beside_each_other_share_what_is_left() -> None:
         account.reserve(1, "m")
 
 
+@QUIET
+def test_what_is_billed_in_another_unit_counts_as_estimated(service: Loopback, load: Callable[..., Any]) -> None:
+    def in_tokens(found: Any) -> Any:
+        return {"results": found["results"], "usage": {"total_tokens": 10**400}}
+
+    service.troubles = [Trouble(change=in_tokens), Trouble(change=lambda found: {"results": found["results"]})]
+    account = Account(max_cost=1)
+    model = load("cohere:m", price_per_thousand_searches=400, account=account)
+    model.logits("q", TEXTS)
+    model.logits("r", TEXTS)
+    assert account.spent == 0.8
+    with pytest.raises(InputError, match=r"with 0\.8 spent"):
+        model.logits("s", TEXTS)
+    assert len(service.seen) == 2
+
+
+def test_what_was_set_aside_becomes_what_was_paid_in_one_step() -> None:
+    account = Account(max_cost=10)
+    account.reserve(6, "m")
+    account.charge(8, {}, 6)
+    with pytest.raises(InputError, match="with 8 spent"):
+        account.reserve(3, "m")
+    account.reserve(2, "m")
+
+
+@pytest.mark.parametrize("price", [float("nan"), float("inf"), -1.0])
+def test_prices_that_no_limit_can_hold_are_refused(load: Callable[..., Any], price: float) -> None:
+    for name in ("price_per_million_tokens", "price_per_thousand_searches"):
+        with pytest.raises(PolicyError, match=f"{name} of a hosted model must be a number of at least 0"):
+            load("cohere:m", **{name: price})
+
+
+@QUIET
+def test_half_a_line_spoils_no_other(service: Loopback, load: Callable[..., Any], tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.jsonl"
+    ledger.write_bytes('{"time": "2026", "é'.encode()[:-1])
+    load("voyage:m", batch_size=2, account=Account(ledger=ledger)).embed_documents(TEXTS)
+    half, *whole = ledger.read_bytes().splitlines()
+    assert half.startswith(b'{"time": "2026"')
+    assert [json.loads(line)["texts"] for line in whole] == [2, 1]
+
+
+@QUIET
+def test_a_ledger_that_cannot_be_written_is_told_before_anything_is_paid(
+    service: Loopback, load: Callable[..., Any], tmp_path: Path
+) -> None:
+    ledger = tmp_path / "ledger.jsonl"
+    ledger.mkdir()
+    with pytest.raises(InputError, match=r"ledger\.jsonl: cannot be written \(.*Nothing of this was sent"):
+        load("voyage:m", account=Account(ledger=ledger)).embed_documents(TEXTS)
+    assert service.seen == []
+
+
 def test_a_limit_must_be_a_number_and_prices_tell_what_they_are() -> None:
     for wrong in (-1.0, float("nan")):
         with pytest.raises(PolicyError, match="max_cost must be a number of at least 0"):

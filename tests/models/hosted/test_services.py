@@ -51,19 +51,31 @@ def test_services_of_ones_own_need_their_url() -> None:
     for name in ("tei:m", "vllm:a/b"):
         with pytest.raises(InputError, match=r"a server of one's own needs its URL\. Give base_url"):
             load_model(name)
-    for url in ("h:8000", "ftp://h", "http://", "file:///etc"):
+    for url in (
+        "h:8000",
+        "ftp://h",
+        "http://",
+        "file:///etc",
+        "http://[::1",
+        "http://h:99999",
+        "http://h\n/",
+        "http://a b",
+    ):
         with pytest.raises(InputError, match="base_url must begin with http"):
             load_model("vllm:a/b", base_url=url)
-    for url in ("http://me:secret@h", "http://h/?key=1"):
+    for url in ("http://me:secret@h", "http://h/?key=1", "ftp://me:secret@h", "http://h/#secret"):
         with pytest.raises(InputError, match="base_url must hold no user, password or query") as caught:
             load_model("vllm:a/b", base_url=url)
         assert "secret" not in str(caught.value)
+    with pytest.raises(InputError, match=r"^tei: base_url must hold no user"):
+        load_model("tei:http://me:secret@h")
 
 
 def test_the_key_of_a_service_goes_there_alone() -> None:
     named = hosted_name("openai:m")
     assert key_name(named, "https://api.openai.com/v1", None) == "OPENAI_API_KEY"
     assert key_name(named, "https://api.openai.com.example.org/v1", None) == ""
+    assert key_name(named, "http://api.openai.com/v1", None) == "", "anybody on the way could read it"
     assert key_name(named, "http://localhost:8000/v1", None) == ""
     assert key_name(named, "http://localhost:8000/v1", "MINE") == "MINE"
     assert key_name(hosted_name("tei:http://h"), "http://h", None) == ""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import socket
+import warnings
 from collections.abc import Callable
+from concurrent.futures import wait
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 from tests.models.hosted.loopback import Loopback, Trouble, score, vector
 
 from trueval.errors import InputError, MissingExtraError
+from trueval.models.hosted.failures import asked_wait
 from trueval.models.hosted.retries import Retries
 
 TEXTS = ["one", "two words", "three more words"]
@@ -47,6 +50,12 @@ def test_a_time_that_the_service_names_is_waited_for(
     assert 1 <= waits[1] <= 2, "no time at all is none that helps: our own wait counts"
     assert 80 <= waits[2] <= 90
     assert 4 <= waits[3] <= 8, "what is no time is not read as one"
+
+
+def test_a_clock_that_is_wrong_here_changes_no_wait() -> None:
+    headers = {"date": "Wed, 21 Oct 2015 07:28:00 GMT", "retry-after": "Wed, 21 Oct 2015 07:28:30 GMT"}
+    assert asked_wait(headers) == 30
+    assert asked_wait({**headers, "date": "soon"}) == 0
 
 
 def test_waits_grow_end_and_are_not_those_of_everybody() -> None:
@@ -86,7 +95,7 @@ def test_an_answer_that_does_not_come_is_asked_for_again(
 
 
 @pytest.mark.parametrize("name", EMBEDDERS)
-@pytest.mark.parametrize("body", ["<html>gateway</html>", '{"data": [{"ind', ""])
+@pytest.mark.parametrize("body", ["<html>gateway</html>", '{"data": [{"ind', "[" * 10**5, ""])
 def test_what_is_not_json_is_asked_for_again(
     service: Loopback, load: Callable[..., Any], waits: list[float], name: str, body: str
 ) -> None:
@@ -130,6 +139,39 @@ def test_what_cannot_pass_stops_at_once(
     assert "\n" not in str(caught.value)
     assert "sk-secret" not in str(caught.value)
     assert (len(service.seen), waits) == (1, [])
+
+
+RATES = [
+    "You have not yet added your payment method in the billing page and will have reduced rate limits of 3 RPM.",
+    "Rate limit reached on requests per min. Please add a payment method to your account to increase your rate limit. "
+    "Visit https://example.org/account/billing to add a payment method.",
+]
+
+
+@pytest.mark.parametrize("said", RATES)
+def test_a_rate_limit_that_speaks_of_payment_is_waited_for(
+    service: Loopback, load: Callable[..., Any], said: str
+) -> None:
+    service.troubles = [Trouble(429, body=json.dumps({"detail": said}))]
+    assert load("voyage:m").embed_queries(TEXTS).tolist() == VECTORS
+
+
+def test_a_key_that_a_service_repeats_is_not_shown(
+    service: Loopback, load: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINE", "sk-secret")
+    said = json.dumps({"error": {"message": "Incorrect API key provided: sk-secret."}})
+    for trouble in (Trouble(401, body=said), Trouble(429, {"Retry-After": "9"}, said), Trouble(body=said)):
+        service.troubles = [trouble]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                load("voyage:m", api_key_env="MINE").embed_queries(TEXTS)
+            except InputError as error:
+                warnings.warn(str(error), stacklevel=1)
+        told = " ".join(str(each.message) for each in caught)
+        assert "Incorrect API key provided: [MINE]" in told
+        assert "sk-secret" not in told
 
 
 @pytest.mark.parametrize("name", ["openai:m", "voyage:m"])
@@ -186,6 +228,7 @@ OF_VECTORS = [
     (replaced(embedding=[1e300] * 6), r"1 of 3 vectors are not finite"),
     (replaced(embedding=["1"] * 6), r"'1' at index 2 is not a number"),
     (replaced(embedding=[[1.0]] * 6), r"'\[1\.0\]' at index 2 is not a number"),
+    (replaced(embedding=[10**400] * 6), r"1 of 3 vectors are not finite"),
     (replaced(embedding="AAAA"), r"the vector at index 2 cannot be read"),
     (replaced(embedding="not base64"), r"the vector at index 2 cannot be read"),
     (replaced(embedding={}), r"no vector at index 2"),
@@ -194,6 +237,7 @@ OF_SCORES = [
     (replaced(relevance_score=float("nan"), score=float("nan")), r"1 of 3 scores are not finite, the first at index 0"),
     (replaced(relevance_score=float("inf"), score=float("inf")), r"1 of 3 scores are not finite"),
     (replaced(relevance_score=None, score=None), r"1 of 3 scores are not finite"),
+    (replaced(relevance_score=10**400, score=10**400), r"1 of 3 scores are not finite"),
     (replaced(relevance_score="high", score="high"), r"'high' at index 0 is not a number"),
     (replaced(relevance_score=True, score=True), r"'True' at index 0 is not a number"),
 ]
@@ -266,6 +310,25 @@ def test_what_was_under_way_beside_a_failure_is_handed_on(service: Loopback, loa
     assert len({*next(answers).places, *next(answers).places}) == 2, "two calls were answered and paid for"
     with pytest.raises(InputError, match="HTTP 400: no"):
         next(answers)
+
+
+def test_what_is_under_way_is_kept_when_somebody_stops(
+    service: Loopback, load: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = iter([KeyboardInterrupt])
+
+    def stopped(running: Any, **how: Any) -> Any:
+        for stop in calls:
+            raise stop
+        return wait(running, **how)
+
+    monkeypatch.setattr("trueval.models.hosted.model.wait", stopped)
+    model = load("voyage:m", batch_size=1, concurrency=2)
+    answers = model.answers("documents", TEXTS, TEXTS)
+    assert {*next(answers).places, *next(answers).places} == {0, 1}, "paid for, and handed on"
+    with pytest.raises(KeyboardInterrupt):
+        next(answers)
+    assert len(service.seen) == 2, "and nothing more is sent"
 
 
 def test_a_key_that_is_missing_is_told_before_anything_is_sent(

@@ -122,25 +122,47 @@ class Account:
         with self._lock:
             self._reserved = max(self._reserved - (reserved or 0.0), 0.0)
 
-    def charge(self, cost: float | None, entry: Mapping[str, Any]) -> None:
+    def charge(self, cost: float | None, entry: Mapping[str, Any], reserved: float | None = None) -> None:
         """Count what a call cost, and write it down.
 
         Args:
             cost: None if the price is not known.
             entry: what the ledger says of the call beside its cost.
+            reserved: what was set aside for it, which this takes the place of in one step: no other call fits between.
         """
         with self._lock:
             self.spent += cost or 0.0
+            self._reserved = max(self._reserved - (reserved or 0.0), 0.0)
         self.write({**entry, "cost": cost})
+
+    def ready(self) -> None:
+        """See that the ledger can be written, before the first call is paid for.
+
+        Raises:
+            InputError: it cannot.
+        """
+        if self.ledger is None:
+            return
+        try:
+            self.ledger.parent.mkdir(parents=True, exist_ok=True)
+            self.ledger.open("ab").close()
+        except OSError as error:
+            raise InputError(
+                f"{self.ledger}: cannot be written ({error.strerror}), and every call is written down there. Move it "
+                "away, or name another cache. Nothing of this was sent."
+            ) from error
 
     def write(self, entry: Mapping[str, Any]) -> None:
         """Add a line to the ledger; it is on the disk when this returns."""
         if self.ledger is None:
             return
-        line = json.dumps(dict(entry), ensure_ascii=False) + "\n"
+        line = (json.dumps(dict(entry), ensure_ascii=False) + "\n").encode("utf-8", "replace")
         with self._lock:
             self.ledger.parent.mkdir(parents=True, exist_ok=True)
-            with self.ledger.open("a", encoding="utf-8") as file:  # one write of a line, so that programs can share it
-                file.write(line)
+            with self.ledger.open("a+b") as file:
+                # A program that was stopped, or a full disk, may have left half a line: it is not to spoil this one.
+                if file.seek(0, os.SEEK_END) and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n":
+                    line = b"\n" + line
+                file.write(line)  # one write of a line, so that programs can share it
                 file.flush()
                 os.fsync(file.fileno())

@@ -21,7 +21,12 @@ _LARGE: Final = re.compile(
     r"too (large|long|many|big)|batch size|maximum|max[ _](allowed|batch|tokens|length)|exceed|at most|context length",
     re.IGNORECASE,
 )
-_NO_MONEY: Final = re.compile(r"insufficient_quota|billing|payment|out of credit", re.IGNORECASE)
+# Narrow: rate limits too speak of billing and payment ("add a payment method to raise your limits"), and are over soon.
+_NO_MONEY: Final = re.compile(
+    r"insufficient[_ ](quota|funds|balance|credit)|exceeded your current quota|billing[_ ](hard[_ ]limit|not[_ ]active)"
+    r"|out of credit",
+    re.IGNORECASE,
+)
 
 
 class Kind(Enum):
@@ -86,7 +91,7 @@ def message_of(body: str) -> str:
     """
     try:
         found = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = body
     while isinstance(found, Mapping):
         known = (found.get(name) for name in ("error", "message", "detail", "error_message", "object"))
@@ -101,7 +106,7 @@ def asked_wait(headers: Mapping[str, str], now: datetime | None = None) -> float
 
     Args:
         headers: of the answer.
-        now: the time; that of the clock if None.
+        now: the time; if None that of the answer, whatever the clock here says, else that of the clock.
 
     >>> asked_wait({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, datetime(2015, 10, 21, 7, 27, 30, tzinfo=UTC))
     30.0
@@ -112,10 +117,17 @@ def asked_wait(headers: Mapping[str, str], now: datetime | None = None) -> float
     try:
         seconds = float(asked)
     except ValueError:
-        try:
-            until = parsedate_to_datetime(asked)
-        except ValueError:
+        until = _date(asked)
+        if until is None:
             return None
-        # A date without a zone is read as UTC, which every HTTP date is in.
-        seconds = ((until if until.tzinfo else until.replace(tzinfo=UTC)) - (now or datetime.now(UTC))).total_seconds()
+        seconds = (until - (now or _date(headers.get("date", "")) or datetime.now(UTC))).total_seconds()
     return max(seconds, 0.0) if seconds == seconds and seconds < float("inf") else None
+
+
+def _date(written: str) -> datetime | None:
+    """An HTTP date; one without a zone is read as UTC, which every HTTP date is in."""
+    try:
+        found = parsedate_to_datetime(written)
+    except (ValueError, IndexError, OverflowError):
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 import warnings
@@ -89,6 +90,10 @@ class HostedSettings:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise PolicyError(f"{name} of a hosted model must be above 0. Got {value!r}.")
+        for name in ("price_per_million_tokens", "price_per_thousand_searches"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < math.inf:  # no sum of it would ever be above max_cost
+                raise PolicyError(f"{name} of a hosted model must be a number of at least 0. Got {value!r}.")
 
 
 @dataclass(eq=False, repr=False)
@@ -182,6 +187,7 @@ class HostedModel(ABC):
         _refuse_empty(self.name, items, called)
         self._announce(part, len(items), self._planned(part, items))
         _ = self.client  # a key or library that is missing is told before threads begin
+        self.account.ready()
         threads = self.use.concurrency
         with _Here() if threads == 1 else ThreadPoolExecutor(threads, "trueval-hosted") as pool:
             yield from self._under_way(self._planned(part, items), pool, called)
@@ -195,13 +201,14 @@ class HostedModel(ABC):
     def _under_way(self, planned: Iterator[Call], pool: Executor, called: Sequence[str]) -> Iterator[Answered]:
         queue = _Queue(planned, self.limit.texts)
         running: dict[Future[NDArray[Any]], Call] = {}
-        failed: InputError | None = None
+        failed: InputError | KeyboardInterrupt | None = None
         while True:
             while failed is None and len(running) < self.use.concurrency and (call := queue.take()) is not None:
                 running[pool.submit(self._ask, call)] = call
             if not running:
                 break
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            done, stop = _first_done(running, stopped=isinstance(failed, KeyboardInterrupt))
+            failed = stop or failed
             for future in done:
                 asked = running.pop(future)
                 try:
@@ -228,26 +235,30 @@ class HostedModel(ABC):
             about = {"status": failure.called, "tokens": None, "searches": None, "cost": None}
             self.account.write({"time": _now(), **entry, **about})
             if wait is not None and wait >= PATIENCE:
-                told = f"{self.host}: {failure.reason}. Sent again in {wait:.0f} seconds."
+                told = f"{self.host}: {self._without_key(failure.reason)}. Sent again in {wait:.0f} seconds."
                 warnings.warn(told, TruevalWarning, stacklevel=2)
 
         try:
             found = self.retries.answer(lambda: self.send(call), failed, reached=self.reached)
-        finally:
+        except BaseException:
             self.account.release(reserved)
+            raise
         self.reached = True
         usage = usage_of(found)
         if usage.tokens is not None:
             self.ratio = max(self.ratio, usage.tokens / call.tokens)
-        # Where the service does not say what it bills, the estimate is what we know.
-        cost = self.price.cost(usage if usage != Usage() else expected)
+        # Where the service does not say what it bills, or not in the unit of its price, the estimate is what we know.
+        cost = self.price.cost(usage)
+        cost = reserved if cost is None else cost
         seconds = round(time.perf_counter() - began, 3)
-        self.account.charge(cost, {"time": _now(), **entry, "status": "200", **usage._asdict(), "seconds": seconds})
+        paid = {"time": _now(), **entry, "status": "200", **usage._asdict(), "seconds": seconds}
+        self.account.charge(cost, paid, reserved)
         try:
             return self.rows_of(found, call)
         except UnusableError as error:
+            said = self._without_key(str(error))
             raise InputError(
-                f"{self.name} at {self.host} gave {error}. Such an answer cannot be used. Is base_url the right "
+                f"{self.name} at {self.host} gave {said}. Such an answer cannot be used. Is base_url the right "
                 "service, and the model of the right kind?"
             ) from None
 
@@ -292,15 +303,22 @@ class HostedModel(ABC):
         warnings.warn(told, TruevalWarning, stacklevel=3)
 
     def _refused(self, failure: CallError, call: Call, called: Sequence[str]) -> InputError:
+        reason = self._without_key(failure.reason)
         if failure.kind is Kind.TOO_LARGE:
             return InputError(
                 f"{self.name} at {self.host}: {called[call.groups[0][0]]} is too large for one call, about "
-                f"{call.tokens} tokens ({failure.reason}). Cut documents into chunks, or leave it out."
+                f"{call.tokens} tokens ({reason}). Cut documents into chunks, or leave it out."
             )
         variable = self._variable
         key = f"in {variable}" if variable else "(none was sent; name its variable in api_key_env)"
         cure = CURES.get(failure.status, KEPT).format(key=key)
-        return InputError(f"{self.name} at {self.host}: {failure.reason.rstrip('.')}. {cure}")
+        return InputError(f"{self.name} at {self.host}: {reason.rstrip('.')}. {cure}")
+
+    def _without_key(self, said: str) -> str:
+        """What a service says; some repeat the key that they refuse."""
+        variable = self._variable
+        key = os.environ.get(variable, "").strip() if variable else ""
+        return said.replace(key, f"[{variable}]") if key else said
 
     @property
     def _variable(self) -> str:
@@ -372,6 +390,23 @@ class _Here(Executor):
         except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
             future.set_exception(error)
         return future
+
+
+def _first_done(
+    running: Iterable[Future[Given]], *, stopped: bool
+) -> tuple[set[Future[Given]], KeyboardInterrupt | None]:
+    """Wait for one call at least; Ctrl-C ends the wait for now, and what is under way is still waited for and kept.
+
+    Args:
+        running: calls.
+        stopped: whether somebody stopped it before: who does it again does not want to wait.
+    """
+    try:
+        return wait(running, return_when=FIRST_COMPLETED).done, None
+    except KeyboardInterrupt as stop:
+        if stopped:
+            raise
+        return set(), stop
 
 
 def _spread(call: Call, rows: NDArray[Any]) -> Answered:

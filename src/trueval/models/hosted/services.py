@@ -170,15 +170,25 @@ def base_url_of(named: HostedName, base_url: str | None) -> str:
     """
     own = named.model if named.service.name == "tei" and "://" in named.model else named.service.base_url
     url = base_url or own
-    shown = f"{named.service.name}:{named.model}"
+    secret = "@" in named.model and "://" in named.model  # a URL for a name, which may hold a password
+    shown = named.service.name if secret else f"{named.service.name}:{named.model}"
     if not url:
         raise InputError(f"{shown}: a server of one's own needs its URL. Give base_url, such as http://localhost:8000.")
-    found = urlsplit(url)
-    if found.scheme not in ("http", "https") or not found.hostname:
-        raise InputError(f"{shown}: base_url must begin with http:// or https:// and name a host. Got {url!r}.")
-    if found.username or found.password or found.query:
+    if "@" in url or "?" in url or "#" in url:
         raise InputError(f"{shown}: base_url must hold no user, password or query. Put the key into api_key_env.")
+    if not _names_a_host(url):
+        raise InputError(f"{shown}: base_url must begin with http:// or https:// and name a host. Got {url!r}.")
     return url.rstrip("/")
+
+
+def _names_a_host(url: str) -> bool:
+    """Whether a URL is one of HTTP, and holds nothing that no URL may hold."""
+    try:
+        found = urlsplit(url)
+        written = url.isprintable() and " " not in url
+        return written and found.scheme in ("http", "https") and bool(found.hostname) and found.port != 0
+    except ValueError:  # brackets that do not match, or a port above 65535
+        return False
 
 
 def key_name(named: HostedName, url: str, api_key_env: str | None) -> str:
@@ -193,7 +203,8 @@ def key_name(named: HostedName, url: str, api_key_env: str | None) -> str:
     """
     if api_key_env:
         return api_key_env
-    return named.service.key if urlsplit(url).netloc == urlsplit(named.service.base_url).netloc else ""
+    # The scheme too: over plain http anybody on the way could read the key.
+    return named.service.key if urlsplit(url)[:2] == urlsplit(named.service.base_url)[:2] else ""
 
 
 def is_this_machine(url: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import math
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,7 @@ from trueval.models.hosted.services import RerankShape
 from trueval.version import __version__
 
 BROKEN: Final = "broken answer"
+MOST_BILLED: Final = 2**53  # of anything; what says more is no count
 
 
 class Answer(NamedTuple):
@@ -156,7 +158,7 @@ def answered(response: Any) -> Any:
         raise failure_of(status, headers, text)
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         # A proxy's page, or the half of an answer: the service may well give a whole one the next time.
         raise CallError(Kind.BUSY, f"{BROKEN}: HTTP {status} without JSON: {message_of(text)[:80]!r}") from error
 
@@ -212,8 +214,8 @@ def usage_of(found: Any) -> Usage:
     searches = units.get("search_units") if isinstance(units, Mapping) else None
     tokens = usage.get("total_tokens", usage.get("prompt_tokens")) if isinstance(usage, Mapping) else None
     return Usage(
-        tokens if isinstance(tokens, int) and tokens >= 0 else None,
-        float(searches) if isinstance(searches, int | float) and searches >= 0 else None,
+        tokens if isinstance(tokens, int) and 0 <= tokens < MOST_BILLED else None,
+        float(searches) if isinstance(searches, int | float) and 0 <= searches < MOST_BILLED else None,
     )
 
 
@@ -262,4 +264,7 @@ def _number(value: Any, place: int) -> float:
         return float("nan")
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise UnusableError(f"{str(value)[:40]!r} at index {place} is not a number")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:  # an integer of hundreds of digits, which is refused as what is not finite
+        return math.inf

@@ -29,6 +29,9 @@ FILE: Final = "vectors.faiss"
 QUANTIZERS: Final = {"float16": "QT_fp16", "bfloat16": "QT_bf16", "int8": "QT_8bit"}
 # What FAISS itself asks for before it warns.
 POINTS_PER_CENTROID: Final = 39
+# Documents below the depth that are looked at, and hits that are held while a group of equal scores is followed.
+BELOW: Final = 8
+FOLLOWED: Final = 1 << 22
 
 
 class Dense(LocalIndex):
@@ -42,6 +45,11 @@ class Dense(LocalIndex):
     def __init__(self, chosen: Mapping[str, Value]) -> None:
         super().__init__(chosen)
         self.faiss: Any = None
+
+    @property
+    def follows(self) -> bool:
+        """Whether equal scores below the depth are looked for: where FAISS keeps any, and would find the same again."""
+        return True
 
     @property
     def dimension(self) -> int | None:
@@ -78,8 +86,28 @@ class Dense(LocalIndex):
         """
         check_depth(depth)
         vectors = finite_vectors(queries, "queries", self.dimension)
-        scores, places = self.found(vectors, min(depth, self.documents))
-        return _hits(places, scores)
+        return _hits(*self._first(vectors, min(depth, self.documents)))
+
+    def _first(self, vectors: NDArray[np.float32], depth: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """[query, depth] scores and places, best first; of equal ones that the depth cuts, those of the first places.
+
+        FAISS keeps any of them, so that a group is followed below the depth to its end.
+        """
+        if not self.follows:
+            return _in_order(*self.found(vectors, depth))
+        asked = min(depth + BELOW, self.documents)
+        scores, places = _in_order(*self.found(vectors, asked))
+        cut, kept, goes_on = scores[:, :depth], places[:, :depth], _goes_on(scores, places, depth)
+        while asked < self.documents and len(goes_on):
+            asked = min(4 * asked, self.documents)
+            some = max(FOLLOWED // asked, 1)
+            left = []
+            for rows in (goes_on[start : start + some] for start in range(0, len(goes_on), some)):
+                scores, places = _in_order(*self.found(vectors[rows], asked))
+                cut[rows], kept[rows] = scores[:, :depth], places[:, :depth]
+                left.append(rows[_goes_on(scores, places, depth)])
+            goes_on = np.concatenate(left)
+        return cut, kept
 
     def found(self, vectors: NDArray[np.float32], depth: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """[query, depth] scores and places as FAISS gives them; a place of -1 is none."""
@@ -117,6 +145,11 @@ class Flat(Dense):
     parameters: ClassVar = {
         "storage": choice("float32", *QUANTIZERS, "binary", about="format that vectors are kept in"),
     }
+
+    @property
+    def follows(self) -> bool:
+        """Of equal distances of signs FAISS keeps the first."""
+        return not isinstance(self.faiss, _Signs)
 
     def made(self, dimension: int, documents: int) -> Any:
         """A flat index, or one of signs."""
@@ -167,6 +200,11 @@ class Hnsw(Dense):
             128, 1, "candidates that are kept while it is searched; at least the depth is", searched=True
         ),
     }
+
+    @property
+    def follows(self) -> bool:
+        """A search for more documents walks another way."""
+        return False
 
     def made(self, dimension: int, documents: int) -> Any:
         """An empty graph."""
@@ -327,10 +365,19 @@ def finite_vectors(given: NDArray[Any], what: str, dimension: int | None = None)
     return vectors
 
 
-def _hits(places: NDArray[np.int64], scores: NDArray[Any]) -> Hits:
-    """Rows without the places that FAISS leaves empty, ties by place."""
-    order = np.lexsort((places, -scores.astype(np.float64)), axis=1)
-    places, scores = (np.take_along_axis(each, order, axis=1) for each in (places, scores))
+def _in_order(scores: NDArray[Any], places: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Rows by falling scores, ties by place; what FAISS left empty comes last."""
+    order = np.lexsort((places, -scores.astype(np.float64), places < 0), axis=1)
+    return np.take_along_axis(scores, order, axis=1), np.take_along_axis(places, order, axis=1)
+
+
+def _goes_on(scores: NDArray[Any], places: NDArray[np.int64], depth: int) -> NDArray[np.int64]:
+    """Rows whose last score is that of the depth, so that more of the same may be below."""
+    return np.flatnonzero((places[:, -1] >= 0) & (scores[:, -1] == scores[:, depth - 1]))
+
+
+def _hits(scores: NDArray[Any], places: NDArray[np.int64]) -> Hits:
+    """Rows without the places that FAISS leaves empty."""
     there = places >= 0
     return Hits(starts_of(there.sum(axis=1)), places[there], scores[there].astype(np.float64))
 

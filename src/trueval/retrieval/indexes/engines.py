@@ -139,7 +139,10 @@ class Engine(LocalIndex):
             if having and mode not in having:
                 words = " or ".join(f"search={each!r}" for each in having)
                 raise PolicyError(f"{name} of {cls.name} plays no part in search={mode!r}. It goes with {words}.")
-        address = urlsplit(str(chosen.get(cls.address) or ""))
+        try:
+            address = urlsplit(str(chosen.get(cls.address) or ""))
+        except ValueError as error:
+            raise PolicyError(f"{cls.address} of {cls.name} is no address ({error}). Correct it.") from None
         if address.password is not None or address.username is not None:
             raise PolicyError(
                 f"{cls.address} of {cls.name} holds a password. Specs are written into results. Put it into an "

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import InputError
-from trueval.retrieval.index import Hits
+from trueval.retrieval.index import Hits, joined
 from trueval.scoring import product
 
 
@@ -44,7 +44,7 @@ def rescored(hits: Hits, queries: NDArray[Any], documents: NDArray[Any], form: s
         documents: [document, dimension].
         form: format of the scores.
     """
-    places, scores = [], []
+    parts = []
     for query, (begin, end) in enumerate(zip(hits.offsets[:-1].tolist(), hits.offsets[1:].tolist(), strict=True)):
         found = np.sort(hits.places[begin:end])
         vectors = np.ascontiguousarray(documents[found])
@@ -52,9 +52,8 @@ def rescored(hits: Hits, queries: NDArray[Any], documents: NDArray[Any], form: s
         scored = product(np.asarray(queries[query]), vectors[once], form)
         exact = np.asarray(scored, dtype=np.float64)[of]
         order = np.argsort(-exact, kind="stable")
-        places.append(found[order])
-        scores.append(exact[order])
-    return Hits(hits.offsets, np.concatenate(places), np.concatenate(scores))
+        parts.append((found[order], exact[order]))
+    return joined(parts)
 
 
 def _different(vectors: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
