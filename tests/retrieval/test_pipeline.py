@@ -442,3 +442,15 @@ def test_kept_candidates_have_no_remarks_of_their_own(tmp_path: Path):
     cold, warm = (words.retrieve(collection, cache=tmp_path).run for _ in range(2))
     assert cold.frame.equals(warm.frame)
     assert cold.notes == warm.notes == ()
+
+
+def test_candidates_of_a_machine_without_an_accelerator_are_others(
+    collection: Collection, log: list[tuple[str, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    kept = []
+    for has, device in ((False, None), (True, None), (False, None), (True, "cpu"), (False, "cpu")):
+        monkeypatch.setattr(room, "may_have_accelerator", lambda has=has: has)
+        changed = {} if device is None else {"device": device}
+        stages = made(embed={"model": "embedder", **changed}).retrieve(collection, cache=tmp_path).stages
+        kept.append([stage.cached for stage in stages if stage.name in ("dense", "sparse", "rerank")])
+    assert kept == [[False] * 3, [False, True, False], [True] * 3, [True, True, False], [True] * 3]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import os
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,11 +16,14 @@ from trueval.models.hosted.services import hosted_name, is_hosted
 from trueval.models.recipes import RECIPES, Recipe, find_recipe
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import ModuleType
 
 
 _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # the hub's own model.safetensors
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+_HIDING = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
+_DRIVERS = ("nvidiactl", "kfd", "dxg")  # of NVIDIA, of AMD, and of either in Windows' Linux
 _TOKENIZERS = (
     "tokenizer.json",
     "tokenizer.model",
@@ -82,6 +87,21 @@ def find_model(name: str, recipe: str | Recipe | None = None) -> Place:
         raise InputError(f'The recipe {name!r} fits many models. Say which, as in "{name}:FOLDER_OR_HUB_ID".')
     path = minilm_folder() if found.name == "all-MiniLM-L6-v2" else None
     return Place(found.name, str(path or found.model), found)
+
+
+def may_have_accelerator(environment: Mapping[str, str] = os.environ, devices: Path = Path("/dev")) -> bool:
+    """Whether torch may find an accelerator here, told without importing it, which takes seconds.
+
+    Args:
+        environment: where CUDA_VISIBLE_DEVICES or its like may hide all.
+        devices: where the system has its devices.
+
+    >>> may_have_accelerator({"CUDA_VISIBLE_DEVICES": ""})
+    False
+    """
+    if any(environment.get(name) in ("", "-1") for name in _HIDING):
+        return False
+    return sys.platform == "darwin" or any((devices / name).exists() for name in _DRIVERS)
 
 
 def check_folder(folder: Path) -> None:

@@ -33,7 +33,7 @@ from trueval.models.hosted.services import base_url_of, hosted_name, is_hosted
 from trueval.models.hosted.wire import need_hosted
 from trueval.models.outputs import Part, Step, part_outputs, settings_of, weights_hash
 from trueval.models.pairs import FINISHED, MODEL
-from trueval.models.places import find_model
+from trueval.models.places import find_model, may_have_accelerator
 from trueval.report.provenance import recorded
 from trueval.retrieval.boost import FEATURES, lexical_boost
 from trueval.retrieval.cutting.calls import Opened
@@ -538,6 +538,8 @@ def _about(table: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     elif "model" in settings:
         place = find_model(settings["model"], None)
         about |= {"model": place.path, "recipe": place.recipe.name, "weights": weights_hash(Path(place.path))}
+        if settings["device"] is None:  # of machines that share a cache one may have an accelerator
+            about["device"] = "an accelerator" if may_have_accelerator() else "cpu"
     if settings.get("sources") is not None:
         about["sources"] = _file_hash(Path(settings["sources"]))
     return about | {"versions": _versions(table, settings)}
