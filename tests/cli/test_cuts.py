@@ -92,6 +92,8 @@ def test_a_pipeline_tells_how_far_ties_travel(trueval, tmp_path: Path):
         (["--index", "bm25"], 2, "name it, or give --pipeline"),
         (["--runs"], 2, "name a run that goes past K"),
         (["--runs", "x.trec", "--index", "bm25"], 2, "not with --runs"),
+        (["--runs", "x.trec", "--queries", "q.jsonl"], 2, "not with --runs"),
+        (["--runs", "x.trec", "--draws", "3"], 2, "not with --runs"),
         (["--runs", "absent.trec"], 1, "absent.trec"),
         ([sample_path(), "--index", "bn25"], 2, "Did you mean bm25"),
         ([sample_path(), "--index", "bm25", "-m", "nDGC@10"], 2, "Did you mean nDCG"),
@@ -103,6 +105,11 @@ def test_misuse_is_refused_before_the_work(trueval, tmp_path: Path, monkeypatch,
     assert found.status == status, found
     assert told in " ".join(found.err.replace("│", " ").split())
     assert "Traceback" not in found.err
+
+
+def test_measures_without_judgments_are_refused(trueval, runs: tuple[Path, Path, Path]):
+    found = trueval("cuts", "--runs", *runs[:2], "-k", 2, "-m", "nDCG@2")
+    assert (found.status, "needs judgments" in found.err) == (2, True)
 
 
 def test_a_run_that_is_not_deep_enough_is_refused(trueval, runs: tuple[Path, Path, Path]):

@@ -97,6 +97,8 @@ class JudgedOptions:
                 judgments = None
             if judgments is not None and grades is not None:
                 judgments = judgments.map_grades(grades)
+            if judgments is None and wanted is not None:
+                raise typer.BadParameter("needs judgments: name them by --qrels.", param_hint="--measures")
             return {"judgments": judgments, "measures": wanted, "policy": policy.to_policy()}
 
         return chosen
@@ -164,10 +166,13 @@ def _of_runs(places: list[str], search: SearchOptions, calls: CallOptions, texts
 
     if not places:
         raise typer.BadParameter("name a run that goes past K, or several of the same call.", param_hint="RUN...")
-    if (search.pipeline, search.index, search.model) != (None, None, None):
-        raise typer.BadParameter(
-            "goes with a COLLECTION, and not with --runs.", param_hint="--pipeline --index --model"
-        )
+    told_apart = {
+        "--pipeline --index --model --queries": search != SearchOptions(),
+        "--repeats --most --draws": calls != CallOptions(k=calls.k),
+    }
+    for names, given in told_apart.items():
+        if given:
+            raise typer.BadParameter("goes with a COLLECTION, and not with --runs.", param_hint=names)
     known = None if texts is None else Collection.read(texts).documents
     about = {"runs": ", ".join(recorded(place) for place in places)}
     found = [Run.read(place) for place in places]
