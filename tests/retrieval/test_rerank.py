@@ -90,8 +90,10 @@ def test_only_the_first_documents_are_scored(tmp_path: Path):
 def test_a_run_without_lists_stays_one(tmp_path: Path):
     frame = RUN.documents.clear()
     empty = Run(frame, RUN.query_ids.clear(), np.array([0]), "empty", "empty")
-    for store in (None, tmp_path):
-        assert rerank(empty, COLLECTION, PairModel(), store=store).frame.rows() == []
+    for model in (PairModel(), VectorModel("product"), VectorModel("maxsim")):
+        for store in (None, tmp_path):
+            found = rerank(empty, COLLECTION, model, store=store)
+            assert (found.frame.rows(), found.offsets.tolist()) == ([], [0])
 
 
 def test_what_has_no_text_is_named():

@@ -55,6 +55,8 @@ def rerank(
         PolicyError: there is no such format, or it is asked of finished scores.
     """
     form = scoring_format(model, scoring)
+    if not len(run.query_ids):
+        return Run(run.documents, run.query_ids, run.offsets, name or run.name, model.name)
     candidates = candidates_of(run, collection, depth)
     outputs = model_outputs(model, collection, candidates, folder=store, step=step)
     scores = pair_scores(outputs.arrays, candidates.lists, model.scoring, form).astype(np.float64)

@@ -183,6 +183,20 @@ def test_texts_go_to_the_named_host_and_to_no_other(service: Loopback, load: Cal
 
 
 @pytest.mark.parametrize("name", ["openai:m", "jina:m"])
+def test_what_goes_to_this_machine_passes_no_proxy_and_tells_no_account(
+    service: Loopback, load: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    for variable in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(variable, "http://127.0.0.1:9")
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-mine")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-mine")
+    model = load(name, retries=Retries(attempts=1))
+    model.embed_queries(TEXTS) if name == "openai:m" else model.logits("one", TEXTS)
+    (call,) = service.seen
+    assert not [value for value in call.headers.values() if "mine" in value]
+
+
+@pytest.mark.parametrize("name", ["openai:m", "jina:m"])
 def test_a_server_that_is_not_there_is_named_soon(load: Callable[..., Any], waits: list[float], name: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound and not listening: nobody else gets the port

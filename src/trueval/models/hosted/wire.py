@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from trueval.errors import MissingExtraError
 from trueval.models.hosted.account import Usage
 from trueval.models.hosted.failures import CallError, Kind, failure_of, message_of
-from trueval.models.hosted.services import RerankShape
+from trueval.models.hosted.services import SERVICES, RerankShape, is_this_machine
 from trueval.version import __version__
 
 BROKEN: Final = "broken answer"
@@ -76,6 +76,8 @@ class Client(ABC):
         self.http = need_hosted("httpx2")
         # Redirects are not followed: texts go to the host that was named before the first call, and to no other.
         self.options = {"verify": _certificates(), "timeout": timeout, "follow_redirects": False}
+        # Nor is a proxy asked for a server of this machine: what was said to stay here would go there.
+        self.options["trust_env"] = not is_this_machine(url)
 
     @property
     def host(self) -> str:
@@ -130,6 +132,9 @@ class OpenAIClient(Client):
             max_retries=0,  # ours count, wait and write down every attempt
             http_client=self.library.DefaultHttpxClient(**self.options),
         )
+        if urlsplit(url)[:2] != urlsplit(SERVICES["openai"].base_url)[:2]:
+            # Of an account there, which the client reads from the environment: nobody else needs to know them.
+            self.client.organization = self.client.project = None
         weakref.finalize(self, self.client.close)
 
     def post(self, path: str, body: Mapping[str, Any]) -> Any:
