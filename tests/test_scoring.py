@@ -240,6 +240,15 @@ def test_other_bad_input_is_refused(torch):
         sigmoid(np.zeros(1), "bf16")
 
 
+def test_tensors_do_not_saturate(torch):
+    """torch puts what float8_e4m3fn cannot hold at 448, where it would tie; NumPy refuses it, and so do tensors."""
+    query = torch.ones((1, 1))
+    assert product(query, torch.tensor([[464.0], [1.0]]), "float8_e4m3fn").tolist() == [[448.0, 1.0]]
+    for value in (464.001, -500.0, 7e4):
+        with pytest.raises(InputError, match="overflows float8_e4m3fn"):
+            product(query, torch.tensor([[value], [1.0]]), "float8_e4m3fn")
+
+
 def test_scoring_arrays_imports_no_torch():
     code = """import sys, numpy, trueval.scoring
 trueval.scoring.sigmoid(numpy.zeros(1), "bfloat16")

@@ -47,6 +47,15 @@ class Format:
         """The smallest positive value, a subnormal."""
         return math.ldexp(1.0, self.lowest_exponent - self.mantissa_bits)
 
+    @property
+    def reach(self) -> float:
+        """Half a step past the largest value: what is beyond overflows.
+
+        >>> FORMATS["float8_e4m3fn"].reach
+        464.0
+        """
+        return self.largest + self.spacing(self.largest) / 2
+
     def spacing(self, value: float) -> float:
         """Return the distance from the format's value at or below |value| to the next larger one.
 

@@ -273,7 +273,9 @@ class _Arrays:
         if not self.tensors:
             return round_to(values, self.format).astype(self.width)
         rounded = values.to(getattr(self.module, self.format)).to(values.dtype)
-        lost = ~self.module.isfinite(rounded) & self.module.isfinite(values)
+        # torch may put what is too large for float8_e4m3fn, which has no infinity, at its largest number.
+        beyond = values.abs() > find_format(self.format).reach
+        lost = (beyond | ~self.module.isfinite(rounded)) & self.module.isfinite(values)
         if lost.any():
             raise InputError(f"The score {values[lost][0].item()!r} overflows {self.format}. Use a wider format.")
         return rounded

@@ -10,7 +10,7 @@ import pytest
 
 import trueval as tv
 from trueval.errors import InputError, PolicyError, TruevalWarning
-from trueval.numerics import round_to, storage_dtype
+from trueval.numerics import FORMATS, round_to, storage_dtype
 from trueval.policy.policy import Policy
 from trueval.retrieval.exhaustive import Embeddings, evaluate_corpus
 from trueval.scoring import maxsim, product
@@ -214,6 +214,40 @@ def test_products_that_overflow_do_not_tie(format: str, judged_id: str) -> None:
     source = Embeddings(queries, documents, ["q"], ["a", "b", "c"], format=format)
     with pytest.raises(InputError, match=f"for query 'q' is inf, which overflows {format}"):
         count(source, tv.Judgments.of({"q": [judged_id]}), Policy())
+
+
+@pytest.mark.parametrize("storage", ["float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"])
+@pytest.mark.parametrize("format", ["float32", "float64"])
+def test_torch_stores_embeddings_of_float64_as_numpy_does(storage: str, format: str) -> None:
+    """A value just above a half of the storage would become that half in float32, and then go down."""
+    pytest.importorskip("torch")
+    half = 1 + 2.0 ** -(FORMATS[storage].mantissa_bits + 1)
+    documents = np.array([[half + 2.0**-40], [half], [half - 2.0**-40]])
+    source = Embeddings(np.ones((1, 1)), documents, ["q"], ["a", "b", "c"], storage=storage, format=format)
+    judgments = tv.Judgments.of({"q": ["a", "b", "c"]})
+    found, expected = (count(each, judgments, Policy()) for each in (replace(source, device="cpu"), source))
+    assert found.score.tolist() == expected.score.tolist()
+    assert len(set(expected.score)) == 2
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+@pytest.mark.parametrize("stored", [True, False])
+def test_what_is_too_large_for_float8_is_refused_and_not_made_its_largest_number(
+    device: str | None, stored: bool
+) -> None:
+    if device is not None:
+        pytest.importorskip("torch")
+    judgments = tv.Judgments.of({"q": ["a", "b"]})
+    for value, known in ((464.0, True), (464.001, False)):
+        queries = [np.ones((1, 1), dtype=np.float32)]
+        documents = [np.full((1, 1), each, dtype=np.float32) for each in (value, 448.0)]
+        choices = {"storage": "float8_e4m3fn"} if stored else {"format": "float8_e4m3fn"}
+        source = Embeddings(queries, documents, ["q"], ["a", "b"], scoring="maxsim", device=device, **choices)
+        if known:
+            assert count(source, judgments, Policy()).tied.tolist() == [2, 2]
+        else:
+            with pytest.raises(InputError, match="overflows float8_e4m3fn"):
+                count(source, judgments, Policy())
 
 
 def test_every_query_needs_a_token() -> None:

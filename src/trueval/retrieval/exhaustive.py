@@ -37,7 +37,7 @@ from trueval.evaluation.scores import Scores
 from trueval.forks import need_polars
 from trueval.judgments import Judgments
 from trueval.measures import parse_list
-from trueval.numerics import find_format
+from trueval.numerics import find_format, round_to
 from trueval.policy.conventions import Policy, choose
 from trueval.retrieval.tiles import SLACK, Arrays
 from trueval.standings.counting import counter
@@ -336,7 +336,7 @@ class Tensors:
         """Vectors in the format of the products, padded with rows of zeros."""
         rows = self.tensor(rows)
         if stored and self.storage is not None:
-            rows = self.rounded(rows.to(self.wide), self.storage)
+            rows = self.rounded(rows if rows.dtype == self.torch.float64 else rows.to(self.wide), self.storage)
         matrix = self.torch.zeros((height, rows.shape[1]), dtype=self.wide, device=rows.device)
         matrix[: len(rows)] = rows
         return matrix
@@ -382,8 +382,13 @@ class Tensors:
         """
         if form in ("float32", "float64"):
             return values
+        if values.dtype == self.torch.float64:  # torch rounds by way of float32, so twice
+            given = values.cpu().numpy()
+            return self.torch.from_numpy(round_to(given, form)).to(values.device)
         rounded = values.to(getattr(self.torch, form)).to(values.dtype)
-        lost = ~self.torch.isfinite(rounded) & self.torch.isfinite(values)
+        # torch may put what is too large for float8_e4m3fn, which has no infinity, at its largest number.
+        beyond = values.abs() > find_format(form).reach
+        lost = (beyond | ~self.torch.isfinite(rounded)) & self.torch.isfinite(values)
         if lost.any():
             raise InputError(f"The value {values[lost][0].item()!r} overflows {form}. Use a wider format.")
         return rounded
