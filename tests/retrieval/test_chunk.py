@@ -126,3 +126,14 @@ def test_sizes_that_cannot_be_are_refused(size, overlap):
         Chunker(size=size, overlap=overlap)
     with pytest.raises(PolicyError, match="sentences or windows"):
         Chunker("pages")
+
+
+@pytest.mark.parametrize("how", ["sentences", "windows"])
+def test_blanks_alone_are_no_chunk_where_a_model_has_tokens_for_them(how):
+    def characters(text: str) -> np.ndarray:
+        return np.array([(place, place + 1) for place in range(len(text))], dtype=np.int64).reshape(-1, 2)
+
+    chunker = Chunker(how=how, size=4, overlap=0, tokenizer=characters)
+    assert list(chunker.chunks("d", " \n \n")) == []
+    chunks = list(chunker.chunks("d", "abcd" + " " * 8 + "efgh"))
+    assert [(chunk.number, chunk.start, chunk.body) for chunk in chunks] == [(0, 0, "abcd"), (1, 12, "efgh")]

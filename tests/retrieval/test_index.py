@@ -124,6 +124,8 @@ def test_a_saved_index_of_words_as_they_are_stays_one(tmp_path: Path):
     again = load_index(tmp_path / "index")
     assert again.spec == index.spec
     assert again.search(["the running"], 5).scores.tolist() == index.search(["the running"], 5).scores.tolist() != []
+    make_index("bm25(language=None, b=.4, k1=0.90)").load(tmp_path / "index")
+    assert make_index("bm25(k1=1, b=0)").spec == make_index("bm25(k1=1.0, b=0.0)").spec
     with pytest.raises(InputError, match=r"language=None.*Load it by its own spec"):
         make_index("bm25").load(tmp_path / "index")
 

@@ -136,7 +136,7 @@ class Chunker:
             title: the first part of every breadcrumb.
 
         Yields:
-            Chunks in order; none of a document without a token.
+            Chunks in order; none of a document without a token, and none of blanks alone.
         """
         tokens = (self.tokenizer or words_and_marks)(text)
         number = 0
@@ -148,6 +148,8 @@ class Chunker:
             inside = _Tokens(tokens, section.start, section.end)
             for first, last in self._cuts(inside, text, room):
                 start, end = inside.span(first, last)
+                if not text[start:end].strip():  # blanks, of which models have tokens
+                    continue
                 yield Chunk(document, number, start, end, breadcrumb, text[start:end], head + last - first)
                 number += 1
 

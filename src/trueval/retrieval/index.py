@@ -379,7 +379,13 @@ def build_spec(spec: str) -> str:
 
 def _told(values: Mapping[str, Value], parameters: Mapping[str, Parameter]) -> dict[str, Value]:
     """What a spec must say of its parameters, so that who reads it gets the same values."""
-    return {name: value for name, value in values.items() if (value, parameters[name].default) != (None, None)}
+    defaults = {name: parameters[name].default for name in values}
+    # 1 and 1.0 are one index.
+    same = {
+        name: float(value) if type(defaults[name]) is float and type(value) is int else value
+        for name, value in values.items()
+    }
+    return {name: value for name, value in same.items() if (value, defaults[name]) != (None, None)}
 
 
 def load_index(folder: Path) -> LocalIndex:
