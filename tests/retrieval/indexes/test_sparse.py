@@ -136,3 +136,10 @@ def test_normalisation_can_be_switched_off():
     index = make_index("bm25(normalise=False, language=None)")
     index.build(["cafe\u0301", "caf\u00e9"])
     assert index.search(["caf\u00e9"], 3).places.tolist() == [1]
+
+
+@pytest.mark.parametrize(("word", "others"), [("हिन्दी", "हिन दी"), ("كِتَابٌ", "ك ت اب")])
+def test_marks_do_not_cut_a_word(word: str, others: str):
+    index = make_index("bm25(language=None)")
+    index.build([word, others])
+    assert index.search([word], 3).places.tolist() == [0]

@@ -28,7 +28,10 @@ LANGUAGES: Final = {
     "nl": ("dutch", "STOPWORDS_DUTCH"),
     "pt": ("portuguese", "STOPWORDS_PORTUGUESE"),
 }
-WORD: Final = re.compile(r"\w+(?:(?:(?<=[^\W\d])['.:·](?=[^\W\d])|(?<=\d)[.,;'](?=\d))\w+)*")
+# Vowel signs and accents that stand by themselves: Hindi and vocalised Arabic have them inside words, and \w does not.
+MARKS: Final = "".join(filter(lambda each: unicodedata.category(each)[0] == "M", map(chr, range(0x300, 0x10000))))
+RUN: Final = rf"\w+(?:[{MARKS}]+\w*)*"
+WORD: Final = re.compile(rf"{RUN}(?:(?:(?<=[^\W\d]|[{MARKS}])['.:·](?=[^\W\d])|(?<=\d)[.,;'](?=\d)){RUN})*")
 # Articles and pronouns that French joins to the next word.
 ELIDED: Final = re.compile(r"(?:[ldjmtsnc]|qu|jusqu|lorsqu|puisqu|quoiqu|quelqu)'")
 # Ways to write an apostrophe: typographic, modifier letter, prime, full width.
