@@ -87,3 +87,9 @@ def test_a_similarity_of_just_the_threshold_is_enough():
     for threshold, stay in ((0.55, ["a"]), (0.56, ["a", "b"])):
         found = suppress_duplicates(run, texts, threshold=threshold, words=1)
         assert found.run.documents["doc_id"].to_list() == stay
+
+
+def test_texts_without_a_word_are_alike_only_if_they_are_the_same():
+    run = Run.from_dict({"q": {"a": 3.0, "b": 2.0, "c": 1.0}})
+    found = suppress_duplicates(run, {"a": "+ =", "b": "— !", "c": "+ ="})
+    assert found.dropped.rows() == [("q", "c", "a")]

@@ -149,7 +149,7 @@ def _grams(texts: Sequence[str], words: int) -> tuple[Any, Ints]:
     numbers: dict[tuple[str, ...], int] = {}
     columns, ends = list[int](), [0]
     for text in texts:
-        found = WORD.findall(text.lower())
+        found = WORD.findall(text.lower()) or [text]  # signs alone: only the same ones are alike
         own = {tuple(found[at : at + words]) for at in range(max(len(found) - words, 0) + 1)}
         columns += [numbers.setdefault(gram, len(numbers)) for gram in own]
         ends.append(len(columns))
