@@ -13,7 +13,7 @@ PACKAGE = SRC / "trueval"
 
 # Bottom up. Rooms of one floor do not know each other.
 FLOORS = (
-    ("version", "printable", "errors", "specs", "threads", "forks", "numerics", "scoring", "sample"),
+    ("version", "printable", "errors", "extras", "specs", "threads", "forks", "numerics", "scoring", "sample"),
     ("files",),
     ("run", "judgments", "collection"),
     ("policy",),
@@ -34,6 +34,7 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 # On one floor, but one built on the other.
 STANDS_ON = {
     ("errors", "printable"),
+    ("extras", "errors"),
     ("numerics", "errors"),
     ("scoring", "errors"),
     ("scoring", "numerics"),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from trueval import report
 
-ROOMS_BELOW = {"errors", "version", "printable", "files", "policy", "report"}
+ROOMS_BELOW = {"errors", "extras", "version", "printable", "files", "policy", "report"}
 
 
 def test_report_imports_no_room() -> None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from trueval.collection import text_hash
-from trueval.errors import InputError, MissingExtraError
+from trueval.errors import InputError
+from trueval.extras import need
 from trueval.files.whole import write_whole
 from trueval.numerics import storage_dtype
 from trueval.standings.groups import ranges
@@ -199,12 +200,9 @@ def save_array(path: Path, array: NDArray[Any]) -> None:
 
 
 def _safetensors() -> Any:
-    try:
-        import safetensors.numpy
-    except ImportError as error:
-        raise MissingExtraError("Stored logits", "models") from error
     storage_dtype("bfloat16")  # NumPy knows the name once ml_dtypes is imported
-    return safetensors
+    need("safetensors.numpy", "Stored logits", "models")
+    return need("safetensors", "Stored logits", "models")
 
 
 class Shard(NamedTuple):

@@ -7,11 +7,11 @@ import importlib.util
 import json
 import os
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from trueval.errors import InputError, MissingExtraError
+from trueval import extras
+from trueval.errors import InputError
 from trueval.models.hosted.services import hosted_name, is_hosted
 from trueval.models.recipes import RECIPES, Recipe, find_recipe
 
@@ -54,10 +54,7 @@ def need(module: str) -> ModuleType:
     Raises:
         MissingExtraError: it is not installed.
     """
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise MissingExtraError("Models", "models") from error
+    return extras.need(module, "Models", "models")
 
 
 def find_model(name: str, recipe: str | Recipe | None = None) -> Place:

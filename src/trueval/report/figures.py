@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from trueval.errors import MissingExtraError
+from trueval.extras import need
 
 Chart: TypeAlias = Any  # altair.TopLevelMixin or a mapping; Altair is imported only where a chart is made
 
@@ -164,11 +164,8 @@ def needed(feature: str) -> None:
     Raises:
         MissingExtraError: Altair or vl-convert is not installed.
     """
-    try:
-        import altair as alt  # noqa: F401
-        import vl_convert  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError(feature, "report") from error
+    for library in ("altair", "vl_convert"):
+        need(library, feature, "report")
 
 
 def _converter() -> Any:

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from trueval.errors import MissingExtraError
+from trueval.extras import need
 from trueval.printable import printable
 from trueval.report.content import PLACES, Block, Figure, Part, Table
 from trueval.report.directory import Directory, ResultFile
@@ -45,10 +45,7 @@ def page(directory: Directory, *, live: bool = True) -> str:
         MissingExtraError: jinja2, Altair or vl-convert is not installed.
     """
     needed("Pages")
-    try:
-        import jinja2
-    except ImportError as error:
-        raise MissingExtraError("Pages", "report") from error
+    jinja2 = need("jinja2", "Pages", "report")
     # Numbers and names come from files of others: all of them are escaped, and a name the template lacks is an error.
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),

@@ -28,7 +28,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from trueval.errors import InputError, MissingExtraError, PolicyError, nearest
+from trueval.errors import InputError, PolicyError, nearest
+from trueval.extras import need
 from trueval.files.whole import umask
 from trueval.run import Run
 from trueval.specs import Parameter, Value, checked, read_arguments, written
@@ -178,7 +179,7 @@ class LocalIndex(ABC):
 
     def __init__(self, chosen: Mapping[str, Value]) -> None:
         self.values = {name: chosen.get(name, one.default) for name, one in self.parameters.items()}
-        self.library = self._library()
+        self.library = need(self.package, self.feature, self.extra)
         self.documents = 0
         self.build_seconds = 0.0
         self.notes: tuple[str, ...] = ()
@@ -314,12 +315,6 @@ class LocalIndex(ABC):
             raise InputError(f"{folder}: a damaged index ({error}). Remove the folder and build it again.") from error
         self.documents, self.build_seconds = int(about["documents"]), float(about["build_seconds"])
         self.notes = tuple(about["notes"])
-
-    def _library(self) -> Any:
-        try:
-            return import_module(self.package)
-        except ImportError as error:
-            raise MissingExtraError(self.feature, self.extra) from error
 
 
 def make_index(spec: str) -> LocalIndex:

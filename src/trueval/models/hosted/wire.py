@@ -10,7 +10,6 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -18,7 +17,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from trueval.errors import MissingExtraError
+from trueval.extras import need
 from trueval.models.hosted.account import Usage
 from trueval.models.hosted.failures import CallError, Kind, failure_of, message_of
 from trueval.models.hosted.services import SERVICES, RerankShape, is_this_machine
@@ -50,10 +49,7 @@ def need_hosted(module: str) -> ModuleType:
     Raises:
         MissingExtraError: it is not installed.
     """
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise MissingExtraError("Hosted models", "hosted") from error
+    return need(module, "Hosted models", "hosted")
 
 
 @cache

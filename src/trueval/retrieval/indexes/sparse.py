@@ -17,7 +17,8 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from trueval.errors import InputError, MissingExtraError
+from trueval.errors import InputError
+from trueval.extras import need
 from trueval.retrieval.index import Hits, LocalIndex, best, check_depth, joined
 from trueval.retrieval.indexes.analysis import LANGUAGES, Analyzer
 from trueval.retrieval.indexes.postings import Counting, Postings
@@ -46,15 +47,11 @@ class Bm25(LocalIndex):
 
     def __init__(self, chosen: Any) -> None:
         super().__init__(chosen)
-        try:
-            stemmers = import_module("Stemmer")
-        except ImportError as error:
-            raise MissingExtraError("Stems", "retrieval") from error
         language = self.values["language"]
         self.analyzer = Analyzer(
             str(language) if language else None,
             normalise=bool(self.values["normalise"]),
-            stemmers=stemmers,
+            stemmers=need("Stemmer", "Stems", "retrieval"),
             stopwords=import_module("bm25s.stopwords"),
         )
         self.scorer = self.library.BM25(
