@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import polars as pl
 import pytest
 
 from trueval.collection import Collection, candidate_lists, text_hash
@@ -199,3 +200,16 @@ def test_documents_below_grade_zero_are_no_candidates() -> None:
     judgments = Judgments.from_dict({"q": {"a": -1, "b": 0}})
     found = candidate_lists(Collection("c", "c", {"a": "x", "b": "y"}, {"q": "z"}, judgments))
     assert found.doc_ids == ("b",)
+
+
+def test_nan_is_no_text_and_its_letters_are(tmp_path: Path) -> None:
+    """pandas writes NaN where there is no text: searched, it would be a word."""
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "NaN"}\n')
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "a", "text": NaN}\n{"_id": "b", "text": "nan"}\n')
+    lines = Collection.read(str(tmp_path))
+    assert lines.documents == {"a": "", "b": "nan"}
+    assert lines.queries == {"q": "NaN"}
+    assert lines.notes == (f"{tmp_path / 'corpus.jsonl'}: 1 of 2 documents have no text, such as 'a'.",)
+    (tmp_path / "corpus.jsonl").unlink()
+    pl.DataFrame({"_id": ["a", "b"], "text": [float("nan"), 2.5]}).write_parquet(tmp_path / "corpus.parquet")
+    assert Collection.read(str(tmp_path)).documents == {"a": "", "b": "2.5"}

@@ -296,9 +296,11 @@ def _read_texts(parts: Parts, fields: tuple[str, ...], what: str, tell: Tell = N
 
 
 def _checked(found: Gathered, fields: tuple[str, ...], what: str, place: str) -> _Texts:
-    """Refuse texts that are all empty, which are read from the wrong fields, and remark on some that are."""
+    """Refuse no texts, and texts that are all empty, read from the wrong fields; remark on some that are."""
     several = "queries" if what == "query" else f"{what}s"
-    if found.texts and found.empty == len(found.texts):
+    if not found.texts:
+        raise Place(place).error(f"there is no {what}. It must hold one at least, with _id and {' or '.join(fields)}.")
+    if found.empty == len(found.texts):
         raise Place(place).error(
             f"no {what} has a text. It must be in {' or '.join(map(repr, fields))}. The first one has "
             f"{', '.join(map(repr, found.keys))[:200] or 'nothing'}. Rename the fields, or choose others."

@@ -130,9 +130,9 @@ def test_generate_says_how_long_contexts_are(trueval, tmp_path: Path):
 @pytest.mark.parametrize(
     ("corpus", "queries", "told"),
     [
-        ("", '{"_id": "q", "text": "a"}', "o document"),
-        ('{"_id": "d", "text": "x"}', "", "o queries"),
-        ('{"_id": "d", "text": ""}', '{"_id": "q", "text": "a"}', "o document"),
+        ("", '{"_id": "q", "text": "a"}', "corpus.jsonl: there is no document. It must hold one at least"),
+        ('{"_id": "d", "text": "x"}', "", "queries.jsonl: there is no query"),
+        ('{"_id": "d", "text": ""}', '{"_id": "q", "text": "a"}', "corpus.jsonl: no document has a text"),
         ('{"_id": "d", "text": "x"}\n{"_id": "d", "text": "y"}', '{"_id": "q", "text": "a"}', "'d' appears twice"),
         ('{"_id": "d", "text": "x"}', '{"_id": "q", "text": "zebra"}', "no query finds a document"),
         ('{"_id": "d"', '{"_id": "q", "text": "zebra"}', "corpus.jsonl:1"),

@@ -39,7 +39,7 @@ def place_of(source: str, number: int, *, has_lines: bool) -> Place:
 
 
 def joined(row: Mapping[str, Any], fields: tuple[str, ...]) -> str:
-    """The fields of a text as one; lists are joined by commas.
+    """The fields of a text as one; lists are joined by commas, and NaN, which pandas writes for nothing, is none.
 
     >>> joined({"title": "Wings", "authors": ["A. B.", "C. D."], "text": "Lift."}, ("title", "authors", "text"))
     'Wings A. B., C. D. Lift.'
@@ -48,6 +48,11 @@ def joined(row: Mapping[str, Any], fields: tuple[str, ...]) -> str:
     for field in fields:
         value = row.get(field)
         # Parquet gives 0 as a number, JSON as it is written: both are texts.
-        if value or (value == 0 and value is not False):
+        if (value or (value == 0 and value is not False)) and not _is_nan(value):
             texts.append(str(value) if not isinstance(value, list) else ", ".join(map(str, value)))
     return " ".join(texts)
+
+
+def _is_nan(value: Any) -> bool:
+    """Whether it is the number NaN, of parquet or as JSON has it written, and not a text of these letters."""
+    return type(value) is not str and not isinstance(value, list) and str(value) in ("nan", "NaN")
