@@ -8,17 +8,18 @@ import hashlib
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
+from tests.retrieval import models
 
 from trueval import Judgments
 from trueval.collection import Collection
 from trueval.models import kept
 from trueval.numerics import storage_dtype
-from trueval.retrieval import pipeline
 from trueval.retrieval.index import LocalIndex
+from trueval.retrieval.pipeline import Pipeline
 from trueval.retrieval.stages.config import settings_of_tables
 
 WORDS = [f"word{number}" for number in range(40)]
@@ -99,9 +100,7 @@ def watch(log: Log) -> None:
 
     kept.write_shard = write_and_say
     LocalIndex.save = save_index  # type: ignore[method-assign]  # watched
-    pipeline.load_model = lambda name, **_: Model("product" if name == "embedder" else "sigmoid", log)
-    place = SimpleNamespace(path="nowhere", recipe=SimpleNamespace(name="counts"))
-    pipeline.find_model = lambda name, recipe: place
+    models.use(pytest.MonkeyPatch(), lambda name: Model("product" if name == "embedder" else "sigmoid", log))
 
 
 def main(cache: str, run: str, log: str) -> None:
@@ -109,7 +108,7 @@ def main(cache: str, run: str, log: str) -> None:
     watch(Log(Path(log)))
     texts = collection()
     print("ready", flush=True)
-    found = pipeline.Pipeline(settings_of_tables(TABLES, "test"), "killed").retrieve(texts, cache=Path(cache))
+    found = Pipeline(settings_of_tables(TABLES, "test"), "killed").retrieve(texts, cache=Path(cache))
     found.run.write(Path(run))
 
 

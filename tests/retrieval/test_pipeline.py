@@ -2,23 +2,24 @@
 
 import warnings
 from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.retrieval import models
 
 import trueval as tv
 from trueval import Judgments
 from trueval.collection import Collection
 from trueval.errors import InputError, MissingExtraError, TruevalWarning
 from trueval.numerics import storage_dtype
-from trueval.retrieval import pipeline as room
 from trueval.retrieval.fusion import reciprocal_rank_fusion
 from trueval.retrieval.index import Hits, LocalIndex
 from trueval.retrieval.indexes.vectors import rescored, truncated
 from trueval.retrieval.pipeline import Pipeline
+from trueval.retrieval.stages import keys, work
 from trueval.retrieval.stages.config import read_settings, settings_of_tables
 from trueval.sample import sample_path
 
@@ -61,9 +62,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """What models did; [embed] and [rerank] name "embedder" and "reranker"."""
     done: list[tuple[str, int]] = []
     scoring = {"embedder": "product", "reranker": "sigmoid"}
-    monkeypatch.setattr(room, "load_model", lambda name, **options: Model(scoring[name], done))
-    place = SimpleNamespace(path="nowhere", recipe=SimpleNamespace(name="counts"))
-    monkeypatch.setattr(room, "find_model", lambda name, recipe: place)
+    models.use(monkeypatch, lambda name: Model(scoring[name], done))
     return done
 
 
@@ -263,7 +262,7 @@ def test_an_interrupted_pipeline_goes_on_and_gives_the_same(
     whole = made().retrieve(collection)
     log.clear()
     with monkeypatch.context() as patch:
-        patch.setattr(room, "suppress_duplicates", interrupted)
+        patch.setattr(work, "suppress_duplicates", interrupted)
         with pytest.raises(KeyboardInterrupt):
             made().retrieve(collection, cache=tmp_path)
     again = made().retrieve(collection, cache=tmp_path)
@@ -384,10 +383,10 @@ def test_a_library_that_is_not_there_is_named_before_the_work(
 ):
     def absent(name: str) -> str:
         if name == "PyStemmer":
-            raise room.PackageNotFoundError(name)
+            raise PackageNotFoundError(name)
         return "1"
 
-    monkeypatch.setattr(room, "version", absent)
+    monkeypatch.setattr(keys, "version", absent)
     with pytest.raises(MissingExtraError, match=r"\[sparse\] need the extra \"retrieval\""):
         made().retrieve(collection)
     assert not log
@@ -420,7 +419,7 @@ def test_what_the_cache_cannot_hold_costs_no_run(
 def test_an_index_that_another_process_kept_meanwhile_is_no_fault(
     collection: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    write = room.LocalIndex.save
+    write = LocalIndex.save
 
     def later(index: LocalIndex, folder: Path) -> None:
         write(index, folder)
@@ -428,7 +427,7 @@ def test_an_index_that_another_process_kept_meanwhile_is_no_fault(
         (folder.parent / "mine" / "file").write_text("")
         (folder.parent / "mine").rename(folder)  # what a second process does once it has written its own
 
-    monkeypatch.setattr(room.LocalIndex, "save", later)
+    monkeypatch.setattr(LocalIndex, "save", later)
     words = Pipeline(settings_of_tables({"sparse": {"index": "bm25(language=None)"}}, "test"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -449,7 +448,7 @@ def test_candidates_of_a_machine_without_an_accelerator_are_others(
 ):
     kept = []
     for has, device in ((False, None), (True, None), (False, None), (True, "cpu"), (False, "cpu")):
-        monkeypatch.setattr(room, "may_have_accelerator", lambda has=has: has)
+        monkeypatch.setattr(keys, "may_have_accelerator", lambda has=has: has)
         changed = {} if device is None else {"device": device}
         stages = made(embed={"model": "embedder", **changed}).retrieve(collection, cache=tmp_path).stages
         kept.append([stage.cached for stage in stages if stage.name in ("dense", "sparse", "rerank")])

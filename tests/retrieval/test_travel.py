@@ -3,18 +3,17 @@
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise, permutations
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.retrieval import models
 
 from trueval import Judgments
 from trueval.collection import Collection
 from trueval.errors import PolicyError
 from trueval.report.formats import to_json
 from trueval.report.terminal import drawn
-from trueval.retrieval import pipeline as room
 from trueval.retrieval.pipeline import Pipeline
 from trueval.retrieval.stages.config import settings_of_tables
 from trueval.retrieval.travel import cut_pipeline
@@ -62,9 +61,7 @@ def collection() -> Collection:
 @pytest.fixture
 def reranker(monkeypatch: pytest.MonkeyPatch) -> Reranker:
     made = Reranker()
-    monkeypatch.setattr(room, "load_model", lambda name, **options: made)
-    place = SimpleNamespace(path="nowhere", recipe=SimpleNamespace(name="liking"))
-    monkeypatch.setattr(room, "find_model", lambda name, recipe: place)
+    models.use(monkeypatch, lambda name: made)
     return made
 
 
@@ -132,9 +129,7 @@ def test_ties_of_fusion_equal_the_enumeration_of_both_lists(collection: Collecti
         def embed_queries(self, texts: Sequence[str], names: Sequence[str]) -> Any:
             return np.array([[0.0, 1.0]], dtype=np.float32)
 
-    monkeypatch.setattr(room, "load_model", lambda name, **options: Embedder())
-    place = SimpleNamespace(path="nowhere", recipe=SimpleNamespace(name="counts"))
-    monkeypatch.setattr(room, "find_model", lambda name, recipe: place)
+    models.use(monkeypatch, lambda name: Embedder())
     tables = {"embed": {"model": "x", "dtype": "float32"}, "index": {"depth": 5}, "fuse": {"k": 1}}
     made = pipeline(**tables, sparse={"index": "bm25(language=None)", "depth": 5})
     found = cut_pipeline(made, collection, 3, repeats=1, draws=24, judgments=collection.judgments)
@@ -176,9 +171,7 @@ def vectors(monkeypatch: pytest.MonkeyPatch) -> None:
         def embed_queries(self, texts: Sequence[str], names: Sequence[str]) -> Any:
             return np.ones((1, 1), dtype=np.float32)
 
-    monkeypatch.setattr(room, "load_model", lambda name, **options: Embedder())
-    place = SimpleNamespace(path="nowhere", recipe=SimpleNamespace(name="products"))
-    monkeypatch.setattr(room, "find_model", lambda name, recipe: place)
+    models.use(monkeypatch, lambda name: Embedder())
 
 
 def of_vectors(depth: int, **tables: Any) -> Pipeline:

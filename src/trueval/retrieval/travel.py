@@ -31,8 +31,9 @@ from trueval.retrieval.cutting.calls import MOST, Opened, compared, fetch_past, 
 from trueval.retrieval.cutting.causes import causes_of
 from trueval.retrieval.cutting.cutoff import documents_of, find_cuts
 from trueval.retrieval.cutting.tail import Rows, Tail
-from trueval.retrieval.pipeline import Begin, Pipeline, Work, opened_work
+from trueval.retrieval.pipeline import Pipeline
 from trueval.retrieval.ranks.tie_orders import Orders
+from trueval.retrieval.stages.work import Begin, Work, opened_work
 from trueval.run import Run
 
 Floats = NDArray[np.float64]

@@ -4,21 +4,21 @@ import json
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from tests.retrieval import models
 from tests.retrieval.indexes.elastic_server import Server, elastic_server
 from tests.retrieval.test_pipeline import Model
 
 from trueval import Judgments
 from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError, TruevalWarning
-from trueval.retrieval import pipeline as room
 from trueval.retrieval.index import make_index, read_spec
 from trueval.retrieval.indexes.engines import Given, Held, batches
-from trueval.retrieval.pipeline import Pipeline, Retrieved
+from trueval.retrieval.pipeline import Pipeline
 from trueval.retrieval.stages.config import settings_of_tables
+from trueval.retrieval.stages.retrieved import Retrieved
 
 pytest.importorskip("elasticsearch", reason='needs the extra "elastic"')
 pytest.importorskip("pymilvus", reason='needs the extra "milvus"')
@@ -38,9 +38,7 @@ def server() -> Iterator[Server]:
 def log(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """What the embedder did."""
     done: list[tuple[str, int]] = []
-    monkeypatch.setattr(room, "load_model", lambda name, **options: Model("product", done))
-    place = SimpleNamespace(path="nowhere", recipe=SimpleNamespace(name="counts"))
-    monkeypatch.setattr(room, "find_model", lambda name, recipe: place)
+    models.use(monkeypatch, lambda name: Model("product", done))
     return done
 
 

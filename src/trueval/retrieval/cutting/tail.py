@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from trueval.collection import ids_in_order
 from trueval.retrieval.index import Hits
-from trueval.retrieval.pipeline import Work
 from trueval.retrieval.ranks.lists import listed
 from trueval.retrieval.rerank import rerank
+from trueval.retrieval.stages.work import Work
 from trueval.run import Run
 from trueval.standings.groups import starts_of
 

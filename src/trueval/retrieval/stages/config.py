@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias
 
 from trueval.errors import InputError, Place, PolicyError, nearest
 from trueval.models.hosted.services import is_hosted
-from trueval.models.pairs import FINISHED
+from trueval.models.pairs import FINISHED, MODEL
 from trueval.models.pairs import HIGH as HIGH_FORMAT
 from trueval.models.places import find_model
 from trueval.numerics import FORMATS
@@ -267,3 +267,19 @@ def _of_model(name: str, values: dict[str, Any], given: Mapping[str, Any], sourc
     kept = {key: value for key, value in values.items() if key not in foreign}
     # A service is given as many texts as it takes, unless the file says otherwise.
     return kept | ({"batch_size": given.get("batch_size")} if hosted else {})
+
+
+def scored_in(settings: Settings, scoring: str) -> Settings:
+    """The settings of a pipeline whose every stage scores in high or in low precision.
+
+    Args:
+        settings: of the pipeline.
+        scoring: "high", float32; "low", the dtype of each stage's model; "stages", as they are.
+    """
+    if scoring == STAGES:
+        return settings
+    form = "float32" if scoring == HIGH else MODEL
+    return {
+        name: {**values, "scoring": form} if name in ("index", "rerank") else values
+        for name, values in settings.items()
+    }

@@ -1,0 +1,427 @@
+"""The work of a pipeline over one collection: each stage made, or taken from the cache."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from trueval.collection import Collection, ids_in_order, texts_in_order, texts_with_ids_hash
+from trueval.errors import InputError, TruevalWarning
+from trueval.files.texts.sequence import Made, Watched
+from trueval.models import load_model
+from trueval.models.hosted.account import LEDGER, Account
+from trueval.models.hosted.services import is_hosted
+from trueval.models.outputs import Part, Step, part_outputs, settings_of
+from trueval.models.pairs import FINISHED, MODEL
+from trueval.report.provenance import recorded
+from trueval.retrieval.boost import FEATURES, lexical_boost
+from trueval.retrieval.cutting.calls import Opened
+from trueval.retrieval.fusion import reciprocal_rank_fusion, weighted_fusion
+from trueval.retrieval.index import Hits, LocalIndex, TextsAndVectors, build_spec, make_index, read_spec
+from trueval.retrieval.indexes.vectors import rescored, truncated
+from trueval.retrieval.ranks.lists import listed
+from trueval.retrieval.ranks.union import scored_as, together
+from trueval.retrieval.rerank import rerank
+from trueval.retrieval.stages.config import (
+    BOTH,
+    HIGH,
+    HOSTED_KEYS,
+    LOCAL_KEYS,
+    SPECS,
+    STAGES,
+    Settings,
+    scored_in,
+)
+from trueval.retrieval.stages.kept import Candidates, keep, read_kept
+from trueval.retrieval.stages.keys import decided, key_of, versions_of
+from trueval.retrieval.stages.retrieved import Stage
+from trueval.retrieval.suppress import limit_sources, sources_of, suppress_duplicates
+from trueval.run import Run
+
+Begin = Callable[[str], Step]
+
+
+@dataclass(eq=False)
+class Shared:
+    """What the runs of one pipeline share, so that nothing is done twice.
+
+    Attributes:
+        cache: where what is made is kept; None for nowhere.
+        outputs: where outputs of models are kept; None for nowhere.
+        account: what hosted models cost.
+        models: by their settings.
+        vectors: by settings of the model, and the texts.
+        stages: by their keys.
+    """
+
+    cache: Path | None
+    outputs: Path | None
+    account: Account
+    models: dict[str, Any] = field(default_factory=dict)
+    vectors: dict[str, NDArray[Any]] = field(default_factory=dict)
+    stages: dict[str, Stage] = field(default_factory=dict)
+
+
+@contextmanager
+def shared_work(cache: Path | None, account: Account, *, kept: bool) -> Iterator[Shared]:
+    """What runs share; two runs without a cache keep the outputs of models as long as they take."""
+    if cache is not None or not kept:
+        yield Shared(cache, None if cache is None else cache / "outputs", account)
+        return
+    # Memory maps of files that are removed stay readable; where they cannot be removed, the system does it later.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        yield Shared(None, Path(folder), account)
+
+
+class Work:
+    """One pipeline over one collection.
+
+    Args:
+        collection: documents and queries.
+        settings: of the pipeline.
+        shared: with other runs of the pipeline.
+        begin: as in Pipeline.retrieve.
+    """
+
+    def __init__(self, collection: Collection, settings: Settings, shared: Shared, begin: Begin) -> None:
+        self.collection, self.settings, self.shared, self.begin = collection, settings, shared, begin
+        self.notes: list[str] = []
+        self.given: int | None = None
+        self.searched: dict[str, Any] | None = None
+        self.opened: dict[str, Opened] = {}
+        if not collection.documents or not collection.queries:
+            what = "documents" if not collection.documents else "queries"
+            raise InputError(f"{collection.source}: there are no {what}. A pipeline needs documents and queries.")
+        for table in settings:
+            versions_of(table, settings[table])  # before hours of embedding
+            if table in SPECS:
+                kind, _ = read_spec(settings[table][SPECS[table][0]])
+                kind.check_deepest(min(settings[table]["depth"], len(collection.documents)))
+
+    def _without_hits(self, run: Run, name: str) -> list[str]:
+        """A remark on the queries that a stage finds nothing for, if there are any.
+
+        Raises:
+            InputError: these are all.
+        """
+        found = set(run.query_ids.to_list())
+        nothing = [query for query in self.collection.queries if query not in found]
+        if not found:
+            raise InputError(
+                f"{self.collection.source}: no query finds a document by {name} search. Are queries and documents of "
+                "one language, and are the right fields read?"
+            )
+        queries = len(self.collection.queries)
+        return [f"{len(nothing)} of {queries} queries find nothing, such as {nothing[0]!r}."] if nothing else []
+
+    def retrievers(self) -> Mapping[str, Callable[[Step], Run]]:
+        """The stages that search the collection."""
+        chosen = {"dense": ("embed", self.dense), "sparse": ("sparse", self.sparse)}
+        return {name: make for name, (table, make) in chosen.items() if table in self.settings}
+
+    def refiners(self) -> tuple[str, ...]:
+        """The stages that take the candidates of the stages before."""
+        return tuple(name for name in ("fuse", "deduplicate", "rerank") if name in self.settings)
+
+    def refined(self, name: str, before: Sequence[Stage], beside: Sequence[Stage]) -> Stage:
+        """A stage that takes candidates.
+
+        Args:
+            name: of the stage.
+            before: stages that it takes candidates of.
+            beside: stages of all runs of the pipeline, where a model sees the candidates of several in one pass.
+        """
+        makers = {"fuse": self.fuse, "deduplicate": self.deduplicate, "rerank": self.rerank}
+        make = partial(makers[name], [each.run for each in before], [each.run for each in beside])
+        given = before[-1].run.documents.height
+        return self.stage(name, make, tuple(each.key for each in (*before, *beside)), given)
+
+    def stage(
+        self, name: str, make: Callable[[Step], Run], before: tuple[str, ...] = (), given: int | None = None
+    ) -> Stage:
+        """Take the candidates of a stage from the cache, or make and keep them.
+
+        Args:
+            name: of the stage.
+            make: from a step function to its candidates.
+            before: keys of the stages that it takes candidates of.
+            given: how many these are.
+        """
+        key = self._key(name, before)
+        known = self.shared.stages.get(key)
+        if known is not None:
+            return known._replace(seconds=0.0, cached=True)
+        step, began = self.begin(name), time.perf_counter()
+        cache = self.shared.cache
+        file = None if cache is None else cache / "stages" / f"{name}-{key[:16]}.parquet"
+        kept = None if file is None else read_kept(file, name)
+        made = kept or self._made(name, make, step, given)
+        if file is not None and kept is None:
+            with kept_if_possible(file):
+                keep(file, made)
+        seconds, ties = time.perf_counter() - began, listed(made.run).ties
+        found = Stage(
+            name, made.run, made.given, seconds, made.seconds, kept is not None, ties, key, made.notes, made.searched
+        )
+        self.shared.stages[key] = found
+        return found
+
+    def _made(self, name: str, make: Callable[[Step], Run], step: Step, given: int | None) -> Candidates:
+        began = time.perf_counter()
+        self.notes, self.given, self.searched = [], given, None
+        spent = self.shared.account.spent
+        run = make(step)
+        if self.shared.account.spent > spent:
+            self.notes.append(f"Hosted models cost {self.shared.account.spent - spent:.4g}.")
+        if given is None:
+            self.notes += self._without_hits(run, name)
+        return Candidates(run, tuple(self.notes), time.perf_counter() - began, self.given, self.searched)
+
+    def dense(self, step: Step) -> Run:
+        """Embed queries and documents, and search an index of the documents."""
+        chosen, settings = self.settings["embed"], self.settings["index"]
+        model = self.model("embed")
+        if model.scoring != "product":
+            how = "gives finished scores" if model.scoring == FINISHED else f"scores by {model.scoring}"
+            raise InputError(
+                f"{model.name} {how}: it gives no single vector for a text. Name an embedder in "
+                "[embed]; a cross-encoder or a model of late interaction belongs into [rerank]."
+            )
+        both = make_index(settings["spec"]).ready().takes == "both"
+        documents, queries = self._embedded(model, "documents", step), self._embedded(model, "queries", step)
+        dimension = chosen["dimension"]
+        if dimension is not None and not is_hosted(chosen["model"]):  # a service cuts them itself
+            documents, queries = truncated(documents, dimension), truncated(queries, dimension)
+        sides = (self.collection.documents, documents), (self.collection.queries, queries)
+        built, asked = (TextsAndVectors(texts_in_order(texts), rows) if both else rows for texts, rows in sides)
+        index = self._built(settings["spec"], built, [settings_of(model), dimension], "index")
+        opened = Opened(index, asked, *self._ids, documents, queries, model.dtype)
+        hits = self._asked("dense", opened, settings["depth"])
+        return self._run(self.scored(hits, opened), "dense")
+
+    def scored(self, hits: Hits, opened: Opened) -> Hits:
+        """Hits of the dense index with the scores that [index] asks for.
+
+        Args:
+            hits: for the queries of the index.
+            opened: the index and its vectors.
+        """
+        scoring = self.settings["index"]["scoring"]
+        if scoring == "index" or opened.vectors is None or opened.query_vectors is None:
+            return hits
+        form = str(opened.dtype) if scoring == MODEL else scoring
+        return rescored(hits, opened.query_vectors, opened.vectors, form)
+
+    def sparse(self, step: Step) -> Run:
+        """Search an index of words."""
+        settings = self.settings["sparse"]
+        texts = texts_in_order(self.collection.documents)
+        watched = Watched(texts, lambda done: step("documents", done, len(texts)))
+        index = self._built(settings["index"], watched, [], "sparse")
+        opened = Opened(index, list(self.collection.queries.values()), *self._ids)
+        return self._run(self._asked("sparse", opened, settings["depth"]), "sparse")
+
+    def _asked(self, name: str, opened: Opened, depth: int) -> Hits:
+        self.opened[name] = opened
+        return opened.index.search(opened.queries, depth)
+
+    def fuse(self, runs: Sequence[Run], _: Sequence[Run], __: Step) -> Run:
+        """Make one run of the dense and the sparse one."""
+        settings = self.settings["fuse"]
+        weights, unit = settings["weights"], 1.0
+        if settings["method"] == "rrf":
+            fused = reciprocal_rank_fusion(runs, k=settings["k"], weights=weights, name="fuse").run
+            unit = 1 / (settings["k"] + 1)
+        else:
+            fused = weighted_fusion(runs, norm=settings["norm"], weights=weights, name="fuse").run
+        self.given = fused.documents.height
+        cut = listed(self._boosted(fused, unit), settings["depth"])
+        return cut.only(np.ones(len(cut.rank), dtype=bool), "fuse", "fusion")
+
+    def _boosted(self, fused: Run, unit: float) -> Run:
+        weights = {name: self.settings["fuse"][name] for name in FEATURES if self.settings["fuse"][name]}
+        if not weights:
+            return fused
+        found = lexical_boost(fused, self.collection.queries, self.collection.documents, weights, unit=unit)
+        self.notes.append(
+            f"{found.gained:,} of {fused.documents.height:,} candidates gain by {', '.join(weights)}; "
+            f"{found.before.tied:,} tied before and {found.ties.tied:,} after, {found.made:,} of them with other ones."
+        )
+        return found.run
+
+    def deduplicate(self, runs: Sequence[Run], _: Sequence[Run], __: Step) -> Run:
+        """Leave out near duplicates, and documents of a source that has enough."""
+        (run,), settings = runs, self.settings["deduplicate"]
+        if settings["duplicates"]:
+            alike = suppress_duplicates(
+                run, self.collection.documents, threshold=settings["threshold"], words=settings["words"]
+            )
+            self.notes.append(f"{alike.dropped.height:,} of {run.documents.height:,} candidates were near duplicates.")
+            run = alike.run
+        if settings["per_source"] is not None:
+            listed_ids = run.documents["doc_id"].unique(maintain_order=True).to_list()
+            sources = sources_of(listed_ids, settings["sources"])
+            many = limit_sources(run, sources, most=settings["per_source"])
+            self.notes.append(
+                f"{many.dropped.height:,} of {run.documents.height:,} candidates were more than "
+                f"{settings['per_source']} of a source."
+            )
+            run = many.run
+        return run
+
+    def rerank(self, runs: Sequence[Run], beside: Sequence[Run], step: Step) -> Run:
+        """Score the first candidates by a model, those of several runs in the same pass."""
+        (run,), settings = runs, self.settings["rerank"]
+        model, depth, scoring = self.model("rerank"), settings["depth"], settings["scoring"]
+        asked = together(beside, depth) if beside else run
+        scored = rerank(
+            asked,
+            self.collection,
+            model,
+            depth=depth if asked is run else None,
+            scoring=scoring,
+            store=self.shared.outputs,
+            step=step,
+        )
+        return scored if asked is run else scored_as(run, scored, depth)
+
+    def about(self) -> dict[str, Any]:
+        """What a manifest says of the collection."""
+        return {
+            "name": self.collection.name,
+            "source": recorded(self.collection.source),
+            "documents": len(self.collection.documents),
+            "queries": len(self.collection.queries),
+            "sha256": self._texts,
+        }
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        """The hashes of the texts that the stages see, with their ids."""
+        sides = {"documents": self.collection.documents, "queries": self.collection.queries}
+        return {name: texts_with_ids_hash(texts) for name, texts in sides.items()}
+
+    def _key(self, name: str, before: tuple[str, ...]) -> str:
+        """The hash of all that decides the candidates of a stage."""
+        tables = ("embed", "index") if name == "dense" else (name,)
+        about = {table: decided(table, self.settings[table]) for table in tables}
+        return key_of("stage", name, about, self._texts, before)
+
+    def model(self, table: str) -> Any:
+        """The model that a table names, loaded once.
+
+        Args:
+            table: embed or rerank.
+        """
+        chosen = self.settings[table]
+        hosted = is_hosted(chosen["model"])
+        given = ("batch_size", *(("dimension", *HOSTED_KEYS) if hosted else LOCAL_KEYS))
+        options = {name: chosen[name] for name in given if chosen.get(name) is not None}
+        key = key_of(chosen["model"], options)
+        if key not in self.shared.models:
+            shared: dict[str, Any] = {"account": self.shared.account} if hosted else {}
+            self.shared.models[key] = load_model(chosen["model"], **options, **shared)
+        return self.shared.models[key]
+
+    def _embedded(self, model: Any, name: str, step: Step) -> NDArray[Any]:
+        settings = settings_of(model)
+        key = key_of(settings, name)
+        if key not in self.shared.vectors:
+            texts = getattr(self.collection, name)
+            ids = ids_in_order(texts)
+            called = Made(len(ids), lambda at: f"{ids[at]!r} of the {name}")
+            forward = model.embed_documents if name == "documents" else model.embed_queries
+            part = Part(name, texts_in_order(texts), called, forward, len)
+            self.shared.vectors[key] = part_outputs(model, part, settings, folder=self.shared.outputs, step=step).rows
+        return self.shared.vectors[key]
+
+    def _built(self, spec: str, documents: Any, of: Any, table: str) -> LocalIndex:
+        """The index of a spec, built or taken from the cache: other parameters of a search build nothing.
+
+        Args:
+            spec: of the index.
+            documents: vectors or texts.
+            of: what decides these, beside the texts of the collection.
+            table: that the spec is from.
+        """
+        index = make_index(spec)
+        key = key_of("index", build_spec(spec), of, self._texts["documents"], versions_of(table, self.settings[table]))
+        cache = self.shared.cache
+        folder = None if cache is None else cache / "indexes" / f"{index.name}-{key[:16]}"
+        if folder is not None and folder.is_dir():
+            index.load(folder)
+        else:
+            index.build(documents)
+            if folder is not None and not folder.exists():  # another process may have been faster
+                with kept_if_possible(folder):
+                    index.save(folder)
+        about = index.describe()
+        self.notes += about.notes
+        told = {name: value for name, value in asdict(about).items() if name != "notes"}
+        self.searched = told | {"spec": recorded(about.spec)}
+        return index
+
+    def _run(self, hits: Hits, name: str) -> Run:
+        return hits.to_run(*self._ids, name)
+
+    @property
+    def _ids(self) -> tuple[list[str], pl.Series]:
+        return list(self.collection.queries), ids_in_order(self.collection.documents)
+
+
+@contextmanager
+def opened_work(
+    collection: Collection, settings: Settings, *, cache: Path | None = None, begin: Begin | None = None
+) -> Iterator[Work]:
+    """The work of a pipeline whose retrievers have searched, so that each index is in `opened`.
+
+    Args:
+        collection: documents and queries.
+        settings: of the pipeline; of a run of each precision, the high one.
+        cache: as in Pipeline.retrieve.
+        begin: as in Pipeline.retrieve.
+
+    Raises:
+        InputError: as in Pipeline.retrieve.
+        MissingExtraError: the library of a stage is not installed.
+    """
+    scoring = settings.get("pipeline", {}).get("scoring", STAGES)
+    with shared_work(cache, Account(ledger=None if cache is None else cache / LEDGER), kept=False) as shared:
+        work = Work(collection, scored_in(settings, HIGH if scoring == BOTH else scoring), shared, begin or nobody)
+        for name, make in work.retrievers().items():
+            make(work.begin(name))
+        yield work
+
+
+@contextmanager
+def kept_if_possible(place: Path) -> Iterator[None]:
+    """Go on without what the cache cannot hold: hours of work are not lost because a disk is full or only read.
+
+    Args:
+        place: where it is to be kept; what another process put there meanwhile is the same.
+    """
+    try:
+        yield
+    except (OSError, RuntimeError, InputError, pl.exceptions.PolarsError) as error:
+        if isinstance(error, InputError) and not place.exists():
+            raise
+        if not place.exists():
+            reason = getattr(error, "strerror", None) or (str(error).splitlines() or [type(error).__name__])[0]
+            told = f"{place}: cannot be kept ({reason}). The work goes on, and would be done again."
+            warnings.warn(told, TruevalWarning, stacklevel=4)
+
+
+def nobody(_: str) -> Step:
+    """What is called where nobody wants to hear how a stage goes on."""
+    return lambda part, done, of: None
