@@ -12,17 +12,19 @@ pytest.importorskip("faiss", reason='needs the extra "retrieval"')
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
 pytest.importorskip("safetensors", reason='needs the extra "models"')
 
-SCRIPT = Path(__file__).parent / "killed_pipeline.py"
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = "tests.retrieval.killed_pipeline"
 KILLS = 36
 
 
 def started(cache: Path, run: Path, log: Path) -> "subprocess.Popen[str]":
     """The pipeline in a process, once it is about to begin."""
-    process = subprocess.Popen([sys.executable, SCRIPT, cache, run, log], stdout=subprocess.PIPE, text=True)
+    line = [sys.executable, "-m", PROGRAM, cache, run, log]
+    process = subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     if process.stdout.readline() != "ready\n":
         process.communicate()
-        pytest.fail(f"{SCRIPT.name} ended with {process.returncode} before it began")
+        pytest.fail(f"{PROGRAM} ended with {process.returncode} before it began")
     return process
 
 

@@ -12,8 +12,8 @@ import trueval as tv
 from trueval.errors import InputError, PolicyError
 from trueval.numerics import round_to
 from trueval.policy.policy import Policy
-from trueval.retrieval.tiles import Arrays
-from trueval.standings.corpus import CorpusScorer
+from trueval.retrieval.tiles.arrays import Arrays
+from trueval.standings.corpus_scorer import CorpusScorer
 from trueval.standings.counting import count
 from trueval.standings.standings import PER_ROW, Standings
 
@@ -120,7 +120,7 @@ def test_counts_are_those_of_a_run_that_lists_everything(
 
     Documents are placed one by one always, never, or where they are few.
     """
-    monkeypatch.setattr("trueval.standings.corpus.FEW", few)
+    monkeypatch.setattr("trueval.standings.tile_counts.FEW", few)
     table, judgments = world(judged=judged, values=values)
     policy = Policy(tie_order=order, tie_precision=0.1 if width == 500 else None, seed=3)
     assert_same(count(replace(table, width=width), judgments, policy), count(listed(table), judgments, policy))

@@ -43,7 +43,7 @@ class Scratch:
 
 @dataclass(frozen=True, eq=False)
 class ArrayTile:
-    """Scores of some queries and adjacent documents (trueval.standings.corpus.Tile).
+    """Scores of some queries and adjacent documents (trueval.standings.corpus_scorer.Tile).
 
     Attributes:
         scores: [row, column].

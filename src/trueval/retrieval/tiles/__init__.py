@@ -1,0 +1,1 @@
+"""Tiles: the scores of some queries and adjacent documents, by NumPy and by torch."""
