@@ -21,7 +21,8 @@ from trueval.report.terminal import drawn
 from trueval.retrieval.cuts import cut_index, cut_runs
 from trueval.retrieval.cutting.calls import Opened
 from trueval.retrieval.cutting.cutoff import Cut
-from trueval.retrieval.index import Description, Hits, joined, make_index
+from trueval.retrieval.index import Description, make_index
+from trueval.retrieval.indexes.hits import Hits, joined
 from trueval.retrieval.views import cuts as views
 from trueval.run import Run
 

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from trueval.errors import InputError, PolicyError
-from trueval.retrieval.index import Index, best, load_index, make_index
+from trueval.retrieval.index import Index, load_index, make_index
+from trueval.retrieval.indexes.hits import best
 
 pytest.importorskip("faiss", reason='needs the extra "retrieval"')
 

@@ -16,7 +16,8 @@ from trueval.collection import Collection
 from trueval.errors import InputError, MissingExtraError, TruevalWarning
 from trueval.numerics import storage_dtype
 from trueval.retrieval.fusion import reciprocal_rank_fusion
-from trueval.retrieval.index import Hits, LocalIndex
+from trueval.retrieval.index import LocalIndex
+from trueval.retrieval.indexes.hits import Hits
 from trueval.retrieval.indexes.vectors import rescored, truncated
 from trueval.retrieval.pipeline import Pipeline
 from trueval.retrieval.stages import keys, work

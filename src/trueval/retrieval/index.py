@@ -22,18 +22,16 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import InputError, PolicyError, nearest
 from trueval.extras import need
 from trueval.files.whole import umask
-from trueval.run import Run
+from trueval.retrieval.indexes.hits import Hits
 from trueval.specs import Parameter, Value, checked, read_arguments, written
-from trueval.standings.groups import starts_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -72,33 +70,6 @@ class TextsAndVectors:
 
     def __len__(self) -> int:
         return len(self.texts)
-
-
-class Hits(NamedTuple):
-    """What an index found, query after query, best first; ties by place.
-
-    Attributes:
-        offsets: [query + 1] where each query starts.
-        places: [row] of the documents.
-        scores: [row] higher is better.
-    """
-
-    offsets: Ints
-    places: Ints
-    scores: Floats
-
-    def to_run(self, query_ids: Sequence[str], doc_ids: pl.Series, name: str) -> Run:
-        """The run of these hits; queries without any are left out, as in run files.
-
-        Args:
-            query_ids: [query] different ids.
-            doc_ids: [place] different ids.
-            name: of the run.
-        """
-        found = np.diff(self.offsets) > 0
-        documents = pl.DataFrame({"doc_id": doc_ids[self.places], "score": self.scores})
-        queries = pl.Series("query_id", list(query_ids), dtype=pl.String).filter(pl.Series(found))
-        return Run(documents, queries, starts_of(np.diff(self.offsets)[found]), name, "index")
 
 
 @dataclass(frozen=True)
@@ -416,43 +387,3 @@ def read_about(folder: Path) -> dict[str, Any]:
     if wrong or any(not isinstance(about.get(name), kind) for name, kind in known.items()) or about["format"] > FORMAT:
         raise InputError(f"{path}: not an index of this version. Update trueval, or build the index again.")
     return dict(about)
-
-
-def best(scores: Floats, depth: int, *, above: float | None = None) -> Ints:
-    """Places of the highest scores, best first; ties by place, also where the depth cuts them.
-
-    Args:
-        scores: [document].
-        depth: of them at most.
-        above: leaves out scores that are not above it.
-
-    >>> best(np.array([1.0, 3.0, 1.0, 1.0]), 2).tolist()
-    [1, 0]
-    """
-    places = np.arange(len(scores)) if above is None else np.flatnonzero(scores > above)
-    if len(places) > depth:
-        # Every document of the group that the depth cuts, so that the first of them by place are kept.
-        last = np.partition(scores[places], len(places) - depth)[len(places) - depth]
-        places = places[scores[places] >= last]
-    return places[np.argsort(-scores[places], kind="stable")][:depth]
-
-
-def joined(parts: Sequence[tuple[Ints, Floats]]) -> Hits:
-    """The hits of several queries.
-
-    Args:
-        parts: [query] places and scores, best first.
-    """
-    places, scores = [np.concatenate([part[side] for part in parts] or [np.zeros(0)]) for side in (0, 1)]
-    offsets = starts_of(np.array([len(part[0]) for part in parts], dtype=np.int64))
-    return Hits(offsets, places.astype(np.int64), scores.astype(np.float64))
-
-
-def check_depth(depth: int) -> None:
-    """Refuse a depth below 1.
-
-    Raises:
-        PolicyError: it is.
-    """
-    if depth < 1:
-        raise PolicyError(f"depth must be an integer >= 1. Got {depth!r}.")

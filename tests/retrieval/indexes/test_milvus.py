@@ -8,8 +8,9 @@ import pytest
 from tests.retrieval.test_index import made_vectors
 
 from trueval.errors import InputError, MissingExtraError, PolicyError
-from trueval.retrieval.index import Hits, TextsAndVectors, load_index, make_index
+from trueval.retrieval.index import TextsAndVectors, load_index, make_index
 from trueval.retrieval.indexes import milvus
+from trueval.retrieval.indexes.hits import Hits
 
 pytest.importorskip("pymilvus", reason='needs the extra "milvus"')
 pytest.importorskip("milvus_lite", reason='needs the extra "milvus"')

@@ -3,7 +3,7 @@
 import numpy as np
 
 from trueval.numerics import round_to
-from trueval.retrieval.index import Hits
+from trueval.retrieval.indexes.hits import Hits
 from trueval.retrieval.indexes.vectors import rescored
 
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from trueval.errors import InputError, TruevalError
 from trueval.numerics import round_to
 from trueval.report.text import counted
-from trueval.retrieval.index import Hits, Index, LocalIndex, joined
+from trueval.retrieval.index import Index, LocalIndex
+from trueval.retrieval.indexes.hits import Hits, joined
 from trueval.retrieval.ranks.lists import in_order, listed
 from trueval.run import Run
 from trueval.standings.groups import starts_of, tie_groups

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.collection import ids_in_order
-from trueval.retrieval.index import Hits
+from trueval.retrieval.indexes.hits import Hits
 from trueval.retrieval.ranks.lists import listed
 from trueval.retrieval.rerank import rerank
 from trueval.retrieval.stages.work import Work

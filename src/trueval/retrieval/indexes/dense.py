@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import InputError
-from trueval.retrieval.index import Hits, LocalIndex, check_depth
+from trueval.retrieval.index import LocalIndex
+from trueval.retrieval.indexes.hits import Hits, check_depth
 from trueval.specs import Value, choice, whole
 from trueval.standings.groups import starts_of
 

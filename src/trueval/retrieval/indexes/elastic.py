@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from trueval.errors import InputError, PolicyError
 from trueval.models.hosted.failures import asked_wait
-from trueval.retrieval.index import Hits, check_depth, joined
 from trueval.retrieval.indexes.engines import BUILDING, CONNECTION, Engine, Given, Held, asked, batches
+from trueval.retrieval.indexes.hits import Hits, check_depth, joined
 from trueval.specs import Value, bounded, choice, flag, text, whole
 
 T = TypeVar("T")

@@ -25,8 +25,8 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from trueval.errors import InputError, MissingExtraError, PolicyError
-from trueval.retrieval.index import Hits, check_depth, joined
 from trueval.retrieval.indexes.engines import BUILDING, CONNECTION, Engine, Given, Held, asked, batches
+from trueval.retrieval.indexes.hits import Hits, check_depth, joined
 from trueval.specs import Value, bounded, choice, text, whole
 
 PLACE, VECTOR, TEXT, WORDS = "place", "vector", "text", "words"

@@ -19,8 +19,9 @@ import numpy as np
 
 from trueval.errors import InputError
 from trueval.extras import need
-from trueval.retrieval.index import Hits, LocalIndex, best, check_depth, joined
+from trueval.retrieval.index import LocalIndex
 from trueval.retrieval.indexes.analysis import LANGUAGES, Analyzer
+from trueval.retrieval.indexes.hits import Hits, best, check_depth, joined
 from trueval.retrieval.indexes.postings import Counting, Postings
 from trueval.specs import bounded, choice, flag
 

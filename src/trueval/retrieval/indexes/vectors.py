@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import InputError
-from trueval.retrieval.index import Hits, joined
+from trueval.retrieval.indexes.hits import Hits, joined
 from trueval.scoring import product
 
 

@@ -28,7 +28,8 @@ from trueval.report.provenance import recorded
 from trueval.retrieval.boost import FEATURES, lexical_boost
 from trueval.retrieval.cutting.calls import Opened
 from trueval.retrieval.fusion import reciprocal_rank_fusion, weighted_fusion
-from trueval.retrieval.index import Hits, LocalIndex, TextsAndVectors, build_spec, make_index, read_spec
+from trueval.retrieval.index import LocalIndex, TextsAndVectors, build_spec, make_index, read_spec
+from trueval.retrieval.indexes.hits import Hits
 from trueval.retrieval.indexes.vectors import rescored, truncated
 from trueval.retrieval.ranks.lists import listed
 from trueval.retrieval.ranks.union import scored_as, together
