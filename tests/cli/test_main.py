@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 from docs.make_commands import PAGE, help_of, page
+from rich.text import Text
 from tests.cli.conftest import Outcome
 
 from trueval import __version__
-from trueval.cli.main import COMMANDS, command_function
+from trueval.cli.main import COMMANDS, as_command, command_function
 
 Command = Callable[..., Outcome]
 
@@ -29,6 +30,14 @@ def test_a_misspelt_command_is_offered_the_nearest(trueval: Command) -> None:
 def test_every_command_has_an_example_in_its_help() -> None:
     for name in COMMANDS:
         assert f"Example: trueval {name}" in command_function(name).__doc__
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_says_all_that_is_written_there(name: str) -> None:
+    """Brackets that are not escaped are markup, which nobody sees."""
+    command = as_command(name, command_function(name))
+    for text in [command.help, *(parameter.help for parameter in command.params if getattr(parameter, "help", None))]:
+        assert Text.from_markup(text).plain == text.replace("\\[", "[")
 
 
 def test_docs_show_the_help_of_every_command() -> None:

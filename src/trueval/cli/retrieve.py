@@ -1,5 +1,6 @@
 """`trueval retrieve`: a run made from a corpus, by indexes, fusion and rerankers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -115,6 +116,15 @@ class PipelineOptions(SearchOptions):
         ),
     ] = None
 
+    max_cost: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X",
+            min=0,
+            help="Stop before hosted models cost more than this, in the currency of the prices in the file.",
+        ),
+    ] = None
+
     def read(self) -> "Pipeline":
         """Reads the file, or makes a pipeline of one stage, which scores as asked."""
         from trueval.retrieval.pipeline import Pipeline
@@ -135,6 +145,66 @@ class PipelineOptions(SearchOptions):
         return Pipeline(given, chosen.name)
 
 
+@dataclass(frozen=True)
+class WrittenOptions:
+    """Where the run goes, and the contexts that a generator would get of it."""
+
+    panel: ClassVar = OUTPUT
+
+    run: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the run there: TREC text, or .parquet, .jsonl, .csv. With --scoring both, NAME-low too.",
+        ),
+    ] = None
+    contexts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a log of contexts there: of each query the first documents with their texts, as JSON lines.",
+        ),
+    ] = None
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k",
+            metavar="K",
+            min=1,
+            help=f"Documents of each context. Default: contexts of \\[generate], or {CONTEXTS}.",
+        ),
+    ] = None
+
+    def check(self, out: Path | None) -> None:
+        """Refuses places that are not there before any work."""
+        if self.run is None and self.contexts is None and out is None:
+            told = "name a place for the run: --run FILE, --contexts FILE, or --out DIR."
+            raise typer.BadParameter(told, param_hint="--run")
+        if out is not None:
+            check_folder(out)
+        for place, option in ((self.run, "--run"), (self.contexts, "--contexts")):
+            if place is not None and not place.parent.is_dir():
+                raise typer.BadParameter(f"there is no folder {place.parent}.", param_hint=option)
+
+    def context_size(self, pipeline: "Pipeline", out: Path | None) -> int | None:
+        """Documents of each context, where somebody asks for contexts."""
+        asker = "[generate]" if self.k is None else "-k"
+        k = self.k or pipeline.settings.get("generate", {}).get("contexts")
+        if k is not None and self.contexts is None and out is None:
+            raise typer.BadParameter("name a file for the contexts: --contexts FILE, or --out DIR.", param_hint=asker)
+        return CONTEXTS if k is None and self.contexts is not None else k
+
+    def write(self, runs: Sequence["Run"], k: int | None, texts: "Collection") -> None:
+        """Writes what has a file of its own."""
+        if self.run is not None:
+            for each, name in zip(runs, _names(self.run), strict=False):
+                each.write(name)
+                say(f"wrote {name}")
+        if self.contexts is not None and k is not None:
+            _write_contexts(runs[0], k, self.contexts, collection=texts)
+            say(f"wrote {self.contexts}")
+
+
 @with_groups
 def retrieve(
     collection: Annotated[
@@ -142,7 +212,7 @@ def retrieve(
         typer.Argument(
             metavar="[COLLECTION]",
             help="Folder with corpus and queries, each .jsonl (.gz, .zst), .parquet, or a folder of such parts; or "
-            "mteb:NAME, or ir_datasets:NAME. Default: the path in the [corpus] of --pipeline.",
+            "mteb:NAME, or ir_datasets:NAME. Default: the path in the \\[corpus] of --pipeline.",
         ),
     ] = None,
     *,
@@ -151,42 +221,8 @@ def retrieve(
         float | None,
         typer.Option(metavar="N", help="Grade from which a document is relevant. Default: 1.", rich_help_panel=JUDGED),
     ] = None,
-    run: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the run there: TREC text, or .parquet, .jsonl, .csv. With --scoring both, NAME-low too.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    contexts: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write a log of contexts there: of each query the first documents with their texts, as JSON lines.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    k: Annotated[
-        int | None,
-        typer.Option(
-            "-k",
-            metavar="K",
-            min=1,
-            help=f"Documents of each context. Default: contexts of [generate], or {CONTEXTS}.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
+    written: WrittenOptions,
     cache: CacheFolder = None,
-    max_cost: Annotated[
-        float | None,
-        typer.Option(
-            metavar="X",
-            min=0,
-            rich_help_panel=PipelineOptions.panel,
-            help="Stop before hosted models cost more than this, in the currency of the prices in the file.",
-        ),
-    ] = None,
     output: OutputOptions,
     form: Form = "table",
     memory: Memory = None,
@@ -201,12 +237,9 @@ def retrieve(
     """
     from trueval.retrieval.views.kind import RETRIEVE
 
-    _check_places(run, contexts, output.out)
+    written.check(output.out)
     chosen = search.read()
-    asker = "[generate]" if k is None else "-k"
-    k = k or chosen.settings.get("generate", {}).get("contexts")
-    if k is not None and contexts is None and output.out is None:
-        raise typer.BadParameter("name a file for the contexts: --contexts FILE, or --out DIR.", param_hint=asker)
+    k = written.context_size(chosen, output.out)
     place = cache_of(cache, output.out)
     with interruptible(_kept_after(place)), remarks(), bars() as bar:
         step = bar("reading")
@@ -215,23 +248,12 @@ def retrieve(
         talk(texts.notes)
         if rel is not None and texts.judgments is None:
             raise typer.BadParameter("the collection has no judgments.", param_hint="--rel")
-        retrieved = chosen.retrieve(texts, cache=place, begin=bar, max_cost=max_cost)
+        retrieved = chosen.retrieve(texts, cache=place, begin=bar, max_cost=search.max_cost)
         found = _judged(retrieved, texts.judgments, rel)
     result, runs = found.to_dict(), [found.run, *([] if found.low is None else [found.low.run])]
-    if run is not None:
-        for each, name in zip(runs, _names(run), strict=False):
-            each.write(name)
-            say(f"wrote {name}")
-    if contexts is not None:
-        _write_contexts(found.run, k or CONTEXTS, contexts, collection=texts)
-        say(f"wrote {contexts}")
+    written.write(runs, k, texts)
     if output.out is not None:
-        others: dict[str, Any] = {
-            name.name: each.write for each, name in zip(runs, _names(Path(RUN_FILE)), strict=False)
-        }
-        if k is not None:
-            others[CONTEXTS_FILE] = partial(_write_contexts, found.run, k, collection=texts)
-        save(output.out, (RETRIEVE, result), others=others, page=True)
+        save(output.out, (RETRIEVE, result), others=_files(runs, k, texts), page=True)
     show(RETRIEVE, result, form, percent=output.percent)
 
 
@@ -240,18 +262,6 @@ def _kept_after(cache: Path | None) -> str:
     if cache is None:
         return "Nothing is kept. With --cache DIR, or --out DIR, what was computed and paid for is."
     return f"What was computed and paid for is kept in {cache}. The same command goes on from there."
-
-
-def _check_places(run: Path | None, contexts: Path | None, out: Path | None) -> None:
-    """Refuses places that are not there before any work."""
-    if run is None and contexts is None and out is None:
-        told = "name a place for the run: --run FILE, --contexts FILE, or --out DIR."
-        raise typer.BadParameter(told, param_hint="--run")
-    if out is not None:
-        check_folder(out)
-    for place, option in ((run, "--run"), (contexts, "--contexts")):
-        if place is not None and not place.parent.is_dir():
-            raise typer.BadParameter(f"there is no folder {place.parent}.", param_hint=option)
 
 
 def _judged(found: "Retrieved", judgments: "Judgments | None", rel: float | None) -> "Retrieved":
@@ -264,6 +274,14 @@ def _judged(found: "Retrieved", judgments: "Judgments | None", rel: float | None
 def _names(run: Path) -> tuple[Path, Path]:
     """Where the run goes, and that in low precision."""
     return run, run.with_name(f"{run.stem}-low{run.suffix}")
+
+
+def _files(runs: Sequence["Run"], k: int | None, texts: "Collection") -> dict[str, Any]:
+    """What the folder of results holds beside the manifest, and how each is written."""
+    files: dict[str, Any] = {name.name: run.write for run, name in zip(runs, _names(Path(RUN_FILE)), strict=False)}
+    if k is not None:
+        files[CONTEXTS_FILE] = partial(_write_contexts, runs[0], k, collection=texts)
+    return files
 
 
 def _write_contexts(run: "Run", k: int, file: Path, *, collection: "Collection") -> None:
