@@ -12,7 +12,8 @@ import trueval as tv
 from trueval.collection import Candidates, Collection, candidate_lists
 from trueval.errors import InputError, PolicyError
 from trueval.numerics import round_to, storage_dtype
-from trueval.precision.audit import Flip, audit, audit_blocks, audit_passes
+from trueval.precision.audit import audit, audit_blocks, audit_passes
+from trueval.precision.audited import Flip
 from trueval.precision.logits import read_logits
 from trueval.precision.passes import Passes
 from trueval.precision.regimes import Regime, plan, scored

@@ -1,6 +1,6 @@
 """The kind of result that `trueval precision` gives."""
 
-from trueval.precision.audit import FORMAT_VERSION, KIND
+from trueval.precision.audited import FORMAT_VERSION, KIND
 from trueval.report.formats import to_json
 from trueval.report.kinds import Kind, late
 
