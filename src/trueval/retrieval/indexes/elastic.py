@@ -52,6 +52,7 @@ class Elastic(Engine):
     extra: ClassVar = "elastic"
     feature: ClassVar = "Indexes of Elasticsearch"
     deepest: ClassVar = 10000  # index.max_result_window, and the most num_candidates
+    graph: ClassVar = GRAPH
     address: ClassVar = "url"
     loggers: ClassVar = ("elasticsearch", "elastic_transport")
     parameters: ClassVar = {
@@ -79,11 +80,7 @@ class Elastic(Engine):
 
     def __init__(self, chosen: Mapping[str, Value]) -> None:
         super().__init__(chosen)
-        if self.values.get("index") == "flat":
-            self.values = {name: value for name, value in self.values.items() if name not in GRAPH}
         self.exact = self.values.get("index") != "hnsw"
-        self.bytes = 0
-        self._client: Any = None
 
     @classmethod
     def fitting(cls, chosen: Mapping[str, Value]) -> dict[str, Value]:
@@ -95,9 +92,6 @@ class Elastic(Engine):
         url = str(chosen.get("url", "http://"))
         if not url.startswith(("http://", "https://")):
             raise PolicyError(f"url of elastic must begin with http:// or https://. Got {url!r}.")
-        unused = next((name for name in chosen if name in GRAPH), None)
-        if chosen.get("index") == "flat" and unused is not None:
-            raise PolicyError(f"{unused} of elastic plays no part in index='flat'. It goes with index='hnsw'.")
         return super().fitting(chosen)
 
     @property

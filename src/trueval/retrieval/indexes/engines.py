@@ -101,12 +101,14 @@ class Engine(LocalIndex):
     Attributes:
         engine: its name in errors.
         modes: parameters that only some ways of searching have, by the way.
+        graph: parameters that an index of vectors without a graph has not.
         address: name of the parameter that says where it is.
         loggers: of its library, which are silent while it works: every error is told once.
     """
 
     engine: ClassVar[str]
     modes: ClassVar[Mapping[str, frozenset[str]]]
+    graph: ClassVar[tuple[str, ...]]
     address: ClassVar[str]
     loggers: ClassVar[tuple[str, ...]]
 
@@ -114,12 +116,16 @@ class Engine(LocalIndex):
         super().__init__(chosen)
         self.search_by = _mode(type(self), chosen)
         others = frozenset().union(*self.modes.values()) - self.modes[self.search_by]
+        if self.values.get("index") == "flat":
+            others |= frozenset(self.graph)
         self.values = {name: value for name, value in self.values.items() if name not in others}
         self.takes = self.takes_of(chosen)
         self.mark = ""
         self.collection = ""
         self.vector_size: int | None = None
         self.announced: set[str] = set()
+        self.bytes = 0
+        self._client: Any = None
 
     @classmethod
     def takes_of(cls, chosen: Mapping[str, Value]) -> Takes:
@@ -128,7 +134,9 @@ class Engine(LocalIndex):
 
     @classmethod
     def fitting(cls, chosen: Mapping[str, Value]) -> dict[str, Value]:
-        """Parameters that were given, if none belongs to another way of searching, and no address holds a password.
+        """Parameters that were given, if none belongs to another way of searching or to a graph that is not there.
+
+        An address may hold no password.
 
         Raises:
             PolicyError: there is one.
@@ -139,6 +147,9 @@ class Engine(LocalIndex):
             if having and mode not in having:
                 words = " or ".join(f"search={each!r}" for each in having)
                 raise PolicyError(f"{name} of {cls.name} plays no part in search={mode!r}. It goes with {words}.")
+        unused = next((name for name in chosen if name in cls.graph), None)
+        if chosen.get("index") == "flat" and unused is not None:
+            raise PolicyError(f"{unused} of {cls.name} plays no part in index='flat'. It goes with index='hnsw'.")
         try:
             address = urlsplit(str(chosen.get(cls.address) or ""))
         except ValueError as error:

@@ -54,6 +54,7 @@ class Milvus(Engine):
     extra: ClassVar = "milvus"
     feature: ClassVar = "Indexes of Milvus"
     deepest: ClassVar = 16384  # milvus.io/docs/limitations.md
+    graph: ClassVar = GRAPH
     address: ClassVar = "uri"
     loggers: ClassVar = ("pymilvus", "milvus_lite", "grpc")
     parameters: ClassVar = {
@@ -78,12 +79,8 @@ class Milvus(Engine):
 
     def __init__(self, chosen: Mapping[str, Value]) -> None:
         super().__init__(chosen)
-        if self.values.get("index") == "flat":
-            self.values = {name: value for name, value in self.values.items() if name not in GRAPH}
         self.exact = self.search_by == "bm25" or (self.search_by == "dense" and self.values["index"] == "flat")
         self.path = self._own_path()
-        self.bytes = 0
-        self._client: Any = None
 
     @classmethod
     def fitting(cls, chosen: Mapping[str, Value]) -> dict[str, Value]:
@@ -95,10 +92,6 @@ class Milvus(Engine):
         uri = chosen.get("uri")
         if uri is not None and not is_server(str(uri)) and not str(uri).endswith(".db"):
             raise PolicyError(f"uri of milvus must be http://HOST:PORT, or a path that ends with .db. Got {uri!r}.")
-        if chosen.get("index") == "flat":
-            unused = next((name for name in chosen if name in GRAPH), None)
-            if unused is not None:
-                raise PolicyError(f"{unused} of milvus plays no part in index='flat'. It goes with index='hnsw'.")
         return super().fitting(chosen)
 
     @property
