@@ -128,11 +128,12 @@ def collection_hashes(folder: Path) -> dict[str, str]:
 def _texts_hash(paths: Sequence[Path]) -> str:
     """The hash of the texts of files, of which one line at a time is in memory."""
     from trueval.collection import text_hash
+    from trueval.files.texts.row import joined
     from trueval.files.texts.rows import read_rows
 
     total = 0
     for row in read_rows(paths, ("title", "text")):
-        parts = [row.id, str(row.values.get("title") or ""), str(row.values.get("text") or "")]
+        parts = [row.id, joined(row.values, ("title",)), joined(row.values, ("text",))]
         total += int(text_hash(parts), 16)
     return f"{total % 2**256:064x}"
 
