@@ -18,7 +18,7 @@ from trueval.collection import Candidates, Collection
 from trueval.errors import InputError
 from trueval.models.outputs import Step, model_outputs
 from trueval.models.pairs import pair_scores, scoring_format
-from trueval.retrieval.ranks.lists import listed
+from trueval.retrieval.ranks.lists import listed, places_of
 from trueval.run import Run
 
 SHOWN: Final = 3  # ids in an error
@@ -95,6 +95,5 @@ def candidates_of(run: Run, collection: Collection, depth: int | None = None) ->
                 f"{collection.source}: {len(lacking)} {what} of {run.name} have no text, such as {shown}. Use the "
                 "collection that the run was made from."
             )
-    places = ids.replace_strict(documents, np.arange(len(documents)), return_dtype=pl.Int64).to_numpy()
-    parts = tuple(np.split(places, lists.offsets[1:-1]))
+    parts = tuple(np.split(places_of(ids, documents), lists.offsets[1:-1]))
     return Candidates(run.name, tuple(lists.query_ids.to_list()), tuple(documents.to_list()), parts)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from trueval.errors import InputError, PolicyError
 from trueval.rag.sources import read_sources
 from trueval.retrieval.chunk import document_of
-from trueval.retrieval.ranks.lists import listed
+from trueval.retrieval.ranks.lists import listed, places_of
 from trueval.run import Run
 
 Ints = NDArray[np.int64]
@@ -67,7 +67,8 @@ def suppress_duplicates(
     if not 0 < threshold <= 1 or words < 1:
         raise PolicyError(f"threshold must be in (0, 1] and words >= 1. Got {threshold} and {words}.")
     lists = listed(run)
-    places, documents = _distinct(lists.documents["doc_id"])
+    ids = lists.documents["doc_id"].unique(maintain_order=True)
+    places, documents = places_of(lists.documents["doc_id"], ids), ids.to_list()
     lacking = [doc for doc in documents if doc not in texts]
     if lacking:
         shown = ", ".join(map(repr, lacking[:SHOWN]))
@@ -133,13 +134,6 @@ def sources_of(doc_ids: Sequence[str], file: str | None) -> dict[str, str]:
         )
         raise InputError(f"{told}, such as {doc_ids[0]!r}. Name a file with a document id and its source on each line.")
     return found
-
-
-def _distinct(ids: pl.Series) -> tuple[Ints, list[str]]:
-    """[row] the place of each id among the different ones, and these."""
-    documents = ids.unique(maintain_order=True)
-    places = ids.replace_strict(documents, np.arange(len(documents)), return_dtype=pl.Int64).to_numpy()
-    return places, documents.to_list()
 
 
 def _grams(texts: Sequence[str], words: int) -> tuple[Any, Ints]:

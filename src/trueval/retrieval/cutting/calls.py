@@ -8,7 +8,7 @@ says that the engine is not deterministic, which no rule for ties mends.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from trueval.errors import InputError, TruevalError
 from trueval.numerics import round_to
 from trueval.report.text import counted
-from trueval.retrieval.index import Index, LocalIndex
+from trueval.retrieval.index import Index, LocalIndex, TextsAndVectors
 from trueval.retrieval.indexes.hits import Hits, joined
-from trueval.retrieval.ranks.lists import in_order, listed
+from trueval.retrieval.ranks.lists import in_order, listed, places_of
 from trueval.run import Run
 from trueval.standings.groups import starts_of, tie_groups
 
@@ -253,8 +253,8 @@ def put_together(runs: Sequence[Run], k: int) -> tuple[Run, list[str]]:
     rows = pl.concat([run.frame.select("query_id", "doc_id", "score") for run in runs])
     rows = rows.unique(["query_id", "doc_id"], keep="first", maintain_order=True)
     ids = pl.concat([run.query_ids for run in runs]).unique(maintain_order=True)
-    place = pl.col("query_id").replace_strict(ids, np.arange(len(ids)), return_dtype=pl.Int64)
-    rows = rows.with_columns(place=place).sort("place", "score", descending=[False, True], maintain_order=True)
+    rows = rows.with_columns(pl.Series("place", places_of(rows["query_id"], ids)))
+    rows = rows.sort("place", "score", descending=[False, True], maintain_order=True)
     sizes = np.bincount(rows["place"].to_numpy(), minlength=len(ids))
     return Run(rows.select("doc_id", "score"), ids, starts_of(sizes), first.name, first.source), notes
 
@@ -273,10 +273,7 @@ def may_go_on(runs: Sequence[Run], together: Run, k: int, precision: str | float
         sizes = np.diff(run.offsets)
         ends = np.minimum.reduceat(round_to(run.documents["score"].to_numpy(), precision), run.offsets[:-1])
         full = sizes == sizes.max(initial=1)
-        place = run.query_ids.replace_strict(
-            together.query_ids, np.arange(len(together.query_ids)), return_dtype=pl.Int64
-        ).to_numpy()
-        np.fmax.at(last, place[full], ends[full])
+        np.fmax.at(last, places_of(run.query_ids, together.query_ids)[full], ends[full])
     scores = round_to(together.documents["score"].to_numpy(), precision)
     listed = np.diff(together.offsets)
     order = in_order(tie_groups(scores, together.offsets))
@@ -309,8 +306,8 @@ def _lacking(runs: Sequence[Run]) -> Iterator[str]:
 def _at(queries: Any, places: Ints) -> Any:
     if isinstance(queries, np.ndarray):
         return queries[places]
-    if is_dataclass(queries) and not isinstance(queries, type):  # several sides of each query
-        return replace(queries, **{each.name: _at(getattr(queries, each.name), places) for each in fields(queries)})
+    if isinstance(queries, TextsAndVectors):
+        return TextsAndVectors(_at(queries.texts, places), queries.vectors[places])
     return [queries[at] for at in places.tolist()]
 
 
@@ -369,12 +366,12 @@ def _first(run: Run, k: int) -> Run:
 
 def _framed(run: Run, query_ids: pl.Series, precision: str | float | None) -> pl.DataFrame:
     """place, doc_id, score, tied (the rounded score), rank and last, the lowest score of the list."""
-    place = run.query_ids.replace_strict(query_ids, np.arange(len(query_ids)), return_dtype=pl.Int64)
+    place = places_of(run.query_ids, query_ids)
     sizes = np.diff(run.offsets)
     return (
         run.documents.select("doc_id", "score")
         .with_columns(
-            pl.Series("place", place.to_numpy().repeat(sizes)),
+            pl.Series("place", place.repeat(sizes)),
             pl.Series("rank", np.arange(len(run.documents)) - run.offsets[:-1].repeat(sizes)),
             pl.Series("tied", round_to(run.documents["score"].to_numpy(), precision)),
         )

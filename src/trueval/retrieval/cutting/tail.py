@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trueval.collection import ids_in_order
 from trueval.retrieval.indexes.hits import Hits
-from trueval.retrieval.ranks.lists import listed
+from trueval.retrieval.ranks.lists import listed, places_of
 from trueval.retrieval.rerank import rerank
 from trueval.retrieval.stages.work import Work
 from trueval.run import Run
@@ -139,20 +139,15 @@ class Tail:
 
     def places(self, query_ids: pl.Series) -> Ints:
         """Of queries in the collection."""
-        found: Ints = query_ids.replace_strict(
-            self.query_ids, np.arange(len(self.query_ids)), return_dtype=pl.Int64
-        ).to_numpy()
-        return found
+        return places_of(query_ids, self.query_ids)
 
     def to_rows(self, run: Run) -> Rows:
         """The rows of a run, queries in the order of the collection, ties as it lists them."""
         lists = listed(run)
         query = self.places(lists.query_ids)[lists.of_row]
-        document = lists.documents["doc_id"].replace_strict(
-            self.doc_ids, np.arange(len(self.doc_ids)), return_dtype=pl.Int64
-        )
+        document = places_of(lists.documents["doc_id"], self.doc_ids)
         order = np.argsort(query, kind="stable")
-        return Rows(query[order], document.to_numpy()[order], lists.documents["score"].to_numpy()[order])
+        return Rows(query[order], document[order], lists.documents["score"].to_numpy()[order])
 
     def to_run(self, rows: Rows, name: str) -> Run:
         """A run of rows; queries without any are left out."""

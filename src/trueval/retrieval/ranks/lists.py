@@ -119,3 +119,17 @@ def _count(begins: Ints, documents: int, offsets: Ints) -> TieCount:
     many = sizes > 1
     lists = offsets.searchsorted(begins[many], side="right")
     return TieCount(documents, int(sizes[many].sum()), int(differs_from_last(lists).sum()))
+
+
+def places_of(ids: pl.Series, among: pl.Series) -> Ints:
+    """The place of each id among different ones.
+
+    Args:
+        ids: [id].
+        among: [place] different ids; every one of `ids` is there.
+
+    >>> places_of(pl.Series(["b", "a", "b"]), pl.Series(["a", "b"])).tolist()
+    [1, 0, 1]
+    """
+    found: Ints = ids.replace_strict(among, np.arange(len(among)), return_dtype=pl.Int64).to_numpy()
+    return found

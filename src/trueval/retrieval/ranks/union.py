@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from trueval.retrieval.ranks.lists import Listed, listed
+from trueval.retrieval.ranks.lists import Listed, listed, places_of
 from trueval.run import Run
 from trueval.standings.groups import differs_from_last, ranges, starts_of
 
@@ -104,7 +104,7 @@ class _Slots(NamedTuple):
     @classmethod
     def of(cls, lists: Sequence[Listed], queries: pl.Series) -> _Slots:
         sizes = np.zeros((len(queries), len(lists)), dtype=np.int64)
-        held = [_places(each.query_ids, queries) for each in lists]
+        held = [places_of(each.query_ids, queries) for each in lists]
         for run, each in enumerate(lists):
             sizes[held[run], run] = np.diff(each.offsets)
         starts = starts_of(sizes.ravel())
@@ -117,12 +117,6 @@ class _Slots(NamedTuple):
             done += len(slots)
             of_run.append(slots)
         return cls(starts[:: len(lists)], of_run, source)
-
-
-def _places(ids: pl.Series, among: pl.Series) -> Ints:
-    """[id] its place among all ids."""
-    found: Ints = ids.replace_strict(among, np.arange(len(among)), return_dtype=pl.Int64).to_numpy()
-    return found
 
 
 def _grouped(doc_ids: pl.Series, slots: _Slots) -> tuple[Ints, NDArray[np.bool_]]:
