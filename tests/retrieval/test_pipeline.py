@@ -348,7 +348,7 @@ def test_files_are_read_with_their_place(tmp_path: Path):
     with pytest.raises(InputError, match="cannot be read"):
         read_settings(path)
     path.write_text("[sparse\n")
-    with pytest.raises(InputError, match=r"p\.toml:1: not TOML: "):
+    with pytest.raises(InputError, match=r"p\.toml: not TOML: .*line 1"):
         read_settings(path)
     path.write_text("[sparse]\nindex = 'bm25'\n\ndept = 3 # documents\n")
     with pytest.raises(InputError, match=r"p\.toml:4: \[sparse\] has no parameter 'dept'.*Did you mean depth"):

@@ -1,1 +1,1 @@
-"""Trade-offs: what each configuration of a pipeline costs in money, milliseconds and quality."""
+"""The tradeoff: what each configuration of a pipeline costs in money, milliseconds and quality."""

@@ -16,12 +16,12 @@ from typing import Any, Final, NamedTuple
 
 from trueval.collection import place_beside
 from trueval.errors import MeasureError, Place, PolicyError, TruevalWarning, nearest
-from trueval.files.toml_lines import Toml
+from trueval.files.toml import Toml
 from trueval.judgments import grade_map
 from trueval.measures import Measure, parse_list
 from trueval.policy.conventions import convention
 from trueval.policy.policy import Policy
-from trueval.retrieval.stages.config import TABLES, Where, beside_file, checked_table, read_tables, settings_of_tables
+from trueval.retrieval.stages.config import TABLES, Where, beside_file, checked_table, settings_of_tables
 from trueval.specs import split
 from trueval.tradeoff.grid import Axis, Choice, K, System, axes_of, refuse_same_names, systems_of
 from trueval.tradeoff.tables import AS_IS, CONTEXTS, METHOD_NAMES, NORMALISED, SWEEP_TABLES
@@ -120,7 +120,7 @@ class Plan:
         Raises:
             InputError: it cannot be read, or a table, a key or a value is none of a sweep; with the line.
         """
-        return _plan(read_tables(path, "a sweep"), path)
+        return _plan(Toml.read(path, "the TOML file of a sweep"), path)
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -135,7 +135,7 @@ class Plan:
 
 
 def _plan(toml: Toml, path: Path) -> Plan:
-    tables = dict(toml.values)
+    tables = dict(toml.tables)
     given = {name: tables.pop(name) for name in SWEEP_TABLES if name in tables}
     own = {name: _own_table(name, given.get(name, {}), toml) for name in SWEEP_TABLES}
     configurations = _configurations(tables.pop(CONFIGURATION, []), toml)
@@ -210,7 +210,7 @@ def _overlaid(base: Choice, own: Mapping[str, Any], number: int, toml: Toml) -> 
 
     def place(*path: str | int) -> Place:
         inside = (CONFIGURATION, number, *path)
-        return toml.place(*inside) if path[0] in own and (len(path) == 1 or inside in toml.lines) else toml.place(*path)
+        return toml.place(*inside) if path[0] in own and (len(path) == 1 or toml.has(*inside)) else toml.place(*path)
 
     tables = dict(base.tables)
     queries: Any = own.get("queries", {})

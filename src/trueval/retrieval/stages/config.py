@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from trueval.errors import InputError, Place, PolicyError, nearest
-from trueval.files.toml_lines import Toml, read_toml
+from trueval.files.toml import Toml
 from trueval.models.hosted.services import is_hosted
 from trueval.models.pairs import FINISHED, MODEL
 from trueval.models.pairs import HIGH as HIGH_FORMAT
@@ -171,27 +171,8 @@ def read_settings(path: Path) -> dict[str, dict[str, Any]]:
     Raises:
         InputError: it cannot be read, or a table, a key or a value is none of a pipeline; with the line.
     """
-    given = read_tables(path, "a pipeline")
-    return beside_file(settings_of_tables(given.values, given.source, given.place), path)
-
-
-def read_tables(path: Path, what: str) -> Toml:
-    """The tables of a TOML file, and the lines of their keys.
-
-    Args:
-        path: of the file.
-        what: it describes, as errors call it.
-
-    Raises:
-        InputError: it cannot be read, or is not TOML.
-    """
-    place = Place(str(path))
-    try:
-        return read_toml(path.read_text(encoding="utf-8"), str(path))
-    except OSError as error:
-        raise place.error(f"cannot be read ({error.strerror}). It must be the TOML file of {what}.") from None
-    except UnicodeDecodeError as error:
-        raise place.error(f"not TOML: {error}. Correct it.") from None
+    given = Toml.read(path, "the TOML file of a pipeline")
+    return beside_file(settings_of_tables(given.tables, given.source, given.place), path)
 
 
 def beside_file(settings: dict[str, dict[str, Any]], path: Path) -> dict[str, dict[str, Any]]:
