@@ -72,8 +72,8 @@ class Measuring:
     def at(self, k: int) -> tuple[Measure, ...]:
         """The measures with K contexts.
 
-        >>> Measuring(("nDCG@K", "AP"), None, None, None, Policy(), 0.95, 2000, 0).at(5)
-        (nDCG@5, AP)
+        >>> [str(each) for each in Measuring(("nDCG@K", "AP"), None, None, None, Policy(), 0.95, 2000, 0).at(5)]
+        ['nDCG@5', 'AP']
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TruevalWarning)  # said when the plan was read
