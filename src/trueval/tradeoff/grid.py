@@ -55,7 +55,7 @@ class System:
         """
         found = sum(self.settings[name]["depth"] for name in ("index", "sparse") if name in self.settings)
         later = [self.settings[name]["depth"] for name in ("fuse", "rerank") if name in self.settings]
-        return min([found, *later])
+        return min(int(depth) for depth in (found, *later))
 
 
 class Axis(NamedTuple):
@@ -183,9 +183,7 @@ def _tables_of(method: str, tables: Mapping[str, Any], place: Where) -> tuple[st
     return tuple(each for each in (*wanted, *scored) if each in tables)
 
 
-def _combinations(
-    tables: Mapping[str, Any], names: Sequence[str], place: Where
-) -> Iterator[dict[str, dict[str, Any]]]:
+def _combinations(tables: Mapping[str, Any], names: Sequence[str], place: Where) -> Iterator[dict[str, dict[str, Any]]]:
     """Some tables with one value for every key, in every combination of the values of lists."""
     axes: list[tuple[str, str, Sequence[Any]]] = []
     fixed: dict[str, Any] = {}

@@ -8,7 +8,6 @@ gave is kept as soon as it is done.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -128,9 +127,7 @@ class Maker:
     ) -> None:
         self.inputs, self.store, self.begin, self.found = inputs, store, begin, found
         models: dict[str, Any] = {}
-        self.shared = {
-            name: Shared(cache, cache / "outputs", account, models=models) for name in inputs.collections
-        }
+        self.shared = {name: Shared(cache, cache / "outputs", account, models=models) for name in inputs.collections}
         self.names: dict[str, str] = {}
         self.left_out: list[Reason] = []
         self.failed: list[Reason] = []
@@ -247,7 +244,9 @@ class Maker:
             return None
         depth = settings["index"]["depth"]
         index = {**settings["index"], "spec": EXACT, "scoring": "index"}
-        work = self._work(waiting.system, {"embed": settings["embed"], "index": index}, f"{waiting.system.name}: exact ")
+        work = self._work(
+            waiting.system, {"embed": settings["embed"], "index": index}, f"{waiting.system.name}: exact "
+        )
         exact = work.stage("dense", work.dense)
         counted = recall_of(dense.run, exact.run, self.inputs.query_ids)
         return {"of": EXACT, "depth": depth, "wanted": list(counted.wanted), "found": list(counted.found)}

@@ -212,8 +212,8 @@ def _ceiling(quality: Measure, ceilings: Sequence[Measure], scores: Scores) -> C
     """The ceiling and the quality over the queries that have both."""
     proc, actual = (scores.expected[:, scores.index(each)] for each in (ceilings[0], quality))
     both = ~(np.isnan(proc) | np.isnan(actual))
-    means = [float(each[both].mean()) if both.any() else float("nan") for each in (proc, actual)]
-    return Ceiling(str(ceilings[0]), *means, scores.mean(ceilings[1]).expected, int(both.sum()))
+    best, own = (float(each[both].mean()) if both.any() else float("nan") for each in (proc, actual))
+    return Ceiling(str(ceilings[0]), best, own, scores.mean(ceilings[1]).expected, int(both.sum()))
 
 
 def intervals_of(scores: Scores, measuring: Measuring) -> dict[Measure, tuple[float, float]]:
@@ -226,7 +226,9 @@ def intervals_of(scores: Scores, measuring: Measuring) -> dict[Measure, tuple[fl
     columns = [place for place, measure in enumerate(scores.measures) if measure.definition.mean != "geometric"]
     ends = mean_intervals(scores.expected[:, columns], measuring)
     found = dict.fromkeys(scores.measures, (float("nan"), float("nan")))
-    return found | {scores.measures[place]: (low, high) for place, (low, high) in zip(columns, ends.tolist(), strict=True)}
+    return found | {
+        scores.measures[place]: (low, high) for place, (low, high) in zip(columns, ends.tolist(), strict=True)
+    }
 
 
 def mean_intervals(values: Floats, measuring: Measuring) -> Floats:

@@ -1,7 +1,7 @@
 """The directory of a sweep: what is known of each system, there as soon as it is done, and read by the next run.
 
-    systems/KEY.json    what was made and how; there when the run is
-    runs/KEY.parquet    the run
+systems/KEY.json    what was made and how; there when the run is
+runs/KEY.parquet    the run
 """
 
 from __future__ import annotations

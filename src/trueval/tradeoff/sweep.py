@@ -131,7 +131,7 @@ class Sweep:
 
     @property
     def queries(self) -> pl.DataFrame:
-        """Configuration, query_id, measure, expected, lowest, highest, sd of every configuration; NaN: not available."""
+        """configuration, query_id, measure, expected, lowest, highest, sd of every configuration; NaN: no value."""
         parts = [
             each.qualities.rows.filter(pl.col("measure").is_in(list(names))).select(
                 pl.lit(each.name_at(quality)).alias("configuration"), pl.all()
@@ -150,7 +150,11 @@ class Sweep:
             "trueval": __version__,
             "name": self.plan.name,
             "collection": dict(self.about),
-            "policy": {**measuring.policy.to_dict(), "unjudged": measuring.unjudged, "grades": _grades(measuring.grades)},
+            "policy": {
+                **measuring.policy.to_dict(),
+                "unjudged": measuring.unjudged,
+                "grades": _grades(measuring.grades),
+            },
             "measures": list(measuring.names),
             "quality": measuring.names[0],
             "level": measuring.level,
@@ -162,9 +166,7 @@ class Sweep:
             "limits": _plain(self.plan.tables["limits"]),
             "axes": [{"key": axis.key, "values": [_recorded(each) for each in axis.values]} for axis in self.plan.axes],
             "systems": [each.to_dict() for each in self.systems],
-            "configurations": [
-                row for place, each in enumerate(self.systems) for row in each.configurations(place)
-            ],
+            "configurations": [row for place, each in enumerate(self.systems) for row in each.configurations(place)],
             "ladder": [],
             "tuned": [],
             "route": None,
@@ -180,7 +182,7 @@ class Sweep:
             folder: of the sweep.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / QUERIES, lambda path: self.queries.write_parquet(path))
+        write_whole(folder / QUERIES, self.queries.write_parquet)
         text = to_json(self.to_dict())
         write_whole(folder / RESULT, lambda path: path.write_bytes(text.encode("utf-8", errors="backslashreplace")))
 
@@ -262,9 +264,7 @@ class _Gathered:
             counted = Recall(tuple(recall["wanted"]), tuple(recall["found"]))
             recall = {"of": recall["of"], "depth": recall["depth"], **counted.estimate(measuring)}
         file = self.store.about(made.key).as_posix()
-        self.measured[system.name] = Measured(
-            system, made.key, file, made.about, made.cached, pool, qualities, recall
-        )
+        self.measured[system.name] = Measured(system, made.key, file, made.about, made.cached, pool, qualities, recall)
         self.step("done", len(self.measured), len(self.plan.systems))
 
     def in_order(self) -> tuple[Measured, ...]:
@@ -333,5 +333,3 @@ def _recorded(value: Any) -> Any:
     if isinstance(value, tuple):
         return list(value)
     return recorded(value) if isinstance(value, str) else value
-
-

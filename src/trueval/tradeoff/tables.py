@@ -5,7 +5,7 @@ Those of a pipeline are in retrieval/stages/config.py; here they may hold lists,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 

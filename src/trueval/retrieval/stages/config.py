@@ -183,9 +183,7 @@ def beside_file(settings: dict[str, dict[str, Any]], path: Path) -> dict[str, di
     return {**settings, "deduplicate": {**settings["deduplicate"], "sources": str(path.parent / sources)}}
 
 
-def settings_of_tables(
-    given: Mapping[str, Any], source: str, place: Where | None = None
-) -> dict[str, dict[str, Any]]:
+def settings_of_tables(given: Mapping[str, Any], source: str, place: Where | None = None) -> dict[str, dict[str, Any]]:
     """Check the tables of a pipeline, and add the defaults.
 
     Args:

@@ -347,9 +347,7 @@ class Work:
     def _texts(self) -> dict[str, str]:
         """The hashes of the texts that the stages see, with their ids."""
         sides = {"documents": self.collection.documents, "queries": self.collection.queries}
-        return self.shared.hashed(
-            "texts", lambda: {name: texts_with_ids_hash(texts) for name, texts in sides.items()}
-        )
+        return self.shared.hashed("texts", lambda: {name: texts_with_ids_hash(texts) for name, texts in sides.items()})
 
     def _key(self, name: str, before: tuple[str, ...]) -> str:
         """The hash of all that decides the candidates of a stage."""
