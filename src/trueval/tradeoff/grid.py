@@ -227,12 +227,14 @@ def _name(given: str, system: System, axes: Sequence[Axis]) -> str:
     """The method and what differs; or the name of the configuration, if it is one system."""
     if given:
         return given
-    parts = [system.method]
-    keys = Counter(axis.key.partition(".")[2] for axis in axes)
-    for axis in axes:
-        if axis.key != METHOD and _has(system, axis.key):
-            parts.append(_short(axis.key, value_of(system, axis.key), alone=keys[axis.key.partition(".")[2]] == 1))
-    return " ".join(filter(None, parts))
+    keys = Counter(_key_of(axis) for axis in axes)
+    own = [axis for axis in axes if axis.key != METHOD and _has(system, axis.key)]
+    parts = [_short(axis.key, value_of(system, axis.key), alone=keys[_key_of(axis)] == 1) for axis in own]
+    return " ".join(filter(None, (system.method, *parts)))
+
+
+def _key_of(axis: Axis) -> str:
+    return axis.key.partition(".")[2]
 
 
 def _short(key: str, value: Any, *, alone: bool) -> str:
@@ -240,10 +242,10 @@ def _short(key: str, value: Any, *, alone: bool) -> str:
 
     >>> _short("embed.dimension", 256, alone=True), _short("index.spec", "hnsw(storage='int8')", alone=True)
     ('256d', 'hnsw(storage=int8)')
-    >>> _short("rerank.depth", 50, alone=True), _short("fuse.k", 60, alone=True), _short("queries.rewrite", "as is", alone=True)
+    >>> _short("rerank.depth", 50, alone=True), _short("fuse.k", 60, alone=True), _short(REWRITE, AS_IS, alone=True)
     ('top50', 'k=60', '')
     """
-    table, _, name = key.partition(".")
+    name = key.partition(".")[2]
     text = str(value).replace("'", "").replace('"', "").replace(", ", ",")
     if key == REWRITE:
         return "" if value == AS_IS else text.rpartition("/")[2]
