@@ -63,6 +63,9 @@ def sweep(
     if out is not None:
         check_folder(out)
     place = cache_of(cache, out)
+    if dry_run:
+        _show_estimate(plan, out, place, form)
+        return
     with interruptible(_kept_after(place, out)), remarks(), bars() as bar:
         found = make(plan, out=out, cache=place, begin=bar, max_cost=max_cost)
     result = found.to_dict()
@@ -74,6 +77,22 @@ def sweep(
         talk(result["notes"])
         save(out, (SWEEP, result), page=True)
     show(SWEEP, result, form, percent=percent)
+
+
+def _show_estimate(plan: "Plan", out: Path | None, cache: Path | None, form: str) -> None:
+    """Says what there is to do."""
+    from trueval.report.formats import to_json
+    from trueval.tradeoff.estimate import estimate
+
+    if form not in ("table", "json"):
+        raise typer.BadParameter("--dry-run prints a table or json.", param_hint="--format")
+    with remarks():
+        found = estimate(plan, out=out, cache=cache)
+    if form == "json":
+        typer.echo(to_json(found.to_dict()), nl=False)
+        return
+    for line in found.sentences():
+        say(line, err=False)
 
 
 def _kept_after(cache: Path | None, out: Path | None) -> str:

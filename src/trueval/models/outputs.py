@@ -24,7 +24,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -136,11 +136,7 @@ def part_outputs(
     texts = part.texts()
     if folder is None or not len(part.items):  # of nothing there is nothing to keep
         return _computed(model, part, texts, step)
-    # The folder's name holds the identity, so that other texts, or other weights, are another folder.
-    identity = hashlib.sha256(
-        json.dumps([FORMAT_VERSION, settings, part.name, texts], sort_keys=True).encode()
-    ).hexdigest()
-    place = folder / f"{prefix_of(settings, part.name)}{identity[:12]}"
+    place, identity = place_of(settings, part.name, texts, folder)
     kept = (kind or (KeptAnswers if hasattr(model, "answers") else Kept))(place, identity, part)
     if not (place / ROWS).is_file():
         place.mkdir(parents=True, exist_ok=True)
@@ -153,6 +149,37 @@ def part_outputs(
     if step is not None:
         step(part.name, len(part.items), len(part.items))
     return kept.read(texts)
+
+
+class Identified(NamedTuple):
+    """Where the outputs of one part are.
+
+    Attributes:
+        place: folder of the store.
+        identity: hash of model, settings and texts, whose beginning is in the name of the folder.
+    """
+
+    place: Path
+    identity: str
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of them are there."""
+        return (self.place / ROWS).is_file()
+
+
+def place_of(settings: Mapping[str, Any], part: str, texts: Mapping[str, Any], folder: Path) -> Identified:
+    """Where the outputs of one part are, or will be.
+
+    Args:
+        settings: what `settings_of` gave.
+        part: name of the part.
+        texts: count and SHA-256 of its texts.
+        folder: the store.
+    """
+    # The folder's name holds the identity, so that other texts, or other weights, are another folder.
+    identity = hashlib.sha256(json.dumps([FORMAT_VERSION, settings, part, texts], sort_keys=True).encode()).hexdigest()
+    return Identified(folder / f"{prefix_of(settings, part)}{identity[:12]}", identity)
 
 
 def prefix_of(settings: Mapping[str, Any], part: str) -> str:

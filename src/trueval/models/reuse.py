@@ -83,19 +83,21 @@ def _reused(model: Any, part: Part, settings: Mapping[str, Any], folder: Path | 
     return Found(rows, part.texts(), () if computed is None else computed.batch_sizes)
 
 
-def missing_items(model_settings: Mapping[str, Any], part: Part, folder: Path) -> int:
-    """How many different items of a part no complete pass of the same model has seen.
+def missing_items(settings: Mapping[str, Any], part: Part, folder: Path) -> NDArray[np.int64]:
+    """Places of the items of a part that no complete pass of the same model has seen; of equal ones the first.
 
     Args:
-        model_settings: what `settings_of` gave.
+        settings: of the model, what `settings_of` gave.
         part: what would go in.
         folder: the store.
     """
-    keys = np.unique(item_keys(part.items))
+    keys = item_keys(part.items)
+    _, first = np.unique(keys, return_index=True)
     done = np.zeros(len(keys), dtype=bool)
-    for known in _complete(folder, model_settings, part.name):
+    for known in _complete(folder, settings, part.name):
         done[matches(keys, known.keys, done)[0]] = True
-    return int((~done).sum())
+    places: NDArray[np.int64] = np.sort(first[~done[first]])
+    return places
 
 
 def _computed(

@@ -136,7 +136,7 @@ class Maker:
         """Make them all; what cannot be made is in `failed` and `left_out`."""
         waiting: list[_Waiting] = []
         for system in systems:
-            with self._guarded(system):
+            with self.guarded(system):
                 waiting += self._retrieved(system)
         for group in _by_model(waiting):
             self._rerank(group)
@@ -149,6 +149,24 @@ class Maker:
         """
         return self._work(system, system.settings, f"{system.name}: ")
 
+    def key(self, system: System, work: Work) -> str | None:
+        """The key of a system; None where another one finds the same, which leaves it out.
+
+        Args:
+            system: of the plan.
+            work: its stages.
+
+        Raises:
+            TruevalError: a model or a file is not there.
+        """
+        key = work.last_key[:KEY_LENGTH]
+        if key in self.names:
+            told = f"it finds the same as {self.names[key]}: what differs decides nothing here."
+            self.left_out.append(Reason(system.name, told, key))
+            return None
+        self.names[key] = system.name
+        return key
+
     def _work(self, system: System, settings: Settings, told: str) -> Work:
         shared = self.shared[system.rewrite]
         if sum(stage.run.documents.height for stage in shared.stages.values()) > MOST_ROWS:
@@ -160,12 +178,9 @@ class Maker:
     def _retrieved(self, system: System) -> list[_Waiting]:
         """Retrieve; a system that was done before, or has no reranker, is then done and is not given back."""
         work = self.work(system)
-        key = work.last_key[:KEY_LENGTH]
-        if key in self.names:
-            told = f"it finds the same as {self.names[key]}: what differs decides nothing here."
-            self.left_out.append(Reason(system.name, told, key))
+        key = self.key(system, work)
+        if key is None:
             return []
-        self.names[key] = system.name
         kept = self.store.read(key)
         if kept is not None:
             self.found(Made(system, key, *kept, cached=True))
@@ -184,7 +199,7 @@ class Maker:
         """Score every pair that some system of a group asks for once, and finish the systems."""
         ready = [each for each in group if each.is_kept]
         for each in ready:
-            with self._guarded(each.system, each.key):
+            with self.guarded(each.system, each.key):
                 self._done(each, each.reranked(_kept_already))
         rest = [each for each in group if each not in ready]
         if not rest:
@@ -194,7 +209,7 @@ class Maker:
         except Exception:  # noqa: BLE001  one pair or format that fails must not take the others with it
             scored = None
         for each in rest:
-            with self._guarded(each.system, each.key):
+            with self.guarded(each.system, each.key):
                 own = scored or self._scored([each])
                 self._done(each, each.reranked(_scored_by(each, own[each.settings["scoring"]])))
 
@@ -252,8 +267,13 @@ class Maker:
         return {"of": EXACT, "depth": depth, "wanted": list(counted.wanted), "found": list(counted.found)}
 
     @contextmanager
-    def _guarded(self, system: System, key: str = "") -> Iterator[None]:
-        """Go on with the other systems where one fails, and remember why."""
+    def guarded(self, system: System, key: str = "") -> Iterator[None]:
+        """Go on with the other systems where one fails, and remember why.
+
+        Args:
+            system: that may fail.
+            key: of it, where it is known.
+        """
         try:
             yield
         except Exception as error:  # noqa: BLE001  a model or an index may raise anything: one system is lost, not all

@@ -203,6 +203,27 @@ class Work:
         key = self._key(name, before)
         return key in self.shared.stages or (self.shared.cache is not None and self._file(name, key).is_file())
 
+    def candidates_before(self, name: str, depth: int | None = None) -> Run | None:
+        """The candidates that a stage takes of the one before, as the cache has them; None where it has not.
+
+        Args:
+            name: as in `key_before`.
+            depth: documents of each list; all if None.
+
+        Raises:
+            InputError: they are damaged.
+        """
+        keys = self._keys()
+        before = list(keys)[list(keys).index(name) - 1]
+        known = self.shared.stages.get(keys[before])
+        if known is None and self.shared.cache is None:
+            return None
+        kept = known or read_kept(self._file(before, keys[before]), before)
+        if kept is None:
+            return None
+        lists = listed(kept.run, depth)
+        return lists.only(np.ones(len(lists.rank), dtype=bool), kept.run.name, kept.run.source)
+
     def _file(self, name: str, key: str) -> Path:
         return Path(self.shared.cache or ".") / "stages" / f"{name}-{key[:16]}.parquet"
 
@@ -338,10 +359,24 @@ class Work:
     @property
     def last_key(self) -> str:
         """The key of the last stage, the hash of all that decides the run; nothing is made for it."""
-        found = [self._key(name, ()) for name in self.retrievers()]
+        return list(self._keys().values())[-1]
+
+    def key_before(self, name: str) -> str:
+        """The key of the stage before one that takes candidates of one stage.
+
+        Args:
+            name: deduplicate or rerank.
+        """
+        keys = self._keys()
+        return keys[list(keys)[list(keys).index(name) - 1]]
+
+    def _keys(self) -> dict[str, str]:
+        """The keys of all stages, in their order."""
+        found = {name: self._key(name, ()) for name in self.retrievers()}
         for name in self.refiners():
-            found.append(self._key(name, tuple(found) if name == "fuse" else tuple(found[-1:])))
-        return found[-1]
+            keys = tuple(found.values())
+            found[name] = self._key(name, keys if name == "fuse" else keys[-1:])
+        return found
 
     @property
     def _texts(self) -> dict[str, str]:
