@@ -11,7 +11,7 @@ from trueval.cli.precision import bars, interruptible, remarks
 from trueval.errors import InputError
 
 if TYPE_CHECKING:
-    pass
+    from trueval.tradeoff.plan import Plan
 
 
 @with_groups
