@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from tests.retrieval import models
 
 from trueval.errors import InputError
 from trueval.numerics import storage_dtype
+from trueval.retrieval.stages import keys
 
 WORDS = [f"word{number}" for number in range(24)]
 DOCUMENTS, QUERIES = 60, 8
@@ -47,6 +49,9 @@ names = ["RA-nWG@K", "nDCG@10"]
 resamples = 200
 """
 
+# Six systems: dense, sparse, and both rerankings to two depths.
+SMALL = FILE.replace('"hybrid", ', "").replace("[24, 16]", "24").replace('["flat", "hnsw(M=4)"]', '"flat"')
+
 
 class Model:
     """Embeds a text as the counts of its words, or scores a pair by the words that it shares.
@@ -58,14 +63,15 @@ class Model:
     """
 
     batch_size = 4
+    known: tuple[str, ...] = ("counts", "pairs")
 
     def __init__(self, name: str, seen: list[Any], spoilt: str = "") -> None:
-        if name not in ("counts", "pairs"):
+        if name not in self.known:
             raise InputError(f"{name}: there is no such model.")
         self.name, self.seen, self.spoilt = name, seen, spoilt
-        self.dtype = "bfloat16" if name == "pairs" else "float32"
-        self.scoring = "sigmoid" if name == "pairs" else "product"
-        if name == "pairs":
+        self.dtype = "float32" if name == "counts" else "bfloat16"
+        self.scoring = "product" if name == "counts" else "sigmoid"
+        if name != "counts":
             self.pair_logits = self.logits
 
     def settings(self) -> dict[str, Any]:
@@ -89,6 +95,8 @@ class Model:
 def use(patch: pytest.MonkeyPatch, seen: list[Any], spoilt: str = "") -> None:
     """Have pipelines load these models."""
     models.use(patch, lambda name: Model(name, seen, spoilt))
+    recipe = SimpleNamespace(name="counts")
+    patch.setattr(keys, "find_model", lambda name, _: SimpleNamespace(path=f"nowhere/{name}", recipe=recipe))
 
 
 def folder(place: Path) -> Path:

@@ -95,7 +95,8 @@ def test_names_are_different_also_where_the_ends_of_models_are_not(tmp_path: Pat
 def test_files_and_folders_are_found_beside_the_file(tmp_path: Path):
     (tmp_path / "models" / "mine").mkdir(parents=True)
     text = (
-        '[corpus]\npath = "c"\n[queries]\nrewrite = ["as is", "asked.jsonl"]\n[sparse]\n[deduplicate]\nsources="s.tsv"\n'
+        '[corpus]\npath = "c"\n[queries]\nrewrite = ["as is", "asked.jsonl"]\n[sparse]\n'
+        '[deduplicate]\nsources = "s.tsv"\n'
         '[rerank]\nmodel = "cross-encoder:models/mine"\n[measure]\njudgments = "q.trec"\n[prices]\nbook = "p.toml"\n'
     )
     plan = read(tmp_path, text)

@@ -260,7 +260,7 @@ class _Estimating:
 
     def _embedding(self, work: Work) -> list[Task]:
         """What the embedder of a system has not seen."""
-        model, collection = work.model("embed"), work.collection
+        model, collection = work.embedder(), work.collection
         settings = settings_of(model)
         found: list[Task] = []
         for name, texts in (("documents", collection.documents), ("queries", collection.queries)):

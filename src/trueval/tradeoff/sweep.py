@@ -28,7 +28,7 @@ from trueval.tradeoff.grid import System
 from trueval.tradeoff.inputs import Inputs, read_inputs
 from trueval.tradeoff.making import Made, Maker
 from trueval.tradeoff.plan import Plan, Reason, above_pool
-from trueval.tradeoff.quality import Qualities, Quality, Recall, qualities_of
+from trueval.tradeoff.quality import STATISTICS, Qualities, Quality, Recall, qualities_of
 from trueval.tradeoff.store import Store
 from trueval.version import __version__
 
@@ -36,6 +36,10 @@ from trueval.version import __version__
 FORMAT_VERSION: Final = 1
 KIND: Final = "sweep"
 RESULT, QUERIES = "sweep.json", "queries.parquet"
+QUERY_COLUMNS: Final = {
+    **dict.fromkeys(("configuration", "query_id", "measure"), pl.String),
+    **dict.fromkeys(STATISTICS, pl.Float64),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +143,7 @@ class Sweep:
             for each in self.systems
             for quality, names in zip(each.qualities.at, each.qualities.names, strict=True)
         ]
-        return pl.concat(parts) if parts else pl.DataFrame()
+        return pl.concat(parts) if parts else pl.DataFrame(schema=QUERY_COLUMNS)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `trueval sweep`, sweep.json."""

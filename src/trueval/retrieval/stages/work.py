@@ -240,14 +240,7 @@ class Work:
 
     def dense(self, step: Step) -> Run:
         """Embed queries and documents, and search an index of the documents."""
-        chosen, settings = self.settings["embed"], self.settings["index"]
-        model = self.model("embed")
-        if model.scoring != "product":
-            how = "gives finished scores" if model.scoring == FINISHED else f"scores by {model.scoring}"
-            raise InputError(
-                f"{model.name} {how}: it gives no single vector for a text. Name an embedder in "
-                "[embed]; a cross-encoder or a model of late interaction belongs into [rerank]."
-            )
+        chosen, settings, model = self.settings["embed"], self.settings["index"], self.embedder()
         both = make_index(settings["spec"]).ready().takes == "both"
         documents, queries = self._embedded(model, "documents", step), self._embedded(model, "queries", step)
         dimension = chosen["dimension"]
@@ -409,6 +402,21 @@ class Work:
             shared: dict[str, Any] = {"account": self.shared.account} if hosted else {}
             self.shared.models[key] = load_model(chosen["model"], **options, **shared)
         return self.shared.models[key]
+
+    def embedder(self) -> Any:
+        """The model of [embed].
+
+        Raises:
+            InputError: it gives no vector for a text.
+        """
+        model = self.model("embed")
+        if model.scoring != "product":
+            how = "gives finished scores" if model.scoring == FINISHED else f"scores by {model.scoring}"
+            raise InputError(
+                f"{model.name} {how}: it gives no single vector for a text. Name an embedder in "
+                "[embed]; a cross-encoder or a model of late interaction belongs into [rerank]."
+            )
+        return model
 
     def _embedded(self, model: Any, name: str, step: Step) -> NDArray[Any]:
         settings = settings_of(model)
