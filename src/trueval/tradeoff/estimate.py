@@ -288,7 +288,8 @@ class _Estimating:
     def _task(self, model: Any, part: Part, places: Any, what: str, *, at_most: bool = False) -> Task:
         if is_hosted(model.name):
             expected = model.expected(part.name, [part.items[place] for place in places.tolist()])
-            return Task(model.name, what, len(places), at_most, expected.calls, expected.cost, None)
+            cost = model.price.cost(expected.usage)
+            return Task(model.name, what, len(places), at_most, expected.calls, cost, None)
         # Items of all lengths, as many are.
         lengths = np.array([part.length(part.items[place]) for place in places.tolist()])
         order = places[np.argsort(lengths, kind="stable")]
