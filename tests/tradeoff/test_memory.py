@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-faiss = pytest.importorskip("faiss", reason="faiss-cpu, of the extra retrieval, is not installed")
+pytest.importorskip("faiss", reason="faiss-cpu, of the extra retrieval, is not installed")
 pytest.importorskip("bm25s", reason="bm25s, of the extra retrieval, is not installed")
 
 from trueval.errors import PolicyError
@@ -39,6 +39,7 @@ GRAPHS = ["hnsw(M=4, efConstruction=8)", "hnsw(M=16, efConstruction=8)", "hnsw(s
 @pytest.fixture(autouse=True)
 def _one_thread():
     """Small indexes are trained sooner by one thread than by several that wait for each other."""
+    faiss = pytest.importorskip("faiss")
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)
     yield
