@@ -287,7 +287,9 @@ def test_names_of_others_cannot_break_a_table() -> None:
     assert r"a|b \& c" in latex
     assert r"a\|b" in text
     assert "\x1b" not in latex + text + drawn(terminal(sweep))
-    assert latex.count("\\end{tabular}") == latex.count("\\begin{tabular}")
+    lines = latex.splitlines()
+    assert lines.count("\\end{tabular}") == sum(line.startswith("\\begin{tabular}") for line in lines)
+    assert not [line for line in lines if line.startswith("% a")]
 
 
 def test_a_sweep_in_which_nothing_could_be_measured_says_so() -> None:

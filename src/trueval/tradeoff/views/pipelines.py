@@ -82,10 +82,11 @@ class Pipeline:
 
     def seconds(self, stage: str = "", percentile: str = "p50") -> float | None:
         """How long a stage takes one query at a time; without a stage, all of them together."""
-        if not stage:
-            return (self.system["latency"] or {}).get(percentile, {}).get("value")
-        found = next((each for each in self.system["stages"] if each["name"] == stage), None)
-        return None if found is None else found[percentile]["value"]
+        told = self.system["latency"] or {}
+        if stage:
+            told = next((each for each in self.system["stages"] if each["name"] == stage), {})
+        value: float | None = told.get(percentile, {}).get("value")
+        return value
 
     def quality(self, k: int) -> float | None:
         """Expectation of the quality of a sweep at K; None where it is not known."""
