@@ -19,6 +19,7 @@ from trueval.report.text import FRACTIONS, POINTS
 from trueval.tradeoff.views.cells import Missing, PaperTable, Value, csv_columns, written, written_latex
 from trueval.tradeoff.views.cost_tables import scenarios
 from trueval.tradeoff.views.pipelines import pipelines_of
+from trueval.tradeoff.views.table import table
 from trueval.tradeoff.views.tables import (
     legend,
     paper_tables,
@@ -268,6 +269,21 @@ def test_each_table_is_written_in_three_forms(tmp_path: Path) -> None:
     assert float(rows[1]["N-Recall4+@20"]) == 0.594
     assert float(rows[1]["N-Recall4+@20 change"]) == pytest.approx(-0.066, abs=5e-4)
     assert "N-Recall4+@20 low" not in rows[0]
+
+
+def test_what_a_sweep_does_not_say_is_no_error() -> None:
+    sweep = made_sweep(methods=("dense", "dense+rerank"), latency=False)
+    for configuration in sweep["configurations"]:
+        configuration |= {"cost": None, "prompt_tokens": None, "ceiling": None}
+    for system in sweep["systems"]:
+        system |= {"tokens": None, "memory": None, "recall": None, "settings": {}}
+    sweep["prices"] = None
+    missing = {each.name for each in paper_tables(sweep) if isinstance(each, Missing)}
+    assert missing >= {"Prices of reranking", "Prices of generation", "Table 9", "Table 14", "Table 15"}
+    assert found(sweep, "Table 1")
+    assert "Table 8" in to_latex(sweep)
+    assert to_csv(sweep).count("\n") == 1 + len(sweep["configurations"])
+    assert "–" in drawn(table(sweep))
 
 
 def test_data_columns_keep_ends_beside_their_number() -> None:

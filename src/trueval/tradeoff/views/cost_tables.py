@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from trueval.tradeoff.efficiency import efficiency
 from trueval.tradeoff.views.cells import Missing, PaperTable, Value, of_measure, row_of
-from trueval.tradeoff.views.pipelines import Pipeline, cutoffs, told_apart
+from trueval.tradeoff.views.pipelines import Pipeline, cost_of, cutoffs, told_apart
 from trueval.tradeoff.views.quality_tables import RERANKED, TOP
 
 Entry = Mapping[str, Any]
@@ -21,7 +21,7 @@ TIMED: Final = "add [latency] with queries above 0."
 
 def of_prices(sweep: Entry, pipelines: Sequence[Pipeline]) -> Made:
     """The two tables of §3.2.1: what reranking and the input of the generator cost per 1,000 queries."""
-    told = sweep["prices"]
+    told = sweep["prices"] or {}
     currency, day = told.get("currency") or "", told.get("date") or "no date"
     yield _reranking(pipelines, f"cost of reranking 1,000 queries, {currency}, prices of {day}")
     yield _generation(pipelines, f"cost of input of the generator for 1,000 queries, {currency}, prices of {day}", told)
@@ -36,7 +36,7 @@ def _reranking(pipelines: Sequence[Pipeline], title: str) -> PaperTable | Missin
     for depth in sorted({each.depth or 0 for each in priced}):
         here = [each for each in priced if each.depth == depth]
         costs = [[_part(each, "rerank") for each in here if each.reranker == one] for one in rerankers]
-        tokens = _mean([each.system["tokens"].get("candidate") for each in here])
+        tokens = _mean([each.candidate_tokens for each in here])
         rows.append(row_of(str(depth), Value(tokens, "tokens"), *(Value(_mean(cost), "money") for cost in costs)))
     return PaperTable("Prices of reranking", title, ("depth", "tokens a candidate", *rerankers), tuple(rows))
 
@@ -46,7 +46,7 @@ def _generation(pipelines: Sequence[Pipeline], title: str, told: Entry) -> Paper
     for k in cutoffs(pipelines):
         here = [each.at[k] for each in pipelines if k in each.at]
         tokens = _mean([each.get("prompt_tokens") for each in here])
-        cost = _mean([each["cost"]["generator"] for each in here])
+        cost = _mean([cost_of(each, "generator") for each in here])
         if cost is not None:
             total = None if tokens is None else 1000 * tokens
             rows.append((str(k), Value(total, "count"), Value(cost, "money")))
@@ -62,7 +62,7 @@ def of_tokens(pipelines: Sequence[Pipeline]) -> Made:
     title = "mean tokens of a candidate, query and document together"
     groups: dict[tuple[str, int], list[float]] = {}
     for each in pipelines:
-        tokens = each.system["tokens"].get("candidate")
+        tokens = each.candidate_tokens
         if each.reranked and tokens is not None:
             groups.setdefault((str(each.reranker), each.depth or 0), []).append(tokens)
     if not groups:
@@ -203,7 +203,7 @@ def of_scenarios(sweep: Entry, pipelines: Sequence[Pipeline]) -> Made:
         )
         for name, _, pipeline in found
     )
-    cost = f"cost, {(sweep['prices'].get('currency') or 'of 1,000 queries')}"
+    cost = f"cost, {((sweep['prices'] or {}).get('currency') or 'of 1,000 queries')}"
     head = ("scenario", "model", "reranker", "depth", cost, "latency ms", *names)
     notes = tuple(f"{name}: {rule} ({pipeline.system['name']})." for name, rule, pipeline in found)
     told = "costs of 1,000 queries before generation"
@@ -253,7 +253,8 @@ def _some(pipelines: Sequence[Pipeline]) -> bool:
 
 def _part(pipeline: Pipeline, part: str) -> float | None:
     """The cost of a part that does not depend on K."""
-    return next((each["cost"][part] for each in pipeline.at.values() if each["cost"][part] is not None), None)
+    costs = (cost_of(each, part) for each in pipeline.at.values())
+    return next((cost for cost in costs if cost is not None), None)
 
 
 def _retrieval(pipeline: Pipeline) -> float | None:

@@ -95,9 +95,26 @@ class Pipeline:
         value: float | None = self.at[k]["measures"][self.at[k]["quality"]]["expected"]
         return value
 
+    @property
+    def candidate_tokens(self) -> float | None:
+        """Mean tokens of a candidate and its query; None where they were not counted."""
+        tokens: float | None = (self.system["tokens"] or {}).get("candidate")
+        return tokens
+
     def ceiling(self, k: int) -> Entry:
         """What is said of the ceiling at K; nothing where there is none."""
         return self.at.get(k, {}).get("ceiling") or {}
+
+
+def cost_of(configuration: Entry, part: str = "total") -> float | None:
+    """What 1,000 queries cost; None where it is not known.
+
+    Args:
+        configuration: of the JSON.
+        part: "rerank", "embed", "generator" or "total".
+    """
+    cost: float | None = (configuration["cost"] or {}).get(part)
+    return cost
 
 
 def pipelines_of(sweep: Entry) -> list[Pipeline]:

@@ -11,6 +11,7 @@ from rich.text import Text
 from trueval.printable import printable
 from trueval.report.terminal import grid
 from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, unit
+from trueval.tradeoff.views.pipelines import cost_of
 from trueval.tradeoff.views.units import apart, milliseconds, money
 
 Entry = Mapping[str, Any]
@@ -65,7 +66,7 @@ def _grid(sweep: Entry, scale: Scale) -> Iterator[RenderableType]:
             fixed(told.get("expected"), scale),
             interval(told.get("low"), told.get("high"), scale),
             _share(configuration),
-            money(configuration["cost"]["total"]),
+            money(cost_of(configuration)),
             milliseconds((system["latency"] or {}).get("p50", {}).get("value")),
         )
     yield grown
@@ -82,7 +83,7 @@ def _value(configuration: Entry) -> float:
 
 
 def _cost(configuration: Entry) -> float:
-    cost = configuration["cost"]["total"]
+    cost = cost_of(configuration)
     return float("inf") if cost is None else float(cost)
 
 
@@ -98,7 +99,7 @@ def _remarks(sweep: Entry) -> Iterator[str]:
             percent(min(judged)) if min(judged) == max(judged) else f"{percent(min(judged))} to {percent(max(judged))}"
         )
         yield f"Judged are {told} of the documents in the contexts; sweep.json bounds what the others could change."
-    prices = sweep["prices"]
+    prices = sweep["prices"] or {}
     if prices.get("date"):
         told = f"prices of {prices['date']} ({prices['source']})"
         yield f"Costs are in {prices['currency']} for 1,000 queries, by {told}."

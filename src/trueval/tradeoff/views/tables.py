@@ -17,7 +17,7 @@ from trueval.report.terminal import grid
 from trueval.report.text import FRACTIONS, Scale, unit
 from trueval.tradeoff.views.cells import Missing, PaperTable, csv_columns, written, written_latex
 from trueval.tradeoff.views.cost_tables import of_efficiency, of_latency, of_prices, of_scenarios, of_tokens
-from trueval.tradeoff.views.pipelines import measure_names, pipelines_of
+from trueval.tradeoff.views.pipelines import cost_of, measure_names, pipelines_of
 from trueval.tradeoff.views.quality_tables import (
     of_ceilings,
     of_depths,
@@ -213,7 +213,7 @@ def _csv_rows(sweep: Entry) -> Iterator[dict[str, Any]]:
             **system["values"],
             **measured,
             **latency,
-            **{f"cost {part}": configuration["cost"][part] for part in COSTS},
+            **{f"cost {part}": cost_of(configuration, part) for part in COSTS},
             "configuration": configuration["name"],
             "system": system["name"],
             "method": system["method"],
