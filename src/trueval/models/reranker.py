@@ -200,10 +200,8 @@ class ClassifierReranker(LocalReranker):
         return self.model(**inputs.to(self.device)).logits
 
     def counted(self, pairs: list[tuple[str, str]]) -> Any:
-        """Return tokens of each pair; a tokenizer cuts a pair to its limit, and never below it."""
-        queries, documents = map(list, zip(*pairs, strict=True))
-        whole = np.array([len(ids) for ids in self.tokenizer(queries, documents, verbose=False)["input_ids"]])
-        return np.minimum(whole, self.max_length or self.tokenizer.model_max_length), whole
+        """Return tokens of each pair."""
+        return counted_by(self.tokenizer, pairs, self.max_length)
 
 
 class CrossEncoderReranker(LocalReranker):
@@ -235,13 +233,26 @@ class CrossEncoderReranker(LocalReranker):
         )
 
     def counted(self, pairs: list[tuple[str, str]]) -> Any:
-        """Return tokens of each pair, by the library's own way of making prompts."""
-        chosen: tuple[dict[str, Any], ...] = (
-            {},
-            {"processing_kwargs": {"text": {"truncation": False, "verbose": False}}},
-        )
+        """Return tokens of each pair; where prompts are made of pairs, by the library's own way, which is slower."""
+        if answer_module(self.model) is None and getattr(self.model, "default_prompt_name", None) is None:
+            return counted_by(self.model.tokenizer, pairs, self.max_length)
+        chosen: tuple[dict[str, Any], ...] = ({}, {"processing_kwargs": {"text": {"truncation": False}}})
         found = [self.model.preprocess(pairs, **options)["attention_mask"].sum(dim=1).tolist() for options in chosen]
         return found[0], found[1]
+
+
+def counted_by(tokenizer: Any, pairs: list[tuple[str, str]], max_length: int) -> Any:
+    """Return tokens of each pair, [2, pair]: cut, and uncut; a tokenizer cuts a pair to its limit, and never below it.
+
+    Args:
+        tokenizer: of transformers.
+        pairs: (query, document).
+        max_length: tokens that are kept; 0 for the tokenizer's own limit.
+    """
+    queries, documents = map(list, zip(*pairs, strict=True))
+    found = tokenizer(queries, documents, verbose=False, return_token_type_ids=False, return_attention_mask=False)
+    whole = np.array([len(ids) for ids in found["input_ids"]])
+    return np.minimum(whole, max_length or tokenizer.model_max_length), whole
 
 
 def answer_module(model: Any) -> Any | None:
