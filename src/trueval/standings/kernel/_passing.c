@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define SCORES 32 /* that are compared together */
-#define FEW 32    /* bounds that all scores are compared with; of more, those that each score passes are searched */
+#define FEW 64    /* bounds that all scores are compared with; of more, those that each score passes are searched */
 
 typedef struct {
     const void *scores, *low, *high;

@@ -1,4 +1,4 @@
-"""The compiled counts (_passing.c): one pass over the scores of each row, in blocks that vector instructions compare."""
+"""The compiled counts (_passing.c): one pass over the scores of each row, in blocks for vector instructions."""
 
 from typing import Any
 

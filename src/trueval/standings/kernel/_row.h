@@ -18,15 +18,19 @@ static COUNT NAMED(beyond)(const REAL *block, REAL bound) {
     return count;
 }
 
-/* How many of some ascending bounds a score is at or above, or with `beyond` above: by halves, without branches. */
-static Py_ssize_t NAMED(passed)(const REAL *bounds, Py_ssize_t count, REAL score, bool beyond) {
+/* How many of some ascending bounds a score is at or above: by halves, and by products instead of branches that no
+ * processor foretells. */
+static Py_ssize_t NAMED(passed)(const REAL *bounds, Py_ssize_t count, REAL score) {
     const REAL *at = bounds;
-    while (count > 1) {
-        Py_ssize_t half = count / 2;
-        at += (beyond ? score > at[half - 1] : score >= at[half - 1]) ? half : 0;
-        count -= half;
-    }
-    return at - bounds + (beyond ? score > *at : score >= *at);
+    for (; count > 1; count -= count / 2) at += (count / 2) * (score >= at[count / 2 - 1]);
+    return at - bounds + (score >= *at);
+}
+
+/* How many it is above. */
+static Py_ssize_t NAMED(exceeded)(const REAL *bounds, Py_ssize_t count, REAL score) {
+    const REAL *at = bounds;
+    for (; count > 1; count -= count / 2) at += (count / 2) * (score > at[count / 2 - 1]);
+    return at - bounds + (score > *at);
 }
 
 /* Compare all scores of a block with few bounds; from the first that none reaches on, none reaches any. */
@@ -40,14 +44,16 @@ static void NAMED(compare)(const REAL *block, const Row *row) {
     }
 }
 
-/* Find the last of many bounds that each score of a block passes, and count there. */
+/* Find the last of many lower bounds that each score of a block is at or above, and the last upper one that it is above,
+ * which is the same unless it ties; and count there. */
 static void NAMED(search)(const REAL *block, const Row *row) {
-    const REAL *low = row->low;
+    const REAL *low = row->low, *high = row->high;
     for (int i = 0; i < SCORES; i++) {
         if (!(block[i] >= low[0])) continue;
-        row->at_least[NAMED(passed)(low, row->bounds, block[i], false) - 1]++;
-        Py_ssize_t above = NAMED(passed)(row->high, row->bounds, block[i], true);
-        if (above > 0) row->above[above - 1]++;
+        Py_ssize_t passed = NAMED(passed)(low, row->bounds, block[i]);
+        row->at_least[passed - 1]++;
+        if (!(block[i] > high[passed - 1])) passed = NAMED(exceeded)(high, passed, block[i]);
+        if (passed > 0) row->above[passed - 1]++;
     }
 }
 
