@@ -211,7 +211,7 @@ class Work:
             name: of the stage.
             before: as in `stage`.
         """
-        key = self._key(name, before)
+        key = self.key(name, before)
         return key in self.shared.stages or (self.shared.cache is not None and self._file(name, key).is_file())
 
     def candidates_before(self, name: str, depth: int | None = None) -> Run | None:
@@ -376,10 +376,10 @@ class Work:
 
     def _keys(self) -> dict[str, str]:
         """The keys of all stages, in their order."""
-        found = {name: self._key(name, ()) for name in self.retrievers()}
+        found = {name: self.key(name, ()) for name in self.retrievers()}
         for name in self.refiners():
             keys = tuple(found.values())
-            found[name] = self._key(name, keys if name == "fuse" else keys[-1:])
+            found[name] = self.key(name, keys if name == "fuse" else keys[-1:])
         return found
 
     @property
