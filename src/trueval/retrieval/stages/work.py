@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,7 @@ class Shared:
         models: by their settings.
         vectors: by settings of the model, and the texts.
         stages: by their keys.
+        hashes: of texts and models, by what they are of.
     """
 
     cache: Path | None
@@ -72,6 +74,19 @@ class Shared:
     models: dict[str, Any] = field(default_factory=dict)
     vectors: dict[str, NDArray[Any]] = field(default_factory=dict)
     stages: dict[str, Stage] = field(default_factory=dict)
+    hashes: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def hashed(self, of: Any, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """What hashes say of something; made once, since models are large.
+
+        Args:
+            of: what it is of, as JSON.
+            make: from nothing to the hashes.
+        """
+        key = json.dumps(of, sort_keys=True)
+        if key not in self.hashes:
+            self.hashes[key] = make()
+        return self.hashes[key]
 
 
 @contextmanager
@@ -93,7 +108,12 @@ class Work:
         settings: of the pipeline.
         shared: with other runs of the pipeline.
         begin: as in Pipeline.retrieve.
+
+    Attributes:
+        sources: of documents, where somebody read them before; those of the candidates are read when None.
     """
+
+    sources: Mapping[str, str] | None = None
 
     def __init__(self, collection: Collection, settings: Settings, shared: Shared, begin: Begin) -> None:
         self.collection, self.settings, self.shared, self.begin = collection, settings, shared, begin
@@ -131,6 +151,12 @@ class Work:
         chosen = {"dense": ("embed", self.dense), "sparse": ("sparse", self.sparse)}
         return {name: make for name, (table, make) in chosen.items() if table in self.settings}
 
+    def open(self) -> None:
+        """Have every retriever search that has not, so that its index is in `opened`."""
+        for name, make in self.retrievers().items():
+            if name not in self.opened:
+                make(self.begin(name))
+
     def refiners(self) -> tuple[str, ...]:
         """The stages that take the candidates of the stages before."""
         return tuple(name for name in ("fuse", "deduplicate", "rerank") if name in self.settings)
@@ -159,13 +185,13 @@ class Work:
             before: keys of the stages that it takes candidates of.
             given: how many these are.
         """
-        key = self._key(name, before)
+        key = self.key(name, before)
         known = self.shared.stages.get(key)
         if known is not None:
             return known._replace(seconds=0.0, cached=True)
         step, began = self.begin(name), time.perf_counter()
         cache = self.shared.cache
-        file = None if cache is None else cache / "stages" / f"{name}-{key[:16]}.parquet"
+        file = None if cache is None else self._file(name, key)
         kept = None if file is None else read_kept(file, name)
         made = kept or self._made(name, make, step, given)
         if file is not None and kept is None:
@@ -177,6 +203,40 @@ class Work:
         )
         self.shared.stages[key] = found
         return found
+
+    def has(self, name: str, before: tuple[str, ...] = ()) -> bool:
+        """Whether the candidates of a stage are there already.
+
+        Args:
+            name: of the stage.
+            before: as in `stage`.
+        """
+        key = self.key(name, before)
+        return key in self.shared.stages or (self.shared.cache is not None and self._file(name, key).is_file())
+
+    def candidates_before(self, name: str, depth: int | None = None) -> Run | None:
+        """The candidates that a stage takes of the one before, as the cache has them; None where it has not.
+
+        Args:
+            name: as in `key_before`.
+            depth: documents of each list; all if None.
+
+        Raises:
+            InputError: they are damaged.
+        """
+        keys = self._keys()
+        before = list(keys)[list(keys).index(name) - 1]
+        known = self.shared.stages.get(keys[before])
+        if known is None and self.shared.cache is None:
+            return None
+        kept = known or read_kept(self._file(before, keys[before]), before)
+        if kept is None:
+            return None
+        lists = listed(kept.run, depth)
+        return lists.only(np.ones(len(lists.rank), dtype=bool), kept.run.name, kept.run.source)
+
+    def _file(self, name: str, key: str) -> Path:
+        return Path(self.shared.cache or ".") / "stages" / f"{name}-{key[:16]}.parquet"
 
     def _made(self, name: str, make: Callable[[Step], Run], step: Step, given: int | None) -> Candidates:
         began = time.perf_counter()
@@ -191,14 +251,7 @@ class Work:
 
     def dense(self, step: Step) -> Run:
         """Embed queries and documents, and search an index of the documents."""
-        chosen, settings = self.settings["embed"], self.settings["index"]
-        model = self.model("embed")
-        if model.scoring != "product":
-            how = "gives finished scores" if model.scoring == FINISHED else f"scores by {model.scoring}"
-            raise InputError(
-                f"{model.name} {how}: it gives no single vector for a text. Name an embedder in "
-                "[embed]; a cross-encoder or a model of late interaction belongs into [rerank]."
-            )
+        chosen, settings, model = self.settings["embed"], self.settings["index"], self.embedder()
         both = make_index(settings["spec"]).ready().takes == "both"
         documents, queries = self._embedded(model, "documents", step), self._embedded(model, "queries", step)
         dimension = chosen["dimension"]
@@ -271,8 +324,8 @@ class Work:
             self.notes.append(f"{alike.dropped.height:,} of {run.documents.height:,} candidates were near duplicates.")
             run = alike.run
         if settings["per_source"] is not None:
-            listed_ids = run.documents["doc_id"].unique(maintain_order=True).to_list()
-            sources = sources_of(listed_ids, settings["sources"])
+            ids = run.documents["doc_id"].unique(maintain_order=True).to_list()
+            sources = sources_of(ids, settings["sources"]) if self.sources is None else self.sources
             many = limit_sources(run, sources, most=settings["per_source"])
             self.notes.append(
                 f"{many.dropped.height:,} of {run.documents.height:,} candidates were more than "
@@ -307,17 +360,48 @@ class Work:
             "sha256": self._texts,
         }
 
-    @cached_property
+    @property
+    def last_key(self) -> str:
+        """The key of the last stage, the hash of all that decides the run; nothing is made for it."""
+        return list(self._keys().values())[-1]
+
+    def key_before(self, name: str) -> str:
+        """The key of the stage before one that takes candidates of one stage.
+
+        Args:
+            name: deduplicate or rerank.
+        """
+        keys = self._keys()
+        return keys[list(keys)[list(keys).index(name) - 1]]
+
+    def _keys(self) -> dict[str, str]:
+        """The keys of all stages, in their order."""
+        found = {name: self.key(name, ()) for name in self.retrievers()}
+        for name in self.refiners():
+            keys = tuple(found.values())
+            found[name] = self.key(name, keys if name == "fuse" else keys[-1:])
+        return found
+
+    @property
     def _texts(self) -> dict[str, str]:
         """The hashes of the texts that the stages see, with their ids."""
         sides = {"documents": self.collection.documents, "queries": self.collection.queries}
-        return {name: texts_with_ids_hash(texts) for name, texts in sides.items()}
+        return self.shared.hashed("texts", lambda: {name: texts_with_ids_hash(texts) for name, texts in sides.items()})
 
-    def _key(self, name: str, before: tuple[str, ...]) -> str:
-        """The hash of all that decides the candidates of a stage."""
+    def key(self, name: str, before: tuple[str, ...] = ()) -> str:
+        """The hash of all that decides the candidates of a stage.
+
+        Args:
+            name: of the stage.
+            before: keys of the stages that it takes candidates of.
+        """
         tables = ("embed", "index") if name == "dense" else (name,)
-        about = {table: decided(table, self.settings[table]) for table in tables}
+        about = {table: self._decided(table) for table in tables}
         return key_of("stage", name, about, self._texts, before)
+
+    def _decided(self, table: str) -> dict[str, Any]:
+        settings = dict(self.settings[table])
+        return self.shared.hashed([table, settings], lambda: decided(table, settings))
 
     def model(self, table: str) -> Any:
         """The model that a table names, loaded once.
@@ -334,6 +418,21 @@ class Work:
             shared: dict[str, Any] = {"account": self.shared.account} if hosted else {}
             self.shared.models[key] = load_model(chosen["model"], **options, **shared)
         return self.shared.models[key]
+
+    def embedder(self) -> Any:
+        """The model of [embed].
+
+        Raises:
+            InputError: it gives no vector for a text.
+        """
+        model = self.model("embed")
+        if model.scoring != "product":
+            how = "gives finished scores" if model.scoring == FINISHED else f"scores by {model.scoring}"
+            raise InputError(
+                f"{model.name} {how}: it gives no single vector for a text. Name an embedder in "
+                "[embed]; a cross-encoder or a model of late interaction belongs into [rerank]."
+            )
+        return model
 
     def _embedded(self, model: Any, name: str, step: Step) -> NDArray[Any]:
         settings = settings_of(model)
@@ -400,8 +499,7 @@ def opened_work(
     scoring = settings.get("pipeline", {}).get("scoring", STAGES)
     with shared_work(cache, Account(ledger=None if cache is None else cache / LEDGER), kept=False) as shared:
         work = Work(collection, scored_in(settings, HIGH if scoring == BOTH else scoring), shared, begin or nobody)
-        for name, make in work.retrievers().items():
-            make(work.begin(name))
+        work.open()
         yield work
 
 
