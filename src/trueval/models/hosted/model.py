@@ -55,6 +55,20 @@ class Answered(NamedTuple):
     rows: NDArray[Any]
 
 
+class Expected(NamedTuple):
+    """What items are estimated to take.
+
+    Attributes:
+        calls: that they go out in.
+        tokens: by our estimate.
+        usage: that is billed.
+    """
+
+    calls: int
+    tokens: int
+    usage: Usage
+
+
 @dataclass(frozen=True, kw_only=True)
 class HostedSettings:
     """How a service is used.
@@ -285,22 +299,59 @@ class HostedModel(ABC):
 
     def _announce(self, part: str, items: int, planned: Iterable[Call]) -> None:
         """Say what leaves this machine, to whom and for how much, and refuse what would cost too much."""
+        number, tokens, usage = self._sum(planned)
+        cost = self.price.cost(usage)
+        self.account.expect(cost, f"{items} {part} for {self.name}")
+        leaves = "go to" if is_this_machine(self.url) else "leave this machine for"
+        billed = "" if usage.searches is None else f", billed as {usage.searches:g} search(es)"
+        amount = f"about {tokens} tokens in {number} call(s){billed}"
+        key = f", with the key in {variable}," if (variable := self._variable) else ""
+        price = "at a price that is not known" if cost is None else f"for about {cost:.4g} ({self.price})"
+        limit = "" if self.account.max_cost is None else f", of at most {self.account.max_cost:g} in all"
+        told = f"{items} {part}, {amount}, {leaves} {self.host} ({self.name}){key} {price}{limit}."
+        warnings.warn(told, TruevalWarning, stacklevel=3)
+
+    def expected(self, part: str, items: Sequence[Any]) -> Expected:
+        """What items are estimated to take, before anything is sent.
+
+        Args:
+            part: as in answers.
+            items: as in answers.
+        """
+        return self._sum(self._planned(part, items))
+
+    def _sum(self, planned: Iterable[Call]) -> Expected:
         number = tokens = billed = 0
         searches = 0.0
         for call in planned:
             usage = self._usage(call)
             number, tokens = number + 1, tokens + call.tokens
             billed, searches = billed + (usage.tokens or 0), searches + (usage.searches or 0.0)
-        by_search = bool(self.named.service.search)
-        cost = self.price.cost(Usage(billed, searches if by_search else None))
-        self.account.expect(cost, f"{items} {part} for {self.name}")
-        leaves = "go to" if is_this_machine(self.url) else "leave this machine for"
-        amount = f"about {tokens} tokens in {number} call(s)" + f", billed as {searches:g} search(es)" * by_search
-        key = f", with the key in {variable}," if (variable := self._variable) else ""
-        price = "at a price that is not known" if cost is None else f"for about {cost:.4g} ({self.price})"
-        limit = "" if self.account.max_cost is None else f", of at most {self.account.max_cost:g} in all"
-        told = f"{items} {part}, {amount}, {leaves} {self.host} ({self.name}){key} {price}{limit}."
-        warnings.warn(told, TruevalWarning, stacklevel=3)
+        return Expected(number, tokens, Usage(billed, searches if self.named.service.search else None))
+
+    def answer(self, part: str, items: Sequence[Any], called: Sequence[str]) -> NDArray[Any]:
+        """Send the items of one query, one call after another, without a notice: for who said before what all cost.
+
+        Args:
+            part: as in answers.
+            items: as in answers; one at least.
+            called: as in answers.
+
+        Returns:
+            [item, any], in the order of the items.
+
+        Raises:
+            InputError: as in answers; no call is cut into smaller ones.
+        """
+        rows: list[Any] = [None] * len(items)
+        for call in self.plan(part, list(enumerate(items))):
+            try:
+                found = _spread(call, self._ask(call))
+            except CallError as error:
+                raise self._refused(error, call, called) from None
+            for place, row in zip(found.places, found.rows, strict=True):
+                rows[place] = row
+        return np.stack(rows)
 
     def _refused(self, failure: CallError, call: Call, called: Sequence[str]) -> InputError:
         reason = self._without_key(failure.reason)

@@ -131,6 +131,12 @@ class Work:
         chosen = {"dense": ("embed", self.dense), "sparse": ("sparse", self.sparse)}
         return {name: make for name, (table, make) in chosen.items() if table in self.settings}
 
+    def open(self) -> None:
+        """Have every retriever search that has not, so that its index is in `opened`."""
+        for name, make in self.retrievers().items():
+            if name not in self.opened:
+                make(self.begin(name))
+
     def refiners(self) -> tuple[str, ...]:
         """The stages that take the candidates of the stages before."""
         return tuple(name for name in ("fuse", "deduplicate", "rerank") if name in self.settings)
@@ -159,7 +165,7 @@ class Work:
             before: keys of the stages that it takes candidates of.
             given: how many these are.
         """
-        key = self._key(name, before)
+        key = self.key(name, before)
         known = self.shared.stages.get(key)
         if known is not None:
             return known._replace(seconds=0.0, cached=True)
@@ -313,8 +319,13 @@ class Work:
         sides = {"documents": self.collection.documents, "queries": self.collection.queries}
         return {name: texts_with_ids_hash(texts) for name, texts in sides.items()}
 
-    def _key(self, name: str, before: tuple[str, ...]) -> str:
-        """The hash of all that decides the candidates of a stage."""
+    def key(self, name: str, before: tuple[str, ...] = ()) -> str:
+        """The hash of all that decides the candidates of a stage.
+
+        Args:
+            name: of the stage.
+            before: keys of the stages that it takes candidates of.
+        """
         tables = ("embed", "index") if name == "dense" else (name,)
         about = {table: decided(table, self.settings[table]) for table in tables}
         return key_of("stage", name, about, self._texts, before)
@@ -400,8 +411,7 @@ def opened_work(
     scoring = settings.get("pipeline", {}).get("scoring", STAGES)
     with shared_work(cache, Account(ledger=None if cache is None else cache / LEDGER), kept=False) as shared:
         work = Work(collection, scored_in(settings, HIGH if scoring == BOTH else scoring), shared, begin or nobody)
-        for name, make in work.retrievers().items():
-            make(work.begin(name))
+        work.open()
         yield work
 
 
