@@ -173,7 +173,7 @@ def measure(
     if len(set(names)) < len(names):
         raise PolicyError(f"Tasks need different names. Got {names}.")
     asked = list(query_ids)[: protocol.queries]
-    before = pl.DataFrame(schema=SAMPLES) if done is None else done.select(SAMPLES)
+    before = pl.DataFrame(schema=SAMPLES) if done is None else done.select(list(SAMPLES))
     left = _Left.of(tasks, asked, protocol.repeats, before)
     timing = _Timing(asked, clock or Clock(), {})
     for call in range(protocol.warmup):
