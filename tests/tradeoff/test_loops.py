@@ -119,7 +119,7 @@ def test_loads_of_a_protocol() -> None:
 
 
 def test_what_no_loop_can_be_is_refused() -> None:
-    with pytest.raises(PolicyError, match="A loop needs workers, 1 at least. Got 0."):
+    with pytest.raises(PolicyError, match=r"A loop needs workers, 1 at least\. Got 0\."):
         closed_loop(str, [1], workers=0)
     with pytest.raises(PolicyError, match="A loop needs a query to send"):
         closed_loop(str, [], workers=1)

@@ -36,6 +36,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from trueval.collection import ids_in_order
 from trueval.models.hosted.model import HostedModel
 from trueval.models.hosted.services import is_hosted
 from trueval.models.outputs import settings_of
@@ -46,6 +47,7 @@ from trueval.retrieval.indexes.vectors import truncated
 from trueval.retrieval.ranks.lists import Listed, listed
 from trueval.retrieval.stages.keys import key_of
 from trueval.retrieval.stages.work import Work, nobody
+from trueval.retrieval.suppress import sources_of
 from trueval.run import Run
 from trueval.tradeoff.latency import Protocol, Task
 
@@ -105,6 +107,10 @@ class Served:
         self.query_ids = list(work.collection.queries)
         self.texts = list(work.collection.queries.values())
         self.models = {table: work.model(table) for table in ("embed", "rerank") if table in self.settings}
+        if self.settings.get("deduplicate", {}).get("per_source") is not None:
+            # Of all documents, once: a query alone would read the file, or have no document with a source.
+            ids = ids_in_order(work.collection.documents).to_list()
+            self.work.sources = sources_of(ids, self.settings["deduplicate"]["sources"])
         self.locks = {table: Lock() for table in ("embed", "sparse", "rerank")}
         self._before: dict[tuple[str, int], Run] = {}
         self._document_vectors: dict[str, Any] = {}

@@ -93,7 +93,12 @@ class Work:
         settings: of the pipeline.
         shared: with other runs of the pipeline.
         begin: as in Pipeline.retrieve.
+
+    Attributes:
+        sources: of documents, where somebody read them before; those of the candidates are read when None.
     """
+
+    sources: Mapping[str, str] | None = None
 
     def __init__(self, collection: Collection, settings: Settings, shared: Shared, begin: Begin) -> None:
         self.collection, self.settings, self.shared, self.begin = collection, settings, shared, begin
@@ -277,8 +282,8 @@ class Work:
             self.notes.append(f"{alike.dropped.height:,} of {run.documents.height:,} candidates were near duplicates.")
             run = alike.run
         if settings["per_source"] is not None:
-            listed_ids = run.documents["doc_id"].unique(maintain_order=True).to_list()
-            sources = sources_of(listed_ids, settings["sources"])
+            ids = run.documents["doc_id"].unique(maintain_order=True).to_list()
+            sources = sources_of(ids, settings["sources"]) if self.sources is None else self.sources
             many = limit_sources(run, sources, most=settings["per_source"])
             self.notes.append(
                 f"{many.dropped.height:,} of {run.documents.height:,} candidates were more than "
