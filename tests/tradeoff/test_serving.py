@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,14 +19,15 @@ from tests.retrieval.test_pipeline import ALL, WORDS, Model
 from trueval.collection import Collection
 from trueval.errors import InputError
 from trueval.models.hosted.account import Account
+from trueval.retrieval.index import make_index
 from trueval.retrieval.indexes.dense import Dense
 from trueval.retrieval.pipeline import Pipeline
 from trueval.retrieval.stages.config import settings_of_tables
 from trueval.retrieval.stages.work import Work, nobody, shared_work
-from trueval.tradeoff.latency import Protocol, measure
+from trueval.tradeoff.latency import Protocol, Task, measure
 from trueval.tradeoff.loops import closed_loop
 from trueval.tradeoff.percentiles import times_of
-from trueval.tradeoff.serving import Served
+from trueval.tradeoff.serving import Served, ServedStage, _called, _library_call
 
 for library, extra in (("faiss", "retrieval"), ("bm25s", "retrieval"), ("safetensors", "models")):
     pytest.importorskip(library, reason=f'needs the extra "{extra}"')
@@ -272,3 +274,73 @@ def test_real_models_give_a_query_alone_what_they_give_all(name: str) -> None:
             assert both.height >= answer.height - 2
     print(name, "same order for", same, "of", len(one.query_ids))
     assert same == 10 if name == "bm25" else same >= 7
+
+
+class Inside:
+    """Counts the seconds inside of one function, while it is in the place of another."""
+
+    def __init__(self, function: Any) -> None:
+        self.function, self.seconds = function, 0.0
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        began = time.perf_counter()
+        try:
+            return self.function(*given, **named)
+        finally:
+            self.seconds += time.perf_counter() - began
+
+
+def own_share(stage: ServedStage, place: Any, name: str, queries: int) -> tuple[float, float]:
+    """The median share of a timed stage that is not in the library, and the median seconds of the stage."""
+    inside = Inside(getattr(place, name))
+    setattr(place, name, inside)
+    shares, seconds = [], []
+    for call in range(3 * queries):
+        given = stage.task.prepare(call % queries)
+        inside.seconds = 0.0
+        began = time.perf_counter()
+        stage.task.run(given)
+        seconds.append(time.perf_counter() - began)
+        shares.append(1 - inside.seconds / seconds[-1])
+    setattr(place, name, inside.function)
+    return float(np.median(shares)), float(np.median(seconds))
+
+
+@pytest.mark.evidence
+def test_our_own_time_inside_of_a_stage_is_small() -> None:
+    """The share of each timed stage that its library, or model, does not use; an eighth of a ms of BM25 is ours."""
+    folder = SHARED / "data" / "collections" / "cranfield"
+    if not folder.is_dir():
+        pytest.skip("real data is absent: ../shared/data/collections/cranfield")
+    whole = Collection.read(str(folder))
+    collection = replace(whole, queries=dict(list(whole.queries.items())[:10]))
+    few = replace(collection, documents=dict(list(whole.documents.items())[:60]))
+    rng = np.random.default_rng(0)
+    vectors = rng.standard_normal((len(whole.documents) + len(collection.queries), 384)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    documents, queries = vectors[:-10], vectors[-10:]
+    embed = {"model": "all-MiniLM-L6-v2", "dtype": "float32"}
+    reranker = {"model": str(SHARED / "models" / "epqa-reranker"), "dtype": "float32", "max_length": 128, "depth": 50}
+    shares = {}
+    with served(few, {"embed": embed}, {"sparse": {}, "rerank": reranker}) as (dense, reranked):
+        shares["embed"] = own_share(dense.stages[0], dense.models["embed"], "forward_queries", 5)
+        shares["rerank"] = own_share(reranked.stages[1], reranked.models["rerank"], "forward", 3)
+    for spec in ("flat", "hnsw"):
+        index = make_index(spec)
+        index.build(documents)
+        task = Task(spec, _called, lambda query, index=index: _library_call(index, queries[query : query + 1], 100))
+        library: Any = index
+        shares[spec] = own_share(ServedStage("retrieve", task), library.faiss, "search", 10)
+        whole_search = Task(spec, lambda query, index=index: index.search(queries[query : query + 1], 100))
+        shares[f"{spec} with our order of ties"] = own_share(
+            ServedStage("retrieve", whole_search), library.faiss, "search", 10
+        )
+    with served(collection, {"sparse": {}}) as (words,):
+        index = words.work.opened["sparse"].index
+        shares["bm25"] = own_share(words.stages[0], index.scorer, "get_scores_from_ids", 10)
+    for name, (share, seconds) in shares.items():
+        print(f"{name}: {100 * share:.2f} % of {1000 * seconds:.3f} ms")
+    assert shares["embed"][0] < 0.02
+    assert shares["rerank"][0] < 0.02
+    assert shares["flat"][0] < 0.05
+    assert shares["hnsw"][0] < 0.05
