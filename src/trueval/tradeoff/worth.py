@@ -1,0 +1,59 @@
+"""Worth: the values of measures of each query of a run, for the queries that a collection asks."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import NamedTuple
+
+from trueval.collection import Collection
+from trueval.errors import TruevalWarning
+from trueval.evaluation.evaluate import Measures, evaluate
+from trueval.judgments import Judgments
+from trueval.policy.policy import Policy
+from trueval.run import Run
+from trueval.tradeoff.changes import Floats
+
+
+class Worth(NamedTuple):
+    """What a run is worth.
+
+    Attributes:
+        query_ids: [query] judged ones.
+        values: measure → [query] expected under ties; NaN where not available.
+        notes: one-line remarks of the evaluation.
+    """
+
+    query_ids: tuple[str, ...]
+    values: dict[str, Floats]
+    notes: tuple[str, ...]
+
+    @property
+    def quality(self) -> str:
+        """The first measure."""
+        return next(iter(self.values))
+
+
+def asked(judgments: Judgments, collection: Collection) -> Judgments:
+    """The judgments of the queries that a collection has, such as a sample: the others were not asked.
+
+    Raises:
+        InputError: no query is judged.
+    """
+    return replace(collection, judgments=judgments).restricted(collection.queries).graded
+
+
+def worth_of(run: Run, judgments: Judgments, measures: Measures, policy: Policy | None = None) -> Worth:
+    """Measure a run; remarks are kept, not told.
+
+    Args:
+        run: of a stage.
+        judgments: of the queries that were asked.
+        measures: the first is the quality.
+        policy: of the measures; ours if None.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)
+        scores = evaluate(run, judgments, measures, policy=policy)
+    values = {str(measure): scores.expected[:, column] for column, measure in enumerate(scores.measures)}
+    return Worth(scores.query_ids, values, scores.notes)
