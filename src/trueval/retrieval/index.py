@@ -202,7 +202,10 @@ class LocalIndex(ABC):
         """
         searched = {name: one for name, one in self.parameters.items() if one.searched}
         other = copy(self)
-        chosen = {name: checked(f"A search of {self.name}", searched, name, value, PolicyError) for name, value in values.items()}
+        chosen = {
+            name: checked(f"A search of {self.name}", searched, name, value, PolicyError)
+            for name, value in values.items()
+        }
         other.values = {**self.values, **chosen}
         return other
 

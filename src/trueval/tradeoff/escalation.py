@@ -124,8 +124,7 @@ class AnyOf(Fitted):
 
     def escalated(self, needs: Floats) -> Bools:
         """[query] whether any of its signals reaches its threshold."""
-        found: Bools = (needs >= self.least).any(axis=1)
-        return found
+        return np.asarray((needs >= self.least).any(axis=1))
 
     def thresholds(self, signals: Sequence[Signal]) -> dict[str, float | None]:
         """By name; None where one is not used."""

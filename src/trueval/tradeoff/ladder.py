@@ -252,8 +252,7 @@ def recall(run: Run, exact: Run, depth: int) -> Floats:
     >>> recall(Run.from_dict({"q": {"a": 1.0, "c": 0.5}}), exact, 2).tolist()
     [1.0]
     """
-    lists = listed(exact)
-    frame = lists.only(np.ones(len(lists.rank), dtype=bool), exact.name, exact.source).frame
+    frame = cut(exact, int(np.diff(exact.offsets).max(initial=1))).frame
     last = pl.col("score").filter(pl.int_range(pl.len()) < depth).last().over("query_id")
     pairs = ["query_id", "doc_id"]
     frame = frame.select(*pairs, above=pl.col("score") > last, at=pl.col("score") == last).join(
@@ -285,6 +284,24 @@ class _Found(NamedTuple):
     against: int | None
 
 
+def rung_settings(settings: Settings, rung: Rung, deeper: int = 0) -> Settings:
+    """The settings of a pipeline that is a rung alone.
+
+    Args:
+        settings: of the pipeline.
+        rung: how it is searched.
+        deeper: documents below the depth of the pipeline.
+    """
+    index = {"spec": rung.spec, "depth": settings["index"]["depth"] + deeper, "scoring": rung.scoring}
+    return {"embed": {**settings["embed"], "dimension": rung.dimension}, "index": index}
+
+
+def cut(run: Run, depth: int) -> Run:
+    """The first documents of each list, ties as they are."""
+    lists = listed(run, depth)
+    return lists.only(np.ones(len(lists.rank), dtype=bool), run.name, run.source)
+
+
 def search_rung(work: Callable[[Settings], Work], settings: Settings, rung: Rung, deeper: int = 0) -> Stage:
     """The candidates of one rung, which are kept as those of any pipeline are.
 
@@ -294,17 +311,15 @@ def search_rung(work: Callable[[Settings], Work], settings: Settings, rung: Rung
         rung: how it is searched.
         deeper: documents below the depth of the pipeline.
     """
-    embed = {**settings["embed"], "dimension": rung.dimension}
-    depth = settings["index"]["depth"] + deeper
-    made = work({"embed": embed, "index": {"spec": rung.spec, "depth": depth, "scoring": rung.scoring}})
+    made = work(rung_settings(settings, rung, deeper))
     return made.stage("dense", made.dense)
 
 
 def _on_rung(stage: Stage, rung: Rung, settings: Settings) -> _Found:
     """A rung as a step, cut to the depth of the pipeline."""
-    depth, lists = settings["index"]["depth"], listed(stage.run, settings["index"]["depth"])
-    run = lists.only(np.ones(len(lists.rank), dtype=bool), rung.name, stage.run.source)
-    return _Found(rung.name, str((stage.searched or {}).get("spec", rung.spec)), run, depth, depth)
+    depth = settings["index"]["depth"]
+    spec = str((stage.searched or {}).get("spec", rung.spec))
+    return _Found(rung.name, spec, cut(stage.run, depth), depth, depth)
 
 
 def _rest(

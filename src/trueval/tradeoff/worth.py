@@ -22,11 +22,13 @@ class Worth(NamedTuple):
         query_ids: [query] judged ones.
         values: measure → [query] expected under ties; NaN where not available.
         notes: one-line remarks of the evaluation.
+        lower: measures of which lower values are better.
     """
 
     query_ids: tuple[str, ...]
     values: dict[str, Floats]
     notes: tuple[str, ...]
+    lower: frozenset[str] = frozenset()
 
     @property
     def quality(self) -> str:
@@ -56,4 +58,5 @@ def worth_of(run: Run, judgments: Judgments, measures: Measures, policy: Policy 
         warnings.simplefilter("ignore", TruevalWarning)
         scores = evaluate(run, judgments, measures, policy=policy)
     values = {str(measure): scores.expected[:, column] for column, measure in enumerate(scores.measures)}
-    return Worth(scores.query_ids, values, scores.notes)
+    lower = frozenset(str(measure) for measure in scores.measures if measure.better == "lower")
+    return Worth(scores.query_ids, values, scores.notes, lower)
