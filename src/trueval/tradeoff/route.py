@@ -165,6 +165,7 @@ def learn_routing(
     price: float | None = None,
     folds: int = FOLDS,
     repeats: int = REPEATS,
+    curve: Sequence[float] = CURVE,
     bootstrap: Bootstrap | None = None,
 ) -> Routing:
     """Choose thresholds on some queries, route others by them, and price that.
@@ -186,6 +187,7 @@ def learn_routing(
         price: quality that a unit of cost is worth; None for a budget.
         folds: of the cross-validation; as many as queries if these are fewer.
         repeats: of the cross-validation.
+        curve: other budgets that the default rule is tried under.
         bootstrap: how queries are resampled.
 
     Raises:
@@ -222,7 +224,7 @@ def learn_routing(
         (priced.router("fewer", np.zeros(len(given.gains))), priced.router("more", np.ones(len(given.gains)))),
         routers,
         _oracles(priced, limit),
-        tuple(priced.point(each, parts) for each in CURVE),
+        tuple(priced.point(each, parts) for each in curve),
     )
 
 
