@@ -119,6 +119,16 @@ def test_the_policy_travels(log: list[tuple[str, int]]):
     assert strict.steps[0].measures["R@2"].value == 0.0
 
 
+def test_documents_without_a_grade_can_have_one(log: list[tuple[str, int]]):
+    collection = planted.collection()
+    grades = Judgments.from_dict({f"q{axis}": {f"a{axis}": 5} for axis in range(planted.QUERIES)})
+    harm = [
+        climb(collection, planted.settings(), grades, "Harm@2", bootstrap=FAST, unjudged=grade).steps[0].measures
+        for grade in (None, 1)
+    ]
+    assert [each["Harm@2"].value for each in harm] == [0.0, 0.5]
+
+
 def test_the_json_is_that_of_the_contract(log: list[tuple[str, int]]):
     told = json.loads(json.dumps(climbed(planted.settings(index={"spec": "flat(storage='int8')"})).to_dict()))
     assert list(told) == ["name", "quality", "level", "steps", "notes"]
@@ -158,7 +168,7 @@ def test_recall_by_hand_and_by_sets():
     rng = np.random.default_rng(0)
     for _ in range(50):
         scores = {f"d{place}": float(score) for place, score in enumerate(rng.permutation(12))}
-        some = {doc: 1.0 for doc in rng.choice(list(scores), 4, replace=False).tolist()}
+        some = dict.fromkeys(rng.choice(list(scores), 4, replace=False).tolist(), 1.0)
         top = sorted(scores, key=lambda doc: -scores[doc])[:4]
         found = recall(Run.from_dict({"q": some}), Run.from_dict({"q": scores}), 4)
         assert found.tolist() == [len(set(top) & set(some)) / 4]

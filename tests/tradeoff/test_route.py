@@ -157,7 +157,7 @@ def test_bad_folds():
 
 @pytest.mark.evidence
 def test_how_often_noise_seems_to_tell():
-    """Of 200 worlds whose signals are noise 4 % seem to beat the random router, and 9 % to be worse (docs/tradeoff.md)."""
+    """Of 200 worlds of noise 4 % seem to beat the random router, and 9 % to be worse (docs/tradeoff.md)."""
     found = [learned(sharp=0.0, seed=seed, folds=10)["either"].beats_random for seed in range(200)]
     assert found.count("yes") <= 16
     assert found.count("no") <= 32

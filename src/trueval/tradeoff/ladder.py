@@ -40,7 +40,7 @@ from trueval.retrieval.stages.work import Begin, Work, nobody, shared_work
 from trueval.run import Run
 from trueval.specs import Value, written
 from trueval.tradeoff.changes import Bootstrap, Estimated, Floats
-from trueval.tradeoff.worth import Worth, asked, worth_of
+from trueval.tradeoff.worth import Judged, Worth
 
 EXACT: Final = "exact float32"
 # Documents that exact search is asked for below the depth, to see a group of equal scores that the depth cuts.
@@ -151,6 +151,7 @@ def climb(
     measures: Measures,
     *,
     policy: Policy | None = None,
+    unjudged: float | None = None,
     cache: Path | None = None,
     begin: Begin | None = None,
     bootstrap: Bootstrap | None = None,
@@ -167,6 +168,7 @@ def climb(
         judgments: of the queries; queries without any are searched, and left out of measures.
         measures: the first is the quality.
         policy: of the measures.
+        unjudged: grade that a listed document without one has; None for none.
         cache: as in Pipeline.retrieve.
         begin: as in Pipeline.retrieve.
         bootstrap: how queries are resampled.
@@ -176,7 +178,8 @@ def climb(
         InputError: there is no [embed], [index] takes words too, or as in Pipeline.retrieve.
     """
     scoring = settings.get("pipeline", {}).get("scoring", STAGES)
-    settings, judgments = scored_in(settings, HIGH if scoring == BOTH else scoring), asked(judgments, collection)
+    settings = scored_in(settings, HIGH if scoring == BOTH else scoring)
+    judged = Judged.of(collection, judgments, measures, policy, unjudged)
     tried = rungs(settings, len(collection.documents))
     with shared_work(cache, Account(ledger=None if cache is None else cache / LEDGER), kept=True) as shared:
 
@@ -186,7 +189,7 @@ def climb(
         exact = search_rung(work, settings, tried[0], deeper=BELOW)
         held = [_on_rung(exact, tried[0], settings), *_rest(work, settings, tried[1:], exact)]
         held += _later(stages_of([work(settings)])[0], settings)
-    worth = [worth_of(each.run, judgments, measures, policy) for each in held]
+    worth = [judged.worth(each.run) for each in held]
     recalls = [None if each.against is None else recall(each.run, exact.run, each.against) for each in held]
     notes = dict.fromkeys(note for each in worth for note in each.notes)
     drawn = bootstrap or Bootstrap()

@@ -32,7 +32,7 @@ from trueval.run import Run
 from trueval.tradeoff.changes import Floats
 from trueval.tradeoff.escalation import Signal
 from trueval.tradeoff.route import Routing, learn_routing
-from trueval.tradeoff.worth import asked, worth_of
+from trueval.tradeoff.worth import Judged
 
 # Documents of the dense list whose first and last score make the margin.
 TOP: Final = 10
@@ -82,6 +82,7 @@ def route_pipeline(
     depths: tuple[int, int] = (50, 100),
     k: int = TOP,
     policy: Policy | None = None,
+    unjudged: float | None = None,
     cache: Path | None = None,
     begin: Begin | None = None,
     **choices: Any,
@@ -97,6 +98,7 @@ def route_pipeline(
         depths: fewer and more candidates of the reranker.
         k: of the margin.
         policy: of the measure.
+        unjudged: grade that a listed document without one has; None for none.
         cache: as in Pipeline.retrieve.
         begin: as in Pipeline.retrieve.
         choices: as in learn_routing: budget, price, costs, unit, folds, repeats, bootstrap.
@@ -106,11 +108,11 @@ def route_pipeline(
         PolicyError: the reranker is given fewer candidates than asked for, or lower values are better.
     """
     fewer, more = _depths(settings, depths)
-    judgments = asked(judgments, collection)
+    judged = Judged.of(collection, judgments, measure, policy, unjudged)
     deep = {**settings, "rerank": {**settings["rerank"], "depth": more}}
     *_, before, last = (stages := Pipeline(deep).retrieve(collection, cache=cache, begin=begin).stages)
     shallow = scored_as(before.run, last.run, fewer)
-    low, high = (worth_of(run, judgments, measure, policy) for run in (shallow, last.run))
+    low, high = (judged.worth(run) for run in (shallow, last.run))
     if low.quality in low.lower:
         raise PolicyError(f"Routing needs a measure of which higher values are better. Got {low.quality}.")
     odds = find_model(settings["rerank"]["model"], None).recipe.scoring in PAIRED

@@ -35,7 +35,7 @@ from trueval.retrieval.stages.work import Begin, Work, nobody, shared_work
 from trueval.run import Run
 from trueval.tradeoff.changes import Bootstrap, Estimated
 from trueval.tradeoff.ladder import BELOW, Rung, cut, recall, rung_settings, rungs, search_rung
-from trueval.tradeoff.worth import Worth, asked, worth_of
+from trueval.tradeoff.worth import Judged, Worth
 
 By = Literal["bound", "value"]
 
@@ -181,6 +181,7 @@ def tune(
     within: float = WITHIN,
     by: By = "bound",
     policy: Policy | None = None,
+    unjudged: float | None = None,
     cache: Path | None = None,
     begin: Begin | None = None,
     bootstrap: Bootstrap | None = None,
@@ -198,6 +199,7 @@ def tune(
         within: greatest loss, a part of exact search: 0.02.
         by: "bound", the upper end of the interval of the loss must be within; or "value", the loss itself.
         policy: of the measures.
+        unjudged: grade that a listed document without one has; None for none.
         cache: as in Pipeline.retrieve.
         begin: as in Pipeline.retrieve.
         bootstrap: how queries are resampled.
@@ -210,14 +212,15 @@ def tune(
     spec = settings.get("index", {}).get("spec", "")
     _check(spec, values, within, by)
     scoring = settings.get("pipeline", {}).get("scoring", STAGES)
-    settings, judgments = scored_in(settings, HIGH if scoring == BOTH else scoring), asked(judgments, collection)
+    settings = scored_in(settings, HIGH if scoring == BOTH else scoring)
+    judged = Judged.of(collection, judgments, measures, policy, unjudged)
     account = Account(ledger=None if cache is None else cache / LEDGER)
     with shared_work(cache, account, kept=True) as shared:
 
         def work(of: Settings) -> Work:
             return Work(collection, of, shared, begin or nobody)
 
-        trial = _Trial.of(work, settings, judgments, measures, policy, bootstrap or Bootstrap(), clock)
+        trial = _Trial.of(work, settings, judged, bootstrap or Bootstrap(), clock)
         stored = [each for each in trial.others if each.spec not in ("flat", spec)]
         storage = trial.losses(search_rung(work, settings, stored[0]).run) if stored else {}
         tried = trial.chosen(values) if values is not None else trial.searched(within, by)
@@ -264,9 +267,7 @@ class _Trial:
         exact: the run of the exact search, some documents below the depth.
         worth: of the exact search at the depth.
         depth: of each list.
-        judgments: of the queries.
-        measures: the first is the quality.
-        policy: of the measures.
+        judged: how runs are measured.
         bootstrap: how queries are resampled.
         clock: seconds.
         known: what was tried.
@@ -279,9 +280,7 @@ class _Trial:
     exact: Run
     worth: Worth
     depth: int
-    judgments: Judgments
-    measures: Measures
-    policy: Policy | None
+    judged: Judged
     bootstrap: Bootstrap
     clock: Callable[[], float]
     known: dict[int, Tried] = field(default_factory=dict)
@@ -291,9 +290,7 @@ class _Trial:
         cls,
         work: Callable[[Settings], Work],
         settings: Settings,
-        judgments: Judgments,
-        measures: Measures,
-        policy: Policy | None,
+        judged: Judged,
         bootstrap: Bootstrap,
         clock: Callable[[], float],
     ) -> _Trial:
@@ -307,14 +304,14 @@ class _Trial:
         whole = work(rung_settings(settings, first, BELOW))
         exact = whole.dense(whole.begin("exact"))
         built.dense(built.begin("dense"))
-        worth = worth_of(cut(exact, depth), judgments, measures, policy)
+        worth = judged.worth(cut(exact, depth))
         for name, values in worth.values.items():
             if not abs(float(np.nanmean(values))) > 0:
                 raise InputError(
                     f"Exact search has 0 of {name}: there is nothing to lose a part of. Choose another measure."
                 )
         sides = built.opened["dense"], whole.opened["dense"]
-        return cls(built, *sides, others, exact, worth, depth, judgments, measures, policy, bootstrap, clock)
+        return cls(built, *sides, others, exact, worth, depth, judged, bootstrap, clock)
 
     @property
     def index(self) -> LocalIndex:
@@ -351,7 +348,7 @@ class _Trial:
             index = self.index.searching(efSearch=value)
             hits = self.work.scored(index.search(self.graph.queries, self.depth), self.graph)
             run = hits.to_run(self.graph.query_ids, self.graph.doc_ids, f"efSearch={value}")
-            here = worth_of(run, self.judgments, self.measures, self.policy)
+            here = self.judged.worth(run)
             means = {name: self.bootstrap.mean(values) for name, values in here.values.items()}
             found = self.bootstrap.mean(recall(run, self.exact, self.depth))
             seconds = self.seconds_of(replace(self.graph, index=index))
@@ -362,7 +359,7 @@ class _Trial:
         """What a run loses of exact search: recall, and each measure."""
         missed = self.bootstrap.mean(1 - recall(run, self.exact, self.depth))
         found = {RECALL: Loss(*missed[:3])}
-        here = worth_of(run, self.judgments, self.measures, self.policy)
+        here = self.judged.worth(run)
         for name, values in here.values.items():
             sign = -1 if name in here.lower else 1
             change = self.bootstrap.change(sign * self.worth.values[name], sign * values)
