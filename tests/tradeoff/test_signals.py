@@ -82,8 +82,8 @@ def routed(depths: tuple[int, int] = (1, 3), measure: str = "RR", **choices: obj
 def test_the_reranker_is_asked_once(log: list[tuple[str, int]], tmp_path: Path):
     found = routed(cache=tmp_path)
     assert log == [("embed", 16), ("embed", 4), ("pairs", 12)]
-    # One candidate is t, relevant for queries 2 and 3. Of three the good a comes first, relevant for 0 and 1, and t ties
-    # with b at ranks 2 and 3: 1/2 (1/2 + 1/3).
+    # One candidate is t, relevant for queries 2 and 3. Of three the good a comes first, relevant for 0 and 1, and t
+    # ties with b at ranks 2 and 3: 1/2 (1/2 + 1/3).
     assert found["fewer"].quality.value == 0.5
     assert found["more"].quality.value == pytest.approx((1 + 1 + 5 / 12 + 5 / 12) / 4)
     assert (found["fewer"].cost, found["more"].cost) == (1, 3)
