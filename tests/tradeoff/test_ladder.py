@@ -166,7 +166,7 @@ def test_no_vectors_have_no_ladder():
 
 def test_recall_by_hand_and_by_sets():
     rng = np.random.default_rng(0)
-    for _ in range(50):
+    for _ in range(10):
         scores = {f"d{place}": float(score) for place, score in enumerate(rng.permutation(12))}
         some = dict.fromkeys(rng.choice(list(scores), 4, replace=False).tolist(), 1.0)
         top = sorted(scores, key=lambda doc: -scores[doc])[:4]

@@ -10,7 +10,7 @@ from trueval.tradeoff.changes import Bootstrap
 from trueval.tradeoff.escalation import Either, Limit, Signal, rules_for
 from trueval.tradeoff.route import Routing, learn_routing, partitions, routed
 
-FAST = Bootstrap(resamples=300, threads=1)
+FAST = Bootstrap(resamples=250, threads=1)
 
 
 def planted(rng: np.random.Generator, queries: int, sharp: float) -> tuple[np.ndarray, np.ndarray, list[Signal]]:
@@ -41,8 +41,8 @@ def test_where_signals_tell_routing_beats_both_constants_and_a_random_router():
 
 
 def test_where_signals_are_noise_nothing_is_claimed():
-    found = [learned(sharp=0.0, seed=seed)["either"].beats_random for seed in range(8)]
-    assert found.count("cannot tell") >= 6
+    found = [learned(50, sharp=0.0, seed=seed)["either"].beats_random for seed in range(4)]
+    assert found.count("cannot tell") >= 3
 
 
 def test_a_query_is_not_routed_by_its_own_gain():

@@ -197,7 +197,7 @@ def learn_routing(
     >>> gain, margin = np.array([0.0, 0.4] * 10), np.array([0.9, 0.1] * 10)
     >>> found = learn_routing(
     ...     np.full(20, 0.5), 0.5 + gain, [Signal("margin", margin, low_is_hard=True)],
-    ...     rng=np.random.default_rng(0), budget=0.5,
+    ...     rng=np.random.default_rng(0), budget=0.5, repeats=1, curve=(),
     ... )
     >>> found["either"].share, round(found["either"].quality.value, 3), found["either"].beats_random
     (0.5, 0.7, 'yes')
