@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from trueval.report.figures import RUN_TONES, Chart, axis_domain, tone
 from trueval.report.text import fixed
+from trueval.tradeoff.views.plots import log_ticks
 from trueval.tradeoff.views.points import Point
 from trueval.tradeoff.views.units import milliseconds, money, share
 
@@ -15,6 +16,7 @@ WIDTH: Final = 300  # CSS pixels of a panel, until a script fits the two to the 
 HEIGHT: Final = 300
 DECIMALS: Final = 5  # of plotted values; far below a pixel
 BRUSH: Final = "brush"
+LEGEND: Final = {"columns": 4, "symbolType": "circle", "symbolOpacity": 1}
 SPREAD: Final = 20.0  # times the least value from which an axis is no longer linear
 SHAPES: Final = (("dot", "on the frontier, chance .9 or more"), ("ring", "may be on it"), ("speck", "others"))
 PLAIN_SHAPES: Final = (("dot", "on the frontier of the measured values"), ("speck", "others"))
@@ -59,7 +61,7 @@ def frontier_chart(points: Sequence[Point], percentile: str, currency: str) -> C
     for axis in axes:
         _add_numbers(rows, axis)
     sized = axes[-1].field == "cost"
-    panels = [_panel(axis, rows, first=place == 0, sized=sized) for place, axis in enumerate(axes)]
+    panels = [_panel(axis, rows, sized=sized) for axis in axes]
     chart = panels[0].properties(width=2 * WIDTH) if len(panels) == 1 else alt.concat(*panels, columns=2, spacing=24)
     spec = chart.add_params(*_choices(points)).to_dict(validate=False)
     # Added here: Altair copies whatever data a chart holds at every step above, and warns of one brush in two views.
@@ -127,22 +129,23 @@ def _choices(points: Sequence[Point]) -> list[Any]:
     return chosen
 
 
-def _panel(axis: Axis, rows: Sequence[dict[str, Any]], *, first: bool, sized: bool) -> Any:
+def _panel(axis: Axis, rows: Sequence[dict[str, Any]], *, sized: bool) -> Any:
     import altair as alt
 
     shown = "(only_k == 0 || datum.K == only_k) && (only_method == '' || datum.method == only_method)"
     base = alt.Chart(alt.NamedData("points")).transform_filter(f"isValid(datum.{axis.field}) && {shown}")
     ends = axis_domain(end for row in rows for end in (row["quality"], row.get("quality_low"), row.get("quality_high")))
-    x = alt.X(f"{axis.field}:Q", title=axis.title, scale=_scale(axis), axis=_ticks(axis))
+    ticks = log_ticks(axis.values) if _kind(axis) == "log" else alt.Axis(tickCount=5, labelOverlap=True)
+    x = alt.X(f"{axis.field}:Q", title=axis.title, scale=_scale(axis), axis=ticks)
     y = alt.Y(
         "quality:Q",
         title=None,
         scale=alt.Scale(domain=ends, nice=False, zero=False),
-        axis=alt.Axis(tickCount=5) if first else alt.Axis(tickCount=5, labels=False),
+        axis=alt.Axis(tickCount=5),
     )
     methods = sorted({row["method"] for row in rows})
     scale = alt.Scale(domain=methods, range=[tone(RUN_TONES[place % len(RUN_TONES)]) for place in range(len(methods))])
-    color = alt.Color("method:N", title=None, scale=scale, legend=alt.Legend(columns=4, symbolType="circle", symbolOpacity=1))
+    color = alt.Color("method:N", title=None, scale=scale, legend=LEGEND)
     near = alt.condition({"param": BRUSH}, alt.value(1), alt.value(0.15))
     on = base.transform_filter("datum.rank != 'not'").encode(opacity=near)
     others = base.transform_filter("datum.rank == 'not'").mark_circle(size=22, aria=True).encode(
@@ -153,7 +156,7 @@ def _panel(axis: Axis, rows: Sequence[dict[str, Any]], *, first: bool, sized: bo
         _best_so_far(base, axis, x),
         *_whiskers(on, axis, x, y),
         others.properties(name=f"points_{axis.field}"),
-        _marks(on, x, y, scale, sized),
+        _marks(on, x, y, color, scale, sized),
         *_numbers(on, axis, x, y),
     ]
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
@@ -163,7 +166,8 @@ def _scale(axis: Axis) -> Any:
     import altair as alt
 
     kind = _kind(axis)
-    return alt.Scale(**({} if kind == "linear" else {"type": kind}), zero=False, nice=False, padding=12)
+    form = {"type": "log"} if kind == "log" else {"type": kind, "zero": False}
+    return alt.Scale(**form, nice=False, padding=12)
 
 
 def _kind(axis: Axis) -> Literal["linear", "sqrt", "log"]:
@@ -172,17 +176,6 @@ def _kind(axis: Axis) -> Literal["linear", "sqrt", "log"]:
     if least > 0:
         return "log" if most / least > SPREAD else "linear"
     return "sqrt" if most > SPREAD * sorted(axis.values)[len(axis.values) // 2] else "linear"
-
-
-def _ticks(axis: Axis) -> Any:
-    """Ticks at 1, 2 and 5 of each power of ten on a logarithmic axis: its own would be nine."""
-    import altair as alt
-
-    if _kind(axis) != "log":
-        return alt.Axis(tickCount=5, labelOverlap=True)
-    powers = range(math.floor(math.log10(min(axis.values))), math.ceil(math.log10(max(axis.values))) + 1)
-    ticks = [round(first * 10.0**power, 6) for power in powers for first in (1, 2, 5)]
-    return alt.Axis(values=ticks, labelOverlap=True, format=",~g")
 
 
 def _best_so_far(base: Any, axis: Axis, x: Any) -> Any:
@@ -204,7 +197,7 @@ def _whiskers(on: Any, axis: Axis, x: Any, y: Any) -> list[Any]:
     return found
 
 
-def _marks(on: Any, x: Any, y: Any, scale: Any, sized: bool) -> Any:
+def _marks(on: Any, x: Any, y: Any, color: Any, scale: Any, sized: bool) -> Any:
     """A circle for each configuration that may be on the frontier; its area grows with the cost."""
     import altair as alt
 
@@ -212,8 +205,8 @@ def _marks(on: Any, x: Any, y: Any, scale: Any, sized: bool) -> Any:
     return on.mark_point(filled=True, strokeWidth=1.8, aria=True, **({} if sized else {"size": 70})).encode(
         x=x,
         y=y,
-        color=alt.Color("method:N", legend=None, scale=scale),
-        stroke=alt.Stroke("method:N", legend=None, scale=scale),
+        color=color,
+        stroke=alt.Stroke("method:N", title=None, legend=LEGEND, scale=scale),
         fillOpacity=alt.condition("datum.rank == 'sure'", alt.value(0.9), alt.value(0.12)),
         description="told:N",
         tooltip=_tips(),

@@ -69,7 +69,7 @@ def configuration_table(file: ResultFile, points: Sequence[Point]) -> Table:
         *(Column(title, "", True, fixed) for title in ("low", "high", "lowest", "highest")),
         Column("Judged", "/judged", True, share),
         Column("PROC", "/ceiling/PROC", True, fixed),
-        Column("% of it", "/ceiling/share", True, share),
+        Column("realised", "/ceiling/share", True, share),
         *(Column(f"{name}, ms", "", True, milliseconds) for name in dict.fromkeys((percentile, "p95"))),
         Column(f"{currency_of(data)} per 1,000".strip(), "/cost/total", True, money),
     )
