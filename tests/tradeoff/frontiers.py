@@ -1,4 +1,4 @@
-"""Frontiers in the shape of frontier.json, of made-up sweeps: who is on them by the measured values, chances made up."""
+"""Frontiers in the shape of frontier.json, of made-up sweeps, with chances that are made up."""
 
 from __future__ import annotations
 
@@ -101,14 +101,12 @@ def _point(sweep: Entry, configuration: Entry) -> Entry:
 
 def _gap(point: Entry, other: Entry) -> float:
     """How far another point is from removing this one: above 0 where it does not."""
-    if other["latency"] is None or point["latency"] is None or other["cost"] is None or point["cost"] is None:
-        return 1.0
-    gaps = (
-        point["quality"]["value"] - other["quality"]["value"],
-        (other["latency"]["p50"]["value"] - point["latency"]["p50"]["value"]) / 1.0,
-        (other["cost"] - point["cost"]) / 5,
-    )
-    return max(gaps)
+    gaps = [point["quality"]["value"] - other["quality"]["value"]]
+    if other["latency"] is not None and point["latency"] is not None:
+        gaps.append(other["latency"]["p50"]["value"] - 1.2 * point["latency"]["p50"]["value"])
+    if other["cost"] is not None and point["cost"] is not None:
+        gaps.append((other["cost"] - point["cost"]) / 5)
+    return float(max(gaps))
 
 
 def _rules(points: list[Entry], order: list[int]) -> list[Entry]:

@@ -17,6 +17,7 @@ HEIGHT: Final = 300
 DECIMALS: Final = 5  # of plotted values; far below a pixel
 BRUSH: Final = "brush"
 LEGEND: Final = {"columns": 4, "symbolType": "circle", "symbolOpacity": 1}
+CROWDED: Final = 30  # points on the frontier
 SPREAD: Final = 20.0  # times the least value from which an axis is no longer linear
 SHAPES: Final = (("dot", "on the frontier, chance .9 or more"), ("ring", "may be on it"), ("speck", "others"))
 PLAIN_SHAPES: Final = (("dot", "on the frontier of the measured values"), ("speck", "others"))
@@ -36,6 +37,18 @@ class Axis(NamedTuple):
     title: str
     values: tuple[float, ...]
     interval: bool
+
+
+class Shape(NamedTuple):
+    """How marks are drawn.
+
+    Attributes:
+        sized: whether their area is the cost.
+        crowded: whether there are too many for each to have its interval.
+    """
+
+    sized: bool
+    crowded: bool
 
 
 def frontier_chart(points: Sequence[Point], percentile: str, currency: str) -> Chart | None:
@@ -60,8 +73,8 @@ def frontier_chart(points: Sequence[Point], percentile: str, currency: str) -> C
         return None
     for axis in axes:
         _add_numbers(rows, axis)
-    sized = axes[-1].field == "cost"
-    panels = [_panel(axis, rows, sized=sized) for axis in axes]
+    shape = Shape(axes[-1].field == "cost", sum(point.rank != "not" for point in points) > CROWDED)
+    panels = [_panel(axis, rows, shape) for axis in axes]
     chart = panels[0].properties(width=2 * WIDTH) if len(panels) == 1 else alt.concat(*panels, columns=2, spacing=24)
     spec = chart.add_params(*_choices(points)).to_dict(validate=False)
     # Added here: Altair copies whatever data a chart holds at every step above, and warns of one brush in two views.
@@ -129,7 +142,7 @@ def _choices(points: Sequence[Point]) -> list[Any]:
     return chosen
 
 
-def _panel(axis: Axis, rows: Sequence[dict[str, Any]], *, sized: bool) -> Any:
+def _panel(axis: Axis, rows: Sequence[dict[str, Any]], shape: Shape) -> Any:
     import altair as alt
 
     shown = "(only_k == 0 || datum.K == only_k) && (only_method == '' || datum.method == only_method)"
@@ -148,15 +161,23 @@ def _panel(axis: Axis, rows: Sequence[dict[str, Any]], *, sized: bool) -> Any:
     color = alt.Color("method:N", title=None, scale=scale, legend=LEGEND)
     near = alt.condition({"param": BRUSH}, alt.value(1), alt.value(0.15))
     on = base.transform_filter("datum.rank != 'not'").encode(opacity=near)
-    others = base.transform_filter("datum.rank == 'not'").mark_circle(size=22, aria=True).encode(
-        x=x, y=y, color=color, description="told:N", tooltip=_tips(),
-        opacity=alt.condition({"param": BRUSH}, alt.value(0.55), alt.value(0.1)),
+    others = (
+        base.transform_filter("datum.rank == 'not'")
+        .mark_circle(size=22, aria=True)
+        .encode(
+            x=x,
+            y=y,
+            color=color,
+            description="told:N",
+            tooltip=_tips(),
+            opacity=alt.condition({"param": BRUSH}, alt.value(0.55), alt.value(0.1)),
+        )
     )
     layers = [
         _best_so_far(base, axis, x),
-        *_whiskers(on, axis, x, y),
+        *_whiskers(on, axis, x, y, shape),
         others.properties(name=f"points_{axis.field}"),
-        _marks(on, x, y, color, scale, sized),
+        _marks(on, x, y, color, scale, shape),
         *_numbers(on, axis, x, y),
     ]
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
@@ -187,8 +208,13 @@ def _best_so_far(base: Any, axis: Axis, x: Any) -> Any:
     return line.mark_line(interpolate="step-after", color=tone("line"), strokeWidth=1.5).encode(x=x, y="best:Q")
 
 
-def _whiskers(on: Any, axis: Axis, x: Any, y: Any) -> list[Any]:
+def _whiskers(on: Any, axis: Axis, x: Any, y: Any, shape: Shape) -> list[Any]:
+    """Intervals; where there are many, of those that the brush is over alone."""
+    import altair as alt
+
     thin = {"strokeWidth": 1, "color": tone("quiet")}
+    if shape.crowded:
+        on = on.encode(opacity=alt.condition({"param": BRUSH, "empty": False}, alt.value(1), alt.value(0)))
     high = on.transform_filter("isValid(datum.quality_low)").mark_rule(**thin)
     found = [high.encode(x=x, y="quality_low:Q", y2="quality_high:Q")]
     if axis.interval:
@@ -197,12 +223,13 @@ def _whiskers(on: Any, axis: Axis, x: Any, y: Any) -> list[Any]:
     return found
 
 
-def _marks(on: Any, x: Any, y: Any, color: Any, scale: Any, sized: bool) -> Any:
+def _marks(on: Any, x: Any, y: Any, color: Any, scale: Any, shape: Shape) -> Any:
     """A circle for each configuration that may be on the frontier; its area grows with the cost."""
     import altair as alt
 
-    size = {"size": alt.Size("cost:Q", scale=alt.Scale(range=[30, 150]), legend=None)} if sized else {}
-    return on.mark_point(filled=True, strokeWidth=1.8, aria=True, **({} if sized else {"size": 70})).encode(
+    areas = [20, 70] if shape.crowded else [30, 150]
+    size = {"size": alt.Size("cost:Q", scale=alt.Scale(range=areas), legend=None)} if shape.sized else {}
+    return on.mark_point(filled=True, strokeWidth=1.5, aria=True, **({} if shape.sized else {"size": 60})).encode(
         x=x,
         y=y,
         color=color,
@@ -217,7 +244,7 @@ def _marks(on: Any, x: Any, y: Any, color: Any, scale: Any, sized: bool) -> Any:
 def _tips() -> list[Any]:
     import altair as alt
 
-    fields = (
+    fields: tuple[tuple[str, str, dict[str, str]], ...] = (
         ("name:N", "configuration", {}),
         ("quality:Q", "quality", {"format": ".4f"}),
         ("quality_low:Q", "interval from", {"format": ".4f"}),

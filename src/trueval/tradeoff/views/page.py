@@ -1,4 +1,4 @@
-"""The page of a sweep and of its frontier: what to ship, the frontier, quality, headrooms, losses, times, memory, prices."""
+"""The page of a sweep and of its frontier: what to ship, the frontier, quality, losses, times, memory, prices."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from trueval.report.closing import policy_block
-from trueval.report.content import Block, Part, Words
+from trueval.report.content import Block, Part, Table, Words
 from trueval.report.directory import Directory, ResultFile
 from trueval.tradeoff.views import choices, expense, verdict, worth
 from trueval.tradeoff.views.lists import configuration_table, frontier_table, reason_tables
@@ -30,7 +30,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
     data = file.data
     beside = next((each for each in directory.of(FRONTIER) if belongs(each.data, data)), None)
     points = points_of_sweep(data, None if beside is None else beside.data)
-    tables = (configuration_table(file, points),)
+    tables: tuple[Table, ...] = (configuration_table(file, points),)
     if beside is not None:
         tables = (frontier_table(beside, points_of_frontier(beside.data)), *tables)
     chart = choices.frontier_block(points, percentile_of(data), currency_of(data), data["quality"], tables)
@@ -112,8 +112,8 @@ def _reasons(file: ResultFile) -> tuple[Block, ...]:
 def _about(data: Mapping[str, Any]) -> Block:
     collection, machine, timing = data["collection"], data["machine"] or {}, data["latency"] or {}
     facts: dict[str, str] = {
-        "Collection": f"{collection['name']}: {collection['documents']:,} documents, {collection['queries']:,} queries, "
-        f"{collection['judged']:,} of them judged",
+        "Collection": f"{collection['name']}: {collection['documents']:,} documents, {collection['queries']:,} queries, of "
+        f"which {collection['judged']:,} are judged",
         "Measures": ", ".join(data["measures"]),
         "Intervals": f"level {data['level']:g}, {data['resamples']:,} resamples, seed {data['seed']}",
         "Machine": _listed(machine),

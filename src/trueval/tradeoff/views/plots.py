@@ -1,4 +1,4 @@
-"""Plots of a sweep beside the frontier: values with intervals, sums of parts, quality against the number of contexts."""
+"""Plots of a sweep beside the frontier: values with intervals, sums of parts, quality against K."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ class Rows(NamedTuple):
     @property
     def offset(self) -> int:
         """CSS pixels from the middle of a row down to its marks."""
-        return 8 if self.above else 0
+        return 9 if self.above else 0
 
     @property
     def height(self) -> int:
@@ -204,7 +204,7 @@ class Rows(NamedTuple):
         if not self.above:
             return []
         base = alt.Chart(alt.Data(values=[{"name": name} for name in self.short.values()]))
-        written: Any = {"align": "left", "baseline": "bottom", "yOffset": -1, "fontSize": 11}
+        written: Any = {"align": "left", "baseline": "bottom", "yOffset": -2, "fontSize": 11}
         return [
             base.mark_text(**written, **halo).encode(x=alt.value(0), y=self.axis(), text="name:N")
             for halo in ({"stroke": tone("ground"), "strokeWidth": 4}, {})

@@ -1,9 +1,9 @@
-"""What a reader of a sweep takes home: which configuration to ship, how sure that is, and which part to work on next."""
+"""What a reader of a sweep takes home: which configuration to ship, how sure that is, and what to work on next."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 from trueval.report.content import Number, Words
@@ -36,7 +36,10 @@ def told(point: Point, file: ResultFile, percentile: str, currency: str) -> Word
         percentile: of the latency.
         currency: of the cost.
     """
-    words: list[str | Number] = [f"{point.measure} ", number(file, fixed(point.quality), point.quality, point.at["value"])]
+    words: list[str | Number] = [
+        f"{point.measure} ",
+        number(file, fixed(point.quality), point.quality, point.at["value"]),
+    ]
     if point.interval is not None:
         ends = zip(point.interval, ("low", "high"), strict=True)
         low, high = (number(file, fixed(end), end, f"{point.at['quality']}/{name}") for end, name in ends)
@@ -86,7 +89,9 @@ def sweep_summary(file: ResultFile, points: Sequence[Point]) -> Iterator[Words]:
         points: of it, best first.
     """
     percentile, currency = percentile_of(file.data), currency_of(file.data)
-    near = [each for each in points if each.interval and points[0].interval and each.interval[1] >= points[0].interval[0]]
+    near = [
+        each for each in points if each.interval and points[0].interval and each.interval[1] >= points[0].interval[0]
+    ]
     timed = [each for each in near if each.seconds(percentile) is not None]
     priced = [each for each in near if each.cost is not None]
     fastest = min(timed, key=lambda each: each.seconds(percentile) or 0.0, default=None)
@@ -146,11 +151,34 @@ def frontier_verdict(file: ResultFile, points: Sequence[Point]) -> Words:
         return ("No configuration is inside the limits.",)
     rule, by_place = data["rules"][place], {point.place: point for point in points}
     answer, runner_up = by_place[rule["answer"]], by_place.get(rule["runner_up"])
-    inside = "" if rule["rule"] == "best quality" else f" ({rule['rule'].replace('-', ' ')})"
-    words = (f"Ship {answer.name}{inside}: ", *told(answer, file, data["percentile"], data["currency"] or ""))
+    inside = limits_of(rule)
+    what = f"{SOUGHT[rule['seeks']]}{f' with {inside}' if inside else ''}"
+    words = (f"Ship {answer.name}, the {what}: ", *told(answer, file, data["percentile"], data["currency"] or ""))
     if runner_up is None:
         return (*words, "; nothing else is inside the limits." if inside else ".")
     return (*words, *_runner_up(file, place, rule, runner_up))
+
+
+SOUGHT: Final = {"quality": "best quality", "latency": "least latency", "cost": "least cost"}
+
+
+def limits_of(rule: Entry) -> str:
+    """The limits of a rule in words.
+
+    Args:
+        rule: of a frontier.
+
+    Example:
+        >>> limits_of({"limits": {"latency_ms": 500.0, "quality": 0.8, "measure": "RA-nWG@10"}})
+        'latency at most 500 ms, RA-nWG@10 at least 0.8'
+    """
+    limits = rule["limits"] or {}
+    forms = {
+        "latency_ms": "latency at most {:,g} ms",
+        "cost": "cost at most {:,g}",
+        "quality": f"{limits.get('measure') or 'quality'} at least {{:g}}",
+    }
+    return ", ".join(form.format(limits[name]) for name, form in forms.items() if limits.get(name) is not None)
 
 
 def _runner_up(file: ResultFile, place: int, rule: Entry, runner_up: Point) -> Iterator[str | Number]:
@@ -172,7 +200,9 @@ def frontier_summary(file: ResultFile) -> Iterator[Words]:
     on = [point for point in data["points"] if point["on_frontier"]]
     sure = sum(point["probability"] is not None and point["probability"] >= 0.9 for point in data["points"])
     known = counted(len(data["points"]), "configuration", "configurations")
-    yield (f"{len(on)} of {known} are on the frontier of the measured values; {sure} are on it with a chance of at least .9.",)
+    yield (
+        f"{len(on)} of {known} are on the frontier of the measured values; with a chance of at least .9, {sure} are.",
+    )
     for place, rule in enumerate(data["rules"]):
         if place != leading:
             yield (rule["sentence"],)

@@ -1,8 +1,9 @@
-"""The blocks of what configurations are worth: quality over K, what more contexts gain, headrooms, losses step by step."""
+"""The blocks of what configurations are worth: quality over K, headrooms, losses step by step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from trueval.report.content import Block, Cell, Column, Figure, Row, Table, row_of
@@ -38,11 +39,19 @@ def lead_figure(file: ResultFile, points: Sequence[Point]) -> tuple[Figure, ...]
     names = short_names(file.data)
     shown = points[:SHOWN]
     marks = [
-        Mark(f"{names[each.system]} K={each.k}", each.quality, each.interval, ties=each.ties, told=f"{each.name}: {each.quality:.4f}")
+        Mark(
+            f"{names[each.system]} K={each.k}",
+            each.quality,
+            each.interval,
+            ties=each.ties,
+            told=f"{each.name}: {each.quality:.4f}",
+        )
         for each in shown
     ]
     measure = file.data["quality"]
-    title = measure if len(shown) == len(points) else f"{measure}: the best {len(shown)} of {len(points)} configurations"
+    title = (
+        measure if len(shown) == len(points) else f"{measure}: the best {len(shown)} of {len(points)} configurations"
+    )
     description = f"{measure} of the best configurations with intervals over queries; {points[0].name} comes first."
     return (Figure("best", title, description, mark_plot(marks, width=LEAD), key=MARK_KEY),)
 
@@ -81,8 +90,12 @@ def _curves(file: ResultFile, points: Sequence[Point]) -> dict[int, Curve]:
     for system in dict.fromkeys(point.system for point in points):
         mine = sorted((point for point in points if point.system == system), key=lambda point: point.k)
         if len({point.k for point in mine}) > 1:
-            columns = ([each.k for each in mine], [each.quality for each in mine], [each.interval for each in mine])
-            found[system] = Curve(names[system], *map(tuple, columns))
+            found[system] = Curve(
+                names[system],
+                tuple(each.k for each in mine),
+                tuple(each.quality for each in mine),
+                tuple(each.interval for each in mine),
+            )
     return found
 
 
@@ -104,7 +117,7 @@ def _gains(file: ResultFile, points: Sequence[Point]) -> Table:
     rows = []
     for system in _by_merit(points, _curves(file, points)):
         mine = sorted((point for point in points if point.system == system), key=lambda point: point.k)
-        rows += [_gain(file, first, second) for first, second in zip(mine, mine[1:], strict=False)]
+        rows += [_gain(file, first, second) for first, second in pairwise(mine)]
     caption = ("What more contexts gain, and what they cost.",)
     return Table("gains", caption, file.name, columns, tuple(rows), folded=len(rows) > 12)
 
@@ -149,7 +162,10 @@ def headroom_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ..
     columns = (
         Column("configuration", "/name"),
         *(Column(title, f"/ceiling/{name}", True, fixed) for title, name in CEILING),
-        *(Column(title, f"/ceiling/{name}", True, share) for title, name in (("of totals", "share"), ("mean of shares", "mean_share"))),
+        *(
+            Column(title, f"/ceiling/{name}", True, share)
+            for title, name in (("of totals", "share"), ("mean of shares", "mean_share"))
+        ),
         Column("queries", "/ceiling/queries", True, whole),
     )
     rows = tuple(row_of(pointer("configurations", each.place), columns, configurations[each.place]) for each in known)
