@@ -101,6 +101,8 @@ def _point(sweep: Entry, configuration: Entry) -> Entry:
 
 def _gap(point: Entry, other: Entry) -> float:
     """How far another point is from removing this one: above 0 where it does not."""
+    if (point["latency"] is None) != (other["latency"] is None) or (point["cost"] is None) != (other["cost"] is None):
+        return 1.0
     gaps = [point["quality"]["value"] - other["quality"]["value"]]
     if other["latency"] is not None and point["latency"] is not None:
         gaps.append(other["latency"]["p50"]["value"] - 1.2 * point["latency"]["p50"]["value"])

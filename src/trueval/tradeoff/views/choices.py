@@ -12,7 +12,7 @@ from trueval.tradeoff.views.frontier_chart import CROWDED, PLAIN_SHAPES, SHAPES,
 from trueval.tradeoff.views.lists import MOST_OPEN
 from trueval.tradeoff.views.points import Point
 from trueval.tradeoff.views.units import milliseconds, money, share, whole
-from trueval.tradeoff.views.verdict import limits_of
+from trueval.tradeoff.views.verdict import wanted
 
 SOUGHT: Final[Mapping[str, Callable[[float | None], str]]] = {
     "quality": fixed,
@@ -77,8 +77,7 @@ def rule_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ...]:
 
 def _rules(file: ResultFile, names: Mapping[int, str]) -> Table:
     columns = (
-        Column("rule", "/rule"),
-        Column("limits"),
+        Column("rule"),
         Column("ship"),
         Column("value", "", True),
         Column("chance inside", "/feasible_chance", True, share),
@@ -92,7 +91,7 @@ def _rules(file: ResultFile, names: Mapping[int, str]) -> Table:
     for place, rule in enumerate(file.data["rules"]):
         own = iter(
             [
-                _text(limits_of(rule)),
+                _text(wanted(rule)),
                 _named(rule["answer"], names),
                 _value(rule["value"], rule["seeks"], pointer("rules", place, "value")),
                 _named(rule["runner_up"], names),

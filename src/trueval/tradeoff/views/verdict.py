@@ -151,26 +151,27 @@ def frontier_verdict(file: ResultFile, points: Sequence[Point]) -> Words:
         return ("No configuration is inside the limits.",)
     rule, by_place = data["rules"][place], {point.place: point for point in points}
     answer, runner_up = by_place[rule["answer"]], by_place.get(rule["runner_up"])
-    inside = limits_of(rule)
-    what = f"{SOUGHT[rule['seeks']]}{f' with {inside}' if inside else ''}"
-    words = (f"Ship {answer.name}, the {what}: ", *told(answer, file, data["percentile"], data["currency"] or ""))
+    words = (
+        f"Ship {answer.name}, the {wanted(rule)}: ",
+        *told(answer, file, data["percentile"], data["currency"] or ""),
+    )
     if runner_up is None:
-        return (*words, "; nothing else is inside the limits." if inside else ".")
+        return (*words, "; nothing else is inside the limits." if rule["limits"] else ".")
     return (*words, *_runner_up(file, place, rule, runner_up))
 
 
 SOUGHT: Final = {"quality": "best quality", "latency": "least latency", "cost": "least cost"}
 
 
-def limits_of(rule: Entry) -> str:
-    """The limits of a rule in words.
+def wanted(rule: Entry) -> str:
+    """What a rule seeks, and its limits, in words.
 
     Args:
         rule: of a frontier.
 
     Example:
-        >>> limits_of({"limits": {"latency_ms": 500.0, "quality": 0.8, "measure": "RA-nWG@10"}})
-        'latency at most 500 ms, RA-nWG@10 at least 0.8'
+        >>> wanted({"seeks": "cost", "limits": {"latency_ms": 500.0, "quality": 0.8, "measure": "RA-nWG@10"}})
+        'least cost with latency at most 500 ms, RA-nWG@10 at least 0.8'
     """
     limits = rule["limits"] or {}
     forms = {
@@ -178,7 +179,8 @@ def limits_of(rule: Entry) -> str:
         "cost": "cost at most {:,g}",
         "quality": f"{limits.get('measure') or 'quality'} at least {{:g}}",
     }
-    return ", ".join(form.format(limits[name]) for name, form in forms.items() if limits.get(name) is not None)
+    told = ", ".join(form.format(limits[name]) for name, form in forms.items() if limits.get(name) is not None)
+    return f"{SOUGHT[rule['seeks']]}{f' with {told}' if told else ''}"
 
 
 def _runner_up(file: ResultFile, place: int, rule: Entry, runner_up: Point) -> Iterator[str | Number]:
