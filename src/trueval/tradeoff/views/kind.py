@@ -4,10 +4,11 @@ from typing import Final
 
 from trueval.report.formats import to_json
 from trueval.report.kinds import Kind, late
+from trueval.tradeoff.sweep import FORMAT_VERSION, KIND
 
 SWEEP: Final = Kind(
-    "sweep",
-    format=1,
+    KIND,
+    format=FORMAT_VERSION,
     order=4,
     text={
         "table": late("trueval.tradeoff.views.table:table"),

@@ -112,8 +112,8 @@ def _reasons(file: ResultFile) -> tuple[Block, ...]:
 def _about(data: Mapping[str, Any]) -> Block:
     collection, machine, timing = data["collection"], data["machine"] or {}, data["latency"] or {}
     facts: dict[str, str] = {
-        "Collection": f"{collection['name']}: {collection['documents']:,} documents, {collection['queries']:,} queries, "
-        f"{collection['judged']:,} with judgments",
+        "Collection": f"{collection['name']}: {collection['documents']:,} documents, "
+        f"{collection['queries']:,} queries, {collection['judged']:,} with judgments",
         "Measures": ", ".join(data["measures"]),
         "Intervals": f"level {data['level']:g}, {data['resamples']:,} resamples, seed {data['seed']}",
         "Machine": _listed(machine),
