@@ -17,7 +17,7 @@ SWEEP: Final = Kind(
         "markdown": late("trueval.tradeoff.views.tables:to_markdown"),
         "latex": late("trueval.tradeoff.views.tables:to_latex"),
     },
-    files={"sweep.json": "json", "sweep.csv": "csv", "sweep.md": "markdown", "sweep.tex": "latex"},
+    files={"sweep.json": "json"},
     page=late("trueval.tradeoff.views.page:build"),
     figures=late("trueval.tradeoff.views.figures:draw_sweep"),
 )
@@ -33,6 +33,6 @@ FRONTIER: Final = Kind(
         "markdown": late("trueval.tradeoff.views.frontier:to_markdown"),
         "latex": late("trueval.tradeoff.views.frontier:to_latex"),
     },
-    files={"frontier.json": "json", "frontier.csv": "csv", "frontier.md": "markdown", "frontier.tex": "latex"},
+    files={"frontier.json": "json"},
     page=late("trueval.tradeoff.views.page:build_frontier"),
 )

@@ -28,7 +28,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
         memory, prices, what failed; blocks of what was not measured are left out.
     """
     data = file.data
-    beside = next((each for each in directory.of(FRONTIER) if belongs(each.data, data)), None)
+    beside = frontier_beside(file, directory)
     points = points_of_sweep(data, None if beside is None else beside.data)
     tables: tuple[Table, ...] = (configuration_table(file, points),)
     if beside is not None:
@@ -84,6 +84,16 @@ def _chart(file: ResultFile, data: Mapping[str, Any]) -> Block:
     return choices.frontier_block(points, data["percentile"], data["currency"] or "", data["quality"], tables)
 
 
+def frontier_beside(file: ResultFile, directory: Directory) -> ResultFile | None:
+    """The frontier of a sweep that is in the same directory.
+
+    Args:
+        file: the sweep.
+        directory: that it is in.
+    """
+    return next((each for each in directory.of(FRONTIER) if belongs(each.data, file.data)), None)
+
+
 def belongs(frontier: Mapping[str, Any], sweep: Mapping[str, Any]) -> bool:
     """Whether a frontier is of a sweep: it has the same configurations, in their order.
 
@@ -113,7 +123,7 @@ def _about(data: Mapping[str, Any]) -> Block:
     collection, machine, timing = data["collection"], data["machine"] or {}, data["latency"] or {}
     facts: dict[str, str] = {
         "Collection": f"{collection['name']}: {collection['documents']:,} documents, "
-        f"{collection['queries']:,} queries, {collection['judged']:,} with judgments",
+        f"{collection['queries']:,} queries, {collection['judged']:,} judgments",
         "Measures": ", ".join(data["measures"]),
         "Intervals": f"level {data['level']:g}, {data['resamples']:,} resamples, seed {data['seed']}",
         "Machine": _listed(machine),
@@ -129,11 +139,13 @@ def _listed(values: Mapping[str, Any]) -> str:
     """Names and values in one line, what is not set left out.
 
     >>> _listed({"queries": 30, "band_ms": None, "rates": [1.0, 2.0]})
-    'queries 30, rates 1.0 and 2.0'
+    'queries 30, rates 1 and 2'
     """
 
     def shown(value: Any) -> str:
-        return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
+        if isinstance(value, list):
+            return " and ".join(map(shown, value))
+        return f"{value:.4g}" if isinstance(value, float) else str(value)
 
     kept = {name: value for name, value in values.items() if value not in (None, [], "")}
     return ", ".join(f"{name.replace('_', ' ')} {shown(value)}" for name, value in kept.items())

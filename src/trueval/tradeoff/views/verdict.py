@@ -69,16 +69,19 @@ def sweep_verdict(file: ResultFile, points: Sequence[Point]) -> Words:
     words = ("Best quality: ", best.name, ": ", *told(best, file, percentile_of(file.data), currency_of(file.data)))
     if len(points) == 1:
         return (*words, ".")
-    second = points[1]
-    return (*words, f". Next is {second.name}, ", _overlap(best, second), ".")
+    return (*words, f". Next is {points[1].name}, {_overlap(best, points[1])}.")
 
 
 def _overlap(best: Point, second: Point) -> str:
     if best.interval is None or second.interval is None:
         return "and no interval says how far apart they are"
-    if second.interval[1] >= best.interval[0]:
+    if _overlaps(best, second):
         return "inside the noise of these queries: the two intervals overlap"
     return "and the two intervals do not overlap"
+
+
+def _overlaps(best: Point, other: Point) -> bool:
+    return best.interval is not None and other.interval is not None and other.interval[1] >= best.interval[0]
 
 
 def sweep_summary(file: ResultFile, points: Sequence[Point]) -> Iterator[Words]:
@@ -89,18 +92,18 @@ def sweep_summary(file: ResultFile, points: Sequence[Point]) -> Iterator[Words]:
         points: of it, best first.
     """
     percentile, currency = percentile_of(file.data), currency_of(file.data)
-    near = [
-        each for each in points if each.interval and points[0].interval and each.interval[1] >= points[0].interval[0]
-    ]
+    near = [each for each in points if _overlaps(points[0], each)]
     timed = [each for each in near if each.seconds(percentile) is not None]
     priced = [each for each in near if each.cost is not None]
     fastest = min(timed, key=lambda each: each.seconds(percentile) or 0.0, default=None)
     cheapest = min(priced, key=lambda each: each.cost or 0.0, default=None)
+    known = counted(len(points), "configuration", "configurations")
+    if len(near) > 1:
+        yield (f"Of {known}, {len(near)} have intervals that overlap that of the best one, its own counted.",)
     for what, each in {"Fastest": fastest, "Cheapest": cheapest}.items():
         if each is not None and each is not points[0]:
             yield (
-                f"{what} of the {counted(len(near), 'configuration', 'configurations')} whose intervals overlap that "
-                f"of the best: {each.name}: ",
+                f"{what} of these: {each.name}: ",
                 *told(each, file, percentile, currency),
                 ".",
             )
