@@ -30,7 +30,7 @@ def draw_sweep(file: ResultFile, directory: Directory, folder: Path) -> tuple[Pa
     """
     beside = frontier_beside(file, directory)
     points = points_of_sweep(file.data, None if beside is None else beside.data)
-    chart = frontier_chart(points, percentile_of(file.data), currency_of(file.data))
+    chart = frontier_chart(points, percentile_of(file.data), currency_of(file.data), live=False)
     stem = folder / Path(file.name).stem
     written = [] if chart is None else [*write_figure(chart, stem.with_name(f"{stem.name}-frontier"))]
     blocks = (
