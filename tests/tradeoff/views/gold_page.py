@@ -4,6 +4,7 @@ Make it anew, after looking at the difference, with: PYTHONPATH=src python -m te
 """
 
 import json
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,6 +20,7 @@ FILE = Path(__file__).with_name("gold") / "page.html"
 EVIL = '<script>alert("x")</script> & $a_1$'
 
 
+@cache
 def gold_files() -> dict[str, Any]:
     """The results: eight configurations, one of them with a name that is a script."""
     sweep = made_sweep(dimensions=(384,), cutoffs=(10, 50))

@@ -18,8 +18,12 @@ from trueval.report.directory import Directory, ResultFile
 from trueval.report.text import fixed, signed
 from trueval.tradeoff.views.choices import _plain, _small
 from trueval.tradeoff.views.expense import _rate
+from trueval.tradeoff.views.lists import configuration_table, reason_tables
 from trueval.tradeoff.views.page import build, build_frontier
+from trueval.tradeoff.views.points import points_of_frontier, points_of_sweep
 from trueval.tradeoff.views.units import milliseconds, money, share, size, whole
+from trueval.tradeoff.views.verdict import frontier_summary, frontier_verdict, headroom_advice, sweep_verdict
+from trueval.tradeoff.views.worth import contexts_block
 
 FORMS = (fixed, signed, milliseconds, money, share, size, whole, _plain, _small, _rate)
 
@@ -45,6 +49,10 @@ def text_of(words: Words) -> str:
 
 def blocks_of(part: Part) -> dict[str, Block]:
     return {block.id: block for block in part.blocks}
+
+
+def ships(frontier: dict[str, Any]) -> str:
+    return text_of(frontier_verdict(directory(frontier=frontier).files[0], points_of_frontier(frontier)))
 
 
 def value_at(source: str) -> Any:
@@ -113,10 +121,12 @@ def test_a_frontier_says_what_to_ship_and_the_sweep_does_not_say_it_again() -> N
     frontier = made_frontier(sweep)
     held = directory(sweep=sweep, frontier=frontier)
     assert build(held.of("sweep")[0], held).verdict == ()
-    said = text_of(build_frontier(held.of("frontier")[0], held).verdict)
+    said = ships(frontier)
     rule = frontier["rules"][0]
     answer, second = (frontier["points"][rule[name]] for name in ("answer", "runner_up"))
-    assert said.startswith(f"Ship {answer['name']}, the best quality with latency at most 500 ms: {sweep['quality'][:6]}")
+    assert said.startswith(
+        f"Ship {answer['name']}, the best quality with latency at most 500 ms: {sweep['quality'][:6]}"
+    )
     assert f"{fixed(answer['quality']['value'])} ({fixed(answer['quality']['low'])} to" in said
     assert f"Runner-up: {second['name']}, inside the noise; the chance" in said
     assert said.endswith("is really better is .620.")
@@ -125,20 +135,18 @@ def test_a_frontier_says_what_to_ship_and_the_sweep_does_not_say_it_again() -> N
 def test_who_is_not_within_the_noise_is_said_to_be_outside() -> None:
     frontier = made_frontier(made_sweep())
     frontier["rules"][0]["within_noise"] = [frontier["rules"][0]["answer"]]
-    held = directory(frontier=frontier)
-    assert "outside the noise" in text_of(build_frontier(held.files[0], held).verdict)
+    assert "outside the noise" in ships(frontier)
 
 
 def test_where_nothing_is_inside_the_limits_the_best_quality_leads() -> None:
     frontier = made_frontier(made_sweep())
     frontier["rules"][0]["answer"] = frontier["rules"][0]["runner_up"] = None
-    held = directory(frontier=frontier)
-    part = build_frontier(held.files[0], held)
-    assert ", the best quality: " in text_of(part.verdict)
-    assert frontier["rules"][0]["sentence"] in [text_of(words) for words in part.summary]
+    assert ", the best quality: " in ships(frontier)
+    summary = frontier_summary(directory(frontier=frontier).files[0])
+    assert frontier["rules"][0]["sentence"] in [text_of(words) for words in summary]
     for rule in frontier["rules"]:
         rule["answer"] = rule["runner_up"] = None
-    assert text_of(build_frontier(held.files[0], held).verdict) == "No configuration is inside the limits."
+    assert ships(frontier) == "No configuration is inside the limits."
 
 
 @pytest.mark.parametrize(("high", "said"), [(0.5, "do not overlap"), (0.999, "inside the noise of these queries")])
@@ -148,7 +156,7 @@ def test_without_a_frontier_intervals_say_how_near_the_next_one_is(high: float, 
     for configuration in ordered[1:]:
         configuration["measures"][configuration["quality"]]["high"] = high
     ordered[0]["measures"][ordered[0]["quality"]]["low"] = 0.6
-    verdict = text_of(part_of(sweep).verdict)
+    verdict = text_of(sweep_verdict(directory(sweep=sweep).files[0], points_of_sweep(sweep)))
     assert verdict.startswith(f"Best quality: {ordered[0]['name']}: ")
     assert f"Next is {ordered[1]['name']}" in verdict
     assert said in verdict
@@ -159,7 +167,7 @@ def test_the_larger_headroom_is_what_to_work_on(pool: float, order: float, said:
     sweep = made_sweep()
     for configuration in sweep["configurations"]:
         configuration["ceiling"] |= {"retrieval_headroom": pool, "ordering_headroom": order}
-    (words,) = part_of(sweep).advice
+    (words,) = headroom_advice(directory(sweep=sweep).files[0], points_of_sweep(sweep))
     assert text_of(words).startswith(said)
     assert [part.value for part in words if isinstance(part, Number)] == [pool, order]
 
@@ -198,13 +206,13 @@ def test_configurations_without_a_value_are_passed_over() -> None:
     sweep = made_sweep()
     first = sweep["configurations"][0]
     first["measures"][first["quality"]]["expected"] = None
-    table = blocks_of(part_of(sweep))["frontier"].tables[0]
+    table = configuration_table(directory(sweep=sweep).files[0], points_of_sweep(sweep))
     assert len(table.rows) == len(sweep["configurations"]) - 1
     assert first["name"] not in [row.cells[0].text for row in table.rows]
 
 
 def test_each_reason_is_told() -> None:
-    tables = {table.id: table for table in blocks_of(part_of(made_sweep()))["reasons"].tables}
+    tables = {table.id: table for table in reason_tables(directory(sweep=made_sweep()).files[0])}
     assert [cell.text for cell in tables["failed"].rows[0].cells] == [
         "dense 384d <b>ivf</b>",
         "index.spec: no index is called 'ivf'",
@@ -247,7 +255,7 @@ def test_of_many_configurations_tables_are_folded_and_plots_show_the_first() -> 
 
 def test_a_difference_of_k_is_the_difference_of_its_two_configurations() -> None:
     sweep = made_sweep(methods=("dense",), dimensions=(384,), indexes=("flat",))
-    (table,) = blocks_of(part_of(sweep))["over-k-block"].tables
+    ((table,),) = (block.tables for block in contexts_block(directory(sweep=sweep).files[0], points_of_sweep(sweep)))
     values = [each["measures"][each["quality"]]["expected"] for each in sweep["configurations"]]
     costs = [each["cost"]["total"] for each in sweep["configurations"]]
     assert [row.cells[3].value for row in table.rows] == [values[1] - values[0], values[2] - values[1]]

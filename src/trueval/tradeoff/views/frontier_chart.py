@@ -93,7 +93,10 @@ def frontier_chart(points: Sequence[Point], percentile: str, currency: str, *, l
     shape = Shape(axes[-1].field == "cost", sum(point.rank != "not" for point in points) > CROWDED, live)
     panels = [_panel(axis, rows, shape) for axis in axes]
     whole = {**panels[0], "width": 2 * WIDTH} if len(panels) == 1 else {"concat": panels, "columns": 2, "spacing": 24}
-    brush: dict[str, Any] = {"name": BRUSH, "select": {"type": "interval", "mark": {"fill": tone("quiet"), "fillOpacity": 0.15}}}
+    brush: dict[str, Any] = {
+        "name": BRUSH,
+        "select": {"type": "interval", "mark": {"fill": tone("quiet"), "fillOpacity": 0.15}},
+    }
     brush["views"] = [f"points_{axis.field}" for axis in axes]
     params = [*([brush] if live else []), *_choices(points)]
     return {"$schema": alt.SCHEMA_URL, **whole, "params": params, "datasets": {"points": rows}}
@@ -150,7 +153,12 @@ def _choices(points: Sequence[Point]) -> list[dict[str, Any]]:
     cutoffs, methods = sorted({each.k for each in points}), sorted({each.method for each in points})
     chosen = []
     for name, title, values, every in (("only_k", "K", cutoffs, 0), ("only_method", "Method", methods, "")):
-        bind = {"input": "select", "options": [every, *values], "labels": ["all", *map(str, values)], "name": f"{title} "}
+        bind = {
+            "input": "select",
+            "options": [every, *values],
+            "labels": ["all", *map(str, values)],
+            "name": f"{title} ",
+        }
         chosen.append({"name": name, "value": every, "bind": bind})
     return chosen
 
