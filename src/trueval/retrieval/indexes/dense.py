@@ -237,7 +237,7 @@ class Ivf(Dense):
     def made(self, dimension: int, documents: int) -> Any:
         """Empty cells, to be trained."""
         product = self.library.METRIC_INNER_PRODUCT
-        cells = int(self.values["nlist"] or max(1, round(4 * documents**0.5)))  # type: ignore[arg-type]
+        cells = cells_of(self.values["nlist"], documents)
         _check_points(self, cells, documents, "nlist")
         centroids, storage = self.library.IndexFlatIP(dimension), str(self.values["storage"])
         if storage == "float32":
@@ -282,9 +282,7 @@ class Pq(Dense):
         Raises:
             InputError: the dimension cannot be cut so.
         """
-        chosen = self.values["m"]
-        parts = next(m for m in range(-(-dimension // 8), dimension + 1) if dimension % m == 0)
-        parts = int(chosen) if isinstance(chosen, int) else parts
+        parts = parts_of(self.values["m"], dimension)
         if dimension % parts:
             divisors = ", ".join(str(m) for m in range(1, dimension + 1) if dimension % m == 0)
             raise InputError(
@@ -337,6 +335,25 @@ class _Counter:
 
     def _take(self, part: bytes) -> None:
         self.bytes += len(part)
+
+
+def cells_of(chosen: Value, documents: int) -> int:
+    """Cells of an index of so many documents: those that were chosen, else four times the root of their number.
+
+    >>> cells_of(None, 10_000), cells_of(64, 10_000)
+    (400, 64)
+    """
+    return chosen if isinstance(chosen, int) else max(1, round(4 * documents**0.5))
+
+
+def parts_of(chosen: Value, dimension: int) -> int:
+    """Parts of a vector that is kept by codes: those that were chosen, else the fewest equal ones of 8 numbers or less.
+
+    >>> parts_of(None, 384), parts_of(None, 100), parts_of(96, 384)
+    (48, 20, 96)
+    """
+    fewest = next(m for m in range(-(-dimension // 8), dimension + 1) if dimension % m == 0)
+    return chosen if isinstance(chosen, int) else fewest
 
 
 def finite_vectors(given: NDArray[Any], what: str, dimension: int | None = None) -> NDArray[np.float32]:
