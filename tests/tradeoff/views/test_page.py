@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 from tests.report.gold_page import scrubbed
-from tests.report.test_page import Page, table_cells
+from tests.report.test_page import Page, packed_tables, table_cells
 from tests.tradeoff.frontiers import made_frontier
 from tests.tradeoff.sweeps import large_sweep, made_sweep
 from tests.tradeoff.views.gold_page import EVIL, FILE, gold_files, gold_page
@@ -272,3 +272,11 @@ def test_the_json_of_both_is_read_as_it_is_written(tmp_path: Path) -> None:
     for name, result in gold_files().items():
         (tmp_path / name).write_text(json.dumps(result), encoding="utf-8")
     assert {file.kind for file in read_directory(tmp_path).files} == {"sweep", "frontier"}
+
+
+def test_numbers_of_the_paper_s_tables_are_written_in_their_units(html: str) -> None:
+    """They have no column of one form: milliseconds are beside fractions and dollars."""
+    (table,) = [each for each in packed_tables(html) if each["id"] == "paper-2"]
+    latency = next(at for at, column in enumerate(table["columns"]) if column["title"] == "retrieve ms")
+    value, text, _ = table["rows"][0][2 + latency]
+    assert text == milliseconds(value) != str(value)

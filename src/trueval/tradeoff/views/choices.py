@@ -80,11 +80,11 @@ def _rules(file: ResultFile, names: Mapping[int, str]) -> Table:
         Column("rule"),
         Column("ship"),
         Column("value", "", True),
-        Column("chance inside", "/feasible_chance", True, share),
+        Column("inside", "/feasible_chance", True, share),
         Column("runner-up"),
         Column("its value", "", True),
-        Column("chance better", "/better", True, share, lambda value: value is not None and value < 0.95),
-        Column("in noise", "/within_noise", True, whole),
+        Column("better", "/better", True, share, lambda value: value is not None and value < 0.95),
+        Column("noise", "/within_noise", True, whole),
         Column("cross-fitted", "/cross_fitted/value", True, fixed),
     )
     rows = []
@@ -101,8 +101,8 @@ def _rules(file: ResultFile, names: Mapping[int, str]) -> Table:
         cells = tuple(column.cell(rule) if column.field else next(own) for column in columns)
         rows.append(Row(pointer("rules", place), cells))
     notes = (
-        "Chance inside: that the answer is really inside the limits. Chance better: that it is really better than the "
-        "runner-up. In noise: configurations that the queries do not separate from the best one.",
+        "Inside: the chance that the answer is really inside the limits. Better: the chance that it is really better "
+        "than the runner-up. Noise: how many configurations the queries do not separate from the best one.",
         "Cross-fitted: the quality on queries that had no part in the choice, because the best of many is flattered.",
     )
     return Table("rules", ("The answer of each rule.",), file.name, columns, tuple(rows), notes)

@@ -17,7 +17,7 @@ SWEEP: Final = Kind(
         "markdown": late("trueval.tradeoff.views.tables:to_markdown"),
         "latex": late("trueval.tradeoff.views.tables:to_latex"),
     },
-    files={"sweep.json": "json"},
+    files={"sweep.json": "json", "sweep.csv": "csv", "sweep.md": "markdown", "sweep.tex": "latex"},
     page=late("trueval.tradeoff.views.page:build"),
     figures=late("trueval.tradeoff.views.figures:draw_sweep"),
 )

@@ -10,6 +10,7 @@ from trueval.report.content import Block, Part, Table, Words
 from trueval.report.directory import Directory, ResultFile
 from trueval.tradeoff.views import choices, expense, verdict, worth
 from trueval.tradeoff.views.lists import configuration_table, frontier_table, reason_tables
+from trueval.tradeoff.views.paper import paper_block
 from trueval.tradeoff.views.points import currency_of, percentile_of, points_of_frontier, points_of_sweep
 
 SWEEP: Final = "sweep"
@@ -49,6 +50,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
             *expense.latency_block(file, points),
             *expense.memory_block(file),
             *expense.price_block(file, points),
+            *paper_block(file),
             *_reasons(file),
         ),
         closing=(policy_block(file), _about(data)),
