@@ -1,0 +1,1 @@
+"""How sweeps and frontiers look."""
