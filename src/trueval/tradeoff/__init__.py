@@ -1,1 +1,1 @@
-"""The room tradeoff: what each configuration of a pipeline costs in money, milliseconds and quality."""
+"""The tradeoff: what each configuration of a pipeline costs in money, milliseconds and quality."""

@@ -1,1 +1,1 @@
-"""How sweeps and frontiers look."""
+"""How sweeps and frontiers look: tables of the paper, text formats, the page, figures."""
