@@ -9,8 +9,8 @@ holds both cutoffs, the noise of their difference is said too large. Errors are 
 those of a bootstrap are too small by that (Hesterberg 2015, section 5.3).
 
 Latency: every resample draws queries, and repeats of each, and takes the percentile of their totals. Systems that share
-stages have the same times in them, by query and repeat, and every resample takes the same places of all systems; so what
-they share cancels in their difference.
+stages have the same times in them, by query and repeat, and every resample takes the same places of all systems; so
+what they share cancels in their difference.
 """
 
 from __future__ import annotations

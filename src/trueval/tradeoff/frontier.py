@@ -23,11 +23,9 @@ from trueval.tradeoff.measured import PERCENTILES, Measured, numbers, read_sweep
 from trueval.tradeoff.pareto import PARETO, Objectives, check_rule, on_frontier
 from trueval.tradeoff.rules import Choice, Known, Limits, apply_rules
 
-KIND: Final = "frontier"
-# 1: the first.
-FORMAT_VERSION: Final = 1
 RESAMPLES: Final = 2000
 LEVEL: Final = 0.95
+NO_LIMITS: Final = Limits()
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ class Choices:
         threads: that share the work.
     """
 
-    limits: Limits = Limits()
+    limits: Limits = NO_LIMITS
     rule: str = PARETO
     percentile: str = "p50"
     band: float | None = None
@@ -73,7 +71,7 @@ class Frontier:
     Attributes:
         measured: the sweep.
         choices: what was asked.
-        band: seconds; latencies that differ by no more are ties.
+        band: latencies that differ by no more are ties: seconds, or [configuration] the jitter of each.
         band_of: "band_ms", "jitter" or "none".
         qualities: resamples.
         latencies: [percentile, configuration, resample] seconds, in the order of `PERCENTILES`.
@@ -82,7 +80,7 @@ class Frontier:
 
     measured: Measured
     choices: Choices
-    band: float
+    band: float | Floats
     band_of: str
     qualities: Qualities
     latencies: Floats
@@ -238,7 +236,7 @@ def compute(measured: Measured, choices: Choices) -> Frontier:
     return Frontier(measured, choices, band, band_of, qualities, drawn, target)
 
 
-def _band(measured: Measured, choices: Choices) -> tuple[float, str]:
+def _band(measured: Measured, choices: Choices) -> tuple[float | Floats, str]:
     """Seconds inside which latencies are ties, and whence."""
     if choices.band is not None:
         return choices.band, "band_ms"
@@ -247,7 +245,10 @@ def _band(measured: Measured, choices: Choices) -> tuple[float, str]:
         return float(said) / 1000, "band_ms"
     jitters = numbers((each["latency"] or {}).get("jitter") for each in measured.systems)
     known = jitters[~np.isnan(jitters)]
-    return (float(np.median(known)), "jitter") if len(known) else (0.0, "none")
+    if not len(known):
+        return 0.0, "none"
+    # One system that was timed once has the jitter that the others have.
+    return np.where(np.isnan(jitters), np.median(known), jitters)[measured.system], "jitter"
 
 
 def _values_of(measured: Measured, measure: str) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 
 from trueval.standings.standings import Floats
 from trueval.tradeoff.draws import Qualities
+from trueval.tradeoff.efficiency import efficiency
 from trueval.tradeoff.measured import Measured
 
 K: Final = "K"
@@ -139,37 +140,23 @@ def efficiencies(measured: Measured, percentile: str) -> list[dict[str, Any]]:
         places = np.flatnonzero(measured.system == number)
         if not len(places) or not seconds[places[0]] > 0:
             continue
-        known = _performance([measured.configurations[place] for place in places])
+        known = _performance([measured.configurations[int(place)] for place in places])
         if known:
-            performance, latency = float(np.mean(list(known.values()))), float(seconds[places[0]])
+            values, latency = list(known.values()), float(seconds[places[0]])
             found.append(
                 {
                     "system": number,
                     "name": system["name"],
                     "measures": list(known),
-                    "performance": performance,
+                    "performance": float(np.mean(values)),
                     "latency": latency,
-                    "efficiency": efficiency(performance, latency),
+                    "efficiency": efficiency(values, latency),
                 }
             )
     return sorted(found, key=lambda each: -each["efficiency"])
 
 
 SCREENED: Final = ("N-Recall4+@10", "RA-nWG@10", "N-Recall4+@30", "RA-nWG@30")
-
-
-def efficiency(performance: float, latency: float) -> float:
-    """Quality for each second of latency.
-
-    Args:
-        performance: mean of measures.
-        latency: seconds.
-
-    Example:
-        >>> round(efficiency(0.817, 0.3329), 3)
-        2.454
-    """
-    return performance / latency
 
 
 def _performance(configurations: list[Mapping[str, Any]]) -> dict[str, float]:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trueval.errors import PolicyError, nearest
-from trueval.standings.standings import Bools, Floats
+from trueval.standings.standings import Bools, Floats, Ints
 
 PARETO: Final = "pareto"
 PAPER: Final = "paper"
@@ -37,7 +37,7 @@ class Objectives(NamedTuple):
         return Objectives(*(values[some] for values in self))
 
 
-def on_frontier(points: Objectives, *, rule: str = PARETO, band: float = 0.0) -> Bools:
+def on_frontier(points: Objectives, *, rule: str = PARETO, band: float | Floats = 0.0) -> Bools:
     """Which configurations no other one removes.
 
     By the rule `pareto` j goes if some i is no worse in cost, latency and quality and better in one of them; by `paper`
@@ -51,7 +51,7 @@ def on_frontier(points: Objectives, *, rule: str = PARETO, band: float = 0.0) ->
     Args:
         points: of the configurations, [configuration], or [configuration, resample] in some or all objectives.
         rule: "pareto" or "paper".
-        band: seconds, at least 0.
+        band: seconds for all, or [configuration] the jitter of each, which `band_to` makes one of two.
 
     Returns:
         [configuration], or [configuration, resample] where an objective has resamples.
@@ -64,14 +64,17 @@ def on_frontier(points: Objectives, *, rule: str = PARETO, band: float = 0.0) ->
         [True, True, False]
     """
     compared = _Compared.of(points, rule, band)
-    out = np.ones((len(points.cost), max(values.shape[1] for values in compared.points)), dtype=bool)
+    out = np.ones((len(points.cost), compared.draws), dtype=bool)
     if any(compared.known):
+        middle = Objectives(*(values.mean(axis=1, keepdims=True) for values in compared.points))
         for place in range(len(out)):
-            out[place] = ~compared.removers(place)[1].any(axis=0)
-    return out if any(values.ndim > 1 for values in points) else out[:, 0]
+            out[place] = compared.stays(place, middle)
+    if all(values.ndim == 1 for values in points):
+        out = out[:, 0]
+    return out
 
 
-def removers(points: Objectives, place: int, *, rule: str = PARETO, band: float = 0.0) -> Bools:
+def removers(points: Objectives, place: int, *, rule: str = PARETO, band: float | Floats = 0.0) -> Bools:
     """Which configurations remove one of them.
 
     Args:
@@ -88,10 +91,9 @@ def removers(points: Objectives, place: int, *, rule: str = PARETO, band: float 
         >>> removers(Objectives(costs, seconds, worth), 1).tolist()
         [True, False, False]
     """
-    some, found = _Compared.of(points, rule, band).removers(place)
-    out = np.zeros(len(points.cost), dtype=bool)
-    out[some] = found.all(axis=1)
-    return out
+    every = np.arange(len(points.cost))
+    found: Bools = _Compared.of(points, rule, band).removers(place, every, slice(None)).all(axis=1)
+    return found
 
 
 def check_rule(rule: str) -> None:
@@ -104,6 +106,20 @@ def check_rule(rule: str) -> None:
         raise PolicyError(f"rule must be {' or '.join(RULES)}. Got {rule!r}.{nearest(rule, RULES)}")
 
 
+def band_to(band: float | Floats, place: int) -> float | Floats:
+    """The band between one configuration and each other: of two jitters the root of their mean square.
+
+    Args:
+        band: seconds for all, or [configuration] the jitter of each.
+        place: of the one.
+
+    Example:
+        >>> band_to(np.array([0.003, 0.004]), 0).round(6).tolist(), band_to(0.075, 0)
+        ([0.003, 0.003536], 0.075)
+    """
+    return np.sqrt((band**2 + band[place] ** 2) / 2) if isinstance(band, np.ndarray) else band
+
+
 class _Compared(NamedTuple):
     """Objectives of one shape, [configuration, resample], and how they are compared.
 
@@ -111,29 +127,58 @@ class _Compared(NamedTuple):
         points: constants in place of an objective that nobody knows.
         known: whether each objective is known to somebody.
         rule: "pareto" or "paper".
-        band: seconds.
+        band: seconds, or [configuration].
     """
 
     points: Objectives
     known: tuple[bool, ...]
     rule: str
-    band: float
+    band: float | Floats
 
     @classmethod
-    def of(cls, points: Objectives, rule: str, band: float) -> _Compared:
+    def of(cls, points: Objectives, rule: str, band: float | Floats) -> _Compared:
         check_rule(rule)
         known = tuple(name in points.known for name in points._fields)
         used = (np.where(here, each, 0.0).reshape(len(each), -1) for each, here in zip(points, known, strict=True))
         return cls(Objectives(*used), known, rule, band)
 
-    def removers(self, place: int) -> tuple[Bools, Bools]:
-        """Those that cost no more than one of the configurations in some resample, and where each of them removes it."""
-        cost, latency, quality = self.points
-        some: Bools = (cost <= cost[place]).any(axis=1)
-        c, s, q = cost[some], latency[some], quality[some]
-        better = (c < cost[place], s < latency[place] - self.band, q > quality[place])
+    @property
+    def draws(self) -> int:
+        """Resamples."""
+        return int(max(values.shape[1] for values in self.points))
+
+    def removers(self, place: int, others: Ints, some: slice | Ints) -> Bools:
+        """[other, resample] whether each of some configurations removes one, in some resamples."""
+        wide = [some if values.shape[1] > 1 else slice(None) for values in self.points]
+        # Rows first: of few others these are small, whatever the resamples.
+        c, s, q = (values[others][:, part] for values, part in zip(self.points, wide, strict=True))
+        cost, latency, quality = (values[place][part] for values, part in zip(self.points, wide, strict=True))
+        band = band_to(self.band, place)
+        width = band[others, None] if isinstance(band, np.ndarray) else band
+        better = (c < cost, s < latency - width, q > quality)
         if self.rule == PAPER:
             asked = np.broadcast_arrays(*(each for each, here in zip(better, self.known, strict=True) if here))
-            return some, np.logical_and.reduce(asked)
-        no_worse = (c <= cost[place]) & (s <= latency[place] + self.band) & (q >= quality[place])
-        return some, no_worse & (better[0] | better[1] | better[2])
+            found: Bools = np.logical_and.reduce(asked)
+            return found
+        no_worse = (c <= cost) & (s <= latency + width) & (q >= quality)
+        at_all: Bools = no_worse & (better[0] | better[1] | better[2])
+        return at_all
+
+    def stays(self, place: int, middle: Objectives) -> Bools:
+        """[resample] where nobody removes a configuration.
+
+        Those that remove it at the means of all resamples are tried first, so most resamples need not look at others.
+        """
+        others = np.flatnonzero((self.points.cost <= self.points.cost[place]).any(axis=1))
+        at_means = _Compared(middle, self.known, self.rule, self.band).removers(place, others, slice(None))[:, 0]
+        order = np.concatenate([others[at_means], others[~at_means]])
+        alive, begin = np.arange(self.draws), 0
+        for size in (4, 16, len(order)):
+            part, begin = order[begin : begin + size], begin + size
+            if len(part) and len(alive):
+                some = slice(None) if len(alive) == self.draws else alive
+                removed = np.broadcast_to(self.removers(place, part, some).any(axis=0), len(alive))
+                alive = alive[~removed]
+        found = np.zeros(self.draws, dtype=bool)
+        found[alive] = True
+        return found

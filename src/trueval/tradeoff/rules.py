@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from trueval.standings.standings import Bools, Floats
-from trueval.tradeoff.pareto import Objectives
+from trueval.tradeoff.pareto import Objectives, band_to
 
 QUALITY: Final = "quality"
 LATENCY: Final = "latency"
@@ -63,7 +63,7 @@ class Known(NamedTuple):
         prompt: [configuration] tokens, or contexts; NaN where not known.
         target: [configuration] what a limit of quality looks at, where that is another measure than the quality.
         level: chance from which one is separated from another.
-        band: seconds; latencies that differ by no more are ties.
+        band: of latencies, as in `on_frontier`.
     """
 
     points: Objectives
@@ -71,7 +71,7 @@ class Known(NamedTuple):
     prompt: Floats
     target: Floats | None = None
     level: float = 0.95
-    band: float = 0.0
+    band: float | Floats = 0.0
 
 
 class Choice(NamedTuple):
@@ -207,7 +207,9 @@ def _first_difference(seeks: str, first: tuple[float, ...], second: tuple[float,
 
 def _separated(known: Known, seeks: str, best: int, other: int) -> bool:
     """Whether the best one is better than another beyond noise, and beyond the band of latencies."""
-    band = known.band if seeks == LATENCY else 0.0
+    between = band_to(known.band, best)
+    wide = float(between[other]) if isinstance(between, np.ndarray) else between
+    band = wide if seeks == LATENCY else 0.0
     worth = _worth(known.points, seeks)
     if known.draws is None or seeks == COST:
         return bool(worth[best] - worth[other] > band)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trueval.report.text import counted, fixed
+from trueval.report.text import counted
 from trueval.tradeoff.rules import COST, LATENCY, QUALITY, Choice, Limits
 
 SEEKS = {QUALITY: "best quality", LATENCY: "least latency", COST: "least cost"}
@@ -46,6 +46,6 @@ def of_rule(choice: Choice, names: Sequence[str], level: float) -> str:
         told += f"; {counted(tied, 'configuration is', 'configurations are')} inside the noise of the best, and {why}"
     if choice.better is None:
         return f"{told}; the runner-up is {names[choice.runner_up]}."
-    chance = fixed(choice.better)[:-1]
+    chance = f"{choice.better:.3f}"
     end = "" if choice.better >= level else ": not separated"
     return f"{told}; the runner-up is {names[choice.runner_up]}, and the chance to be better than it is {chance}{end}."

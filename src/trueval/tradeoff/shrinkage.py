@@ -8,11 +8,11 @@ e of covariance S, and features F of the configurations (logs of cost, latency a
 
     true values t = mean + surface(F) + own,   surface ~ N(0, f² (G + F F')),   own ~ N(0, u² I),   m - t ~ N(0, S)
 
-G = exp(-|F_i - F_j|² / 2): a smooth surface on a plane. The mean is all but free, sd 10 times that of m. The sds f and u
-are drawn from their posterior on a grid, sd uniform (Gelman 2006, "Prior distributions for variance parameters",
-Bayesian Analysis 1: 515-533), so a surface that the data do not show has no weight. Draws of t given m come from draws
-p of the prior and the errors of resamples, which need not be normal (Matheron's rule: Journel & Huijbregts 1978;
-Wilson et al. 2021, JMLR 22(105), eq. 9):
+G = exp(-|F_i - F_j|² / 2): a smooth surface on a plane. The mean is all but free, sd 10 times that of m. The sds f and
+u are drawn from their posterior on a grid, sd uniform (Gelman 2006, "Prior distributions for variance parameters in
+hierarchical models", Bayesian Analysis 1: 515-533), so a surface that the data do not show has no weight. Draws of t
+given m come from draws p of the prior and the errors of resamples, which need not be normal (Matheron's rule; Journel &
+Huijbregts 1978; Wilson et al. 2021, "Pathwise conditioning of Gaussian processes", JMLR 22(105)):
 
     t* = p + P (P + S)^-1 (m - p - e),   P = prior covariance
 
@@ -69,8 +69,8 @@ class _Prior(NamedTuple):
         found, vectors = np.linalg.eigh(surface)
         return cls(surface, vectors * np.sqrt(np.maximum(found, 0.0)), FREE * spread)
 
-    def covariance(self, surface: float, own: float) -> Floats:
-        total: Floats = self.mean**2 + surface**2 * self.surface + own**2 * np.eye(len(self.surface))
+    def covariance(self, surface: float) -> Floats:
+        total: Floats = self.mean**2 + surface**2 * self.surface
         return total
 
     def draw(self, surface: float, own: float, count: int, rng: np.random.Generator) -> Floats:
@@ -97,20 +97,34 @@ def shrink(measured: Floats, errors: Floats, covariance: Floats, features: Float
     if size < FEWEST or noise <= LEAST * max(spread, LEAST) or spread == 0:
         return Shrunk(measured[:, None] + errors, noise, np.nan, np.nan)
     center = float(measured.mean())
-    prior, known = _Prior.of(features, spread), covariance + (LEAST * spread) ** 2 * np.eye(size)
-    grid = _grid(noise, spread, surface=bool(features.shape[1]))
-    weights = _weights(prior, known, measured - center, grid)
-    counts = rng.multinomial(errors.shape[1], weights)
+    prior = _Prior.of(features, spread)
+    known = covariance + (LEAST * spread) ** 2 * np.eye(size)
+    surfaces, owns = _grid(noise, spread, surface=bool(features.shape[1]))
+    # One decomposition for each sd of the surface serves every sd of the configurations, which is on the diagonal.
+    spectra = [_Spectrum(*np.linalg.eigh(prior.covariance(surface) + known)) for surface in surfaces]
+    weights = _weights(spectra, surfaces, owns, measured - center)
+    counts = rng.multinomial(errors.shape[1], weights.ravel())
     out, begin = np.empty_like(errors), 0
-    for (surface, own), count in zip(grid, counts, strict=True):
-        if count:
-            part, total = slice(begin, begin + count), prior.covariance(surface, own)
-            drawn = prior.draw(surface, own, count, rng)
-            apart = (measured - center)[:, None] - drawn - errors[:, part]
-            out[:, part] = center + drawn + total @ np.linalg.solve(total + known, apart)
-            begin += count
-    mean_surface, mean_own = weights @ np.array(grid)
-    return Shrunk(out, noise, float(mean_own), float(mean_surface))
+    for place in np.flatnonzero(counts):
+        (row, column), count = divmod(int(place), len(owns)), int(counts[place])
+        surface, own, part = surfaces[row], owns[column], slice(begin, begin + count)
+        drawn = prior.draw(surface, own, count, rng)
+        solved = spectra[row].solve(own, (measured - center)[:, None] - drawn - errors[:, part])
+        out[:, part] = center + drawn + prior.covariance(surface) @ solved + own**2 * solved
+        begin += count
+    return Shrunk(out, noise, float(weights.sum(axis=0) @ owns), float(weights.sum(axis=1) @ surfaces))
+
+
+class _Spectrum(NamedTuple):
+    """Eigenvalues and eigenvectors of the covariance of measured values, without that of each configuration itself."""
+
+    values: Floats
+    vectors: Floats
+
+    def solve(self, own: float, right: Floats) -> Floats:
+        """The inverse of the covariance with sd `own` on the diagonal, times something."""
+        found: Floats = self.vectors @ ((self.vectors.T @ right) / (self.values + own**2)[:, None])
+        return found
 
 
 def _noise(covariance: Floats) -> float:
@@ -121,24 +135,22 @@ def _noise(covariance: Floats) -> float:
     return float(np.sqrt(max((np.trace(covariance) - covariance.sum() / size) / (size - 1), 0.0)))
 
 
-def _grid(noise: float, spread: float, *, surface: bool) -> list[tuple[float, float]]:
-    """Pairs of sds, of the surface and of each configuration itself."""
-    least, most, steps = OWN
-    own = np.geomspace(least * noise, most * spread + noise, steps)
+def _grid(noise: float, spread: float, *, surface: bool) -> tuple[Floats, Floats]:
+    """The sds that are tried: of the surface, and of each configuration itself."""
     least, most, steps = SURFACE
-    smooth = [0.0, *np.geomspace(least * noise, most * spread + noise, steps)] if surface else [0.0]
-    return [(float(f), float(u)) for f in smooth for u in own]
+    smooth = np.geomspace(least * noise, most * spread + noise, steps) if surface else np.empty(0)
+    least, most, steps = OWN
+    return np.concatenate([[0.0], smooth]), np.geomspace(least * noise, most * spread + noise, steps)
 
 
-def _weights(prior: _Prior, covariance: Floats, measured: Floats, grid: list[tuple[float, float]]) -> Floats:
-    """Posterior of each pair of sds; their prior is uniform, so on a grid of equal ratios it is the sd itself."""
-    least = min((f for f, _ in grid if f), default=1.0)
-    logs = np.empty(len(grid))
-    for place, (surface, own) in enumerate(grid):
-        lower = np.linalg.cholesky(prior.covariance(surface, own) + covariance)
-        fitted = np.linalg.solve(lower, measured)
-        likelihood = -0.5 * fitted @ fitted - np.log(np.diag(lower)).sum()
-        logs[place] = likelihood + np.log(own) + np.log(surface or least)
+def _weights(spectra: list[_Spectrum], surfaces: Floats, owns: Floats, measured: Floats) -> Floats:
+    """[surface, own] posterior of the sds; their prior is uniform, so on a grid of equal ratios it is the sd itself."""
+    logs = np.empty((len(surfaces), len(owns)))
+    least = surfaces[1] if len(surfaces) > 1 else 1.0  # of the sd 0, which a grid of ratios does not have
+    for row, spectrum in enumerate(spectra):
+        found = spectrum.values + owns[:, None] ** 2
+        turned = spectrum.vectors.T @ measured
+        logs[row] = -0.5 * (turned**2 / found + np.log(found)).sum(axis=1) + np.log(owns * (surfaces[row] or least))
     weights = np.exp(logs - logs.max())
     total: Floats = weights / weights.sum()
     return total

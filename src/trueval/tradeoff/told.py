@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from trueval.version import __version__
 if TYPE_CHECKING:
     from trueval.tradeoff.frontier import Frontier
 
+KIND: Final = "frontier"
+# 1: the first.
+FORMAT_VERSION: Final = 1
+
 
 def told(found: Frontier) -> dict[str, Any]:
     """All that is known of a frontier.
@@ -32,8 +36,8 @@ def told(found: Frontier) -> dict[str, Any]:
     shrunk, chances = found.qualities.shrunk, found.has_chances
     place = list(PERCENTILES).index(choices.percentile)
     return {
-        "kind": "frontier",
-        "format": 1,
+        "kind": KIND,
+        "format": FORMAT_VERSION,
         "trueval": __version__,
         "sweep": {
             "name": result.get("name"),
@@ -50,7 +54,7 @@ def told(found: Frontier) -> dict[str, Any]:
         "currency": (result.get("prices") or {}).get("currency"),
         "queries": len(measured.query_ids),
         "objectives": list(found.known.known),
-        "band": {"seconds": found.band, "of": found.band_of},
+        "band": {"seconds": float(np.median(found.band)), "of": found.band_of},
         "model": {
             "plain": not chances or bool(np.isnan(shrunk.own)),
             "noise": _or_none(shrunk.noise),
@@ -157,15 +161,14 @@ def _rule(found: Frontier, choice: Choice) -> dict[str, Any]:
 
 def _slo(found: Frontier) -> Iterator[dict[str, Any]]:
     """The frontier of what answers in time, for each limit and percentile."""
-    limits = dict.fromkeys(
-        [*found.choices.slo, *([found.choices.limits.latency] if found.choices.limits.latency else [])]
-    )
-    for limit in sorted(limits):
+    own = found.choices.limits.latency
+    for limit in sorted({*found.choices.slo, *(() if own is None else (own,))}):
         for percentile in PERCENTILES:
             points = found.measured.points(percentile)
             inside = points.latency <= limit
             places = np.flatnonzero(inside)
-            there = on_frontier(points.select(inside), rule=found.choices.rule, band=found.band)
+            band = found.band[inside] if isinstance(found.band, np.ndarray) else found.band
+            there = on_frontier(points.select(inside), rule=found.choices.rule, band=band)
             quality = np.nan_to_num(points.quality[places], nan=-np.inf)
             yield {
                 "latency_ms": limit * 1000,
@@ -186,7 +189,8 @@ def _notes(found: Frontier) -> Iterator[str]:
         if name not in known:
             yield f"No configuration has a {name}: it decides nothing here."
         elif np.isnan(values).any():
-            yield f"{int(np.isnan(values).sum())} configurations have no {name}: they remove no other, and no other them."
+            told = f"configurations have no {name}: they remove no other one, and no other one them."
+            yield f"{int(np.isnan(values).sum())} {told}"
         elif found.choices.rule == PAPER and len(values) > 1 and np.ptp(values) == 0:
             yield f"All configurations have the same {name}, so by the rule of the paper nobody removes another."
     if np.isnan(measured.variances[~np.isnan(measured.values)]).any():
