@@ -22,7 +22,13 @@ from trueval.tradeoff.views.lists import configuration_table, reason_tables
 from trueval.tradeoff.views.page import build, build_frontier
 from trueval.tradeoff.views.points import points_of_frontier, points_of_sweep
 from trueval.tradeoff.views.units import milliseconds, money, share, size, whole
-from trueval.tradeoff.views.verdict import frontier_summary, frontier_verdict, headroom_advice, sweep_verdict
+from trueval.tradeoff.views.verdict import (
+    frontier_advice,
+    frontier_verdict,
+    headroom_advice,
+    other_rules,
+    sweep_verdict,
+)
 from trueval.tradeoff.views.worth import contexts_block
 
 FORMS = (fixed, signed, milliseconds, money, share, size, whole, _plain, _small, _rate)
@@ -142,8 +148,8 @@ def test_where_nothing_is_inside_the_limits_the_best_quality_leads() -> None:
     frontier = made_frontier(made_sweep())
     frontier["rules"][0]["answer"] = frontier["rules"][0]["runner_up"] = None
     assert ", the best quality: " in ships(frontier)
-    summary = frontier_summary(directory(frontier=frontier).files[0])
-    assert frontier["rules"][0]["sentence"] in [text_of(words) for words in summary]
+    others = other_rules(directory(frontier=frontier).files[0])
+    assert [text_of(words) for words in others] == [frontier["rules"][0]["sentence"]]
     for rule in frontier["rules"]:
         rule["answer"] = rule["runner_up"] = None
     assert ships(frontier) == "No configuration is inside the limits."
@@ -170,6 +176,32 @@ def test_the_larger_headroom_is_what_to_work_on(pool: float, order: float, said:
     (words,) = headroom_advice(directory(sweep=sweep).files[0], points_of_sweep(sweep))
     assert text_of(words).startswith(said)
     assert [part.value for part in words if isinstance(part, Number)] == [pool, order]
+
+
+@pytest.mark.parametrize(
+    ("said", "head"),
+    [("widen the pool", "Widen the pool of "), ("either", "Widen the pool of "), ("neither", "Pool and order of ")],
+)
+def test_advice_of_a_frontier_names_its_headrooms(said: str, head: str) -> None:
+    frontier = made_frontier(made_sweep())
+    frontier["advice"]["verdict"] = said
+    (words,) = frontier_advice(directory(frontier=frontier).files[0])
+    assert text_of(words).startswith(head + frontier["points"][frontier["advice"]["point"]]["name"])
+    assert [part.value for part in words if isinstance(part, Number)] == [0.05, 0.075]
+    frontier["advice"]["verdict"] = "unknown"
+    assert list(frontier_advice(directory(frontier=frontier).files[0])) == [(frontier["advice"]["sentence"],)]
+
+
+def test_an_answer_that_is_not_the_best_says_why_it_is_shipped() -> None:
+    frontier = made_frontier(made_sweep())
+    rule = frontier["rules"][0]
+    rule |= {"best": rule["runner_up"], "decided_by": "smaller prompt"}
+    best = frontier["points"][rule["best"]]
+    value = fixed(best["quality"]["value"])
+    said = (
+        f"latency at most 500 ms ({best['name']}, {best['quality']['measure']} {value}), where smaller prompt decides: "
+    )
+    assert ", inside the noise of the best quality with " + said in ships(frontier)
 
 
 # ---- what is not there ----

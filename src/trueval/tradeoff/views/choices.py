@@ -85,6 +85,7 @@ def _rules(file: ResultFile, names: Mapping[int, str]) -> Table:
         Column("its value", "", True),
         Column("better", "/better", True, share, lambda value: value is not None and value < 0.95),
         Column("noise", "/within_noise", True, whole),
+        Column("decided by", "/decided_by"),
         Column("cross-fitted", "/cross_fitted/value", True, fixed),
     )
     rows = []

@@ -75,7 +75,7 @@ def build_frontier(file: ResultFile, directory: Directory) -> Part:
         verdict=verdict.frontier_verdict(file, points),
         summary=tuple(verdict.frontier_summary(file)),
         advice=tuple(verdict.frontier_advice(file)),
-        findings=tuple((note,) for note in data["notes"]),
+        findings=(*verdict.other_rules(file), *((note,) for note in data["notes"])),
         blocks=(*choices.rule_block(file, points), *chart, *choices.screen_block(file, points)),
     )
 

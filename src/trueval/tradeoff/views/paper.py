@@ -23,8 +23,8 @@ def paper_block(file: ResultFile) -> tuple[Block, ...]:
     facts = tuple((each.name, (f"{each.title}: {each.cure}",)) for each in made if isinstance(each, Missing))
     words = (
         "The tables of Practical RAG evaluation, with the numbers of this sweep: those of the tables above, where "
-        "their intervals are. Markdown and LaTeX of them come by --format of trueval sweep. A table that is not here names "
-        "what to add to the sweep file.",
+        "their intervals are. Markdown and LaTeX of them come by --format of trueval sweep. Of a table that is not "
+        "here, it is said what to add to the sweep file.",
     )
     shown = tuple(_table(file, place, each) for place, each in enumerate(tables))
     return (Block("paper", "Tables of the paper", (words,), tables=shown, facts=facts, place="details"),)
