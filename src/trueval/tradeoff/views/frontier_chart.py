@@ -252,7 +252,9 @@ def _marks(on: Any, x: Any, y: Any, color: Any, scale: Any, shape: Shape) -> Any
     import altair as alt
 
     areas = [20, 70] if shape.crowded else [30, 150]
-    size = {"size": alt.Size("cost:Q", scale=alt.Scale(range=areas), legend=None)} if shape.sized else {}
+    # Without a value of their own Vega-Lite would leave those out of which no cost is known.
+    on = on.transform_calculate(area="isValid(datum.cost) ? datum.cost : 0")
+    size = {"size": alt.Size("area:Q", scale=alt.Scale(range=areas), legend=None)} if shape.sized else {}
     return on.mark_point(filled=True, strokeWidth=1.5, aria=True, **({} if shape.sized else {"size": 60})).encode(
         x=x,
         y=y,

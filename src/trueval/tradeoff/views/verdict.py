@@ -237,7 +237,7 @@ def frontier_advice(file: ResultFile) -> Iterator[Words]:
     advice = file.data["advice"]
     if advice is None:
         return
-    values = [(advice.get(name) or {}).get("value") for name in HEADROOMS]
+    values: list[Any] = [(advice.get(name) or {}).get("value") for name in HEADROOMS]
     head = WORK.get(advice["verdict"])
     if head is None or advice["point"] is None or None in values:
         yield (advice["sentence"],)
