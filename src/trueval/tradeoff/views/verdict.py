@@ -168,7 +168,7 @@ def _why(file: ResultFile, rule: Entry, answer: Point, best: Point | None) -> It
         return
     yield f"inside the noise of the {wanted(rule)} ({best.name}, {best.measure} "
     yield number(file, fixed(best.quality), best.quality, best.at["value"])
-    yield f"), where {rule['decided_by']} decides"
+    yield f"), where {'the order of the sweep' if rule['decided_by'] == 'order' else rule['decided_by']} decides"
 
 
 SOUGHT: Final = {"quality": "best quality", "latency": "least latency", "cost": "least cost"}
