@@ -17,7 +17,7 @@ import shutil
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.metadata import version
@@ -223,6 +223,18 @@ class LocalIndex(ABC):
         Raises:
             InputError: the queries do not fit.
         """
+
+    def library_call(self, queries: Any, depth: int) -> Callable[[], object]:
+        """A search as a function without arguments: what the library or the engine does, to be timed.
+
+        Args:
+            queries: as in search.
+            depth: as in search.
+
+        Returns:
+            What searches. Checks of the queries are done before; what we bring into order afterwards is left out.
+        """
+        return lambda: self.search(queries, depth)
 
     @abstractmethod
     def size(self) -> int:

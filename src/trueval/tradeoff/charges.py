@@ -167,6 +167,7 @@ class Spending:
         *,
         reranker: Any = None,
         embedder: Any = None,
+        known: Mapping[str, float | None] | None = None,
     ) -> Spent:
         """What a system spends.
 
@@ -177,6 +178,7 @@ class Spending:
             ks: numbers of contexts.
             reranker: the model, by whose tokenizer pairs are counted; None where it is not here.
             embedder: likewise for queries.
+            known: "query" and "candidate" → mean tokens that were counted before; None where they were not.
         """
         ordered = listed(run)
         ids, ends = ordered.documents["doc_id"].to_list(), ordered.offsets.tolist()
@@ -185,9 +187,12 @@ class Spending:
             for query, begin, end in zip(ordered.query_ids.to_list(), ends[:-1], ends[1:], strict=True)
         }
         told: list[str] = []
-        candidate = self._candidate(lists, queries, reranker, told) if "rerank" in settings else None
-        query = None
-        if "embed" in settings:
+        before = known or {}
+        candidate = before.get("candidate") if self.charges.candidate_tokens is None else None
+        if "rerank" in settings and candidate is None:
+            candidate = self._candidate(lists, queries, reranker, told)
+        query = before.get("query")
+        if "embed" in settings and query is None:
             found = text_tokens(list(queries.values()), embedder)
             query = float(found.read.mean())
             told.append(f"queries {found.how}")

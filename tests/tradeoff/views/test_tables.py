@@ -199,6 +199,15 @@ def test_the_reference_is_not_ranked() -> None:
     assert all("Hybrid" not in str(row[1]) for row in table.rows[:-1])
 
 
+def test_ceilings_are_of_the_best_that_reranks_a_hybrid_pool_even_if_a_dense_one_is_better() -> None:
+    sweep = made_sweep(methods=("dense+rerank", "hybrid+rerank", "hybrid"), indexes=("flat",))
+    for configuration in sweep["configurations"]:
+        if sweep["systems"][configuration["system"]]["method"] != "hybrid+rerank":
+            configuration["measures"][configuration["quality"]]["expected"] = 0.99
+    titles = [found(sweep, name)[0].title for name in ("Table 3", "Table 4")]
+    assert all("Hybrid all-MiniLM-L6-v2 (384d) + rerank (depth 50), pool of 50" in title for title in titles)
+
+
 def test_cells_tell_intervals_and_ties_where_they_are_not_one_value() -> None:
     value = Value(0.5, low=0.4, high=0.6, lowest=0.49, highest=0.51)
     assert written(value, FRACTIONS) == "0.5000 [0.4000, 0.6000] ties [0.4900, 0.5100]"

@@ -12,7 +12,7 @@ product of the signs: whole numbers, which tie. Scores are sums in float32: thei
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -88,6 +88,16 @@ class Dense(LocalIndex):
         check_depth(depth)
         vectors = finite_vectors(queries, "queries", self.dimension)
         return _hits(*self._first(vectors, min(depth, self.documents)))
+
+    def library_call(self, queries: NDArray[Any], depth: int) -> Callable[[], object]:
+        """The search of FAISS alone; as in LocalIndex.
+
+        Raises:
+            InputError: as in search.
+        """
+        check_depth(depth)
+        vectors, most = finite_vectors(queries, "queries", self.dimension), min(depth, self.documents)
+        return lambda: self.found(vectors, most)
 
     def _first(self, vectors: NDArray[np.float32], depth: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """[query, depth] scores and places, best first; of equal ones that the depth cuts, those of the first places.

@@ -34,6 +34,6 @@ FRONTIER: Final = Kind(
         "markdown": late("trueval.tradeoff.views.frontier:to_markdown"),
         "latex": late("trueval.tradeoff.views.frontier:to_latex"),
     },
-    files={"frontier.json": "json"},
+    files={"frontier.json": "json", "frontier.csv": "csv", "frontier.md": "markdown", "frontier.tex": "latex"},
     page=late("trueval.tradeoff.views.page:build_frontier"),
 )
