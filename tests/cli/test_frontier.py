@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.tradeoff.sweeps import made_sweep
@@ -19,36 +18,31 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_sweep(tmp_path_factory.mktemp("sweep"), made_sweep(indexes=("flat",)), queries=25, timed=6)
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "trueval", "frontier", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def test_every_form_is_of_the_same_result(swept: Path) -> None:
-    common = (swept, "--resamples", "100", "--max-latency-ms", "100")
-    told = run(*common, "--format", "json")
-    assert told.returncode == 0, told.stderr
-    result = json.loads(told.stdout)
+def test_every_form_is_of_the_same_result(trueval: Any, swept: Path) -> None:
+    common = ("frontier", swept, "--resamples", "100", "--max-latency-ms", "100")
+    told = trueval(*common, "--format", "json")
+    assert told.status == 0, told.err
+    result = json.loads(told.out)
     assert result["kind"] == "frontier"
-    rows = list(csv.DictReader(io.StringIO(run(*common, "--format", "csv").stdout)))
+    rows = list(csv.DictReader(io.StringIO(trueval(*common, "--format", "csv").out)))
     assert [row["name"] for row in rows] == [point["name"] for point in result["points"]]
     assert [float(row["probability"]) for row in rows] == [point["probability"] for point in result["points"]]
-    table = run(*common).stdout
+    table = trueval(*common).out
     flat = " ".join(table.split())
     for rule in result["rules"]:
         assert rule["sentence"] in flat
     assert result["advice"]["sentence"] in flat
-    markdown = run(*common, "--format", "markdown").stdout
+    markdown = trueval(*common, "--format", "markdown").out
     there = [point["name"] for point in result["points"] if point["on_frontier"]]
     assert all(f"| {name} " in markdown for name in there)
     assert all(name in table for name in there)
-    assert "\\toprule" in run(*common, "--format", "latex").stdout
+    assert "\\toprule" in trueval(*common, "--format", "latex").out
 
 
-def test_out_keeps_the_result(swept: Path, tmp_path: Path) -> None:
-    pytest.importorskip("jinja2")
-    told = run(swept, "--resamples", "50", "--min-quality", "0.7", "--out", tmp_path)
-    assert told.returncode == 0, told.stderr
+def test_out_keeps_the_result(trueval: Any, swept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trueval.cli.output._pages", lambda *_, **__: lambda *_: ())  # pages have tests of their own
+    told = trueval("frontier", swept, "--resamples", "50", "--min-quality", "0.7", "--out", tmp_path)
+    assert told.status == 0, told.err
     result = json.loads((tmp_path / "frontier.json").read_text(encoding="utf-8"))
     assert [rule["rule"] for rule in result["rules"]].count("quality-bound") == 2
     assert (tmp_path / "frontier.csv").exists()
@@ -62,15 +56,15 @@ def test_out_keeps_the_result(swept: Path, tmp_path: Path) -> None:
         (("--percentile", "p90"), 2, "percentile must be"),
     ],
 )
-def test_misuse_is_one_line(swept: Path, options: tuple[str, ...], status: int, said: str) -> None:
-    told = run(swept, *options)
-    assert (told.returncode, told.stdout) == (status, "")
-    assert said in told.stderr
-    assert len(told.stderr.splitlines()) == 1
+def test_misuse_is_one_line(trueval: Any, swept: Path, options: tuple[str, ...], status: int, said: str) -> None:
+    told = trueval("frontier", swept, *options)
+    assert (told.status, told.out) == (status, "")
+    assert said in told.err
+    assert len(told.err.splitlines()) == 1
 
 
-def test_a_folder_without_a_sweep_is_bad_input(tmp_path: Path) -> None:
-    told = run(tmp_path)
-    assert told.returncode == 1
-    assert "no sweep there" in told.stderr
-    assert len(told.stderr.splitlines()) == 1
+def test_a_folder_without_a_sweep_is_bad_input(trueval: Any, tmp_path: Path) -> None:
+    told = trueval("frontier", tmp_path)
+    assert told.status == 1
+    assert "no sweep there" in told.err
+    assert len(told.err.splitlines()) == 1
