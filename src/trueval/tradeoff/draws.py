@@ -30,7 +30,7 @@ from trueval.comparison.resampling import (
     to_grid,
 )
 from trueval.standings.standings import Floats, Ints
-from trueval.tradeoff.shrinkage import Shrunk, shrink
+from trueval.tradeoff.shrinkage import Shrunk, shrink, steady
 
 # Streams of the seed, beside those of comparison/resampling.py.
 TIMES: Final = 4 << 32
@@ -91,9 +91,11 @@ def draw_qualities(
     # A resample may miss all the few queries that a configuration has values for: then it says nothing of it.
     errors = np.nan_to_num(plain - measured[:, None]) * _widened(counts)[:, None]
     usable = np.flatnonzero(counts > 0)
-    covariance = _covariance(values, variances, known, measured, counts)[np.ix_(usable, usable)]
     rng = generator(seed, PRIOR, 0)
-    shrunk = shrink(measured[usable], errors[usable], covariance, _kept(features[first][usable]), rng)
+    residuals, ties = _residuals(values, variances, known, measured, counts)
+    steadied = steady(residuals[:, usable], ties[usable], errors[usable], rng)
+    features = _kept(features[first][usable])
+    shrunk = shrink(measured[usable], steadied.drawn, steadied.covariance, features, rng)
     out = np.full((len(first), resamples), np.nan)
     out[usable] = shrunk.values
     return Qualities(measured[same], (measured[:, None] + errors)[same], out[same], first[same], shrunk)
@@ -112,12 +114,13 @@ def _widened(counts: Floats) -> Floats:
     return widened
 
 
-def _covariance(values: Floats, variances: Floats, known: Floats, measured: Floats, counts: Floats) -> Floats:
-    """Of the errors of means over the queries that have a value, linearised."""
+def _residuals(
+    values: Floats, variances: Floats, known: Floats, measured: Floats, counts: Floats
+) -> tuple[Floats, Floats]:
+    """What each query adds to the error of a mean, linearised, and the variance of the mean over tie orders."""
     at_least_one = np.maximum(counts, 1)
-    apart = np.where(known, values - np.nan_to_num(measured), 0.0) / at_least_one * _widened(counts)
-    total: Floats = apart.T @ apart + np.diag(variances.sum(axis=0) / at_least_one**2)
-    return total
+    apart: Floats = np.where(known, values - np.nan_to_num(measured), 0.0) / at_least_one * _widened(counts)
+    return apart, variances.sum(axis=0) / at_least_one**2
 
 
 def features_of(*columns: Floats) -> Floats:

@@ -136,8 +136,8 @@ def read_sweep(directory: str | Path) -> Measured:
         totals, notes = _totals(folder / SAMPLES, keys)
         found = Measured(result, digest, *values, totals, tuple(notes))
         _check_together(found, folder / QUERIES)
-        for percentile in PERCENTILES:
-            found.points(percentile)
+        # Everything that is looked at later is looked at once, while what is wrong can be said of the file.
+        _ = found.prompt, found.contexts, [found.points(percentile) for percentile in PERCENTILES]
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         message = f"not as trueval sweep writes it: {type(error).__name__} {error}. Run the same trueval sweep again."
         raise Place(str(place)).error(message) from error

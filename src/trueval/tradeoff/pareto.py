@@ -64,14 +64,13 @@ def on_frontier(points: Objectives, *, rule: str = PARETO, band: float | Floats 
         [True, True, False]
     """
     compared = _Compared.of(points, rule, band)
-    out = np.ones((len(points.cost), compared.draws), dtype=bool)
+    out: Bools = np.ones((len(points.cost), compared.draws), dtype=bool)
     if any(compared.known):
         middle = Objectives(*(values.mean(axis=1, keepdims=True) for values in compared.points))
         for place in range(len(out)):
             out[place] = compared.stays(place, middle)
-    if all(values.ndim == 1 for values in points):
-        out = out[:, 0]
-    return out
+    flat: Bools = out[:, 0] if all(values.ndim == 1 for values in points) else out
+    return flat
 
 
 def removers(points: Objectives, place: int, *, rule: str = PARETO, band: float | Floats = 0.0) -> Bools:
@@ -139,7 +138,8 @@ class _Compared(NamedTuple):
     def of(cls, points: Objectives, rule: str, band: float | Floats) -> _Compared:
         check_rule(rule)
         known = tuple(name in points.known for name in points._fields)
-        used = (np.where(here, each, 0.0).reshape(len(each), -1) for each, here in zip(points, known, strict=True))
+        filled = (each if here else np.zeros_like(each) for each, here in zip(points, known, strict=True))
+        used = (each[:, None] if each.ndim == 1 else each for each in filled)
         return cls(Objectives(*used), known, rule, band)
 
     @property

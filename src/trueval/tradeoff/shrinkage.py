@@ -16,6 +16,10 @@ Huijbregts 1978; Wilson et al. 2021, "Pathwise conditioning of Gaussian processe
 
     t* = p + P (P + S)^-1 (m - p - e),   P = prior covariance
 
+Of few queries S is too sure of some contrasts, and of more configurations than queries it has none at all for some. So
+it is drawn toward one where all have the same correlation, as far as its own noise asks for (Ledoit & Wolf 2004,
+"Honey, I shrunk the sample covariance matrix"), and the errors with it.
+
 Configurations with the same values query by query are one here, so that what is equal stays equal.
 docs/tradeoff.md has the reliability of what is said with and without this.
 """
@@ -125,6 +129,47 @@ class _Spectrum(NamedTuple):
         """The inverse of the covariance with sd `own` on the diagonal, times something."""
         found: Floats = self.vectors @ ((self.vectors.T @ right) / (self.values + own**2)[:, None])
         return found
+
+
+class Errors(NamedTuple):
+    """Errors of measured means.
+
+    Attributes:
+        covariance: [configuration, configuration].
+        drawn: [configuration, resample].
+    """
+
+    covariance: Floats
+    drawn: Floats
+
+
+def steady(residuals: Floats, spread: Floats, drawn: Floats, rng: np.random.Generator) -> Errors:
+    """The covariance of errors, drawn toward one correlation for all, and resampled errors that have it.
+
+    Args:
+        residuals: [query, configuration] what each query adds to the error of a mean: their squares sum to a variance.
+        spread: [configuration] variance that is independent of all others, that of tie orders.
+        drawn: [configuration, resample] errors of resamples.
+        rng: of the noise that is added to the errors.
+    """
+    queries, size = residuals.shape
+    covariance = residuals.T @ residuals
+    deviations = np.sqrt(np.diag(covariance))
+    scale = np.outer(deviations, deviations)
+    if size < 2 or queries < 2 or not scale.all():
+        return Errors(covariance + np.diag(spread), drawn)
+    apart = ~np.eye(size, dtype=bool)
+    alike = float(np.clip((covariance / scale)[apart].mean(), 0.0, 1.0))
+    target = np.where(apart, alike * scale, covariance)
+    # Variance of each covariance, a sum over queries: queries times the variance of what one of them adds.
+    squares = residuals**2
+    unsure = float((squares.T @ squares - covariance**2 / queries)[apart].sum())
+    distance = float(((covariance - target)[apart] ** 2).sum())
+    share = min(max(unsure / distance, 0.0), 1.0) if distance > 0 else 0.0
+    noise = np.sqrt(alike) * rng.standard_normal((1, drawn.shape[1]))
+    noise = deviations[:, None] * (noise + np.sqrt(1 - alike) * rng.standard_normal(drawn.shape))
+    total = (1 - share) * covariance + share * target + np.diag(spread)
+    return Errors(total, np.sqrt(1 - share) * drawn + np.sqrt(share) * noise)
 
 
 def _noise(covariance: Floats) -> float:

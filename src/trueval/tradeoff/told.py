@@ -62,7 +62,7 @@ def told(found: Frontier) -> dict[str, Any]:
             "surface": _or_none(shrunk.surface),
         },
         "points": list(_points(found)),
-        "groups": [each._asdict() for each in found.groups] if chances else [],
+        "groups": [{**each._asdict(), "members": list(each.members)} for each in found.groups] if chances else [],
         "rules": [_rule(found, each) for each in found.rules],
         "slo": list(_slo(found)),
         "matched_recall": matched_recall(measured, choices.percentile),
