@@ -48,15 +48,15 @@ def frontier_block(
     )
     sentences = (
         "The line is the best quality for at most so much.",
-        "Drag over a plot to see intervals, and the same configurations in the other plot."
-        if crowded
-        else "Thin lines are intervals. Drag over a plot to see the same configurations in the other one.",
+        "Drag over a plot to see the intervals of points." if crowded else "Thin lines are intervals.",
+        "What is dragged over in one plot is near in the other too." if "concat" in chart else "",
         "A number names the row of the table below; some are left out where there is no room." if told else "",
         "A larger circle costs more." if any(point.cost for point in points) else "",
     )
     words = (" ".join(filter(None, sentences)),)
     key = SHAPES if told else PLAIN_SHAPES
-    title = f"{measure} against latency and cost"
+    known = {"latency": any(point.latency for point in points), "cost": any(point.cost for point in points)}
+    title = f"{measure} against {' and '.join(name for name, there in known.items() if there)}"
     figure = Figure("frontier-chart", title, description, chart, wide=True, interactive=True, key=key)
     return Block("frontier", "Frontier", (words,), (figure,), tables, place="decisions")
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from trueval.report.content import Figure
 from trueval.report.directory import Directory, ResultFile
-from trueval.report.figures import panels, write_figure
+from trueval.report.figures import write_figure
 from trueval.tradeoff.views import expense, worth
 from trueval.tradeoff.views.frontier_chart import frontier_chart
 from trueval.tradeoff.views.page import frontier_beside
@@ -15,7 +13,7 @@ from trueval.tradeoff.views.points import currency_of, percentile_of, points_of_
 
 
 def draw_sweep(file: ResultFile, directory: Directory, folder: Path) -> tuple[Path, ...]:
-    """Draws the figures of the page, those of one block together.
+    """Draws the figures of the page, each into files of its own.
 
     Args:
         file: the sweep.
@@ -41,12 +39,6 @@ def draw_sweep(file: ResultFile, directory: Directory, folder: Path) -> tuple[Pa
         *expense.memory_block(file),
         *expense.price_block(file, points),
     )
-    for block in blocks:
-        if block.figures:
-            name = block.id.removesuffix("-block")
-            written += write_figure(panels(_titled(block.figures)), stem.with_name(f"{stem.name}-{name}"))
+    for figure in (figure for block in blocks for figure in block.figures):
+        written += write_figure(figure.chart.properties(title=figure.title), stem.with_name(f"{stem.name}-{figure.id}"))
     return tuple(written)
-
-
-def _titled(figures: Sequence[Figure]) -> list[object]:
-    return [figure.chart.properties(title=figure.title) for figure in figures]
