@@ -18,6 +18,7 @@ from trueval.report.directory import Directory, ResultFile
 from trueval.report.text import fixed, signed
 from trueval.tradeoff.views.choices import _plain, _small
 from trueval.tradeoff.views.expense import _rate
+from trueval.tradeoff.views.figures import draw_sweep
 from trueval.tradeoff.views.lists import configuration_table, reason_tables
 from trueval.tradeoff.views.page import build, build_frontier
 from trueval.tradeoff.views.points import points_of_frontier, points_of_sweep
@@ -312,3 +313,17 @@ def test_numbers_of_the_paper_s_tables_are_written_in_their_units(html: str) -> 
     latency = next(at for at, column in enumerate(table["columns"]) if column["title"] == "retrieve ms")
     value, text, _ = table["rows"][0][2 + latency]
     assert text == milliseconds(value) != str(value)
+
+
+def test_papers_get_each_figure_of_the_page(tmp_path: Path) -> None:
+    sweep = made_sweep(methods=("dense",), dimensions=(384,), indexes=("flat",), cutoffs=(10,))
+    for system in sweep["systems"]:
+        system["memory"] = None
+    sweep |= {"ladder": [], "tuned": []}
+    held = directory(sweep=sweep)
+    written = draw_sweep(held.files[0], held, tmp_path)
+    part = part_of(sweep)
+    names = {f"sweep-{figure.id}" for block in part.blocks for figure in block.figures}
+    assert {path.stem for path in written} == names
+    assert {path.suffix for path in written} == {".svg", ".png", ".pdf"}
+    assert sorted(tmp_path.iterdir()) == sorted(written)
