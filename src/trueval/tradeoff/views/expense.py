@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from trueval.report.content import Block, Column, Figure, Table, Words, row_of
 from trueval.report.directory import ResultFile, pointer
-from trueval.report.figures import NARROW
 from trueval.report.text import NOT_AVAILABLE
 from trueval.tradeoff.views.plots import Mark, Piece, mark_plot, sum_plot
 from trueval.tradeoff.views.points import Point, best_of_systems, currency_of
@@ -53,17 +52,21 @@ def latency_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ...
 def _time_figures(file: ResultFile, shown: Sequence[int]) -> Iterator[Figure]:
     systems, names = file.data["systems"], short_names(file.data)
     marks = [
-        Mark(names[place], 1000 * found["value"], _interval(found), name, told=_said(systems[place]["name"], name, found))
+        Mark(
+            names[place], 1000 * found["value"], _interval(found), name, told=_said(systems[place]["name"], name, found)
+        )
         for place in shown
         for name in PERCENTILES
         if (found := systems[place]["latency"].get(name)) is not None
     ]
     log = max(mark.value for mark in marks) > 20 * min(mark.value for mark in marks) > 0
     text = "Median, 95th and 99th percentile of the latency, with intervals over queries and repeats."
-    plot = mark_plot(marks, axis="milliseconds", log=log, zero=not log, width=NARROW + 180)
+    plot = mark_plot(marks, axis="milliseconds", log=log, zero=not log)
     yield Figure("percentiles", "Latency of a query", text, plot)
     pieces = [
-        Piece(names[place], stage["name"], 1000 * stage["p50"]["value"], _said(names[place], stage["name"], stage["p50"]))
+        Piece(
+            names[place], stage["name"], 1000 * stage["p50"]["value"], _said(names[place], stage["name"], stage["p50"])
+        )
         for place in shown
         for stage in systems[place]["stages"]
         if stage["name"] in STAGES
@@ -72,7 +75,7 @@ def _time_figures(file: ResultFile, shown: Sequence[int]) -> Iterator[Figure]:
         used = {piece.part for piece in pieces}
         parts = {name: color for name, color in STAGES.items() if name in used}
         text = "Medians of the stages beside each other; their sum is near the median of the whole, and not it."
-        plot = sum_plot(pieces, parts, axis="milliseconds", width=NARROW + 180)
+        plot = sum_plot(pieces, parts, axis="milliseconds")
         yield Figure("stages", "Where the time goes: medians of the stages", text, plot)
 
 
@@ -98,7 +101,10 @@ def _percentiles(first: Sequence[Column], before: str = "", after: Sequence[Colu
 
 
 def _latencies(file: ResultFile, timed: Sequence[int]) -> Table:
-    after = (Column("jitter, ms", "/latency/jitter", True, milliseconds), Column("samples", "/latency/samples", True, whole))
+    after = (
+        Column("jitter, ms", "/latency/jitter", True, milliseconds),
+        Column("samples", "/latency/samples", True, whole),
+    )
     columns = _percentiles((Column("system", "/name"),), "/latency", after)
     systems = file.data["systems"]
     order = sorted(timed, key=lambda place: systems[place]["latency"]["p50"]["value"])
@@ -108,7 +114,9 @@ def _latencies(file: ResultFile, timed: Sequence[int]) -> Table:
 
 
 def _stages(file: ResultFile, timed: Sequence[int]) -> tuple[Table, ...]:
-    columns = _percentiles((Column("system"), Column("stage", "/name")), after=(Column("samples", "/samples", True, whole),))
+    columns = _percentiles(
+        (Column("system"), Column("stage", "/name")), after=(Column("samples", "/samples", True, whole),)
+    )
     rows = tuple(
         row_of(pointer("systems", place, "stages", at), columns, stage, file.data["systems"][place]["name"])
         for place in timed
@@ -119,8 +127,13 @@ def _stages(file: ResultFile, timed: Sequence[int]) -> tuple[Table, ...]:
 
 
 def _loads(file: ResultFile) -> tuple[Table, ...]:
-    first = (Column("system"), Column("loop", "/loop"), Column("workers", "/workers", True, whole))
-    first = (*first, Column("queries a second", "/rate", True, _rate), Column("achieved", "/achieved", True, _rate))
+    first = (
+        Column("system"),
+        Column("loop", "/loop"),
+        Column("workers", "/workers", True, whole),
+        Column("queries a second", "/rate", True, _rate),
+        Column("achieved", "/achieved", True, _rate),
+    )
     columns = _percentiles(first, after=(Column("samples", "/samples", True, whole),))
     rows = tuple(
         row_of(pointer("systems", place, "loads", at), columns, load, system["name"])
@@ -158,7 +171,12 @@ def memory_block(file: ResultFile) -> tuple[Block, ...]:
     names = short_names(file.data)
     ordered = sorted(alike.items(), key=lambda each: sum(each[0]))
     pieces = [
-        Piece(_and_more(names, places), part, value / MIB, f"{part} {size(value)}: {', '.join(names[each] for each in places)}")
+        Piece(
+            _and_more(names, places),
+            part,
+            value / MIB,
+            f"{part} {size(value)}: {', '.join(names[each] for each in places)}",
+        )
         for values, places in ordered[:SHOWN]
         for part, value in zip(MEMORY, values, strict=True)
     ]
@@ -166,8 +184,7 @@ def memory_block(file: ResultFile) -> tuple[Block, ...]:
         "memory",
         "Memory of the index",
         "Bars of the bytes of vectors, graph and words of each different index, the smallest first.",
-        sum_plot(pieces, MEMORY, axis="MiB", width=2 * NARROW),
-        wide=True,
+        sum_plot(pieces, MEMORY, axis="MiB"),
     )
     millions = list(dict.fromkeys(name for place in known for name in systems[place]["memory"].get("millions") or ()))
     columns = (
@@ -213,29 +230,33 @@ def price_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ...]:
         row_of(pointer("configurations", point.place), columns, file.data["configurations"][point.place])
         for point in priced
     )
-    caption = (f"{currency} per 1,000 queries, prices of {prices.get('date') or 'no date'}; best quality first.".strip(),)
+    caption = (
+        f"{currency} per 1,000 queries, prices of {prices.get('date') or 'no date'}; best quality first.".strip(),
+    )
     table = Table("costs", caption, file.name, columns, rows, folded=len(rows) > 12)
     return (Block("price-block", "Prices", (), figures, (table,), facts=tuple(facts), place="details"),)
 
 
 def _cost_figures(file: ResultFile, priced: Sequence[Point], currency: str) -> Iterator[Figure]:
     names, configurations = short_names(file.data), file.data["configurations"]
-    shown = sorted((point for point in priced if point.on), key=lambda point: point.cost or 0.0)[:SHOWN] or priced[:SHOWN]
+    shown = (
+        sorted((point for point in priced if point.on), key=lambda point: point.cost or 0.0)[:SHOWN] or priced[:SHOWN]
+    )
     pieces = [
         Piece(f"{names[point.system]} K={point.k}", part, value, f"{point.name}: {part} {money(value)} {currency}")
         for point in shown
         for part in COSTS
         if (value := configurations[point.place]["cost"].get(part)) is not None
     ]
-    which = "of the configurations on the frontier" if any(point.on for point in shown) else "of the best configurations"
+    which = (
+        "of the configurations on the frontier" if any(point.on for point in shown) else "of the best configurations"
+    )
     text = f"Cost of 1,000 queries {which}, by what is paid for."
-    plot = sum_plot(pieces, COSTS, axis=f"{currency} per 1,000 queries".strip(), width=2 * NARROW)
-    yield Figure("costs-of", f"Cost {which}", text, plot, wide=True)
+    plot = sum_plot(pieces, COSTS, axis=f"{currency} per 1,000 queries".strip())
+    yield Figure("costs-of", f"Cost {which}", text, plot)
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name.replace('_', ' ')} {_shown(each)}" for name, each in value.items() if each is not None)
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
