@@ -134,8 +134,8 @@ class _Spectrum(NamedTuple):
 def steady(residuals: Floats, spread: Floats) -> Floats:
     """The covariance of errors, each covariance drawn toward that of one correlation for all as far as it is noise.
 
-    A covariance that is off the common one by d, with a variance v of its own, becomes the common one + d d² / (d² + v),
-    as Wiener's filter has it: those of near duplicates stay, what few queries make of unrelated ones goes.
+    A covariance that is off the common one by d, with a variance v of its own, becomes the common one plus
+    d d² / (d² + v), as Wiener's filter has it: those of near duplicates stay, what few queries make of others goes.
 
     Args:
         residuals: [query, configuration] what each query adds to the error of a mean: their squares sum to a variance.
