@@ -1,1 +1,1 @@
-"""The tradeoff: what each configuration of a pipeline costs in money, milliseconds and quality."""
+"""What each configuration of a pipeline costs in money, milliseconds and quality, with the uncertainty of each."""

@@ -30,9 +30,12 @@ from trueval.retrieval.stages.config import STAGES, Settings, scored_in
 from trueval.retrieval.stages.retrieved import Stage
 from trueval.retrieval.stages.work import Begin, Shared, Work
 from trueval.run import Run
+from trueval.tradeoff.charges import Charges, Spending
 from trueval.tradeoff.grid import System
 from trueval.tradeoff.inputs import Inputs
+from trueval.tradeoff.memory import memory_entry
 from trueval.tradeoff.plan import Reason
+from trueval.tradeoff.price import PriceBook
 from trueval.tradeoff.quality import recall_of
 from trueval.tradeoff.store import KEY_LENGTH, Store
 
@@ -69,12 +72,14 @@ class _Waiting(NamedTuple):
         key: of its run.
         work: its stages.
         stages: that are done.
+        memory: of its indexes.
     """
 
     system: System
     key: str
     work: Work
     stages: tuple[Stage, ...]
+    memory: Mapping[str, Any]
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -128,6 +133,7 @@ class Maker:
         self.inputs, self.store, self.begin, self.found = inputs, store, begin, found
         models: dict[str, Any] = {}
         self.shared = {name: Shared(cache, cache / "outputs", account, models=models) for name in inputs.collections}
+        self.spending = Spending(Charges(PriceBook.read(), {}), next(iter(inputs.collections.values())).documents)
         self.names: dict[str, str] = {}
         self.left_out: list[Reason] = []
         self.failed: list[Reason] = []
@@ -189,7 +195,10 @@ class Maker:
         for name in work.refiners():
             if name != "rerank":
                 stages.append(work.refined(name, stages if name == "fuse" else stages[-1:], ()))
-        waiting = _Waiting(system, key, work, tuple(stages))
+        work.open()
+        memory = memory_entry([opened.index for opened in work.opened.values()])
+        work.opened.clear()  # those of all systems would not fit together
+        waiting = _Waiting(system, key, work, tuple(stages), memory)
         if system.reranks:
             return [waiting]
         self._done(waiting, waiting.stages)
@@ -245,9 +254,18 @@ class Maker:
             "seconds": sum(stage.made_seconds for stage in stages),
             "run": {"queries": len(run.query_ids), "documents": run.documents.height, "content": run_hash(run)},
             "recall": self._recall(waiting, stages[0]),
+            "memory": waiting.memory,
+            "tokens": self._tokens(work, run),
         }
         told = self.store.write(waiting.key, about, run)
         self.found(Made(system, waiting.key, told, run, cached=False))
+
+    def _tokens(self, work: Work, run: Run) -> dict[str, float | None]:
+        """Mean tokens of a query and of a pair, by the tokenizers of the models."""
+        named = {"embed": "embedder", "rerank": "reranker"}
+        models = {name: work.model(table) for table, name in named.items() if table in work.settings}
+        spent = self.spending.of(work.settings, work.collection.queries, run, [1], **models)
+        return {name: spent.tokens[name] for name in ("query", "candidate")}
 
     def _recall(self, waiting: _Waiting, dense: Stage) -> dict[str, Any] | None:
         """How much of exact float32 search by the same embeddings the dense stage finds; None without such a stage."""

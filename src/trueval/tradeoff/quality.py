@@ -152,20 +152,28 @@ def qualities_of(
     ceilings = {k: _ceilings(asked[k][0], pool) for k in contexts}
     every = _once([each for k in contexts for each in (*asked[k], *ceilings[k])])
     open_ones = _once([each for k in contexts for each in _open(asked[k][0], k)])
-    filled = judgments if measuring.unjudged is None else grade_unjudged(judgments, run, measuring.unjudged)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruevalWarning)  # they are notes of the scores
-        scores = evaluate(run, filled, every, policy=measuring.policy)
-        # How much is judged, and what the unjudged could be, is asked of the judgments as they are.
-        raw = evaluate(run, judgments, open_ones, policy=measuring.policy)
-    if measuring.unjudged is not None:
-        scores = as_judged(scores, run, judgments, measuring.unjudged)
+    scores, raw = _scores(run, judgments, every, open_ones, measuring)
     ends = intervals_of(scores, measuring)
     at = tuple(_at(k, asked[k], ceilings[k], scores, raw, ends) for k in contexts)
     kept = [[*asked[k], *ceilings[k][:1]] for k in contexts]
     rows = _rows(scores, _once([each for some in kept for each in some]))
     ties = {**scores.ties._asdict(), "cut_queries": list(scores.ties.cut_queries)}
     return Qualities(at, rows, tuple(tuple(map(str, each)) for each in kept), ties, scores.notes)
+
+
+def _scores(
+    run: Run, judgments: Judgments, every: list[Measure], open_ones: list[Measure], measuring: Measuring
+) -> tuple[Scores, Scores]:
+    """The scores by judgments with the unjudged graded, and what is asked of the judgments as they are."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)  # they are notes of the scores
+        if measuring.unjudged is None:
+            both = evaluate(run, judgments, _once([*every, *open_ones]), policy=measuring.policy)
+            return both.of(every), both.of(open_ones)
+        filled = grade_unjudged(judgments, run, measuring.unjudged)
+        scores = evaluate(run, filled, every, policy=measuring.policy)
+        raw = evaluate(run, judgments, open_ones, policy=measuring.policy)
+        return as_judged(scores, run, judgments, measuring.unjudged), raw
 
 
 def _once(measures: Iterable[Measure]) -> list[Measure]:

@@ -4,12 +4,10 @@ from typing import Final
 
 from trueval.report.formats import to_json
 from trueval.report.kinds import Kind, late
-from trueval.tradeoff import told
-from trueval.tradeoff.sweep import FORMAT_VERSION, KIND
 
 SWEEP: Final = Kind(
-    KIND,
-    format=FORMAT_VERSION,
+    "sweep",
+    format=1,
     order=4,
     text={
         "table": late("trueval.tradeoff.views.table:table"),
@@ -24,8 +22,8 @@ SWEEP: Final = Kind(
 )
 
 FRONTIER: Final = Kind(
-    told.KIND,
-    format=told.FORMAT_VERSION,
+    "frontier",
+    format=1,
     order=3,  # what to ship comes before what each configuration is worth
     text={
         "table": late("trueval.tradeoff.views.frontier:table"),
