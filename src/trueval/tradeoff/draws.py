@@ -93,9 +93,8 @@ def draw_qualities(
     usable = np.flatnonzero(counts > 0)
     rng = generator(seed, PRIOR, 0)
     residuals, ties = _residuals(values, variances, known, measured, counts)
-    steadied = steady(residuals[:, usable], ties[usable], errors[usable], rng)
-    features = _kept(features[first][usable])
-    shrunk = shrink(measured[usable], steadied.drawn, steadied.covariance, features, rng)
+    covariance = steady(residuals[:, usable], ties[usable])
+    shrunk = shrink(measured[usable], errors[usable], covariance, _kept(features[first][usable]), rng)
     out = np.full((len(first), resamples), np.nan)
     out[usable] = shrunk.values
     return Qualities(measured[same], (measured[:, None] + errors)[same], out[same], first[same], shrunk)

@@ -69,8 +69,9 @@ def on_frontier(points: Objectives, *, rule: str = PARETO, band: float | Floats 
         middle = Objectives(*(values.mean(axis=1, keepdims=True) for values in compared.points))
         for place in range(len(out)):
             out[place] = compared.stays(place, middle)
-    flat: Bools = out[:, 0] if all(values.ndim == 1 for values in points) else out
-    return flat
+    if all(values.ndim == 1 for values in points):
+        out = out.reshape(len(out))
+    return out
 
 
 def removers(points: Objectives, place: int, *, rule: str = PARETO, band: float | Floats = 0.0) -> Bools:
@@ -91,8 +92,8 @@ def removers(points: Objectives, place: int, *, rule: str = PARETO, band: float 
         [True, False, False]
     """
     every = np.arange(len(points.cost))
-    found: Bools = _Compared.of(points, rule, band).removers(place, every, slice(None)).all(axis=1)
-    return found
+    found = _Compared.of(points, rule, band).removers(place, every, slice(None))
+    return found.reshape(len(every))
 
 
 def check_rule(rule: str) -> None:

@@ -17,8 +17,8 @@ Huijbregts 1978; Wilson et al. 2021, "Pathwise conditioning of Gaussian processe
     t* = p + P (P + S)^-1 (m - p - e),   P = prior covariance
 
 Of few queries S is too sure of some contrasts, and of more configurations than queries it has none at all for some. So
-it is drawn toward one where all have the same correlation, as far as its own noise asks for (Ledoit & Wolf 2004,
-"Honey, I shrunk the sample covariance matrix"), and the errors with it.
+each of its covariances is drawn toward one correlation for all as far as it is noise (`steady`; Ledoit & Wolf 2004,
+"Honey, I shrunk the sample covariance matrix", do so by one share for all, which would tell near duplicates apart).
 
 Configurations with the same values query by query are one here, so that what is equal stays equal.
 docs/tradeoff.md has the reliability of what is said with and without this.
@@ -131,45 +131,35 @@ class _Spectrum(NamedTuple):
         return found
 
 
-class Errors(NamedTuple):
-    """Errors of measured means.
+def steady(residuals: Floats, spread: Floats) -> Floats:
+    """The covariance of errors, each covariance drawn toward that of one correlation for all as far as it is noise.
 
-    Attributes:
-        covariance: [configuration, configuration].
-        drawn: [configuration, resample].
-    """
-
-    covariance: Floats
-    drawn: Floats
-
-
-def steady(residuals: Floats, spread: Floats, drawn: Floats, rng: np.random.Generator) -> Errors:
-    """The covariance of errors, drawn toward one correlation for all, and resampled errors that have it.
+    A covariance that is off the common one by d, with a variance v of its own, becomes the common one plus
+    d d² / (d² + v), as Wiener's filter has it: those of near duplicates stay, what few queries make of others goes.
 
     Args:
         residuals: [query, configuration] what each query adds to the error of a mean: their squares sum to a variance.
         spread: [configuration] variance that is independent of all others, that of tie orders.
-        drawn: [configuration, resample] errors of resamples.
-        rng: of the noise that is added to the errors.
+
+    Returns:
+        [configuration, configuration] without negative eigenvalues.
     """
     queries, size = residuals.shape
     covariance = residuals.T @ residuals
     deviations = np.sqrt(np.diag(covariance))
     scale = np.outer(deviations, deviations)
     if size < 2 or queries < 2 or not scale.all():
-        return Errors(covariance + np.diag(spread), drawn)
+        return covariance + np.diag(spread)
     apart = ~np.eye(size, dtype=bool)
-    alike = float(np.clip((covariance / scale)[apart].mean(), 0.0, 1.0))
-    target = np.where(apart, alike * scale, covariance)
-    # Variance of each covariance, a sum over queries: queries times the variance of what one of them adds.
+    alike = float((covariance / scale)[apart].mean())
+    off = np.where(apart, covariance - alike * scale, 0.0)
     squares = residuals**2
-    unsure = float((squares.T @ squares - covariance**2 / queries)[apart].sum())
-    distance = float(((covariance - target)[apart] ** 2).sum())
-    share = min(max(unsure / distance, 0.0), 1.0) if distance > 0 else 0.0
-    noise = np.sqrt(alike) * rng.standard_normal((1, drawn.shape[1]))
-    noise = deviations[:, None] * (noise + np.sqrt(1 - alike) * rng.standard_normal(drawn.shape))
-    total = (1 - share) * covariance + share * target + np.diag(spread)
-    return Errors(total, np.sqrt(1 - share) * drawn + np.sqrt(share) * noise)
+    # Of a sum over queries: the sum of squares of what each adds, less that of the mean.
+    unsure = np.maximum(squares.T @ squares - covariance**2 / queries, np.finfo(np.float64).tiny)
+    drawn = np.where(apart, alike * scale + off * off**2 / (off**2 + unsure), covariance)
+    values, vectors = np.linalg.eigh(drawn)
+    total: Floats = (vectors * np.maximum(values, 0.0)) @ vectors.T + np.diag(spread)
+    return total
 
 
 def _noise(covariance: Floats) -> float:
