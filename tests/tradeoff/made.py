@@ -47,6 +47,9 @@ contexts = [3, 10]
 [measure]
 names = ["RA-nWG@K", "nDCG@10"]
 resamples = 200
+
+[latency]
+queries = 0
 """
 
 # Six systems: dense, sparse, and both rerankings to two depths.

@@ -227,7 +227,10 @@ def test_the_sample_is_of_judged_queries_and_of_the_seed(tmp_path: Path, seen: l
     assert "1 judged queries have no text in the collection and are left out." in notes
 
 
-LEAST = '[corpus]\npath = "made"\n[sparse]\nindex = "bm25(language=None)"\n[generate]\ncontexts = 5\n'
+LEAST = (
+    '[corpus]\npath = "made"\n[latency]\nqueries = 0\n[sparse]\nindex = "bm25(language=None)"\n'
+    "[generate]\ncontexts = 5\n"
+)
 
 
 def test_without_judgments_nothing_is_begun(tmp_path: Path, seen: list[Any]):
@@ -290,6 +293,41 @@ def test_a_damaged_system_is_told_and_the_others_are_there(tmp_path: Path, seen:
     assert [each.name for each in found.failed] == [first.systems[0].system.name]
     assert "damaged system" in found.failed[0].reason
     assert "Remove the file, and it is made again." in found.failed[0].reason
+
+
+def test_systems_are_timed_once_and_priced(tmp_path: Path, seen: list[Any]):
+    text = SMALL.replace("queries = 0", "queries = 2\nrepeats = 2\nconcurrency = 2")
+    text += '[prices]\nrerank = "rerank-2.5"\ngenerator = "gpt-5"\ncandidate_tokens = 500\n'
+    file, out = made.written(tmp_path, text), tmp_path / "out"
+    result = sweep(file, out=out).to_dict()
+    for system in result["systems"]:
+        names = [stage["name"] for stage in system["stages"]]
+        kinds = {
+            "dense": ["embed", "retrieve"],
+            "sparse": ["sparse"],
+            "hybrid": ["embed", "retrieve", "sparse", "fuse"],
+        }
+        method = system["method"].removesuffix("+rerank")
+        assert names == kinds[method] + (["rerank"] if system["method"] != method else [])
+        assert {stage["samples"] for stage in system["stages"]} == {4}
+        rows = pl.read_parquet(out / "samples" / f"{system['key']}.parquet")
+        assert rows.columns == ["stage", "query_id", "repeat", "started", "seconds"]
+        total = rows.group_by("query_id", "repeat").agg(pl.col("seconds").sum())["seconds"]
+        assert system["latency"]["p50"]["value"] == pytest.approx(np.median(total.to_numpy()), rel=1e-12)
+        assert system["latency"]["jitter"] is not None
+        assert [load["workers"] for load in system["loads"]] == [2]
+        assert system["memory"]["measured"] > 0
+    costs = {each["name"]: each["cost"] for each in result["configurations"]}
+    # 1,000 queries of 10 candidates and 10 contexts of 500 tokens, .05 and 1.25 a million.
+    assert costs["dense+rerank top10 K=10"] == pytest.approx(
+        {"rerank": 0.25, "embed": 0.0, "generator": 6.25, "total": 6.5}, rel=1e-12
+    )
+    assert result["prices"]["currency"] == "USD"
+    seen.clear()
+    times = {each: each.read_bytes() for each in (out / "samples").iterdir()}
+    assert sweep(file, out=out).to_dict()["systems"][0]["latency"] == result["systems"][0]["latency"]
+    assert not seen
+    assert times == {each: each.read_bytes() for each in (out / "samples").iterdir()}
 
 
 def test_where_everything_fails_the_result_says_why(tmp_path: Path, seen: list[Any]):
