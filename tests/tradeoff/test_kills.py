@@ -71,7 +71,7 @@ def scrubbed(value: Any) -> Any:
 @pytest.mark.evidence
 def test_a_killed_sweep_goes_on_and_leaves_the_same_directory(tmp_path: Path):
     rng = random.Random(16)
-    file = made.written(tmp_path, made.FILE.replace("queries = 0", "queries = 2\nrepeats = 2"))
+    file = made.written(tmp_path, made.LARGE.replace("queries = 0", "queries = 2\nrepeats = 2"))
     seconds = ended(file, tmp_path / "plain", tmp_path / "plain.log")
     plain = contents(tmp_path / "plain")
     assert len(plain) == 4 * 25 + 2
