@@ -4,7 +4,7 @@ import itertools
 from pathlib import Path
 
 import pytest
-from tests.tradeoff.made import FILE
+from tests.tradeoff.made import LARGE
 
 from trueval.errors import InputError
 from trueval.tradeoff.plan import Plan
@@ -19,7 +19,7 @@ def read(place: Path, text: str) -> Plan:
 
 
 def test_lists_make_a_grid_of_what_decides_each_method(tmp_path: Path):
-    plan = read(tmp_path, FILE)
+    plan = read(tmp_path, LARGE)
     dims, specs, depths = ("24d", "16d"), ("flat", "hnsw(M=4)"), ("top5", "top10")
     vectors = [" ".join(each) for each in itertools.product(dims, specs)]
     expected = [f"dense {each}" for each in vectors] + ["sparse"] + [f"hybrid {each}" for each in vectors]
@@ -42,7 +42,7 @@ def test_lists_make_a_grid_of_what_decides_each_method(tmp_path: Path):
 
 
 def test_contexts_above_the_pool_are_left_out_with_the_reason(tmp_path: Path):
-    plan = read(tmp_path, FILE)
+    plan = read(tmp_path, LARGE)
     assert len(plan.left_out) == 8
     assert plan.left_out[0].name == "dense+rerank 24d flat top5 K=10"
     assert "its last stage gives 5 documents, and K is 10" in plan.left_out[0].reason

@@ -22,7 +22,7 @@ from trueval.models.hosted.account import Account
 from trueval.models.outputs import Step
 from trueval.models.reuse import reused_outputs
 from trueval.report.provenance import recorded
-from trueval.retrieval.index import read_spec
+from trueval.retrieval.index import LocalIndex, read_spec
 from trueval.retrieval.ranks.lists import listed
 from trueval.retrieval.ranks.union import scored_as, together
 from trueval.retrieval.rerank import rerank
@@ -196,7 +196,7 @@ class Maker:
             if name != "rerank":
                 stages.append(work.refined(name, stages if name == "fuse" else stages[-1:], ()))
         work.open()
-        memory = memory_entry([opened.index for opened in work.opened.values()])
+        memory = memory_entry([each.index for each in work.opened.values() if isinstance(each.index, LocalIndex)])
         work.opened.clear()  # those of all systems would not fit together
         waiting = _Waiting(system, key, work, tuple(stages), memory)
         if system.reranks:
