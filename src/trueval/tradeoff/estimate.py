@@ -26,11 +26,13 @@ from trueval.retrieval.ranks.union import together
 from trueval.retrieval.rerank import candidates_of
 from trueval.retrieval.stages.work import Work, nobody
 from trueval.run import Run
+from trueval.tradeoff.charges import Charges
 from trueval.tradeoff.grid import System
 from trueval.tradeoff.inputs import Inputs, read_inputs
 from trueval.tradeoff.making import OF_THE_STAGE, Maker, one_line
 from trueval.tradeoff.plan import Plan, Reason
 from trueval.tradeoff.store import Store
+from trueval.tradeoff.sweep import check_measures
 
 PROBED: Final = 16  # texts or pairs that a model is timed with
 
@@ -161,7 +163,9 @@ def estimate(
         InputError: as in sweep.
     """
     chosen = plan if isinstance(plan, Plan) else Plan.read(Path(plan))
+    Charges.read(chosen.tables["prices"], Path())
     inputs = read_inputs(chosen)
+    check_measures(chosen, inputs)
     place = cache or (out / "cache" if out else Path("no cache"))
     return _Estimating(chosen, inputs, place, Store(out), probe or seconds_of).estimate()
 
@@ -200,13 +204,14 @@ class _Estimating:
         self.maker = Maker(inputs, cache, store, Account(), nobody, lambda _: None)
         self.outputs = cache / "outputs"
         self.embeds: dict[str, Work] = {}
+        self.counted: set[str] = set()
         self.pairs: dict[str, _Pairs] = {}
         self.done = 0
 
     def estimate(self) -> Estimate:
-        for system in self.plan.systems:
+        for key, system in self.maker.distinct(self.plan.systems).items():
             with self.maker.guarded(system):
-                self._look_at(system)
+                self._look_at(system, key)
         tasks: list[Task] = []
         for embed in self.embeds.values():
             tasks += self._guarded(self._embedding, embed)
@@ -234,18 +239,14 @@ class _Estimating:
             self.maker.failed.append(Reason(f"systems with {work.settings[table]['model']}", one_line(error)))
             return []
 
-    def _look_at(self, system: System) -> None:
+    def _look_at(self, system: System, key: str) -> None:
         """Note what a system still has to give to models."""
         work = self.maker.work(system)
-        key = self.maker.key(system, work)
-        if key is None:
-            return
         if self.store.read(key) is not None:
             self.done += 1
             return
         if "embed" in work.settings and not work.has("dense"):
-            model = {name: value for name, value in work.settings["embed"].items() if name != "dimension"}
-            self.embeds.setdefault(json.dumps([system.rewrite, model], sort_keys=True), work)
+            self.embeds.setdefault(json.dumps([system.rewrite, work.settings["embed"]], sort_keys=True), work)
         if system.reranks:
             self._note_pool(system, work)
 
@@ -266,7 +267,10 @@ class _Estimating:
         for name, texts in (("documents", collection.documents), ("queries", collection.queries)):
             forward = model.embed_documents if name == "documents" else model.embed_queries
             part = Part(name, texts_in_order(texts), list(ids_in_order(texts)), forward, len)
-            if not place_of(settings, name, part.texts(), self.outputs).complete:
+            place = place_of(settings, name, part.texts(), self.outputs)
+            # Ways to write the queries share the documents, and dimensions that are cut here share both.
+            if place.identity not in self.counted and not place.complete:
+                self.counted.add(place.identity)
                 found.append(self._task(model, part, np.arange(len(part.items)), "texts"))
         return [_summed(found)] if found else []
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import count, product
 from typing import Any, Final, NamedTuple
 
 from trueval.errors import InputError
-from trueval.retrieval.stages.config import BOTH, TABLES, Settings, Where, settings_of_tables
+from trueval.retrieval.stages.config import BOTH, TABLES, Settings, Where, checked_table, settings_of_tables
 from trueval.tradeoff.tables import AS_IS, RERANK, STAGES_BY_METHOD
 
 METHOD, REWRITE, K = "method", "queries.rewrite", "K"
@@ -108,12 +108,14 @@ def systems_of(choices: Sequence[Choice], source: str) -> tuple[System, ...]:
     ]
     once = list({repr(_decides(each)): each for each in reversed(named)}.values())[::-1]
     times = Counter(each.name for each in once)
-    seen: Counter[str] = Counter()
-    for place, each in enumerate(once):
-        if times[each.name] > 1:
-            seen[each.name] += 1
-            once[place] = replace(each, name=f"{each.name} ({seen[each.name]})")
-    return tuple(once)
+    numbered: list[System] = []
+    taken = set(times)
+    for each in once:
+        numbers = (f"{each.name} ({number})" for number in count(1))
+        name = each.name if times[each.name] == 1 else next(name for name in numbers if name not in taken)
+        taken.add(name)
+        numbered.append(replace(each, name=name))
+    return tuple(numbered)
 
 
 def axes_of(systems: Sequence[System]) -> tuple[Axis, ...]:
@@ -220,6 +222,8 @@ def _values(table: str, key: str, value: list[Any], place: Where) -> list[Any]:
         raise place(table, key).error(f"{key} of [{table}] has no value. Write one at least, or remove it.")
     if len(_different(value)) < len(value):
         raise place(table, key).error(f"{key} of [{table}] has a value twice. Got {value}; write each once.")
+    for each in value:  # also where no method takes the table
+        checked_table(table, {key: each}, TABLES[table], place)
     return value
 
 

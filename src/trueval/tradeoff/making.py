@@ -134,16 +134,15 @@ class Maker:
         models: dict[str, Any] = {}
         self.shared = {name: Shared(cache, cache / "outputs", account, models=models) for name in inputs.collections}
         self.spending = Spending(Charges(PriceBook.read(), {}), next(iter(inputs.collections.values())).documents)
-        self.names: dict[str, str] = {}
         self.left_out: list[Reason] = []
         self.failed: list[Reason] = []
 
     def make(self, systems: Sequence[System]) -> None:
         """Make them all; what cannot be made is in `failed` and `left_out`."""
         waiting: list[_Waiting] = []
-        for system in systems:
+        for key, system in self.distinct(systems).items():
             with self.guarded(system):
-                waiting += self._retrieved(system)
+                waiting += self._retrieved(system, key)
         for group in _by_model(waiting):
             self._rerank(group)
 
@@ -155,23 +154,38 @@ class Maker:
         """
         return self._work(system, system.settings, f"{system.name}: ")
 
-    def key(self, system: System, work: Work) -> str | None:
-        """The key of a system; None where another one finds the same, which leaves it out.
+    def distinct(self, systems: Sequence[System]) -> dict[str, System]:
+        """The systems by their keys, each run once: what finds the same as another is left out, and gives it its K.
 
         Args:
-            system: of the plan.
-            work: its stages.
-
-        Raises:
-            TruevalError: a model or a file is not there.
+            systems: of the plan; those whose model or file is not there are in `failed`.
         """
-        key = work.last_key[:KEY_LENGTH]
-        if key in self.names:
-            told = f"it finds the same as {self.names[key]}: what differs decides nothing here."
-            self.left_out.append(Reason(system.name, told, key))
-            return None
-        self.names[key] = system.name
-        return key
+        found: dict[str, System] = {}
+        keys: dict[str, str] = {}  # of what a system finds → of the first that finds it
+        for system in systems:
+            with self.guarded(system):
+                key = self.work(system).last_key[:KEY_LENGTH]
+                first = keys.setdefault(self._finds(system), key)
+                if first not in found:
+                    found[first] = system
+                    continue
+                other = found[first]
+                more = [k for k in system.contexts if k not in other.contexts]
+                found[first] = replace(other, contexts=tuple(sorted((*other.contexts, *more))))
+                looked = f" K={', '.join(map(str, more))} is looked at there." if more else ""
+                told = f"it finds the same as {other.name}: what differs decides nothing here.{looked}"
+                self.left_out.append(Reason(system.name, told, key))
+        return found
+
+    def _finds(self, system: System) -> str:
+        """The key of what a system finds: a depth below all that a stage gets cuts nothing, whatever it is."""
+        settings = dict(system.settings)
+        given = sum(settings[name]["depth"] for name in ("index", "sparse") if name in settings)
+        for name in ("fuse", "rerank"):
+            if name in settings:
+                given = min(settings[name]["depth"], given, self.inputs.documents)
+                settings[name] = {**settings[name], "depth": given}
+        return self._work(system, settings, "").last_key
 
     def _work(self, system: System, settings: Settings, told: str) -> Work:
         shared = self.shared[system.rewrite]
@@ -181,12 +195,9 @@ class Maker:
         collection = self.inputs.collections[system.rewrite]
         return Work(collection, scored_in(settings, scoring), shared, lambda stage: self.begin(f"{told}{stage}"))
 
-    def _retrieved(self, system: System) -> list[_Waiting]:
+    def _retrieved(self, system: System, key: str) -> list[_Waiting]:
         """Retrieve; a system that was done before, or has no reranker, is then done and is not given back."""
         work = self.work(system)
-        key = self.key(system, work)
-        if key is None:
-            return []
         kept = self.store.read(key)
         if kept is not None:
             self.found(Made(system, key, *kept, cached=True))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from trueval.errors import InputError
+from trueval.evaluation.content import run_hash
 from trueval.files.whole import write_whole
 from trueval.run import Run
 from trueval.version import __version__
@@ -22,6 +23,8 @@ FORMAT: Final = 1
 KIND: Final = "sweep-system"
 SYSTEMS, RUNS, SAMPLES = "systems", "runs", "samples"
 KEY_LENGTH: Final = 16
+# What the file of a system must say, beside its run.
+KEPT: Final = ("settings", "seconds", "collection", "recall", "memory", "tokens")
 
 
 class Store:
@@ -56,8 +59,11 @@ class Store:
             if about["kind"] != KIND or about["format"] > FORMAT or about["key"] != key:
                 raise ValueError("it is of another kind, system or version")
             run = Run.read(self.folder / self.run(key), name=key)
-            if about["run"]["documents"] != run.documents.height:
+            if about["run"]["content"] != run_hash(run):
                 raise ValueError("its run is another one")
+            lacking = [name for name in KEPT if name not in about]
+            if lacking:
+                raise ValueError(f"it lacks {lacking[0]}")
         except (OSError, ValueError, KeyError, TypeError) as error:  # an InputError of the run is a ValueError
             raise InputError(f"{path}: a damaged system ({error}). Remove the file, and it is made again.") from error
         return about, replace(run, notes=())

@@ -161,6 +161,9 @@ class Timer:
 
     def _finish(self, key: str, served: Served, samples: pl.DataFrame) -> Timed:
         """Keep the times of a system, and say what they are."""
+        # The ledger may have more, of an earlier run that timed more.
+        asked_ids = served.query_ids[: self.protocol.queries]
+        samples = samples.filter(pl.col("query_id").is_in(asked_ids), pl.col("repeat") < self.protocol.repeats)
         parts = [
             samples.filter(task=stage.task.name).select(pl.lit(stage.name).alias("stage"), *COLUMNS[1:])
             for stage in served.stages
