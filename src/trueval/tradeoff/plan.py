@@ -152,7 +152,7 @@ def _plan(toml: Toml, path: Path) -> Plan:
         )
     rewrites = dict.fromkeys(each for system in kept for each in [system.rewrite])
     corpus = settings_of_tables({"corpus": tables["corpus"], "sparse": {}}, toml.source, toml.place)["corpus"]
-    measuring, notes = _measuring(own["measure"], kept[0].contexts[0], toml, path)
+    measuring, remarks = _measuring(own["measure"], kept[0].contexts[0], toml, path)
     own["prices"] = {**own["prices"], "book": _file(own["prices"]["book"], path)}
     return Plan(
         path.stem,
@@ -169,7 +169,7 @@ def _plan(toml: Toml, path: Path) -> Plan:
             if name not in ("queries", "measure") and (name not in ("tune", "route") or name in given)
         },
         left_out,
-        notes,
+        (*remarks, *_depths_above_pools(kept)),
     )
 
 
@@ -293,6 +293,16 @@ def _within_pools(systems: tuple[System, ...]) -> tuple[tuple[System, ...], tupl
         if inside:
             kept.append(replace(system, contexts=inside))
     return tuple(kept), tuple(left_out)
+
+
+def _depths_above_pools(systems: tuple[System, ...]) -> tuple[str, ...]:
+    """Remarks on rerankers that are to score more documents than they get."""
+    depths = [(each.settings["rerank"]["depth"], each.pool) for each in systems if each.reranks]
+    return tuple(
+        f"[rerank] depth is {depth}, and the stages before give at most {pool} documents: {pool} are reranked."
+        for depth, pool in dict.fromkeys(depths)
+        if depth > pool
+    )
 
 
 def above_pool(k: int, pool: int) -> str:

@@ -125,6 +125,14 @@ class Timer:
             found |= self._time(group)
         return found
 
+    def has(self, key: str) -> bool:
+        """Whether a system was timed before in the same way.
+
+        Args:
+            key: of the system.
+        """
+        return self._kept(key) is not None
+
     def _time(self, group: Sequence[ToTime]) -> dict[str, Timed]:
         """Time some systems together, each task once."""
         served: dict[str, Served] = {}
