@@ -129,7 +129,9 @@ def test_a_file_without_lists_is_a_sweep_of_one_with_defaults(tmp_path: Path):
     assert plan.systems[0].contexts == (10,)
     assert plan.tables["latency"]["queries"] == 30
     assert not {"tune", "route"} & set(plan.tables)
-    assert read(tmp_path, LEAST + "[tune]\n").tables["tune"] == {"within": 0.02}
+    plan = read(tmp_path, LEAST + "[tune]\n")
+    assert plan.tables["tune"] == {"within": 0.02}
+    assert plan.notes[0].startswith("[tune]: a sweep does not tune yet.")
 
 
 def test_measures_take_every_number_of_contexts_and_the_choices_of_evaluate(tmp_path: Path):

@@ -304,6 +304,15 @@ def test_a_reranker_that_gets_no_more_is_one_system(tmp_path: Path, seen: list[A
     assert estimate(file).left_out == found.left_out
 
 
+def test_one_index_that_is_written_in_two_ways_is_one_system(tmp_path: Path, seen: list[Any]):
+    text = LEAST.replace(
+        'index = "bm25(language=None)"', """index = ["bm25(language=None)", "bm25(language=None, k1=0.9)"]"""
+    )
+    found = sweep(made.written(tmp_path, text))
+    assert len(found.systems) == 1
+    assert "it finds the same as" in found.left_out[0].reason
+
+
 @pytest.mark.parametrize("what", ["a run with other scores", "a file that lacks a part"])
 def test_what_was_changed_afterwards_is_not_taken(what: str, tmp_path: Path, seen: list[Any]):
     file, out = made.written(tmp_path, LEAST), tmp_path / "out"

@@ -22,11 +22,11 @@ from trueval.models.hosted.account import Account
 from trueval.models.outputs import Step
 from trueval.models.reuse import reused_outputs
 from trueval.report.provenance import recorded
-from trueval.retrieval.index import LocalIndex, read_spec
+from trueval.retrieval.index import LocalIndex, make_index, read_spec
 from trueval.retrieval.ranks.lists import listed
 from trueval.retrieval.ranks.union import scored_as, together
 from trueval.retrieval.rerank import rerank
-from trueval.retrieval.stages.config import STAGES, Settings, scored_in
+from trueval.retrieval.stages.config import SPECS, STAGES, Settings, scored_in
 from trueval.retrieval.stages.retrieved import Stage
 from trueval.retrieval.stages.work import Begin, Shared, Work
 from trueval.run import Run
@@ -178,8 +178,11 @@ class Maker:
         return found
 
     def _finds(self, system: System) -> str:
-        """The key of what a system finds: a depth below all that a stage gets cuts nothing, whatever it is."""
+        """The key of what a system finds: hnsw and hnsw(M=32) are one, and a depth that cuts nothing is any other."""
         settings = dict(system.settings)
+        for table, (key, *_) in SPECS.items():
+            if table in settings:
+                settings[table] = {**settings[table], key: make_index(settings[table][key]).spec}
         given = sum(settings[name]["depth"] for name in ("index", "sparse") if name in settings)
         for name in ("fuse", "rerank"):
             if name in settings:

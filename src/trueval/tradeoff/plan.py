@@ -29,6 +29,11 @@ from trueval.tradeoff.tables import AS_IS, CONTEXTS, METHOD_NAMES, NORMALISED, S
 CONFIGURATION: Final = "configuration"
 AT_K: Final = re.compile(r"@K\b")
 DEFAULT_MEASURES: Final = ("nDCG@K", "R@K")
+# Tables of which a sweep does nothing yet, and what to do meanwhile.
+NOT_DONE: Final = {
+    "tune": "[tune]: a sweep does not tune yet. Call tune() of trueval.tradeoff.tune, as docs/tradeoff.md shows.",
+    "route": "[route]: a sweep does not route yet. See "Dynamic K" in docs/tradeoff.md.",
+}
 
 
 class Reason(NamedTuple):
@@ -169,7 +174,7 @@ def _plan(toml: Toml, path: Path) -> Plan:
             if name not in ("queries", "measure") and (name not in ("tune", "route") or name in given)
         },
         left_out,
-        (*remarks, *_depths_above_pools(kept)),
+        (*remarks, *_depths_above_pools(kept), *(NOT_DONE[name] for name in NOT_DONE if name in given)),
     )
 
 
