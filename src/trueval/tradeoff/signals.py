@@ -91,8 +91,8 @@ def route_pipeline(
 
     Args:
         collection: documents and queries.
-        settings: of a pipeline with [rerank]; where its own depth is greater, that many are scored, so that a pass that is
-            kept serves.
+        settings: of a pipeline with [rerank]; where its own depth is greater, that many are scored, so that a pass that
+            is kept serves.
         judgments: of the queries.
         measure: the first is the quality, one of which higher values are better.
         rng: of the folds.
