@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import closing
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -133,10 +134,6 @@ def test_a_server_on_this_machine_that_stalls() -> None:
     begins = [0.0]
 
     class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        # Without this each answer waits for a delayed acknowledgement, 40 ms.
-        wbufsize = -1
-
         def do_GET(self) -> None:
             now = time.perf_counter() - begins[0]
             if 4 <= now < 6:
@@ -151,13 +148,11 @@ def test_a_server_on_this_machine_that_stalls() -> None:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    local = threading.local()
 
     def serve(_: int) -> None:
-        if not hasattr(local, "connection"):
-            local.connection = HTTPConnection("127.0.0.1", server.server_port, timeout=30)
-        local.connection.request("GET", "/")
-        assert local.connection.getresponse().read() == b"ok"
+        with closing(HTTPConnection("127.0.0.1", server.server_port, timeout=30)) as connection:
+            connection.request("GET", "/")
+            assert connection.getresponse().read() == b"ok"
 
     try:
         begins[0] = time.perf_counter()
@@ -171,4 +166,4 @@ def test_a_server_on_this_machine_that_stalls() -> None:
     assert hidden.lasted > 6  # it went through the stall
     assert hidden.quantile(0.99) < 0.2
     for share in (0.9, 0.95, 0.99):
-        assert shown.quantile(share) == pytest.approx(2.0 - (1 - share) * 10.0, abs=0.25)
+        assert shown.quantile(share) == pytest.approx(2.0 - (1 - share) * 10.0, abs=0.3)

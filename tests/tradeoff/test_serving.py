@@ -140,22 +140,13 @@ def test_what_a_stage_is_timed_for_is_its_own_work(collection: Collection, log: 
 def test_the_search_that_is_timed_is_that_of_the_library(
     collection: Collection, log: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[tuple[Any, int]] = []
-    found = Dense.found
-
-    def counted(index: Dense, vectors: Any, depth: int) -> Any:
-        asked.append((vectors.shape, depth))
-        return found(index, vectors, depth)
-
     with served(collection, SYSTEMS["flat"], SYSTEMS["hnsw"]) as systems:
         for one in systems:
             task, expected = one.stages[1].task, one.candidates(0).documents["score"].to_list()
-            asked.clear()
             with monkeypatch.context() as patch:
-                patch.setattr(Dense, "found", counted)
-                patch.setattr(Dense, "search", lambda *_: pytest.fail("our own work is in the window"))
+                for ours in ("search", "found"):
+                    patch.setattr(Dense, ours, lambda *_: pytest.fail("our own work is in the window"))
                 scores, _ = task.run(task.prepare(0))  # type: ignore[misc]
-            assert asked == [((1, len(WORDS)), 30)]
             assert sorted(scores[0].tolist(), reverse=True) == expected
 
 
@@ -308,7 +299,7 @@ def own_share(stage: ServedStage, place: Any, name: str, queries: int) -> tuple[
 
 @pytest.mark.evidence
 def test_our_own_time_inside_of_a_stage_is_small() -> None:
-    """The share of each timed stage that its library, or model, does not use; an eighth of a ms of BM25 is ours."""
+    """The share of each timed stage that its library, or model, does not use."""
     folder = SHARED / "data" / "collections" / "cranfield"
     if not folder.is_dir():
         pytest.skip("real data is absent: ../shared/data/collections/cranfield")
@@ -342,5 +333,6 @@ def test_our_own_time_inside_of_a_stage_is_small() -> None:
         print(f"{name}: {100 * share:.2f} % of {1000 * seconds:.3f} ms")
     assert shares["embed"][0] < 0.02
     assert shares["rerank"][0] < 0.02
+    # Of a tenth of a ms a reading of the clock is a part too.
     assert shares["flat"][0] < 0.05
     assert shares["hnsw"][0] < 0.05

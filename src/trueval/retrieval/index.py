@@ -18,6 +18,7 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.metadata import version
@@ -189,6 +190,24 @@ class LocalIndex(ABC):
             InputError: an engine does not answer.
         """
         return self
+
+    def searching(self, **values: Value) -> LocalIndex:
+        """The same index searched with other parameters: nothing is built, and what is built is shared.
+
+        Args:
+            values: of parameters that decide a search alone, such as efSearch.
+
+        Raises:
+            PolicyError: one decides more, is not known, or has a value that it does not take.
+        """
+        searched = {name: one for name, one in self.parameters.items() if one.searched}
+        other = copy(self)
+        chosen = {
+            name: checked(f"A search of {self.name}", searched, name, value, PolicyError)
+            for name, value in values.items()
+        }
+        other.values = {**self.values, **chosen}
+        return other
 
     @property
     def spec(self) -> str:

@@ -97,7 +97,8 @@ class Dense(LocalIndex):
         """
         check_depth(depth)
         vectors, most = finite_vectors(queries, "queries", self.dimension), min(depth, self.documents)
-        return lambda: self.found(vectors, most)
+        self.tune(most)
+        return lambda: self.faiss.search(vectors, most)
 
     def _first(self, vectors: NDArray[np.float32], depth: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """[query, depth] scores and places, best first; of equal ones that the depth cuts, those of the first places.
@@ -122,8 +123,12 @@ class Dense(LocalIndex):
 
     def found(self, vectors: NDArray[np.float32], depth: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """[query, depth] scores and places as FAISS gives them; a place of -1 is none."""
+        self.tune(depth)
         scores, places = self.faiss.search(vectors, depth)
         return scores, places
+
+    def tune(self, depth: int) -> None:
+        """Set what FAISS keeps of a search beside its arguments."""
 
     def size(self) -> int:
         """Bytes that the saved index has, which are those that it holds in memory."""
@@ -228,10 +233,9 @@ class Hnsw(Dense):
         index.hnsw.efConstruction = self.number("efConstruction")
         return index
 
-    def found(self, vectors: NDArray[np.float32], depth: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Walk the graph with as many candidates as documents are asked for, at least."""
+    def tune(self, depth: int) -> None:
+        """Have it walk the graph with as many candidates as documents are asked for, at least."""
         self.faiss.hnsw.efSearch = max(self.number("efSearch"), depth)
-        return super().found(vectors, depth)
 
 
 class Ivf(Dense):
@@ -258,10 +262,9 @@ class Ivf(Dense):
         index.cp.min_points_per_centroid = 1  # fewer are in the notes, not on a stream that nobody reads
         return index
 
-    def found(self, vectors: NDArray[np.float32], depth: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Visit the nearest cells."""
+    def tune(self, depth: int) -> None:
+        """Have it visit the nearest cells."""
         self.faiss.nprobe = self.number("nprobe")
-        return super().found(vectors, depth)
 
 
 class Pq(Dense):

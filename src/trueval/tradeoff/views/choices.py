@@ -184,7 +184,9 @@ def _efficiency(file: ResultFile) -> tuple[Table, ...]:
         Column("efficiency", "/efficiency", True, _plain, lambda _: True),
     )
     rows = tuple(row_of(pointer("efficiency", at), columns, each) for at, each in enumerate(file.data["efficiency"]))
-    notes = ("Mean quality for each second of latency. For a first look only: it knows no limit, and favors small pools.",)
+    notes = (
+        "Mean quality for each second of latency. For a first look only: it knows no limit, and favors small pools.",
+    )
     caption = ("Efficiency, best first.",)
     return (Table("efficiency", caption, file.name, columns, rows, notes, len(rows) > MOST_OPEN),) if rows else ()
 

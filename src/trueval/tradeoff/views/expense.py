@@ -53,7 +53,9 @@ def latency_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ...
 def _time_figures(file: ResultFile, shown: Sequence[int]) -> Iterator[Figure]:
     systems, names = file.data["systems"], short_names(file.data)
     marks = [
-        Mark(names[place], 1000 * found["value"], _interval(found), name, told=_said(systems[place]["name"], name, found))
+        Mark(
+            names[place], 1000 * found["value"], _interval(found), name, told=_said(systems[place]["name"], name, found)
+        )
         for place in shown
         for name in PERCENTILES
         if (found := systems[place]["latency"].get(name)) is not None
@@ -63,7 +65,9 @@ def _time_figures(file: ResultFile, shown: Sequence[int]) -> Iterator[Figure]:
     plot = mark_plot(marks, axis="milliseconds", log=log, zero=not log, width=NARROW + 180)
     yield Figure("percentiles", "Latency of a query", text, plot)
     pieces = [
-        Piece(names[place], stage["name"], 1000 * stage["p50"]["value"], _said(names[place], stage["name"], stage["p50"]))
+        Piece(
+            names[place], stage["name"], 1000 * stage["p50"]["value"], _said(names[place], stage["name"], stage["p50"])
+        )
         for place in shown
         for stage in systems[place]["stages"]
         if stage["name"] in STAGES
@@ -98,7 +102,10 @@ def _percentiles(first: Sequence[Column], before: str = "", after: Sequence[Colu
 
 
 def _latencies(file: ResultFile, timed: Sequence[int]) -> Table:
-    after = (Column("jitter, ms", "/latency/jitter", True, milliseconds), Column("samples", "/latency/samples", True, whole))
+    after = (
+        Column("jitter, ms", "/latency/jitter", True, milliseconds),
+        Column("samples", "/latency/samples", True, whole),
+    )
     columns = _percentiles((Column("system", "/name"),), "/latency", after)
     systems = file.data["systems"]
     order = sorted(timed, key=lambda place: systems[place]["latency"]["p50"]["value"])
@@ -108,7 +115,9 @@ def _latencies(file: ResultFile, timed: Sequence[int]) -> Table:
 
 
 def _stages(file: ResultFile, timed: Sequence[int]) -> tuple[Table, ...]:
-    columns = _percentiles((Column("system"), Column("stage", "/name")), after=(Column("samples", "/samples", True, whole),))
+    columns = _percentiles(
+        (Column("system"), Column("stage", "/name")), after=(Column("samples", "/samples", True, whole),)
+    )
     rows = tuple(
         row_of(pointer("systems", place, "stages", at), columns, stage, file.data["systems"][place]["name"])
         for place in timed
@@ -158,7 +167,12 @@ def memory_block(file: ResultFile) -> tuple[Block, ...]:
     names = short_names(file.data)
     ordered = sorted(alike.items(), key=lambda each: sum(each[0]))
     pieces = [
-        Piece(_and_more(names, places), part, value / MIB, f"{part} {size(value)}: {', '.join(names[each] for each in places)}")
+        Piece(
+            _and_more(names, places),
+            part,
+            value / MIB,
+            f"{part} {size(value)}: {', '.join(names[each] for each in places)}",
+        )
         for values, places in ordered[:SHOWN]
         for part, value in zip(MEMORY, values, strict=True)
     ]
@@ -213,21 +227,27 @@ def price_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ...]:
         row_of(pointer("configurations", point.place), columns, file.data["configurations"][point.place])
         for point in priced
     )
-    caption = (f"{currency} per 1,000 queries, prices of {prices.get('date') or 'no date'}; best quality first.".strip(),)
+    caption = (
+        f"{currency} per 1,000 queries, prices of {prices.get('date') or 'no date'}; best quality first.".strip(),
+    )
     table = Table("costs", caption, file.name, columns, rows, folded=len(rows) > 12)
     return (Block("price-block", "Prices", (), figures, (table,), facts=tuple(facts), place="details"),)
 
 
 def _cost_figures(file: ResultFile, priced: Sequence[Point], currency: str) -> Iterator[Figure]:
     names, configurations = short_names(file.data), file.data["configurations"]
-    shown = sorted((point for point in priced if point.on), key=lambda point: point.cost or 0.0)[:SHOWN] or priced[:SHOWN]
+    shown = (
+        sorted((point for point in priced if point.on), key=lambda point: point.cost or 0.0)[:SHOWN] or priced[:SHOWN]
+    )
     pieces = [
         Piece(f"{names[point.system]} K={point.k}", part, value, f"{point.name}: {part} {money(value)} {currency}")
         for point in shown
         for part in COSTS
         if (value := configurations[point.place]["cost"].get(part)) is not None
     ]
-    which = "of the configurations on the frontier" if any(point.on for point in shown) else "of the best configurations"
+    which = (
+        "of the configurations on the frontier" if any(point.on for point in shown) else "of the best configurations"
+    )
     text = f"Cost of 1,000 queries {which}, by what is paid for."
     plot = sum_plot(pieces, COSTS, axis=f"{currency} per 1,000 queries".strip(), width=2 * NARROW)
     yield Figure("costs-of", f"Cost {which}", text, plot, wide=True)
@@ -237,5 +257,3 @@ def _shown(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name.replace('_', ' ')} {_shown(each)}" for name, each in value.items() if each is not None)
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-

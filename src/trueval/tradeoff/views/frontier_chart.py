@@ -142,12 +142,22 @@ def _panel(axis: Axis, rows: Sequence[dict[str, Any]], *, first: bool, sized: bo
     )
     methods = sorted({row["method"] for row in rows})
     scale = alt.Scale(domain=methods, range=[tone(RUN_TONES[place % len(RUN_TONES)]) for place in range(len(methods))])
-    color = alt.Color("method:N", title=None, scale=scale, legend=alt.Legend(columns=4, symbolType="circle", symbolOpacity=1))
+    color = alt.Color(
+        "method:N", title=None, scale=scale, legend=alt.Legend(columns=4, symbolType="circle", symbolOpacity=1)
+    )
     near = alt.condition({"param": BRUSH}, alt.value(1), alt.value(0.15))
     on = base.transform_filter("datum.rank != 'not'").encode(opacity=near)
-    others = base.transform_filter("datum.rank == 'not'").mark_circle(size=22, aria=True).encode(
-        x=x, y=y, color=color, description="told:N", tooltip=_tips(),
-        opacity=alt.condition({"param": BRUSH}, alt.value(0.55), alt.value(0.1)),
+    others = (
+        base.transform_filter("datum.rank == 'not'")
+        .mark_circle(size=22, aria=True)
+        .encode(
+            x=x,
+            y=y,
+            color=color,
+            description="told:N",
+            tooltip=_tips(),
+            opacity=alt.condition({"param": BRUSH}, alt.value(0.55), alt.value(0.1)),
+        )
     )
     layers = [
         _best_so_far(base, axis, x),

@@ -94,7 +94,11 @@ def _row(data: Mapping[str, Any], columns: Sequence[Column], point: Point, perce
                 for name in ("expected", "low", "high", "lowest", "highest")
             ),
             *(
-                _cell(None if latency is None else latency[name]["value"], milliseconds, f"{point.at['latency']}/{name}/value")
+                _cell(
+                    None if latency is None else latency[name]["value"],
+                    milliseconds,
+                    f"{point.at['latency']}/{name}/value",
+                )
                 for name in dict.fromkeys((percentile, "p95"))
             ),
         ]

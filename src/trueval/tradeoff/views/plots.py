@@ -66,7 +66,9 @@ class Curve(NamedTuple):
     intervals: tuple[tuple[float, float] | None, ...]
 
 
-def mark_plot(marks: Sequence[Mark], *, axis: str = "", log: bool = False, width: int = NARROW, zero: bool = False) -> Chart:
+def mark_plot(
+    marks: Sequence[Mark], *, axis: str = "", log: bool = False, width: int = NARROW, zero: bool = False
+) -> Chart:
     """Rows of values, each with its interval as a line and what ties allow as a bar.
 
     Args:
@@ -100,7 +102,9 @@ def mark_plot(marks: Sequence[Mark], *, axis: str = "", log: bool = False, width
     legend = None if len(series) == 1 else alt.Legend(columns=len(series), symbolType="circle")
     color = alt.Color("series:N", title=None, scale=alt.Scale(domain=series, range=colors), legend=legend)
     layers = [
-        base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.8).encode(x=x("low"), x2="high:Q", color=color),
+        base.transform_filter("isValid(datum.low)")
+        .mark_rule(strokeWidth=1.8)
+        .encode(x=x("low"), x2="high:Q", color=color),
         base.mark_point(filled=True, size=52, aria=True).encode(x=x("value"), color=color, description="told:N"),
     ]
     if any(mark.ties for mark in marks):

@@ -36,7 +36,10 @@ def told(point: Point, file: ResultFile, percentile: str, currency: str) -> Word
         percentile: of the latency.
         currency: of the cost.
     """
-    words: list[str | Number] = [f"{point.measure} ", number(file, fixed(point.quality), point.quality, point.at["value"])]
+    words: list[str | Number] = [
+        f"{point.measure} ",
+        number(file, fixed(point.quality), point.quality, point.at["value"]),
+    ]
     if point.interval is not None:
         ends = zip(point.interval, ("low", "high"), strict=True)
         low, high = (number(file, fixed(end), end, f"{point.at['quality']}/{name}") for end, name in ends)
@@ -86,7 +89,9 @@ def sweep_summary(file: ResultFile, points: Sequence[Point]) -> Iterator[Words]:
         points: of it, best first.
     """
     percentile, currency = percentile_of(file.data), currency_of(file.data)
-    near = [each for each in points if each.interval and points[0].interval and each.interval[1] >= points[0].interval[0]]
+    near = [
+        each for each in points if each.interval and points[0].interval and each.interval[1] >= points[0].interval[0]
+    ]
     timed = [each for each in near if each.seconds(percentile) is not None]
     priced = [each for each in near if each.cost is not None]
     fastest = min(timed, key=lambda each: each.seconds(percentile) or 0.0, default=None)
@@ -172,7 +177,9 @@ def frontier_summary(file: ResultFile) -> Iterator[Words]:
     on = [point for point in data["points"] if point["on_frontier"]]
     sure = sum(point["probability"] is not None and point["probability"] >= 0.9 for point in data["points"])
     known = counted(len(data["points"]), "configuration", "configurations")
-    yield (f"{len(on)} of {known} are on the frontier of the measured values; {sure} are on it with a chance of at least .9.",)
+    yield (
+        f"{len(on)} of {known} are on the frontier of the measured values; {sure} are on it with a chance of at least .9.",
+    )
     for place, rule in enumerate(data["rules"]):
         if place != leading:
             yield (rule["sentence"],)

@@ -38,11 +38,19 @@ def lead_figure(file: ResultFile, points: Sequence[Point]) -> tuple[Figure, ...]
     names = short_names(file.data)
     shown = points[:SHOWN]
     marks = [
-        Mark(f"{names[each.system]} K={each.k}", each.quality, each.interval, ties=each.ties, told=f"{each.name}: {each.quality:.4f}")
+        Mark(
+            f"{names[each.system]} K={each.k}",
+            each.quality,
+            each.interval,
+            ties=each.ties,
+            told=f"{each.name}: {each.quality:.4f}",
+        )
         for each in shown
     ]
     measure = file.data["quality"]
-    title = measure if len(shown) == len(points) else f"{measure}: the best {len(shown)} of {len(points)} configurations"
+    title = (
+        measure if len(shown) == len(points) else f"{measure}: the best {len(shown)} of {len(points)} configurations"
+    )
     description = f"{measure} of the best configurations with intervals over queries; {points[0].name} comes first."
     return (Figure("best", title, description, mark_plot(marks, width=440), key=MARK_KEY),)
 
@@ -145,7 +153,10 @@ def headroom_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ..
     columns = (
         Column("configuration", "/name"),
         *(Column(title, f"/ceiling/{name}", True, fixed) for title, name in CEILING),
-        *(Column(title, f"/ceiling/{name}", True, share) for title, name in (("of totals", "share"), ("mean of shares", "mean_share"))),
+        *(
+            Column(title, f"/ceiling/{name}", True, share)
+            for title, name in (("of totals", "share"), ("mean of shares", "mean_share"))
+        ),
         Column("queries", "/ceiling/queries", True, whole),
     )
     rows = tuple(row_of(pointer("configurations", each.place), columns, configurations[each.place]) for each in known)
