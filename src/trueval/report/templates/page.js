@@ -144,7 +144,7 @@
     return window.vegaEmbed;
   };
   // A single plot is as wide as the page; several are beside each other where there is room, else one under another.
-  const AXIS = 62, NARROWEST = 640; // CSS pixels of the labels beside a plot, and of a page with room for two
+  const AXIS = 44, NARROWEST = 640; // CSS pixels of the labels beside a plot, and of a page with room for two
   const fitted = (spec, room) => {
     if (!spec.concat) return { ...spec, width: "container", autosize: { type: "fit-x", contains: "padding" } };
     const columns = room < NARROWEST ? 1 : spec.columns;

@@ -1,4 +1,4 @@
-"""The blocks of which configuration to choose: the chart of the frontier, the answer of each rule, limits of latency."""
+"""The blocks of which configuration to choose: the chart of the frontier, the answer of each rule, steps."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any, Final
 from trueval.report.content import Block, Cell, Column, Figure, Row, Table, row_of
 from trueval.report.directory import ResultFile, pointer
 from trueval.report.text import NOT_AVAILABLE, fixed, signed
-from trueval.tradeoff.views.frontier_chart import PLAIN_SHAPES, SHAPES, frontier_chart
-from trueval.tradeoff.views.lists import MOST_OPEN, frontier_table
+from trueval.tradeoff.views.frontier_chart import CROWDED, PLAIN_SHAPES, SHAPES, frontier_chart
+from trueval.tradeoff.views.lists import MOST_OPEN
 from trueval.tradeoff.views.points import Point
 from trueval.tradeoff.views.units import milliseconds, money, share, whole
+from trueval.tradeoff.views.verdict import wanted
 
 SOUGHT: Final[Mapping[str, Callable[[float | None], str]]] = {
     "quality": fixed,
@@ -32,25 +33,30 @@ def frontier_block(
         measure: the quality.
         tables: under the chart.
     """
-    title = f"{measure} against latency and cost"
     chart = frontier_chart(points, percentile, currency)
     if chart is None:
         none = (
             "Neither latencies nor prices are known of these configurations, so that quality is against nothing. Set "
-            "[latency] queries, or [prices], in the sweep file.",
+            "queries in [latency], or names in [prices], of the sweep file.",
         )
-        return Block("frontier", title, (none,), tables=tables, place="decisions")
-    told = any(point.chance is not None for point in points)
+        return Block("frontier", "Frontier", (none,), tables=tables, place="decisions")
+    ranks = [point.rank for point in points]
+    told, crowded = any(point.chance is not None for point in points), len(ranks) - ranks.count("not") > CROWDED
     description = (
         f"Each configuration by {measure}, latency and cost; the line is the best for at most so much. "
         f"{sum(point.on for point in points)} of {len(points)} are on the frontier."
     )
-    words = (
-        "The line is the best quality for at most so much. Thin lines are intervals"
-        + ("; a number names the row of the table below. " if told else ". ")
-        + "A larger circle costs more. Drag over a plot to see the same configurations in the other one.",
+    sentences = (
+        "The line is the best quality for at most so much.",
+        "Drag over a plot to see the intervals of points." if crowded else "Thin lines are intervals.",
+        "What is dragged over in one plot is near in the other too." if "concat" in chart else "",
+        "A number names the row of the table below; some are left out where there is no room." if told else "",
+        "A larger circle costs more." if any(point.cost for point in points) else "",
     )
+    words = (" ".join(filter(None, sentences)),)
     key = SHAPES if told else PLAIN_SHAPES
+    known = {"latency": any(point.latency for point in points), "cost": any(point.cost for point in points)}
+    title = f"{measure} against {' and '.join(name for name, there in known.items() if there)}"
     figure = Figure("frontier-chart", title, description, chart, wide=True, interactive=True, key=key)
     return Block("frontier", "Frontier", (words,), (figure,), tables, place="decisions")
 
@@ -71,22 +77,22 @@ def rule_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ...]:
 
 def _rules(file: ResultFile, names: Mapping[int, str]) -> Table:
     columns = (
-        Column("rule", "/rule"),
-        Column("limits"),
+        Column("rule"),
         Column("ship"),
         Column("value", "", True),
-        Column("chance inside limits", "/feasible_chance", True, share),
+        Column("inside", "/feasible_chance", True, share),
         Column("runner-up"),
         Column("its value", "", True),
-        Column("chance the answer is better", "/better", True, share, lambda value: value is not None and value < 0.95),
-        Column("inside noise", "/within_noise", True, whole),
+        Column("better", "/better", True, share, lambda value: value is not None and value < 0.95),
+        Column("noise", "/within_noise", True, whole),
+        Column("decided by", "/decided_by"),
         Column("cross-fitted", "/cross_fitted/value", True, fixed),
     )
     rows = []
     for place, rule in enumerate(file.data["rules"]):
         own = iter(
             [
-                _text(_said(rule["limits"]), pointer("rules", place, "limits")),
+                _text(wanted(rule)),
                 _named(rule["answer"], names),
                 _value(rule["value"], rule["seeks"], pointer("rules", place, "value")),
                 _named(rule["runner_up"], names),
@@ -96,6 +102,8 @@ def _rules(file: ResultFile, names: Mapping[int, str]) -> Table:
         cells = tuple(column.cell(rule) if column.field else next(own) for column in columns)
         rows.append(Row(pointer("rules", place), cells))
     notes = (
+        "Inside: the chance that the answer is really inside the limits. Better: the chance that it is really better "
+        "than the runner-up. Noise: how many configurations the queries do not separate from the best one.",
         "Cross-fitted: the quality on queries that had no part in the choice, because the best of many is flattered.",
     )
     return Table("rules", ("The answer of each rule.",), file.name, columns, tuple(rows), notes)
@@ -191,32 +199,18 @@ def _efficiency(file: ResultFile) -> tuple[Table, ...]:
     return (Table("efficiency", caption, file.name, columns, rows, notes, len(rows) > MOST_OPEN),) if rows else ()
 
 
-def frontier_tables(file: ResultFile, points: Sequence[Point]) -> tuple[Table, ...]:
-    """The table under the chart, of the frontier."""
-    return (frontier_table(file, points),)
-
-
 def _named(place: int | None, names: Mapping[int, str]) -> Cell:
     if place is None or place not in names:
         return Cell(NOT_AVAILABLE, NOT_AVAILABLE)
     return Cell(names[place], names[place], source=pointer("points", place, "name"))
 
 
-def _text(text: str, at: str) -> Cell:
+def _text(text: str) -> Cell:
     return Cell(text, text)
 
 
 def _value(value: float | None, seeks: str, at: str) -> Cell:
     return Cell(SOUGHT[seeks](value), value, True, "" if value is None else at)
-
-
-def _said(limits: Mapping[str, Any]) -> str:
-    """Limits in words.
-
-    >>> _said({"latency_ms": 500.0, "cost": 2.5})
-    'latency ms 500, cost 2.5'
-    """
-    return ", ".join(f"{name.replace('_', ' ')} {_plain(value)}" for name, value in (limits or {}).items()) or "none"
 
 
 def _plain(value: Any) -> str:

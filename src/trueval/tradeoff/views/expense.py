@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from trueval.report.content import Block, Column, Figure, Table, Words, row_of
 from trueval.report.directory import ResultFile, pointer
-from trueval.report.figures import NARROW
 from trueval.report.text import NOT_AVAILABLE
 from trueval.tradeoff.views.plots import Mark, Piece, mark_plot, sum_plot
 from trueval.tradeoff.views.points import Point, best_of_systems, currency_of
@@ -62,7 +61,7 @@ def _time_figures(file: ResultFile, shown: Sequence[int]) -> Iterator[Figure]:
     ]
     log = max(mark.value for mark in marks) > 20 * min(mark.value for mark in marks) > 0
     text = "Median, 95th and 99th percentile of the latency, with intervals over queries and repeats."
-    plot = mark_plot(marks, axis="milliseconds", log=log, zero=not log, width=NARROW + 180)
+    plot = mark_plot(marks, axis="milliseconds", log=log, zero=not log)
     yield Figure("percentiles", "Latency of a query", text, plot)
     pieces = [
         Piece(
@@ -76,7 +75,7 @@ def _time_figures(file: ResultFile, shown: Sequence[int]) -> Iterator[Figure]:
         used = {piece.part for piece in pieces}
         parts = {name: color for name, color in STAGES.items() if name in used}
         text = "Medians of the stages beside each other; their sum is near the median of the whole, and not it."
-        plot = sum_plot(pieces, parts, axis="milliseconds", width=NARROW + 180)
+        plot = sum_plot(pieces, parts, axis="milliseconds")
         yield Figure("stages", "Where the time goes: medians of the stages", text, plot)
 
 
@@ -128,8 +127,13 @@ def _stages(file: ResultFile, timed: Sequence[int]) -> tuple[Table, ...]:
 
 
 def _loads(file: ResultFile) -> tuple[Table, ...]:
-    first = (Column("system"), Column("loop", "/loop"), Column("workers", "/workers", True, whole))
-    first = (*first, Column("queries a second", "/rate", True, _rate), Column("achieved", "/achieved", True, _rate))
+    first = (
+        Column("system"),
+        Column("loop", "/loop"),
+        Column("workers", "/workers", True, whole),
+        Column("queries a second", "/rate", True, _rate),
+        Column("achieved", "/achieved", True, _rate),
+    )
     columns = _percentiles(first, after=(Column("samples", "/samples", True, whole),))
     rows = tuple(
         row_of(pointer("systems", place, "loads", at), columns, load, system["name"])
@@ -180,8 +184,7 @@ def memory_block(file: ResultFile) -> tuple[Block, ...]:
         "memory",
         "Memory of the index",
         "Bars of the bytes of vectors, graph and words of each different index, the smallest first.",
-        sum_plot(pieces, MEMORY, axis="MiB", width=2 * NARROW),
-        wide=True,
+        sum_plot(pieces, MEMORY, axis="MiB"),
     )
     millions = list(dict.fromkeys(name for place in known for name in systems[place]["memory"].get("millions") or ()))
     columns = (
@@ -249,8 +252,8 @@ def _cost_figures(file: ResultFile, priced: Sequence[Point], currency: str) -> I
         "of the configurations on the frontier" if any(point.on for point in shown) else "of the best configurations"
     )
     text = f"Cost of 1,000 queries {which}, by what is paid for."
-    plot = sum_plot(pieces, COSTS, axis=f"{currency} per 1,000 queries".strip(), width=2 * NARROW)
-    yield Figure("costs-of", f"Cost {which}", text, plot, wide=True)
+    plot = sum_plot(pieces, COSTS, axis=f"{currency} per 1,000 queries".strip())
+    yield Figure("costs-of", f"Cost {which}", text, plot)
 
 
 def _shown(value: Any) -> str:

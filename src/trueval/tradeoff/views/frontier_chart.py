@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from trueval.report.figures import RUN_TONES, Chart, axis_domain, tone
 from trueval.report.text import fixed
+from trueval.tradeoff.views.plots import log_ticks
 from trueval.tradeoff.views.points import Point
 from trueval.tradeoff.views.units import milliseconds, money, share
 
@@ -15,6 +16,8 @@ WIDTH: Final = 300  # CSS pixels of a panel, until a script fits the two to the 
 HEIGHT: Final = 300
 DECIMALS: Final = 5  # of plotted values; far below a pixel
 BRUSH: Final = "brush"
+LEGEND: Final = {"columns": 4, "symbolType": "circle", "symbolOpacity": 1}
+CROWDED: Final = 30  # points on the frontier
 SPREAD: Final = 20.0  # times the least value from which an axis is no longer linear
 SHAPES: Final = (("dot", "on the frontier, chance .9 or more"), ("ring", "may be on it"), ("speck", "others"))
 PLAIN_SHAPES: Final = (("dot", "on the frontier of the measured values"), ("speck", "others"))
@@ -36,7 +39,35 @@ class Axis(NamedTuple):
     interval: bool
 
 
-def frontier_chart(points: Sequence[Point], percentile: str, currency: str) -> Chart | None:
+class Shape(NamedTuple):
+    """How marks are drawn.
+
+    Attributes:
+        sized: whether their area is the cost.
+        crowded: whether there are too many for each to have its interval.
+        live: whether there is a brush.
+    """
+
+    sized: bool
+    crowded: bool
+    live: bool
+
+    def opacity(self, near: float, far: float, *, empty: bool = True) -> Any:
+        """What marks under the brush and the others have.
+
+        Args:
+            near: of those under it.
+            far: of all others.
+            empty: whether all are near while nothing is brushed.
+        """
+        import altair as alt
+
+        if not self.live:
+            return alt.value(near if empty else far)
+        return alt.condition({"param": BRUSH, "empty": empty}, alt.value(near), alt.value(far))
+
+
+def frontier_chart(points: Sequence[Point], percentile: str, currency: str, *, live: bool = True) -> Chart | None:
     """Quality against latency and against cost, as far as either is known.
 
     Each panel has the points, the best quality for at most so much as a line, and of points on the frontier their
@@ -46,6 +77,7 @@ def frontier_chart(points: Sequence[Point], percentile: str, currency: str) -> C
         points: best first.
         percentile: of the latency.
         currency: of the cost.
+        live: whether readers can drag over it; a paper has no brush.
 
     Returns:
         The chart; None where neither latency nor cost is known of two points.
@@ -58,14 +90,16 @@ def frontier_chart(points: Sequence[Point], percentile: str, currency: str) -> C
         return None
     for axis in axes:
         _add_numbers(rows, axis)
-    sized = axes[-1].field == "cost"
-    panels = [_panel(axis, rows, first=place == 0, sized=sized) for place, axis in enumerate(axes)]
-    chart = panels[0].properties(width=2 * WIDTH) if len(panels) == 1 else alt.concat(*panels, columns=2, spacing=24)
-    spec = chart.add_params(*_choices(points)).to_dict(validate=False)
-    # Added here: Altair copies whatever data a chart holds at every step above, and warns of one brush in two views.
-    views = [layer["name"] for panel in spec.get("concat", [spec]) for layer in panel["layer"] if "name" in layer]
-    brush = {"name": BRUSH, "select": {"type": "interval"}, "views": views}
-    return {**spec, "params": [brush, *spec["params"]], "datasets": {"points": rows}}
+    shape = Shape(axes[-1].field == "cost", sum(point.rank != "not" for point in points) > CROWDED, live)
+    panels = [_panel(axis, rows, shape) for axis in axes]
+    whole = {**panels[0], "width": 2 * WIDTH} if len(panels) == 1 else {"concat": panels, "columns": 2, "spacing": 24}
+    brush: dict[str, Any] = {
+        "name": BRUSH,
+        "select": {"type": "interval", "mark": {"fill": tone("quiet"), "fillOpacity": 0.15}},
+    }
+    brush["views"] = [f"points_{axis.field}" for axis in axes]
+    params = [*([brush] if live else []), *_choices(points)]
+    return {"$schema": alt.SCHEMA_URL, **whole, "params": params, "datasets": {"points": rows}}
 
 
 def _row(point: Point, percentile: str) -> dict[str, Any]:
@@ -115,38 +149,38 @@ def _axes(points: Sequence[Point], percentile: str, currency: str) -> tuple[Axis
     )
 
 
-def _choices(points: Sequence[Point]) -> list[Any]:
-    import altair as alt
-
+def _choices(points: Sequence[Point]) -> list[dict[str, Any]]:
     cutoffs, methods = sorted({each.k for each in points}), sorted({each.method for each in points})
     chosen = []
     for name, title, values, every in (("only_k", "K", cutoffs, 0), ("only_method", "Method", methods, "")):
-        labels = ["all", *map(str, values)]
-        bind = alt.binding_select(options=[every, *values], labels=labels, name=f"{title} ")
-        chosen.append(alt.param(name=name, value=every, bind=bind))
+        bind = {
+            "input": "select",
+            "options": [every, *values],
+            "labels": ["all", *map(str, values)],
+            "name": f"{title} ",
+        }
+        chosen.append({"name": name, "value": every, "bind": bind})
     return chosen
 
 
-def _panel(axis: Axis, rows: Sequence[dict[str, Any]], *, first: bool, sized: bool) -> Any:
+def _panel(axis: Axis, rows: Sequence[dict[str, Any]], shape: Shape) -> dict[str, Any]:
     import altair as alt
 
     shown = "(only_k == 0 || datum.K == only_k) && (only_method == '' || datum.method == only_method)"
     base = alt.Chart(alt.NamedData("points")).transform_filter(f"isValid(datum.{axis.field}) && {shown}")
     ends = axis_domain(end for row in rows for end in (row["quality"], row.get("quality_low"), row.get("quality_high")))
-    x = alt.X(f"{axis.field}:Q", title=axis.title, scale=_scale(axis), axis=_ticks(axis))
+    ticks = log_ticks(axis.values) if _kind(axis) == "log" else alt.Axis(tickCount=5, labelOverlap=True)
+    x = alt.X(f"{axis.field}:Q", title=axis.title, scale=_scale(axis), axis=ticks)
     y = alt.Y(
         "quality:Q",
         title=None,
         scale=alt.Scale(domain=ends, nice=False, zero=False),
-        axis=alt.Axis(tickCount=5) if first else alt.Axis(tickCount=5, labels=False),
+        axis=alt.Axis(tickCount=5),
     )
     methods = sorted({row["method"] for row in rows})
     scale = alt.Scale(domain=methods, range=[tone(RUN_TONES[place % len(RUN_TONES)]) for place in range(len(methods))])
-    color = alt.Color(
-        "method:N", title=None, scale=scale, legend=alt.Legend(columns=4, symbolType="circle", symbolOpacity=1)
-    )
-    near = alt.condition({"param": BRUSH}, alt.value(1), alt.value(0.15))
-    on = base.transform_filter("datum.rank != 'not'").encode(opacity=near)
+    color = alt.Color("method:N", title=None, scale=scale, legend=LEGEND)
+    on = base.transform_filter("datum.rank != 'not'").encode(opacity=shape.opacity(1, 0.15))
     others = (
         base.transform_filter("datum.rank == 'not'")
         .mark_circle(size=22, aria=True)
@@ -156,24 +190,31 @@ def _panel(axis: Axis, rows: Sequence[dict[str, Any]], *, first: bool, sized: bo
             color=color,
             description="told:N",
             tooltip=_tips(),
-            opacity=alt.condition({"param": BRUSH}, alt.value(0.55), alt.value(0.1)),
+            opacity=shape.opacity(0.55, 0.1),
         )
     )
     layers = [
         _best_so_far(base, axis, x),
-        *_whiskers(on, axis, x, y),
+        *_whiskers(on, axis, x, y, shape),
         others.properties(name=f"points_{axis.field}"),
-        _marks(on, x, y, scale, sized),
+        _marks(on, x, y, color, scale, shape),
         *_numbers(on, axis, x, y),
     ]
-    return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+    # As dicts from here on: Altair copies and compares all that its charts hold whenever one becomes part of another.
+    return {"layer": [_unit(each) for each in layers], "width": WIDTH, "height": HEIGHT}
+
+
+def _unit(chart: Any) -> dict[str, Any]:
+    spec: dict[str, Any] = chart.to_dict(validate=False)
+    return {name: value for name, value in spec.items() if name not in ("$schema", "config")}
 
 
 def _scale(axis: Axis) -> Any:
     import altair as alt
 
     kind = _kind(axis)
-    return alt.Scale(**({} if kind == "linear" else {"type": kind}), zero=False, nice=False, padding=12)
+    form = {"type": "log"} if kind == "log" else {"type": kind, "zero": False}
+    return alt.Scale(**form, nice=False, padding=12)
 
 
 def _kind(axis: Axis) -> Literal["linear", "sqrt", "log"]:
@@ -182,17 +223,6 @@ def _kind(axis: Axis) -> Literal["linear", "sqrt", "log"]:
     if least > 0:
         return "log" if most / least > SPREAD else "linear"
     return "sqrt" if most > SPREAD * sorted(axis.values)[len(axis.values) // 2] else "linear"
-
-
-def _ticks(axis: Axis) -> Any:
-    """Ticks at 1, 2 and 5 of each power of ten on a logarithmic axis: its own would be nine."""
-    import altair as alt
-
-    if _kind(axis) != "log":
-        return alt.Axis(tickCount=5, labelOverlap=True)
-    powers = range(math.floor(math.log10(min(axis.values))), math.ceil(math.log10(max(axis.values))) + 1)
-    ticks = [round(first * 10.0**power, 6) for power in powers for first in (1, 2, 5)]
-    return alt.Axis(values=ticks, labelOverlap=True, format=",~g")
 
 
 def _best_so_far(base: Any, axis: Axis, x: Any) -> Any:
@@ -204,8 +234,11 @@ def _best_so_far(base: Any, axis: Axis, x: Any) -> Any:
     return line.mark_line(interpolate="step-after", color=tone("line"), strokeWidth=1.5).encode(x=x, y="best:Q")
 
 
-def _whiskers(on: Any, axis: Axis, x: Any, y: Any) -> list[Any]:
+def _whiskers(on: Any, axis: Axis, x: Any, y: Any, shape: Shape) -> list[Any]:
+    """Intervals; where there are many, of those that the brush is over alone."""
     thin = {"strokeWidth": 1, "color": tone("quiet")}
+    if shape.crowded:
+        on = on.encode(opacity=shape.opacity(1, 0, empty=False))
     high = on.transform_filter("isValid(datum.quality_low)").mark_rule(**thin)
     found = [high.encode(x=x, y="quality_low:Q", y2="quality_high:Q")]
     if axis.interval:
@@ -214,16 +247,19 @@ def _whiskers(on: Any, axis: Axis, x: Any, y: Any) -> list[Any]:
     return found
 
 
-def _marks(on: Any, x: Any, y: Any, scale: Any, sized: bool) -> Any:
+def _marks(on: Any, x: Any, y: Any, color: Any, scale: Any, shape: Shape) -> Any:
     """A circle for each configuration that may be on the frontier; its area grows with the cost."""
     import altair as alt
 
-    size = {"size": alt.Size("cost:Q", scale=alt.Scale(range=[30, 150]), legend=None)} if sized else {}
-    return on.mark_point(filled=True, strokeWidth=1.8, aria=True, **({} if sized else {"size": 70})).encode(
+    areas = [20, 70] if shape.crowded else [30, 150]
+    # Without a value of their own Vega-Lite would leave those out of which no cost is known.
+    on = on.transform_calculate(area="isValid(datum.cost) ? datum.cost : 0")
+    size = {"size": alt.Size("area:Q", scale=alt.Scale(range=areas), legend=None)} if shape.sized else {}
+    return on.mark_point(filled=True, strokeWidth=1.5, aria=True, **({} if shape.sized else {"size": 60})).encode(
         x=x,
         y=y,
-        color=alt.Color("method:N", legend=None, scale=scale),
-        stroke=alt.Stroke("method:N", legend=None, scale=scale),
+        color=color,
+        stroke=alt.Stroke("method:N", title=None, legend=LEGEND, scale=scale),
         fillOpacity=alt.condition("datum.rank == 'sure'", alt.value(0.9), alt.value(0.12)),
         description="told:N",
         tooltip=_tips(),
@@ -234,7 +270,7 @@ def _marks(on: Any, x: Any, y: Any, scale: Any, sized: bool) -> Any:
 def _tips() -> list[Any]:
     import altair as alt
 
-    fields = (
+    fields: tuple[tuple[str, str, dict[str, str]], ...] = (
         ("name:N", "configuration", {}),
         ("quality:Q", "quality", {"format": ".4f"}),
         ("quality_low:Q", "interval from", {"format": ".4f"}),

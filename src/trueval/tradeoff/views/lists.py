@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 from trueval.report.content import Cell, Column, Row, Table, row_of
@@ -12,13 +13,6 @@ from trueval.tradeoff.views.points import Point, currency_of, percentile_of
 from trueval.tradeoff.views.units import milliseconds, money, share, whole
 
 MOST_OPEN: Final = 60  # rows of a table that is open from the beginning
-FRONTIER_COLUMNS: Final = (
-    Column("", numeric=True),
-    Column("configuration", "/name"),
-    Column("quality", "/quality/value", True, fixed, lambda _: True),
-    Column("low", "/quality/low", True, fixed),
-    Column("high", "/quality/high", True, fixed),
-)
 
 
 def frontier_table(file: ResultFile, points: Sequence[Point]) -> Table:
@@ -29,12 +23,20 @@ def frontier_table(file: ResultFile, points: Sequence[Point]) -> Table:
         points: of it, best first.
     """
     percentile, currency = file.data["percentile"], file.data["currency"] or ""
-    columns = (
-        *FRONTIER_COLUMNS,
+    times = (
         Column(f"{percentile}, ms", f"/latency/{percentile}/value", True, milliseconds),
         Column("low", f"/latency/{percentile}/low", True, milliseconds),
         Column("high", f"/latency/{percentile}/high", True, milliseconds),
-        Column(f"{currency} per 1,000".strip(), "/cost", True, money),
+    )
+    costs = (Column(f"{currency} per 1,000".strip(), "/cost", True, money),)
+    columns = (
+        Column("no.", numeric=True),
+        Column("configuration", "/name"),
+        Column("quality", "/quality/value", True, fixed, lambda _: True),
+        Column("low", "/quality/low", True, fixed),
+        Column("high", "/quality/high", True, fixed),
+        *(times if any(point.latency is not None for point in points) else ()),
+        *(costs if any(point.cost is not None for point in points) else ()),
         Column("prompt tokens", "/prompt_tokens", True, whole),
         Column("chance", "/probability", True, share, lambda _: True),
         Column("group", "/group", True, whole),
@@ -48,7 +50,7 @@ def frontier_table(file: ResultFile, points: Sequence[Point]) -> Table:
             rows.append(row._replace(cells=(first, *row.cells[1:])))
     notes = (
         "Chance: of being on the frontier, over resampled queries, repeats and tie orders. The number is that in the "
-        "plot; one without a number is not on the frontier of the measured values. Members of a group differ inside noise.",
+        "plot; who has none is not on the frontier of the measured values. Members of a group differ inside noise.",
     )
     caption = ("Configurations that are on the frontier, or may be.",)
     return Table("frontier-points", caption, file.name, columns, tuple(rows), notes, folded=len(rows) > MOST_OPEN)
@@ -62,6 +64,9 @@ def configuration_table(file: ResultFile, points: Sequence[Point]) -> Table:
         points: of it, best first.
     """
     data, percentile = file.data, percentile_of(file.data)
+    timed = any(point.latency is not None for point in points)
+    names = tuple(dict.fromkeys((percentile, "p95"))) if timed else ()
+    costs = (Column(f"{currency_of(data)} per 1,000".strip(), "/cost/total", True, money),)
     columns = (
         Column("configuration", "/name"),
         Column("K", "/K", True, whole),
@@ -69,11 +74,11 @@ def configuration_table(file: ResultFile, points: Sequence[Point]) -> Table:
         *(Column(title, "", True, fixed) for title in ("low", "high", "lowest", "highest")),
         Column("Judged", "/judged", True, share),
         Column("PROC", "/ceiling/PROC", True, fixed),
-        Column("% of it", "/ceiling/share", True, share),
-        *(Column(f"{name}, ms", "", True, milliseconds) for name in dict.fromkeys((percentile, "p95"))),
-        Column(f"{currency_of(data)} per 1,000".strip(), "/cost/total", True, money),
+        Column("realised", "/ceiling/share", True, share),
+        *(Column(f"{name}, ms", "", True, milliseconds) for name in names),
+        *(costs if any(point.cost is not None for point in points) else ()),
     )
-    rows = tuple(_row(data, columns, point, percentile) for point in points)
+    rows = tuple(_row(data, columns, point, names) for point in points)
     caption = (f"All {len(rows)} configurations, best quality first.",)
     notes = (
         "Low and high: bootstrap interval over queries. Lowest and highest: what the order of equal scores can make of "
@@ -83,26 +88,19 @@ def configuration_table(file: ResultFile, points: Sequence[Point]) -> Table:
     return Table("configurations", caption, file.name, columns, rows, notes, folded=len(rows) > MOST_OPEN)
 
 
-def _row(data: Mapping[str, Any], columns: Sequence[Column], point: Point, percentile: str) -> Row:
+def _row(data: Mapping[str, Any], columns: Sequence[Column], point: Point, names: Sequence[str]) -> Row:
     """A row whose quality and latency name their own places: they are under names that differ from row to row."""
     configuration, latency = data["configurations"][point.place], point.latency
     value = configuration["measures"][point.measure]
-    own: Iterator[Cell] = iter(
-        [
-            *(
-                _cell(value.get(name), fixed, f"{point.at['quality']}/{name}", strong=name == "expected")
-                for name in ("expected", "low", "high", "lowest", "highest")
-            ),
-            *(
-                _cell(
-                    None if latency is None else latency[name]["value"],
-                    milliseconds,
-                    f"{point.at['latency']}/{name}/value",
-                )
-                for name in dict.fromkeys((percentile, "p95"))
-            ),
-        ]
+    qualities = (
+        _cell(value.get(name), fixed, f"{point.at['quality']}/{name}", strong=name == "expected")
+        for name in ("expected", "low", "high", "lowest", "highest")
     )
+    times = (
+        _cell(None if latency is None else latency[name]["value"], milliseconds, f"{point.at['latency']}/{name}/value")
+        for name in names
+    )
+    own: Iterator[Cell] = chain(qualities, times)
     cells = tuple(column.cell(configuration) if column.field else next(own) for column in columns)
     return Row(pointer("configurations", point.place), cells)
 

@@ -1,19 +1,20 @@
-"""The blocks of what configurations are worth: quality over K, what more contexts gain, headrooms, losses step by step."""
+"""The blocks of what configurations are worth: quality over K, headrooms, losses step by step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from trueval.report.content import Block, Cell, Column, Figure, Row, Table, row_of
 from trueval.report.directory import ResultFile, pointer
-from trueval.report.figures import NARROW
 from trueval.report.text import fixed, signed
 from trueval.tradeoff.views.lists import MOST_OPEN
 from trueval.tradeoff.views.plots import Curve, Mark, Piece, curve_plot, mark_plot, sum_plot
 from trueval.tradeoff.views.points import Point, best_of_systems, currency_of
 from trueval.tradeoff.views.units import apart, milliseconds, money, share, whole
 
+LEAD: Final = 400  # CSS pixels of the plot of the first screen
 COLORED: Final = 6  # systems with a color of their own
 GRAY: Final = 60  # further ones that are drawn
 SHOWN: Final = 14  # rows of a plot of systems
@@ -52,7 +53,7 @@ def lead_figure(file: ResultFile, points: Sequence[Point]) -> tuple[Figure, ...]
         measure if len(shown) == len(points) else f"{measure}: the best {len(shown)} of {len(points)} configurations"
     )
     description = f"{measure} of the best configurations with intervals over queries; {points[0].name} comes first."
-    return (Figure("best", title, description, mark_plot(marks, width=440), key=MARK_KEY),)
+    return (Figure("best", title, description, mark_plot(marks, width=LEAD), key=MARK_KEY),)
 
 
 def contexts_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ...]:
@@ -70,9 +71,18 @@ def contexts_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ..
     measure = file.data["quality"]
     description = f"{measure} of each system over the number of contexts; {order[0].name} is best."
     rest = f" {len(others)} more systems are thin and gray." if others else ""
-    figure = Figure("over-k", f"{measure} over K", description, curve_plot(colored, others), wide=True)
     words = (f"Bands are intervals over queries, of the best systems only.{rest}",)
-    return (Block("over-k-block", "Quality against K", (words,), (figure,), (_gains(file, points),)),)
+    figures = [Figure("over-k", f"{measure} over K", description, curve_plot(colored, others))]
+    steps = [Curve(each.name, each.k[1:], gains, (None,) * len(gains)) for each in colored if (gains := _per_ten(each))]
+    if any(len(each.k) > 1 for each in steps):
+        text = f"What ten more contexts add to {measure}, on the way to each K from the one before."
+        figures.append(Figure("gains-over-k", "Gain of 10 more contexts, up to K", text, curve_plot(steps)))
+    return (Block("over-k-block", "Quality against K", (words,), tuple(figures), (_gains(file, points),)),)
+
+
+def _per_ten(curve: Curve) -> tuple[float, ...]:
+    values, k = curve.values, curve.k
+    return tuple(10 * (values[at] - values[at - 1]) / (k[at] - k[at - 1]) for at in range(1, len(k)))
 
 
 def _curves(file: ResultFile, points: Sequence[Point]) -> dict[int, Curve]:
@@ -80,8 +90,12 @@ def _curves(file: ResultFile, points: Sequence[Point]) -> dict[int, Curve]:
     for system in dict.fromkeys(point.system for point in points):
         mine = sorted((point for point in points if point.system == system), key=lambda point: point.k)
         if len({point.k for point in mine}) > 1:
-            columns = ([each.k for each in mine], [each.quality for each in mine], [each.interval for each in mine])
-            found[system] = Curve(names[system], *map(tuple, columns))
+            found[system] = Curve(
+                names[system],
+                tuple(each.k for each in mine),
+                tuple(each.quality for each in mine),
+                tuple(each.interval for each in mine),
+            )
     return found
 
 
@@ -103,7 +117,7 @@ def _gains(file: ResultFile, points: Sequence[Point]) -> Table:
     rows = []
     for system in _by_merit(points, _curves(file, points)):
         mine = sorted((point for point in points if point.system == system), key=lambda point: point.k)
-        rows += [_gain(file, first, second) for first, second in zip(mine, mine[1:], strict=False)]
+        rows += [_gain(file, first, second) for first, second in pairwise(mine)]
     caption = ("What more contexts gain, and what they cost.",)
     return Table("gains", caption, file.name, columns, tuple(rows), folded=len(rows) > 12)
 
@@ -126,7 +140,7 @@ def _gain(file: ResultFile, first: Point, second: Point) -> Row:
 
 
 def headroom_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ...]:
-    """What the best order of the pool would be worth, at the K of the best configuration that has a ceiling.
+    """What the best order of the pool would be worth, at the least and the largest K, and at that of the best.
 
     Args:
         file: the sweep.
@@ -136,16 +150,11 @@ def headroom_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ..
     known = [point for point in points if configurations[point.place]["ceiling"] is not None]
     if not known:
         return ()
-    mine = [point for point in known if point.k == known[0].k]
-    names = short_names(file.data)
-    pieces = [
-        piece
-        for point in mine[:SHOWN]
-        for piece in _headroom(names[point.system], configurations[point.place]["ceiling"])
-    ]
-    title = f"{known[0].measure}: realised, and what is missing"
-    description = f"Bars of the systems at K = {known[0].k}: what is realised, what a better order of the pool would add, and what the pool lacks."
-    figure = Figure("headrooms", title, description, sum_plot(pieces, HEADROOMS, width=2 * NARROW, most=1), wide=True)
+    cutoffs = sorted({point.k for point in known})
+    figures = tuple(
+        _headroom_figure(file, [point for point in known if point.k == k], k)
+        for k in dict.fromkeys((cutoffs[0], known[0].k, cutoffs[-1]))
+    )
     words = (
         "Where the retrieval headroom is the larger part, widen the pool: another retriever, fusion, more candidates. "
         "Where the ordering headroom is, mend the order: a better reranker, fewer near-duplicates.",
@@ -162,7 +171,19 @@ def headroom_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ..
     rows = tuple(row_of(pointer("configurations", each.place), columns, configurations[each.place]) for each in known)
     caption = ("Pool ceilings: PROC is the quality if the best documents of the pool came first.",)
     table = Table("ceilings", caption, file.name, columns, rows, folded=len(rows) > 12)
-    return (Block("headroom-block", "Headrooms", (words,), (figure,), (table,)),)
+    return (Block("headroom-block", "Headrooms", (words,), figures, (table,)),)
+
+
+def _headroom_figure(file: ResultFile, points: Sequence[Point], k: int) -> Figure:
+    names, configurations = short_names(file.data), file.data["configurations"]
+    pieces = [
+        piece
+        for point in points[:SHOWN]
+        for piece in _headroom(names[point.system], configurations[point.place]["ceiling"])
+    ]
+    measure = points[0].measure
+    text = f"Of each system at K = {k}: {measure}, what a better order of the pool would add, and what the pool lacks."
+    return Figure(f"headrooms-{k}", f"{measure}, and what is missing", text, sum_plot(pieces, HEADROOMS, most=1.0))
 
 
 CEILING: Final = (
