@@ -21,8 +21,8 @@ def test_a_sweep_is_printed_and_kept(trueval, tmp_path: Path, monkeypatch: pytes
     file, out = made.written(tmp_path, SMALL), tmp_path / "out"
     found = trueval("sweep", file, "--out", out, columns=120)
     assert found.status == 0, found.err
-    assert "dense+rerank top10 K=10" in found.out
-    assert "left out: dense+rerank top5 K=10: K is above the pool" in found.out
+    assert [line.split()[0] for line in found.out.splitlines()[:2]] == ["configuration", "dense"]
+    assert "left out: dense+rerank top5 K=10 and 1 more: K is above the pool" in found.out
     result = json.loads((out / "sweep.json").read_text())
     assert {each["name"] for each in result["systems"]} >= {"sparse", "hybrid+rerank top5"}
     assert {"sweep.json", "queries.parquet", "systems", "runs", "cache"} <= {each.name for each in out.iterdir()}
@@ -49,7 +49,7 @@ def test_what_fails_is_said_and_the_rest_is_printed(trueval, tmp_path: Path, mon
     found = trueval("sweep", file, "--out", tmp_path / "out")
     assert found.status == 0
     assert "failed: dense+rerank top5: gone: there is no such model." in found.err
-    assert "sparse K=3" in found.out
+    assert "failed: dense+rerank top5 and 3 more: gone" in found.out
     none = made.written(tmp_path, SMALL.replace('"counts"', '"gone"').replace('"sparse", ', ""))
     found = trueval("sweep", none, "--out", tmp_path / "none")
     assert (found.status, "No system could be made" in found.err) == (1, True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tests.tradeoff.sweeps import rounded
+
 Entry = dict[str, Any]
 
 
@@ -21,7 +23,7 @@ def made_frontier(sweep: Entry) -> Entry:
         point["probability"] = 0.5 + 0.5 * math.tanh(40 * gap)
         point["plain"] = point["probability"]
     order = sorted(range(len(points)), key=lambda place: -points[place]["quality"]["value"])
-    return {
+    made = {
         "kind": "frontier",
         "format": 1,
         "trueval": "0.1.0",
@@ -76,6 +78,7 @@ def made_frontier(sweep: Entry) -> Entry:
         "failed": sweep["failed"],
         "notes": [],
     }
+    return dict(rounded(made))
 
 
 def _point(sweep: Entry, configuration: Entry) -> Entry:

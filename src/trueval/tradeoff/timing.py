@@ -1,6 +1,6 @@
 """Timing the systems of a sweep: who is timed together, what is kept of it, and what is said of the times.
 
-    samples.jsonl         each timed call as it comes, by task: equal work of two systems is timed once
+    samples/calls.jsonl   each timed call as it comes, by task: equal work of two systems is timed once
     samples/KEY.parquet   the times of a system: stage, query_id, repeat, started, seconds; there once it is timed
     samples/KEY.json      how it was timed, and its loads
 
@@ -32,7 +32,7 @@ from trueval.tradeoff.serving import Served
 from trueval.tradeoff.store import SAMPLES, Store, write_json
 
 TOGETHER: Final = 2 << 30  # bytes of indexes that are open at once
-LEDGER: Final = "samples.jsonl"
+CALLS: Final = "calls.jsonl"
 COLUMNS: Final = ("stage", "query_id", "repeat", "started", "seconds")
 
 
@@ -138,7 +138,7 @@ class Timer:
         if not tasks:
             return found
         folder = self.store.folder
-        ledger = None if folder is None else Ledger(folder / LEDGER)
+        ledger = None if folder is None else Ledger(folder / SAMPLES / CALLS)
         first = next(iter(served.values()))
         measured = measure(
             list(tasks.values()),

@@ -48,15 +48,15 @@ def frontier_block(
     )
     sentences = (
         "The line is the best quality for at most so much.",
-        "Drag over a plot to see intervals, and the same configurations in the other plot."
-        if crowded
-        else "Thin lines are intervals. Drag over a plot to see the same configurations in the other one.",
+        "Drag over a plot to see the intervals of points." if crowded else "Thin lines are intervals.",
+        "What is dragged over in one plot is near in the other too." if "concat" in chart else "",
         "A number names the row of the table below; some are left out where there is no room." if told else "",
         "A larger circle costs more." if any(point.cost for point in points) else "",
     )
     words = (" ".join(filter(None, sentences)),)
     key = SHAPES if told else PLAIN_SHAPES
-    title = f"{measure} against latency and cost"
+    known = {"latency": any(point.latency for point in points), "cost": any(point.cost for point in points)}
+    title = f"{measure} against {' and '.join(name for name, there in known.items() if there)}"
     figure = Figure("frontier-chart", title, description, chart, wide=True, interactive=True, key=key)
     return Block("frontier", "Frontier", (words,), (figure,), tables, place="decisions")
 
@@ -80,11 +80,12 @@ def _rules(file: ResultFile, names: Mapping[int, str]) -> Table:
         Column("rule"),
         Column("ship"),
         Column("value", "", True),
-        Column("chance inside", "/feasible_chance", True, share),
+        Column("inside", "/feasible_chance", True, share),
         Column("runner-up"),
         Column("its value", "", True),
-        Column("chance better", "/better", True, share, lambda value: value is not None and value < 0.95),
-        Column("in noise", "/within_noise", True, whole),
+        Column("better", "/better", True, share, lambda value: value is not None and value < 0.95),
+        Column("noise", "/within_noise", True, whole),
+        Column("decided by", "/decided_by"),
         Column("cross-fitted", "/cross_fitted/value", True, fixed),
     )
     rows = []
@@ -101,8 +102,8 @@ def _rules(file: ResultFile, names: Mapping[int, str]) -> Table:
         cells = tuple(column.cell(rule) if column.field else next(own) for column in columns)
         rows.append(Row(pointer("rules", place), cells))
     notes = (
-        "Chance inside: that the answer is really inside the limits. Chance better: that it is really better than the "
-        "runner-up. In noise: configurations that the queries do not separate from the best one.",
+        "Inside: the chance that the answer is really inside the limits. Better: the chance that it is really better "
+        "than the runner-up. Noise: how many configurations the queries do not separate from the best one.",
         "Cross-fitted: the quality on queries that had no part in the choice, because the best of many is flattered.",
     )
     return Table("rules", ("The answer of each rule.",), file.name, columns, tuple(rows), notes)

@@ -45,13 +45,29 @@ class Shape(NamedTuple):
     Attributes:
         sized: whether their area is the cost.
         crowded: whether there are too many for each to have its interval.
+        live: whether there is a brush.
     """
 
     sized: bool
     crowded: bool
+    live: bool
+
+    def opacity(self, near: float, far: float, *, empty: bool = True) -> Any:
+        """What marks under the brush and the others have.
+
+        Args:
+            near: of those under it.
+            far: of all others.
+            empty: whether all are near while nothing is brushed.
+        """
+        import altair as alt
+
+        if not self.live:
+            return alt.value(near if empty else far)
+        return alt.condition({"param": BRUSH, "empty": empty}, alt.value(near), alt.value(far))
 
 
-def frontier_chart(points: Sequence[Point], percentile: str, currency: str) -> Chart | None:
+def frontier_chart(points: Sequence[Point], percentile: str, currency: str, *, live: bool = True) -> Chart | None:
     """Quality against latency and against cost, as far as either is known.
 
     Each panel has the points, the best quality for at most so much as a line, and of points on the frontier their
@@ -61,6 +77,7 @@ def frontier_chart(points: Sequence[Point], percentile: str, currency: str) -> C
         points: best first.
         percentile: of the latency.
         currency: of the cost.
+        live: whether readers can drag over it; a paper has no brush.
 
     Returns:
         The chart; None where neither latency nor cost is known of two points.
@@ -73,14 +90,16 @@ def frontier_chart(points: Sequence[Point], percentile: str, currency: str) -> C
         return None
     for axis in axes:
         _add_numbers(rows, axis)
-    shape = Shape(axes[-1].field == "cost", sum(point.rank != "not" for point in points) > CROWDED)
+    shape = Shape(axes[-1].field == "cost", sum(point.rank != "not" for point in points) > CROWDED, live)
     panels = [_panel(axis, rows, shape) for axis in axes]
-    chart = panels[0].properties(width=2 * WIDTH) if len(panels) == 1 else alt.concat(*panels, columns=2, spacing=24)
-    spec = chart.add_params(*_choices(points)).to_dict(validate=False)
-    # Added here: Altair copies whatever data a chart holds at every step above, and warns of one brush in two views.
-    views = [layer["name"] for panel in spec.get("concat", [spec]) for layer in panel["layer"] if "name" in layer]
-    brush = {"name": BRUSH, "select": {"type": "interval"}, "views": views}
-    return {**spec, "params": [brush, *spec["params"]], "datasets": {"points": rows}}
+    whole = {**panels[0], "width": 2 * WIDTH} if len(panels) == 1 else {"concat": panels, "columns": 2, "spacing": 24}
+    brush: dict[str, Any] = {
+        "name": BRUSH,
+        "select": {"type": "interval", "mark": {"fill": tone("quiet"), "fillOpacity": 0.15}},
+    }
+    brush["views"] = [f"points_{axis.field}" for axis in axes]
+    params = [*([brush] if live else []), *_choices(points)]
+    return {"$schema": alt.SCHEMA_URL, **whole, "params": params, "datasets": {"points": rows}}
 
 
 def _row(point: Point, percentile: str) -> dict[str, Any]:
@@ -130,19 +149,21 @@ def _axes(points: Sequence[Point], percentile: str, currency: str) -> tuple[Axis
     )
 
 
-def _choices(points: Sequence[Point]) -> list[Any]:
-    import altair as alt
-
+def _choices(points: Sequence[Point]) -> list[dict[str, Any]]:
     cutoffs, methods = sorted({each.k for each in points}), sorted({each.method for each in points})
     chosen = []
     for name, title, values, every in (("only_k", "K", cutoffs, 0), ("only_method", "Method", methods, "")):
-        labels = ["all", *map(str, values)]
-        bind = alt.binding_select(options=[every, *values], labels=labels, name=f"{title} ")
-        chosen.append(alt.param(name=name, value=every, bind=bind))
+        bind = {
+            "input": "select",
+            "options": [every, *values],
+            "labels": ["all", *map(str, values)],
+            "name": f"{title} ",
+        }
+        chosen.append({"name": name, "value": every, "bind": bind})
     return chosen
 
 
-def _panel(axis: Axis, rows: Sequence[dict[str, Any]], shape: Shape) -> Any:
+def _panel(axis: Axis, rows: Sequence[dict[str, Any]], shape: Shape) -> dict[str, Any]:
     import altair as alt
 
     shown = "(only_k == 0 || datum.K == only_k) && (only_method == '' || datum.method == only_method)"
@@ -159,8 +180,7 @@ def _panel(axis: Axis, rows: Sequence[dict[str, Any]], shape: Shape) -> Any:
     methods = sorted({row["method"] for row in rows})
     scale = alt.Scale(domain=methods, range=[tone(RUN_TONES[place % len(RUN_TONES)]) for place in range(len(methods))])
     color = alt.Color("method:N", title=None, scale=scale, legend=LEGEND)
-    near = alt.condition({"param": BRUSH}, alt.value(1), alt.value(0.15))
-    on = base.transform_filter("datum.rank != 'not'").encode(opacity=near)
+    on = base.transform_filter("datum.rank != 'not'").encode(opacity=shape.opacity(1, 0.15))
     others = (
         base.transform_filter("datum.rank == 'not'")
         .mark_circle(size=22, aria=True)
@@ -170,7 +190,7 @@ def _panel(axis: Axis, rows: Sequence[dict[str, Any]], shape: Shape) -> Any:
             color=color,
             description="told:N",
             tooltip=_tips(),
-            opacity=alt.condition({"param": BRUSH}, alt.value(0.55), alt.value(0.1)),
+            opacity=shape.opacity(0.55, 0.1),
         )
     )
     layers = [
@@ -180,7 +200,13 @@ def _panel(axis: Axis, rows: Sequence[dict[str, Any]], shape: Shape) -> Any:
         _marks(on, x, y, color, scale, shape),
         *_numbers(on, axis, x, y),
     ]
-    return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+    # As dicts from here on: Altair copies and compares all that its charts hold whenever one becomes part of another.
+    return {"layer": [_unit(each) for each in layers], "width": WIDTH, "height": HEIGHT}
+
+
+def _unit(chart: Any) -> dict[str, Any]:
+    spec: dict[str, Any] = chart.to_dict(validate=False)
+    return {name: value for name, value in spec.items() if name not in ("$schema", "config")}
 
 
 def _scale(axis: Axis) -> Any:
@@ -210,11 +236,9 @@ def _best_so_far(base: Any, axis: Axis, x: Any) -> Any:
 
 def _whiskers(on: Any, axis: Axis, x: Any, y: Any, shape: Shape) -> list[Any]:
     """Intervals; where there are many, of those that the brush is over alone."""
-    import altair as alt
-
     thin = {"strokeWidth": 1, "color": tone("quiet")}
     if shape.crowded:
-        on = on.encode(opacity=alt.condition({"param": BRUSH, "empty": False}, alt.value(1), alt.value(0)))
+        on = on.encode(opacity=shape.opacity(1, 0, empty=False))
     high = on.transform_filter("isValid(datum.quality_low)").mark_rule(**thin)
     found = [high.encode(x=x, y="quality_low:Q", y2="quality_high:Q")]
     if axis.interval:
@@ -228,7 +252,9 @@ def _marks(on: Any, x: Any, y: Any, color: Any, scale: Any, shape: Shape) -> Any
     import altair as alt
 
     areas = [20, 70] if shape.crowded else [30, 150]
-    size = {"size": alt.Size("cost:Q", scale=alt.Scale(range=areas), legend=None)} if shape.sized else {}
+    # Without a value of their own Vega-Lite would leave those out of which no cost is known.
+    on = on.transform_calculate(area="isValid(datum.cost) ? datum.cost : 0")
+    size = {"size": alt.Size("area:Q", scale=alt.Scale(range=areas), legend=None)} if shape.sized else {}
     return on.mark_point(filled=True, strokeWidth=1.5, aria=True, **({} if shape.sized else {"size": 60})).encode(
         x=x,
         y=y,

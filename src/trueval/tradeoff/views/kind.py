@@ -4,10 +4,12 @@ from typing import Final
 
 from trueval.report.formats import to_json
 from trueval.report.kinds import Kind, late
+from trueval.tradeoff import told
+from trueval.tradeoff.sweep import FORMAT_VERSION, KIND
 
 SWEEP: Final = Kind(
-    "sweep",
-    format=1,
+    KIND,
+    format=FORMAT_VERSION,
     order=4,
     text={
         "table": late("trueval.tradeoff.views.table:table"),
@@ -22,8 +24,8 @@ SWEEP: Final = Kind(
 )
 
 FRONTIER: Final = Kind(
-    "frontier",
-    format=1,
+    told.KIND,
+    format=told.FORMAT_VERSION,
     order=3,  # what to ship comes before what each configuration is worth
     text={
         "table": late("trueval.tradeoff.views.frontier:table"),

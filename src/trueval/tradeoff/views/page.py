@@ -10,6 +10,7 @@ from trueval.report.content import Block, Part, Table, Words
 from trueval.report.directory import Directory, ResultFile
 from trueval.tradeoff.views import choices, expense, verdict, worth
 from trueval.tradeoff.views.lists import configuration_table, frontier_table, reason_tables
+from trueval.tradeoff.views.paper import paper_block
 from trueval.tradeoff.views.points import currency_of, percentile_of, points_of_frontier, points_of_sweep
 
 SWEEP: Final = "sweep"
@@ -28,7 +29,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
         memory, prices, what failed; blocks of what was not measured are left out.
     """
     data = file.data
-    beside = next((each for each in directory.of(FRONTIER) if belongs(each.data, data)), None)
+    beside = frontier_beside(file, directory)
     points = points_of_sweep(data, None if beside is None else beside.data)
     tables: tuple[Table, ...] = (configuration_table(file, points),)
     if beside is not None:
@@ -49,6 +50,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
             *expense.latency_block(file, points),
             *expense.memory_block(file),
             *expense.price_block(file, points),
+            *paper_block(file),
             *_reasons(file),
         ),
         closing=(policy_block(file), _about(data)),
@@ -73,7 +75,7 @@ def build_frontier(file: ResultFile, directory: Directory) -> Part:
         verdict=verdict.frontier_verdict(file, points),
         summary=tuple(verdict.frontier_summary(file)),
         advice=tuple(verdict.frontier_advice(file)),
-        findings=tuple((note,) for note in data["notes"]),
+        findings=(*verdict.other_rules(file), *((note,) for note in data["notes"])),
         blocks=(*choices.rule_block(file, points), *chart, *choices.screen_block(file, points)),
     )
 
@@ -82,6 +84,16 @@ def _chart(file: ResultFile, data: Mapping[str, Any]) -> Block:
     points = points_of_frontier(data)
     tables = (frontier_table(file, points), *reason_tables(file))
     return choices.frontier_block(points, data["percentile"], data["currency"] or "", data["quality"], tables)
+
+
+def frontier_beside(file: ResultFile, directory: Directory) -> ResultFile | None:
+    """The frontier of a sweep that is in the same directory.
+
+    Args:
+        file: the sweep.
+        directory: that it is in.
+    """
+    return next((each for each in directory.of(FRONTIER) if belongs(each.data, file.data)), None)
 
 
 def belongs(frontier: Mapping[str, Any], sweep: Mapping[str, Any]) -> bool:
@@ -113,7 +125,7 @@ def _about(data: Mapping[str, Any]) -> Block:
     collection, machine, timing = data["collection"], data["machine"] or {}, data["latency"] or {}
     facts: dict[str, str] = {
         "Collection": f"{collection['name']}: {collection['documents']:,} documents, "
-        f"{collection['queries']:,} queries, {collection['judged']:,} with judgments",
+        f"{collection['queries']:,} queries, {collection['judged']:,} judgments",
         "Measures": ", ".join(data["measures"]),
         "Intervals": f"level {data['level']:g}, {data['resamples']:,} resamples, seed {data['seed']}",
         "Machine": _listed(machine),
@@ -129,11 +141,13 @@ def _listed(values: Mapping[str, Any]) -> str:
     """Names and values in one line, what is not set left out.
 
     >>> _listed({"queries": 30, "band_ms": None, "rates": [1.0, 2.0]})
-    'queries 30, rates 1.0 and 2.0'
+    'queries 30, rates 1 and 2'
     """
 
     def shown(value: Any) -> str:
-        return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
+        if isinstance(value, list):
+            return " and ".join(map(shown, value))
+        return f"{value:.4g}" if isinstance(value, float) else str(value)
 
     kept = {name: value for name, value in values.items() if value not in (None, [], "")}
     return ", ".join(f"{name.replace('_', ' ')} {shown(value)}" for name, value in kept.items())

@@ -106,14 +106,14 @@ def mark_plot(
     lines = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.8, yOffset=rows.offset)
     dots = base.mark_point(filled=True, size=48, aria=True, yOffset=rows.offset)
     layers = [
+        *rows.texts(),
         lines.encode(x=x("low"), x2="high:Q", color=color),
         dots.encode(x=x("value"), color=color, description="told:N"),
-        *rows.texts(),
     ]
     if any(mark.ties for mark in marks):
         bars = base.transform_filter("isValid(datum.lowest)")
         bars = bars.mark_rule(strokeWidth=7, color=tone("range"), yOffset=rows.offset)
-        layers.insert(0, bars.encode(x=x("lowest"), x2="highest:Q"))
+        layers.insert(-2, bars.encode(x=x("lowest"), x2="highest:Q"))
     return alt.layer(*layers).properties(width=rows.room, height=rows.height)
 
 
@@ -151,7 +151,7 @@ def sum_plot(
         order=alt.Order("place:Q"),
         description="told:N",
     )
-    return alt.layer(plot, *rows.texts()).properties(width=rows.room, height=rows.height)
+    return alt.layer(*rows.texts(), plot).properties(width=rows.room, height=rows.height)
 
 
 class Rows(NamedTuple):

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from trueval.report.directory import pointer
+from trueval.standings.standings import Floats
+from trueval.tradeoff.pareto import Objectives, on_frontier
 
 Entry = Mapping[str, Any]
 SURE = 0.9  # a chance of being on the frontier that is called sure
@@ -68,11 +72,12 @@ def points_of_sweep(sweep: Entry, frontier: Entry | None = None) -> list[Point]:
 
     Args:
         sweep: its JSON.
-        frontier: that of its frontier, None where there is none: then nobody is called on it.
+        frontier: that of its frontier, None where there is none: then who is on it is said of the measured values,
+            by the rule of Pareto without a band.
     """
     points = _in_order(list(_swept(sweep)), percentile_of(sweep))
     if frontier is None:
-        return points
+        return _numbered(_measured(points, percentile_of(sweep)))
     told = {each["name"]: each for each in frontier["points"]}
     marked = (
         each._replace(on=found["on_frontier"], chance=found["probability"]) if (found := told.get(each.name)) else each
@@ -137,6 +142,17 @@ def best_of_systems(points: Sequence[Point], most: int) -> list[Point]:
     for each in sorted(points, key=lambda point: not point.on):
         first.setdefault(each.system, each)
     return list(first.values())[:most]
+
+
+def _measured(points: Sequence[Point], percentile: str) -> list[Point]:
+    def known(values: Sequence[float | None]) -> Floats:
+        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+    if not points:
+        return []
+    costs, seconds = known([each.cost for each in points]), known([each.seconds(percentile) for each in points])
+    on = on_frontier(Objectives(costs, seconds, known([each.quality for each in points])))
+    return [each._replace(on=bool(there)) for each, there in zip(points, on, strict=True)]
 
 
 def _swept(sweep: Entry) -> Iterator[Point]:

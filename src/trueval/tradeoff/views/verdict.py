@@ -69,16 +69,19 @@ def sweep_verdict(file: ResultFile, points: Sequence[Point]) -> Words:
     words = ("Best quality: ", best.name, ": ", *told(best, file, percentile_of(file.data), currency_of(file.data)))
     if len(points) == 1:
         return (*words, ".")
-    second = points[1]
-    return (*words, f". Next is {second.name}, ", _overlap(best, second), ".")
+    return (*words, f". Next is {points[1].name}, {_overlap(best, points[1])}.")
 
 
 def _overlap(best: Point, second: Point) -> str:
     if best.interval is None or second.interval is None:
         return "and no interval says how far apart they are"
-    if second.interval[1] >= best.interval[0]:
+    if _overlaps(best, second):
         return "inside the noise of these queries: the two intervals overlap"
     return "and the two intervals do not overlap"
+
+
+def _overlaps(best: Point, other: Point) -> bool:
+    return best.interval is not None and other.interval is not None and other.interval[1] >= best.interval[0]
 
 
 def sweep_summary(file: ResultFile, points: Sequence[Point]) -> Iterator[Words]:
@@ -89,18 +92,18 @@ def sweep_summary(file: ResultFile, points: Sequence[Point]) -> Iterator[Words]:
         points: of it, best first.
     """
     percentile, currency = percentile_of(file.data), currency_of(file.data)
-    near = [
-        each for each in points if each.interval and points[0].interval and each.interval[1] >= points[0].interval[0]
-    ]
+    near = [each for each in points if _overlaps(points[0], each)]
     timed = [each for each in near if each.seconds(percentile) is not None]
     priced = [each for each in near if each.cost is not None]
     fastest = min(timed, key=lambda each: each.seconds(percentile) or 0.0, default=None)
     cheapest = min(priced, key=lambda each: each.cost or 0.0, default=None)
+    known = counted(len(points), "configuration", "configurations")
+    if len(near) > 1:
+        yield (f"Of {known}, {len(near)} have intervals that overlap that of the best one, its own counted.",)
     for what, each in {"Fastest": fastest, "Cheapest": cheapest}.items():
         if each is not None and each is not points[0]:
             yield (
-                f"{what} of the {counted(len(near), 'configuration', 'configurations')} whose intervals overlap that "
-                f"of the best: {each.name}: ",
+                f"{what} of these: {each.name}: ",
                 *told(each, file, percentile, currency),
                 ".",
             )
@@ -151,13 +154,21 @@ def frontier_verdict(file: ResultFile, points: Sequence[Point]) -> Words:
         return ("No configuration is inside the limits.",)
     rule, by_place = data["rules"][place], {point.place: point for point in points}
     answer, runner_up = by_place[rule["answer"]], by_place.get(rule["runner_up"])
-    words = (
-        f"Ship {answer.name}, the {wanted(rule)}: ",
-        *told(answer, file, data["percentile"], data["currency"] or ""),
-    )
+    known = told(answer, file, data["percentile"], data["currency"] or "")
+    words = (f"Ship {answer.name}, ", *_why(file, rule, answer, by_place.get(rule["best"])), ": ", *known)
     if runner_up is None:
         return (*words, "; nothing else is inside the limits." if rule["limits"] else ".")
     return (*words, *_runner_up(file, place, rule, runner_up))
+
+
+def _why(file: ResultFile, rule: Entry, answer: Point, best: Point | None) -> Iterator[str | Number]:
+    """What the answer is: the best one, or one that is not separated from it and has something else to say for it."""
+    if best is None or best is answer:
+        yield f"the {wanted(rule)}"
+        return
+    yield f"inside the noise of the {wanted(rule)} ({best.name}, {best.measure} "
+    yield number(file, fixed(best.quality), best.quality, best.at["value"])
+    yield f"), where {'the order of the sweep' if rule['decided_by'] == 'order' else rule['decided_by']} decides"
 
 
 SOUGHT: Final = {"quality": "best quality", "latency": "least latency", "cost": "least cost"}
@@ -193,21 +204,28 @@ def _runner_up(file: ResultFile, place: int, rule: Entry, runner_up: Point) -> I
 
 
 def frontier_summary(file: ResultFile) -> Iterator[Words]:
-    """The sentence of each other rule, and who is on the frontier.
+    """How many are on the frontier.
 
     Args:
         file: the frontier.
     """
-    data, leading = file.data, rule_of(file.data)
+    data = file.data
     on = [point for point in data["points"] if point["on_frontier"]]
     sure = sum(point["probability"] is not None and point["probability"] >= 0.9 for point in data["points"])
     known = counted(len(data["points"]), "configuration", "configurations")
     yield (
         f"{len(on)} of {known} are on the frontier of the measured values; with a chance of at least .9, {sure} are.",
     )
-    for place, rule in enumerate(data["rules"]):
-        if place != leading:
-            yield (rule["sentence"],)
+
+
+def other_rules(file: ResultFile) -> Iterator[Words]:
+    """The sentence of each rule that does not lead.
+
+    Args:
+        file: the frontier.
+    """
+    leading = rule_of(file.data)
+    yield from ((rule["sentence"],) for place, rule in enumerate(file.data["rules"]) if place != leading)
 
 
 def frontier_advice(file: ResultFile) -> Iterator[Words]:
@@ -219,9 +237,23 @@ def frontier_advice(file: ResultFile) -> Iterator[Words]:
     advice = file.data["advice"]
     if advice is None:
         return
-    words: list[str | Number] = [advice["sentence"]]
-    for name, what in (("retrieval_headroom", " Retrieval headroom "), ("ordering_headroom", "; ordering headroom ")):
-        value = (advice.get(name) or {}).get("value")
-        if value is not None:
-            words += [what, number(file, fixed(value), value, pointer("advice", name, "value"))]
-    yield (*words, ".") if len(words) > 1 else tuple(words)
+    values: list[Any] = [(advice.get(name) or {}).get("value") for name in HEADROOMS]
+    head = WORK.get(advice["verdict"])
+    if head is None or advice["point"] is None or None in values:
+        yield (advice["sentence"],)
+        return
+    pool, order = (
+        number(file, fixed(value), value, pointer("advice", name, "value"))
+        for name, value in zip(HEADROOMS, values, strict=True)
+    )
+    named = head.format(file.data["points"][advice["point"]]["name"])
+    yield (f"{named}: its candidates lack ", pool, " of what there is to find, and their order loses ", order, ".")
+
+
+HEADROOMS: Final = ("retrieval_headroom", "ordering_headroom")
+WORK: Final = {
+    "widen the pool": "Widen the pool of {}",
+    "mend the order": "Mend the order of {}",
+    "either": "Widen the pool of {} or mend its order, which leave about as much to gain",
+    "neither": "Pool and order of {} leave little to gain",
+}
