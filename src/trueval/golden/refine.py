@@ -108,7 +108,7 @@ def _checked(
         )
     if len(ids) < 1 or values.shape != (len(ids),) or not np.isfinite(values).all():
         raise InputError(
-            f"Every document of a pool needs a grade, a finite number. Got {len(ids)} documents and {values.size} grades."
+            f"A pool needs documents, and each a finite grade. Got {len(ids)} documents and {values.size} grades."
         )
     seen: set[str] = set()
     for document in ids:
