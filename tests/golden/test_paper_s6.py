@@ -66,10 +66,14 @@ def test_two_calls_that_agree_lock_a_pair_and_one_does_not() -> None:
 
 
 def test_it_stops_after_so_many_turns_without_a_change() -> None:
-    found = paper_s6(np.arange(9.0), perfect, np.random.default_rng(0), top=3, budget=100, settings=PaperSettings(turns=4))
+    found = paper_s6(
+        np.arange(9.0), perfect, np.random.default_rng(0), top=3, budget=100, settings=PaperSettings(turns=4)
+    )
     assert found.stable
     assert 4 < found.calls < 100
-    short = paper_s6(np.arange(9.0), perfect, np.random.default_rng(0), top=3, budget=3, settings=PaperSettings(turns=4))
+    short = paper_s6(
+        np.arange(9.0), perfect, np.random.default_rng(0), top=3, budget=3, settings=PaperSettings(turns=4)
+    )
     assert (short.stable, short.calls) == (False, 3)
 
 
