@@ -128,11 +128,9 @@ METHODS: Final[dict[str, Method]] = {
     "posterior-slots": posterior(slots=True),
     "setwise": _listed("setwise heapsort", lambda *given: heapsort(*given, top=TOP)),
     "pairwise": _listed("pairwise heapsort", lambda *given: pairwise_heapsort(*given, top=TOP)),
-    "window": _listed("sliding window 20/10", sliding_window),
-    "window-3": _listed("sliding window 20/10, 3 passes", lambda *given: sliding_window(*given, passes=3)),
-    "window-5": _listed(
-        "sliding window 5/2, 4 passes", lambda *given: sliding_window(*given, window=5, step=2, passes=4)
-    ),
+    "window": _listed("window 20/10", sliding_window),
+    "window-3": _listed("window 20/10, 3 passes", lambda *given: sliding_window(*given, passes=3)),
+    "window-5": _listed("window 5/2, 4 passes", lambda *given: sliding_window(*given, window=5, step=2, passes=4)),
     "tournament": _listed("tournaments, 1 round", lambda *given: tournaments(*given, rounds=1)),
     "tournament-5": _listed("tournaments, 5 rounds", lambda *given: tournaments(*given, rounds=5)),
     "trueskill": trueskill,

@@ -156,7 +156,9 @@ def _objective(
 
 
 def _collected_gradient(found: Terms, orders: Orders, covariates: Floats | None) -> Floats:
-    scores: Floats = np.bincount(orders.items[orders.present], found.gradient[orders.present], minlength=orders.pool)
+    scores: Floats = np.bincount(
+        orders.items[orders.present], weights=found.gradient[orders.present], minlength=orders.pool
+    )
     if covariates is None:
         return scores
     both: Floats = np.concatenate([scores, np.einsum("op,opc->c", found.gradient, covariates)])
@@ -178,7 +180,7 @@ def _collected(information: Floats, orders: Orders, covariates: Floats | None) -
     pool = orders.pool
     items = np.where(orders.present, orders.items, 0)  # what is absent has no information: it adds nothing to the first
     places = items[:, :, None] * pool + items[:, None, :]
-    scores: Floats = np.bincount(places.ravel(), information.ravel(), minlength=pool * pool).reshape(pool, pool)
+    scores: Floats = np.bincount(places.ravel(), weights=information.ravel(), minlength=pool * pool).reshape(pool, pool)
     if covariates is None:
         return scores
     size = pool + covariates.shape[2]
@@ -227,5 +229,5 @@ def membership(posterior: Posterior, top: int, draws: int, rng: np.random.Genera
 def _root(covariance: Floats) -> Floats:
     """A matrix whose square is the covariance."""
     least = np.finfo(np.float64).eps * max(float(covariance.diagonal().max()), math.ulp(1.0))
-    root: Floats = np.linalg.cholesky(covariance + least * np.eye(len(covariance)))
-    return root
+    found: Floats = np.linalg.cholesky(covariance + np.diag(np.full(len(covariance), least)))
+    return found

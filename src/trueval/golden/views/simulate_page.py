@@ -9,11 +9,13 @@ from typing import Any
 from trueval.golden.views.simulate import heading, legend
 from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of
 from trueval.report.directory import Directory, ResultFile, pointer
-from trueval.report.figures import NARROW, Chart, axis_domain, panels, tone, write_figure
+from trueval.report.figures import NARROW, RUN_TONES, Chart, axis_domain, panels, tone, write_figure
 from trueval.report.text import NOT_AVAILABLE, fixed, signed
 
 HEIGHT = 200  # CSS pixels of a plot
 MOST = 4  # worlds of the figure for papers
+# One fewer than there are colors, so that 56 methods differ in one of the two.
+SHAPES = ("circle", "square", "cross", "diamond", "triangle-up", "triangle-down", "triangle-right")
 CALLS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 KEY = (("thin", "the posterior after so many calls"), ("dot", "other methods, where they end"))
 
@@ -52,7 +54,7 @@ def write_figures(file: ResultFile, directory: Directory, folder: Path) -> tuple
 
 
 def calls_plot(world: Mapping[str, Any], *, title: str = "") -> Chart:
-    """Membership against calls, in steps of factors: the posterior as a line, other methods as points with names.
+    """Membership against calls, in steps of factors: the posterior as a line, other methods as points.
 
     Args:
         world: an entry of "worlds".
@@ -74,10 +76,14 @@ def calls_plot(world: Mapping[str, Any], *, title: str = "") -> Chart:
     y = alt.Y("membership:Q", title="membership", scale=alt.Scale(domain=ends, nice=False, zero=False))
     curve = alt.Chart(alt.InlineData(values=line)).mark_line(color=tone("expected"), strokeWidth=2.2)
     points = alt.Chart(alt.InlineData(values=others))
+    names = [each["method"] for each in others]
+    colors = [tone(RUN_TONES[place % len(RUN_TONES)]) for place in range(len(names))]
+    shapes = [SHAPES[place % len(SHAPES)] for place in range(len(names))]
+    color = alt.Color("method:N", title=None, sort=None, scale=alt.Scale(domain=names, range=colors))
+    shape = alt.Shape("method:N", title=None, sort=None, scale=alt.Scale(domain=names, range=shapes))
     layers = [
         curve.encode(x=x, y=y),
-        points.mark_point(filled=True, size=46, color=tone("run-1")).encode(x=x, y=y),
-        points.mark_text(align="right", dx=-6, dy=-6, color=tone("text")).encode(x=x, y=y, text="method:N"),
+        points.mark_point(filled=True, size=60).encode(x=x, y=y, color=color, shape=shape),
     ]
     plot = alt.layer(*layers).properties(width=NARROW - 70, height=HEIGHT)
     return plot.properties(title=title) if title else plot
