@@ -10,7 +10,7 @@ import numpy as np
 
 from trueval.golden.orders import Orders
 from trueval.golden.plackett_luce import NOISE, Terms, terms
-from trueval.standings.standings import Floats, Ints
+from trueval.standings.standings import Floats, Ints, sum_by
 
 STEPS: Final = 100  # of Newton; it takes about five
 ENOUGH: Final = 1e-10  # by how much a step must still raise the logarithm of the posterior
@@ -180,7 +180,7 @@ def _collected(information: Floats, orders: Orders, covariates: Floats | None) -
     pool = orders.pool
     items = np.where(orders.present, orders.items, 0)  # what is absent has no information: it adds nothing to the first
     places = items[:, :, None] * pool + items[:, None, :]
-    scores: Floats = np.bincount(places.ravel(), weights=information.ravel(), minlength=pool * pool).reshape(pool, pool)
+    scores = sum_by(places.ravel(), information.ravel(), pool * pool).reshape(pool, pool)
     if covariates is None:
         return scores
     size = pool + covariates.shape[2]
@@ -229,5 +229,5 @@ def membership(posterior: Posterior, top: int, draws: int, rng: np.random.Genera
 def _root(covariance: Floats) -> Floats:
     """A matrix whose square is the covariance."""
     least = np.finfo(np.float64).eps * max(float(covariance.diagonal().max()), math.ulp(1.0))
-    found: Floats = np.linalg.cholesky(covariance + np.diag(np.full(len(covariance), least)))
-    return found
+    root = np.linalg.cholesky(covariance + least * np.eye(len(covariance)))
+    return np.asarray(root, np.float64)
