@@ -132,9 +132,11 @@ def test_the_posterior_beats_the_grades_and_its_rows_are_of_one_run(tried: Simul
     assert rows["posterior, 40 calls"].membership > rows["grades alone"].membership
     assert [rows[f"posterior, {calls} calls"].calls for calls in (20, 40, 80)] == [20, 40, 80]
     assert rows["posterior, stop at 0.97"].calls <= rows["posterior, stop at 0.98"].calls
-    assert [point.calls for point in world.curve] == list(range(81))
-    assert world.curve[20].membership == rows["posterior, 20 calls"].membership
-    assert rows["posterior, 40 calls"].gap == pytest.approx(world.curve[40].claimed - world.curve[40].membership)
+    (curve,) = world.curves
+    assert curve.method == "posterior"
+    assert [point.calls for point in curve.points] == list(range(81))
+    assert curve.points[20].membership == rows["posterior, 20 calls"].membership
+    assert rows["posterior, 40 calls"].gap == pytest.approx(curve.points[40].claimed - curve.points[40].membership)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ TOP: Final = 20
 PAPER_BUDGET: Final = 500  # far above what it takes
 BUDGETS: Final = (20, 40, 80)
 STOPS: Final = (0.97, 0.98)
+CURVE: Final = ": after every round"  # what the name of a method ends with where an answer is a point of its curve
 
 
 class Answer(NamedTuple):
@@ -97,7 +98,7 @@ def ends_of(name: str, trace: list[Answer]) -> Iterator[Answer]:
     for about, calls, claimed in ends:
         found = (each for each in trace if each.calls >= calls and (each.claimed or 0.0) >= claimed)
         yield next(found, trace[-1])._replace(method=f"{name}, {about}")
-    yield from (each._replace(method=f"{name}: curve") for each in trace)
+    yield from (each._replace(method=f"{name}{CURVE}") for each in trace)
 
 
 def trueskill(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[Answer]:

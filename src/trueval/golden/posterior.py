@@ -156,9 +156,7 @@ def _objective(
 
 
 def _collected_gradient(found: Terms, orders: Orders, covariates: Floats | None) -> Floats:
-    scores: Floats = np.bincount(
-        orders.items[orders.present], weights=found.gradient[orders.present], minlength=orders.pool
-    )
+    scores = sum_by(orders.items[orders.present], found.gradient[orders.present], orders.pool)
     if covariates is None:
         return scores
     both: Floats = np.concatenate([scores, np.einsum("op,opc->c", found.gradient, covariates)])
