@@ -172,6 +172,17 @@ def test_views(tried: Simulation, tmp_path: Path) -> None:
     assert {path.suffix for path in written} == {".svg", ".png", ".pdf"}
 
 
+@pytest.mark.parametrize("methods", [["grades"], ["grades", "setwise"]])
+def test_pages_without_a_posterior(methods: list[str], tmp_path: Path) -> None:
+    result = simulate(["usual"], methods, pools=1).to_dict()
+    file = ResultFile("simulate.json", "golden-simulate", result)
+    directory = Directory(tmp_path, (file,), ())
+    part = SIMULATE.page(file, directory)
+    assert len(part.blocks[0].figures) == len(methods) - 1
+    assert len(SIMULATE.figures(file, directory, tmp_path)) == 3 * (len(methods) - 1)
+    assert part.verdict == ("No refinement was simulated.",)
+
+
 @pytest.mark.evidence
 def test_the_figures_of_the_formulas() -> None:
     """FORMULAS §7 and issue 17, on 100 pools; docs/golden.md has the table."""

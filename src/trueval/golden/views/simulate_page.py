@@ -30,7 +30,10 @@ def build(file: ResultFile, directory: Directory) -> Part:
     told = [*_told(file)]
     blocks = []
     for at, world in enumerate(file.data["worlds"]):
-        figures = [Figure(f"simulate-calls-{at}", "Membership", _described(world), calls_plot(world), key=KEY)]
+        figures = []
+        if _asked(world):
+            plot = calls_plot(world)
+            figures.append(Figure(f"simulate-calls-{at}", "Membership", _described(world), plot, key=KEY))
         if world["curves"]:
             about = "What the first posterior claims against what is so, over calls."
             figures.append(Figure(f"simulate-claims-{at}", "Claims", about, claims_plot(world["curves"][0])))
@@ -49,7 +52,7 @@ def write_figures(file: ResultFile, directory: Directory, folder: Path) -> tuple
         directory: not needed.
         folder: where to; it exists.
     """
-    charts = [calls_plot(world, title=world["name"]) for world in file.data["worlds"][:MOST]]
+    charts = [calls_plot(world, title=world["name"]) for world in file.data["worlds"][:MOST] if _asked(world)]
     return write_figure(panels(charts), folder / "simulate") if charts else ()
 
 
@@ -82,10 +85,9 @@ def calls_plot(world: Mapping[str, Any], *, title: str = "") -> Chart:
     shapes = [SHAPES[place % len(SHAPES)] for place in range(len(names))]
     color = alt.Color("method:N", title=None, sort=None, scale=alt.Scale(domain=names, range=colors))
     shape = alt.Shape("method:N", title=None, sort=None, scale=alt.Scale(domain=names, range=shapes))
-    layers = [
-        curve.encode(x=x, y=y, strokeDash=alt.StrokeDash("of:N", title=None, sort=None)),
-        points.mark_point(filled=True, size=60).encode(x=x, y=y, color=color, shape=shape),
-    ]
+    # A legend of nothing has no size, and then the plot has none.
+    layers = [curve.encode(x=x, y=y, strokeDash=alt.StrokeDash("of:N", title=None, sort=None))] if lines else []
+    layers += [points.mark_point(filled=True, size=60).encode(x=x, y=y, color=color, shape=shape)] if others else []
     plot = alt.layer(*layers).properties(width=NARROW - 70, height=HEIGHT)
     return plot.properties(title=title) if title else plot
 
@@ -116,6 +118,11 @@ def claims_plot(curve: Mapping[str, Any]) -> Chart:
         )
         .properties(width=NARROW - 70, height=HEIGHT)
     )
+
+
+def _asked(world: Mapping[str, Any]) -> bool:
+    """Whether any method asked the judge: there is nothing to draw of those that did not."""
+    return any(method["calls"] for method in world["methods"])
 
 
 def _described(world: Mapping[str, Any]) -> str:
