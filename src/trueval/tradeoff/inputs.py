@@ -15,7 +15,6 @@ from trueval.errors import InputError, Place
 from trueval.evaluation.content import judgments_hash
 from trueval.judgments import Judgments
 from trueval.report.provenance import recorded
-from trueval.retrieval.indexes.analysis import one_writing
 from trueval.tradeoff.plan import Measuring, Plan
 from trueval.tradeoff.tables import NORMALISED
 
@@ -156,8 +155,12 @@ def _rewritten(texts: Mapping[str, str], name: str, file: str | None) -> dict[st
     Raises:
         InputError: the file lacks some.
     """
+    if name == NORMALISED:
+        from trueval.retrieval.indexes.analysis import one_writing  # late: it looks through all of Unicode
+
+        return {query: one_writing(text) for query, text in texts.items()}
     if file is None:
-        return {query: one_writing(text) if name == NORMALISED else text for query, text in texts.items()}
+        return dict(texts)
     found = read_queries(Path(file))
     lacking = [query for query in texts if query not in found]
     if lacking:
