@@ -14,7 +14,7 @@ from trueval.errors import InputError
 from trueval.golden.judge import Answer, Judge, Label, Question, Task, Usage, key_of
 from trueval.golden.ledger import CLAIM, Ledger, Totals, opened_ledger
 
-ASKED = Question("grade", "what is lift", ("wings lift", "cheese", ""), 0)
+ASKED = Question("grade", "what is lift", ("wings lift", "cheese \ud800", ""), 0)
 
 
 class Counted:

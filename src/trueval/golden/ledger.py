@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from trueval.errors import InputError, Place
+from trueval.files.texts.store import as_bytes
 from trueval.files.whole import write_whole
 from trueval.golden.judge import TASKS, Answer, Judge, Key, Label, Question, Usage, key_for, key_of
 
@@ -47,7 +48,7 @@ CREATE TABLE IF NOT EXISTS labels (
     grade INTEGER NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (call, slot)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS labels_by_text ON labels (query, text);
-CREATE TABLE IF NOT EXISTS texts (hash TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS texts (hash TEXT PRIMARY KEY, text BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS claims (key TEXT PRIMARY KEY, until REAL NOT NULL) WITHOUT ROWID;
 """
 _COLUMNS: Final = (
@@ -287,7 +288,8 @@ class Ledger:
         """All calls in the order of their keys, each with the texts that it was about in the place of their hashes."""
         with self._lock:
             rows = self._base.execute(f"{_EVERY} ORDER BY key").fetchall()
-            texts = dict(self._base.execute("SELECT hash, text FROM texts").fetchall())
+            found = self._base.execute("SELECT hash, text FROM texts").fetchall()
+        texts = {key: text.decode("utf-8", "surrogatepass") for key, text in found}
         for row in rows:
             call = _unpacked(row)
             yield {**call, "query": texts[call["query"]], "passages": [texts[each] for each in call["passages"]]}
@@ -301,7 +303,7 @@ class Ledger:
         Returns:
             How many calls it holds.
         """
-        lines = [json.dumps(call, ensure_ascii=False) + "\n" for call in self.calls()]
+        lines = [json.dumps(call) + "\n" for call in self.calls()]
         write_whole(path, lambda file: file.write_text("".join(lines), encoding="utf-8", newline="\n"))
         return len(lines)
 
@@ -360,7 +362,7 @@ def _insert(base: sqlite3.Connection, row: Mapping[str, Any], texts: list[tuple[
     packed = [json.dumps(row[name], sort_keys=True) if name in _NESTED else row[name] for name in _COLUMNS]
     if not base.execute(_ADD, packed).rowcount:
         return False
-    base.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", texts)
+    base.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", [(key, as_bytes(text)) for key, text in texts])
     labels = [
         (row["key"], row["query"], row["passages"][slot], slot, *label)
         for slot, label in enumerate(row["labels"])
