@@ -122,8 +122,9 @@ def _likelihood(sd: float) -> Floats:
 def _posterior(counts: Floats, shares: Floats, likelihood: Floats) -> Floats:
     """[passage, grade] chances of each grade."""
     logs = counts @ _logs(likelihood).T + _logs(shares)
-    weights: Floats = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return weights / weights.sum(axis=1, keepdims=True)
+    weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+    shares_of: Floats = weights / weights.sum(axis=1, keepdims=True)
+    return shares_of
 
 
 def _logs(chances: Floats) -> Floats:
