@@ -25,6 +25,7 @@ __all__ = [
     "published",
     "registry",
     "self_test",
+    "sweep",
 ]
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from trueval.policy.conventions import convention
     from trueval.policy.policy import Policy
     from trueval.run import Run
+    from trueval.tradeoff.sweep import sweep
 
 # Where each name of the public face lives. A name is imported when it is first asked for (PEP 562), so that
 # `import trueval` waits for nothing that is not used.
@@ -64,6 +66,7 @@ _HOMES = {
     "published": "trueval.comparison.published",
     "registry": "trueval.measures",
     "self_test": "trueval.comparison.self_test",
+    "sweep": "trueval.tradeoff.sweep",
 }
 
 

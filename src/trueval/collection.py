@@ -94,7 +94,7 @@ class Collection:
             return _read_folder(Path(place), tuple(fields), qrels, queries, tell)
         found = LOADERS[kind](rest, tuple(fields), tell)
         if queries is not None:
-            found = replace(found, queries=_read_texts(parts_of(Path(queries)), QUERY_FIELDS, "query").texts)
+            found = replace(found, queries=read_queries(Path(queries)))
         return found if qrels is None else replace(found, judgments=Judgments.read(qrels))
 
     @property
@@ -281,6 +281,21 @@ def _read_folder(
     notes = [parts.note, asked.note, corpus.note, found.note]
     name, source = encodable(folder.resolve().name), encodable(str(folder))
     return Collection(name, source, found.texts, asked.texts, judgments, None, tuple(filter(None, notes)))
+
+
+def read_queries(place: Path) -> Mapping[str, str]:
+    """Read queries alone.
+
+    Args:
+        place: a file .jsonl (.gz, .zst) or .parquet with _id and text, or a folder of such parts.
+
+    Returns:
+        Texts by id.
+
+    Raises:
+        InputError: it is missing or bad, with the line; or no query has a text.
+    """
+    return _read_texts(parts_of(place), QUERY_FIELDS, "query").texts
 
 
 class _Texts(NamedTuple):

@@ -159,7 +159,7 @@ def test_finished_scores_cannot_be_rescored_and_logits_can(service: Loopback, na
             r"runs on this machine\. Remove base_url from \[embed\]",
         ),
         ({"model": "openai:m", "price_per_milion_tokens": 2}, r"Did you mean price_per_million_tokens"),
-        ({"model": "openai:m", "encoding": "json"}, r"encoding of \[embed\] in here must be 'base64' or 'float'"),
+        ({"model": "openai:m", "encoding": "json"}, r"here: encoding of \[embed\] must be 'base64' or 'float'"),
     ],
 )
 def test_keys_go_with_their_kind_of_model(table: dict[str, Any], told: str) -> None:

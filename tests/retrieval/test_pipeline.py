@@ -319,8 +319,8 @@ def test_short_vectors_have_length_one(collection: Collection, log: list[tuple[s
     ("tables", "told"),
     [
         ({"sparse": {}, "embedd": {}}, r"no table \[embedd\].*Did you mean embed"),
-        ({"sparse": {"dept": 3}}, r"\[sparse\] in here has no parameter 'dept'.*Did you mean depth"),
-        ({"sparse": {"depth": 0}}, r"depth of \[sparse\] in here must be an integer >= 1"),
+        ({"sparse": {"dept": 3}}, r"here: \[sparse\] has no parameter 'dept'.*Did you mean depth"),
+        ({"sparse": {"depth": 0}}, r"here: depth of \[sparse\] must be an integer >= 1"),
         ({"sparse": 3}, "must be a table"),
         ({"embed": {}}, r"\[embed\] needs model"),
         ({"index": {}}, r"\[index\] needs the vectors"),
@@ -349,6 +349,9 @@ def test_files_are_read_with_their_place(tmp_path: Path):
         read_settings(path)
     path.write_text("[sparse\n")
     with pytest.raises(InputError, match=r"p\.toml: not TOML: .*line 1"):
+        read_settings(path)
+    path.write_text("[sparse]\nindex = 'bm25'\n\ndept = 3 # documents\n")
+    with pytest.raises(InputError, match=r"p\.toml:4: \[sparse\] has no parameter 'dept'.*Did you mean depth"):
         read_settings(path)
     path.write_text("[sparse]\nindex = 'bm25'\n[fuse]\n[embed]\nmodel = 'm'\n")
     found = Pipeline.read(path)

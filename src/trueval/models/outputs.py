@@ -24,7 +24,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -83,8 +83,13 @@ def model_outputs(
         MissingExtraError: outputs are to be kept and safetensors is not installed.
     """
     settings = settings_of(model)
-    parts = _parts(model, collection, candidates)
+    parts = parts_of(model, collection, candidates)
     found = {part.name: part_outputs(model, part, settings, folder=folder, step=step) for part in parts}
+    return joined_outputs(settings, found)
+
+
+def joined_outputs(settings: Mapping[str, Any], found: Mapping[str, Found]) -> Outputs:
+    """What a model returned for its parts, by their names."""
     sizes = {size for each in found.values() for size in each.batch_sizes}
     return Outputs(
         settings,
@@ -106,7 +111,13 @@ def settings_of(model: Any) -> dict[str, Any]:
 
 
 def part_outputs(
-    model: Any, part: Part, settings: Mapping[str, Any], *, folder: Path | None = None, step: Step | None = None
+    model: Any,
+    part: Part,
+    settings: Mapping[str, Any],
+    *,
+    folder: Path | None = None,
+    step: Step | None = None,
+    kind: type[Kept] | None = None,
 ) -> Found:
     """Run a model over one part, or read what an earlier pass left.
 
@@ -116,6 +127,7 @@ def part_outputs(
         settings: what `settings_of` gave.
         folder: the store; None keeps nothing.
         step: as in model_outputs.
+        kind: of folder in the store; by default that of answers for a hosted model, and of shards for others.
 
     Raises:
         InputError: as in model_outputs.
@@ -124,13 +136,8 @@ def part_outputs(
     texts = part.texts()
     if folder is None or not len(part.items):  # of nothing there is nothing to keep
         return _computed(model, part, texts, step)
-    # The folder's name holds the identity, so that other texts, or other weights, are another folder.
-    identity = hashlib.sha256(
-        json.dumps([FORMAT_VERSION, settings, part.name, texts], sort_keys=True).encode()
-    ).hexdigest()
-    name = re.sub(r"[^\w.-]+", "-", str(settings["model"]))  # of hub ids and services, whose / and : no folder may have
-    place = folder / f"{name}-{settings['dtype']}-{part.name}-{identity[:12]}"
-    kept = (KeptAnswers if hasattr(model, "answers") else Kept)(place, identity, part)
+    place, identity = place_of(settings, part.name, texts, folder)
+    kept = (kind or (KeptAnswers if hasattr(model, "answers") else Kept))(place, identity, part)
     if not (place / ROWS).is_file():
         place.mkdir(parents=True, exist_ok=True)
         about = {"kind": KIND, "format": FORMAT_VERSION, "identity": identity, "part": part.name, "texts": texts}
@@ -144,7 +151,44 @@ def part_outputs(
     return kept.read(texts)
 
 
-def _parts(model: Any, collection: Collection, candidates: Candidates) -> list[Part]:
+class Identified(NamedTuple):
+    """Where the outputs of one part are.
+
+    Attributes:
+        place: folder of the store.
+        identity: hash of model, settings and texts, whose beginning is in the name of the folder.
+    """
+
+    place: Path
+    identity: str
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of them are there."""
+        return (self.place / ROWS).is_file()
+
+
+def place_of(settings: Mapping[str, Any], part: str, texts: Mapping[str, Any], folder: Path) -> Identified:
+    """Where the outputs of one part are, or will be.
+
+    Args:
+        settings: what `settings_of` gave.
+        part: name of the part.
+        texts: count and SHA-256 of its texts.
+        folder: the store.
+    """
+    # The folder's name holds the identity, so that other texts, or other weights, are another folder.
+    identity = hashlib.sha256(json.dumps([FORMAT_VERSION, settings, part, texts], sort_keys=True).encode()).hexdigest()
+    return Identified(folder / f"{prefix_of(settings, part)}{identity[:12]}", identity)
+
+
+def prefix_of(settings: Mapping[str, Any], part: str) -> str:
+    """How the names of folders begin that hold outputs of one model for one part."""
+    name = re.sub(r"[^\w.-]+", "-", str(settings["model"]))  # of hub ids and services, whose / and : no folder may have
+    return f"{name}-{settings['dtype']}-{part}-"
+
+
+def parts_of(model: Any, collection: Collection, candidates: Candidates) -> list[Part]:
     """What goes through the model; texts and what they are called are made when they are asked for."""
     doc_ids, query_ids = candidates.doc_ids, candidates.query_ids
     documents = Made(len(doc_ids), lambda at: collection.documents[doc_ids[at]])

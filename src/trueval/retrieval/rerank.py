@@ -8,6 +8,7 @@ service that gives finished scores is believed as it is: they are kept in float6
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,11 +17,13 @@ import polars as pl
 
 from trueval.collection import Candidates, Collection
 from trueval.errors import InputError
-from trueval.models.outputs import Step, model_outputs
+from trueval.models.outputs import Outputs, Step, model_outputs
 from trueval.models.pairs import pair_scores, scoring_format
 from trueval.retrieval.ranks.lists import listed, places_of
 from trueval.run import Run
 
+# From a model, a collection and candidates to the outputs of the model, as model_outputs.
+Forward = Callable[..., Outputs]
 SHOWN: Final = 3  # ids in an error
 
 
@@ -34,6 +37,7 @@ def rerank(
     store: Path | None = None,
     step: Step | None = None,
     name: str | None = None,
+    forward: Forward = model_outputs,
 ) -> Run:
     """Score the first documents of each list by a model; those below are left out.
 
@@ -46,6 +50,7 @@ def rerank(
         store: keeps the outputs of the model, where an interrupted call goes on; None keeps none.
         step: called with the name of what is run, items done and items in all.
         name: of the new run; that of the old one if None.
+        forward: runs the model over the candidates, or finds what it returned before.
 
     Returns:
         Documents by falling score; ties stand as the old run has them.
@@ -58,7 +63,7 @@ def rerank(
     if not len(run.query_ids):
         return Run(run.documents, run.query_ids, run.offsets, name or run.name, model.name)
     candidates = candidates_of(run, collection, depth)
-    outputs = model_outputs(model, collection, candidates, folder=store, step=step)
+    outputs = forward(model, collection, candidates, folder=store, step=step)
     scores = pair_scores(outputs.arrays, candidates.lists, model.scoring, form).astype(np.float64)
     sizes = [len(chosen) for chosen in candidates.lists]
     doc_ids = pl.Series("doc_id", candidates.doc_ids, dtype=pl.String)[np.concatenate(candidates.lists)]

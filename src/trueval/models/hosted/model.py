@@ -96,6 +96,22 @@ class HostedSettings:
                 raise PolicyError(f"{name} of a hosted model must be a number of at least 0. Got {value!r}.")
 
 
+class Expected(NamedTuple):
+    """What it would take to send items, by our estimate.
+
+    Attributes:
+        calls: to the service.
+        tokens: that are sent.
+        searches: that are billed; None where tokens are.
+        cost: in the currency of the price; None where the price is not known.
+    """
+
+    calls: int
+    tokens: int
+    searches: float | None
+    cost: float | None
+
+
 @dataclass(eq=False, repr=False)
 class HostedModel(ABC):
     """A model of a service.
@@ -185,7 +201,7 @@ class HostedModel(ABC):
         if not len(items):
             return
         _refuse_empty(self.name, items, called)
-        self._announce(part, len(items), self._planned(part, items))
+        self._announce(part, items)
         _ = self.client  # a key or library that is missing is told before threads begin
         self.account.ready()
         threads = self.use.concurrency
@@ -283,23 +299,33 @@ class HostedModel(ABC):
         parts = sum(-(-(query + estimated_tokens(text)) // SEARCH_TOKENS) for text in call.texts)
         return Usage(searches=float(-(-parts // documents)))
 
-    def _announce(self, part: str, items: int, planned: Iterable[Call]) -> None:
-        """Say what leaves this machine, to whom and for how much, and refuse what would cost too much."""
+    def expected(self, part: str, items: Sequence[Any]) -> Expected:
+        """What it would take to send items, by our estimate; nothing is sent.
+
+        Args:
+            part: "queries", "documents" or "pairs".
+            items: texts, or pairs of query and document.
+        """
         number = tokens = billed = 0
         searches = 0.0
-        for call in planned:
+        for call in self._planned(part, items):
             usage = self._usage(call)
             number, tokens = number + 1, tokens + call.tokens
             billed, searches = billed + (usage.tokens or 0), searches + (usage.searches or 0.0)
-        by_search = bool(self.named.service.search)
-        cost = self.price.cost(Usage(billed, searches if by_search else None))
-        self.account.expect(cost, f"{items} {part} for {self.name}")
+        by_search = searches if self.named.service.search else None
+        return Expected(number, tokens, by_search, self.price.cost(Usage(billed, by_search)))
+
+    def _announce(self, part: str, items: Sequence[Any]) -> None:
+        """Say what leaves this machine, to whom and for how much, and refuse what would cost too much."""
+        calls, tokens, searches, cost = self.expected(part, items)
+        self.account.expect(cost, f"{len(items)} {part} for {self.name}")
         leaves = "go to" if is_this_machine(self.url) else "leave this machine for"
-        amount = f"about {tokens} tokens in {number} call(s)" + f", billed as {searches:g} search(es)" * by_search
+        amount = f"about {tokens} tokens in {calls} call(s)"
+        amount += "" if searches is None else f", billed as {searches:g} search(es)"
         key = f", with the key in {variable}," if (variable := self._variable) else ""
         price = "at a price that is not known" if cost is None else f"for about {cost:.4g} ({self.price})"
         limit = "" if self.account.max_cost is None else f", of at most {self.account.max_cost:g} in all"
-        told = f"{items} {part}, {amount}, {leaves} {self.host} ({self.name}){key} {price}{limit}."
+        told = f"{len(items)} {part}, {amount}, {leaves} {self.host} ({self.name}){key} {price}{limit}."
         warnings.warn(told, TruevalWarning, stacklevel=3)
 
     def _refused(self, failure: CallError, call: Call, called: Sequence[str]) -> InputError:

@@ -46,6 +46,15 @@ SAME: Final = str.maketrans(
 )
 
 
+def one_writing(text: str) -> str:
+    """A text with one way to write what looks the same: NFC, one kind of blank and of apostrophe, nothing unseen.
+
+    >>> one_writing("l\u2019e\u0301te\u0301\u202f!")
+    "l'été !"
+    """
+    return unicodedata.normalize("NFC", text).translate(SAME)
+
+
 class Analysed(NamedTuple):
     """The terms of some documents.
 
@@ -91,7 +100,7 @@ class Analyzer:
         ["don't", 'pay', '1,000', 'at', 'u.s', 'prices']
         """
         if self.normalise:
-            text = unicodedata.normalize("NFC", text).translate(SAME)
+            text = one_writing(text)
         return WORD.findall(text.lower())
 
     def term(self, word: str) -> str:

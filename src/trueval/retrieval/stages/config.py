@@ -13,13 +13,13 @@ A table that is not there is a stage that is not done. An unknown key is refused
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from trueval.errors import InputError, Place, PolicyError, nearest
+from trueval.files.toml import Toml
 from trueval.models.hosted.services import is_hosted
 from trueval.models.pairs import FINISHED, MODEL
 from trueval.models.pairs import HIGH as HIGH_FORMAT
@@ -30,6 +30,8 @@ from trueval.specs import Parameter, bounded, checked, choice, whole
 from trueval.specs import text as _text
 
 Settings: TypeAlias = Mapping[str, Mapping[str, Any]]
+# From a table, and a key of it, to what an error calls these.
+Where: TypeAlias = Callable[..., Place]
 
 DTYPES: Final = ("bfloat16", "float32", "float16")
 # Beside the formats of scores: those of the index itself, or the model's own dtype.
@@ -167,28 +169,27 @@ def read_settings(path: Path) -> dict[str, dict[str, Any]]:
         Its tables, in the order of the stages, each with every key.
 
     Raises:
-        InputError: it cannot be read, or a table, a key or a value is none of a pipeline.
+        InputError: it cannot be read, or a table, a key or a value is none of a pipeline; with the line.
     """
-    place = Place(str(path))
-    try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise place.error(f"cannot be read ({error.strerror}). It must be the TOML file of a pipeline.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise place.error(f"not TOML: {error}. Correct it.") from None
-    settings = settings_of_tables(given, str(path))
+    given = Toml.read(path, "the TOML file of a pipeline")
+    return beside_file(settings_of_tables(given.tables, given.source, given.place), path)
+
+
+def beside_file(settings: dict[str, dict[str, Any]], path: Path) -> dict[str, dict[str, Any]]:
+    """Settings whose files are found from the folder of the file that names them; an absolute path stays as it is."""
     sources = settings.get("deduplicate", {}).get("sources")
-    if sources is not None:
-        settings["deduplicate"]["sources"] = str(path.parent / sources)  # an absolute path stays as it is
-    return settings
+    if sources is None:
+        return settings
+    return {**settings, "deduplicate": {**settings["deduplicate"], "sources": str(path.parent / sources)}}
 
 
-def settings_of_tables(given: Mapping[str, Any], source: str) -> dict[str, dict[str, Any]]:
+def settings_of_tables(given: Mapping[str, Any], source: str, place: Where | None = None) -> dict[str, dict[str, Any]]:
     """Check the tables of a pipeline, and add the defaults.
 
     Args:
         given: table → key → value.
         source: what errors call them.
+        place: from a table, and a key of it, to what errors call these; None calls everything `source`.
 
     Raises:
         InputError: a table, a key, a value or the spec of an index is none of a pipeline, or nothing retrieves.
@@ -196,61 +197,82 @@ def settings_of_tables(given: Mapping[str, Any], source: str) -> dict[str, dict[
     >>> settings_of_tables({"sparse": {}}, "here")
     {'sparse': {'index': 'bm25', 'depth': 100}}
     """
+    at: Where = place or (lambda *_: Place(source))
     unknown = next((name for name in given if name not in TABLES), None)
     if unknown is not None:
         known = ", ".join(TABLES)
-        raise InputError(f"{source}: there is no table [{unknown}]. There are: {known}.{nearest(unknown, TABLES)}")
-    found = {name: _table(name, given[name], source) for name in TABLES if name in given}
+        raise at(unknown).error(f"there is no table [{unknown}]. There are: {known}.{nearest(unknown, TABLES)}")
+    found = {name: _table(name, given[name], at) for name in TABLES if name in given}
     if "index" in found and "embed" not in found:
-        raise InputError(f"{source}: [index] needs the vectors of a model. Add [embed] with its model.")
+        raise at("index").error("[index] needs the vectors of a model. Add [embed] with its model.")
     if not {"embed", "sparse"} & found.keys():
-        raise InputError(f"{source}: nothing retrieves. Add [embed] with a model, [sparse], or both.")
+        raise Place(source).error("nothing retrieves. Add [embed] with a model, [sparse], or both.")
     if "embed" in found:
-        found.setdefault("index", _table("index", {}, source))
+        found.setdefault("index", _table("index", {}, at))
     if "fuse" in found and not {"embed", "sparse"} <= found.keys():
-        raise InputError(f"{source}: [fuse] makes one run of two. Add [embed] or [sparse], or remove it.")
+        raise at("fuse").error("[fuse] makes one run of two. Add [embed] or [sparse], or remove it.")
     if {"embed", "sparse"} <= found.keys():
-        found.setdefault("fuse", _table("fuse", {}, source))
+        found.setdefault("fuse", _table("fuse", {}, at))
     weights = found.get("fuse", {}).get("weights")
     if weights is not None and len(weights) != 2:
-        raise InputError(f"{source}: weights of [fuse] must be two, of the dense and the sparse run. Got {weights}.")
+        raise at("fuse", "weights").error(
+            f"weights of [fuse] must be two, of the dense and the sparse run. Got {weights}."
+        )
     for name in SPECS.keys() & found.keys():
-        _check_spec(name, found, source)
+        _check_spec(name, found, at)
     return {name: found[name] for name in TABLES if name in found}
 
 
-def _check_spec(name: str, found: Settings, source: str) -> None:
+def _check_spec(name: str, found: Settings, at: Where) -> None:
     """Refuse a spec that cannot be read, vectors where words belong, or words where vectors do."""
     (key, side, wanted, elsewhere), values = SPECS[name], found[name]
     try:
         kind, chosen = read_spec(values[key])
     except PolicyError as error:
-        raise InputError(f"{source}: {key} of [{name}]: {error}") from None
+        raise at(name, key).error(f"{key} of [{name}]: {error}") from None
     takes = kind.takes_of(chosen)
     if takes != side and (takes, name) != ("both", "index"):
-        raise InputError(f"{source}: [{name}] takes {wanted}. Got {values[key]}, which belongs into {elsewhere}.")
+        raise at(name, key).error(f"[{name}] takes {wanted}. Got {values[key]}, which belongs into {elsewhere}.")
     stages = found.get("pipeline", {}).get("scoring", STAGES)
     if takes == "both" and (values["scoring"], stages) != ("index", STAGES):
-        raise InputError(
-            f"{source}: [index] scoring, and [pipeline] scoring, go with an index of vectors alone. Got {values[key]}; "
-            "leave them out."
+        raise at(name, key).error(
+            "[index] scoring, and [pipeline] scoring, go with an index of vectors alone. "
+            f"Got {values[key]}; leave them out."
         )
 
 
-def _table(name: str, given: Any, source: str) -> dict[str, Any]:
+def _table(name: str, given: Any, at: Where) -> dict[str, Any]:
     if not isinstance(given, Mapping):
-        raise InputError(f"{source}: {name} must be a table, [{name}]. Got {given!r}.")
-    parameters = TABLES[name]
-    values: dict[str, Any] = {key: one.default for key, one in parameters.items()}
-    for key, value in given.items():
-        values[key] = checked(f"[{name}] in {source}", parameters, key, value, InputError)
+        raise at(name).error(f"{name} must be a table, [{name}]. Got {given!r}.")
+    values = checked_table(name, given, TABLES[name], at)
     needed = NEEDED.get(name)
     if needed is not None and values[needed] is None:
-        raise InputError(f"{source}: [{name}] needs {needed}: {parameters[needed].about}.")
-    return _of_model(name, values, given, source) if "model" in parameters else values
+        raise at(name).error(f"[{name}] needs {needed}: {TABLES[name][needed].about}.")
+    return _of_model(name, values, given, at) if "model" in TABLES[name] else values
 
 
-def _of_model(name: str, values: dict[str, Any], given: Mapping[str, Any], source: str) -> dict[str, Any]:
+def checked_table(name: str, given: Mapping[str, Any], declared: Mapping[str, Parameter], at: Where) -> dict[str, Any]:
+    """The values of a table, defaults where the file does not name them.
+
+    Args:
+        name: of the table.
+        given: key → value.
+        declared: the keys that there are.
+        at: from a table and a key to what errors call these.
+
+    Raises:
+        InputError: there is no such key, or its value is none that it takes.
+    """
+    values: dict[str, Any] = {key: one.default for key, one in declared.items()}
+    for key, value in given.items():
+        try:
+            values[key] = checked(f"[{name}]", declared, key, value, InputError)
+        except InputError as error:
+            raise at(name, key).error(str(error)) from None
+    return values
+
+
+def _of_model(name: str, values: dict[str, Any], given: Mapping[str, Any], at: Where) -> dict[str, Any]:
     """The keys that go with the model of a table: one that runs here, or one that a service runs."""
     model = values["model"]
     hosted = is_hosted(model)
@@ -258,11 +280,11 @@ def _of_model(name: str, values: dict[str, Any], given: Mapping[str, Any], sourc
     wrong = next((key for key in foreign if key in given), None)
     if wrong is not None:
         why = "is hosted, so that its service decides it" if hosted else "runs on this machine"
-        raise InputError(f"{source}: {model} {why}. Remove {wrong} from [{name}].")
+        raise at(name, wrong).error(f"{model} {why}. Remove {wrong} from [{name}].")
     scoring = values.get("scoring", HIGH_FORMAT)
     if hosted and find_model(model).recipe.scoring == FINISHED and scoring not in (HIGH_FORMAT, "model"):
-        raise InputError(
-            f"{source}: {model} gives finished scores, not to be scored in {scoring}. Remove scoring from [{name}]."
+        raise at(name, "scoring").error(
+            f"{model} gives finished scores, not to be scored in {scoring}. Remove scoring from [{name}]."
         )
     kept = {key: value for key, value in values.items() if key not in foreign}
     # A service is given as many texts as it takes, unless the file says otherwise.

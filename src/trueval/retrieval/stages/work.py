@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,7 @@ class Shared:
         models: by their settings.
         vectors: by settings of the model, and the texts.
         stages: by their keys.
+        hashes: of texts and models, by what they are of.
     """
 
     cache: Path | None
@@ -72,6 +74,19 @@ class Shared:
     models: dict[str, Any] = field(default_factory=dict)
     vectors: dict[str, NDArray[Any]] = field(default_factory=dict)
     stages: dict[str, Stage] = field(default_factory=dict)
+    hashes: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def hashed(self, of: Any, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """What hashes say of something; made once, since models are large.
+
+        Args:
+            of: what it is of, as JSON.
+            make: from nothing to the hashes.
+        """
+        key = json.dumps(of, sort_keys=True)
+        if key not in self.hashes:
+            self.hashes[key] = make()
+        return self.hashes[key]
 
 
 @contextmanager
@@ -165,7 +180,7 @@ class Work:
             return known._replace(seconds=0.0, cached=True)
         step, began = self.begin(name), time.perf_counter()
         cache = self.shared.cache
-        file = None if cache is None else cache / "stages" / f"{name}-{key[:16]}.parquet"
+        file = None if cache is None else self._file(name, key)
         kept = None if file is None else read_kept(file, name)
         made = kept or self._made(name, make, step, given)
         if file is not None and kept is None:
@@ -177,6 +192,40 @@ class Work:
         )
         self.shared.stages[key] = found
         return found
+
+    def has(self, name: str, before: tuple[str, ...] = ()) -> bool:
+        """Whether the candidates of a stage are there already.
+
+        Args:
+            name: of the stage.
+            before: as in `stage`.
+        """
+        key = self._key(name, before)
+        return key in self.shared.stages or (self.shared.cache is not None and self._file(name, key).is_file())
+
+    def candidates_before(self, name: str, depth: int | None = None) -> Run | None:
+        """The candidates that a stage takes of the one before, as the cache has them; None where it has not.
+
+        Args:
+            name: as in `key_before`.
+            depth: documents of each list; all if None.
+
+        Raises:
+            InputError: they are damaged.
+        """
+        keys = self._keys()
+        before = list(keys)[list(keys).index(name) - 1]
+        known = self.shared.stages.get(keys[before])
+        if known is None and self.shared.cache is None:
+            return None
+        kept = known or read_kept(self._file(before, keys[before]), before)
+        if kept is None:
+            return None
+        lists = listed(kept.run, depth)
+        return lists.only(np.ones(len(lists.rank), dtype=bool), kept.run.name, kept.run.source)
+
+    def _file(self, name: str, key: str) -> Path:
+        return Path(self.shared.cache or ".") / "stages" / f"{name}-{key[:16]}.parquet"
 
     def _made(self, name: str, make: Callable[[Step], Run], step: Step, given: int | None) -> Candidates:
         began = time.perf_counter()
@@ -307,17 +356,43 @@ class Work:
             "sha256": self._texts,
         }
 
-    @cached_property
+    @property
+    def last_key(self) -> str:
+        """The key of the last stage, the hash of all that decides the run; nothing is made for it."""
+        return list(self._keys().values())[-1]
+
+    def key_before(self, name: str) -> str:
+        """The key of the stage before one that takes candidates of one stage.
+
+        Args:
+            name: deduplicate or rerank.
+        """
+        keys = self._keys()
+        return keys[list(keys)[list(keys).index(name) - 1]]
+
+    def _keys(self) -> dict[str, str]:
+        """The keys of all stages, in their order."""
+        found = {name: self._key(name, ()) for name in self.retrievers()}
+        for name in self.refiners():
+            keys = tuple(found.values())
+            found[name] = self._key(name, keys if name == "fuse" else keys[-1:])
+        return found
+
+    @property
     def _texts(self) -> dict[str, str]:
         """The hashes of the texts that the stages see, with their ids."""
         sides = {"documents": self.collection.documents, "queries": self.collection.queries}
-        return {name: texts_with_ids_hash(texts) for name, texts in sides.items()}
+        return self.shared.hashed("texts", lambda: {name: texts_with_ids_hash(texts) for name, texts in sides.items()})
 
     def _key(self, name: str, before: tuple[str, ...]) -> str:
         """The hash of all that decides the candidates of a stage."""
         tables = ("embed", "index") if name == "dense" else (name,)
-        about = {table: decided(table, self.settings[table]) for table in tables}
+        about = {table: self._decided(table) for table in tables}
         return key_of("stage", name, about, self._texts, before)
+
+    def _decided(self, table: str) -> dict[str, Any]:
+        settings = dict(self.settings[table])
+        return self.shared.hashed([table, settings], lambda: decided(table, settings))
 
     def model(self, table: str) -> Any:
         """The model that a table names, loaded once.

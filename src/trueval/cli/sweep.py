@@ -1,0 +1,103 @@
+"""`trueval sweep`: what each configuration of a pipeline costs, and what it is worth."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trueval.cli.options import OUTPUT, CacheFolder, Form, Memory, Percent, cache_of, with_groups
+from trueval.cli.output import check_folder, save, say, show, talk
+from trueval.cli.precision import bars, interruptible, remarks
+from trueval.errors import InputError
+
+if TYPE_CHECKING:
+    from trueval.tradeoff.plan import Plan
+
+
+@with_groups
+def sweep(
+    config: Annotated[
+        Path,
+        typer.Argument(metavar="CONFIG.toml", help="A pipeline file whose values may be lists; docs/tradeoff.md."),
+    ],
+    *,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write each system there as soon as it is done, and the result with its page; the same command goes "
+            "on from there.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    cache: CacheFolder = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Say what there is to do, what it would cost and how long it takes; do nothing."
+        ),
+    ] = False,
+    max_cost: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X",
+            min=0,
+            help="Stop before hosted models cost more than this, in the currency of the prices in the file.",
+        ),
+    ] = None,
+    form: Form = "table",
+    percent: Percent = False,
+    memory: Memory = None,
+) -> None:
+    """Makes a run of each configuration of a pipeline, and says what each costs and what it is worth.
+
+    Example: trueval sweep sweep.toml --out results
+
+    Example: trueval sweep sweep.toml --dry-run
+    """
+    from trueval.tradeoff.plan import Plan
+    from trueval.tradeoff.sweep import sweep as make
+    from trueval.tradeoff.views.kind import SWEEP
+
+    plan = Plan.read(config)
+    if out is not None:
+        check_folder(out)
+    place = cache_of(cache, out)
+    if dry_run:
+        _show_estimate(plan, out, place, form)
+        return
+    with interruptible(_kept_after(place, out)), remarks(), bars() as bar:
+        found = make(plan, out=out, cache=place, begin=bar, max_cost=max_cost)
+    result = found.to_dict()
+    for each in found.failed:
+        say(f"failed: {each.name}: {each.reason}")
+    if not found.systems:
+        raise InputError("No system could be made. Correct what is wrong with them, and run the same command again.")
+    if out is not None:
+        talk(result["notes"])
+        save(out, (SWEEP, result), page=True)
+    show(SWEEP, result, form, percent=percent)
+
+
+def _show_estimate(plan: "Plan", out: Path | None, cache: Path | None, form: str) -> None:
+    """Says what there is to do."""
+    from trueval.report.formats import to_json
+    from trueval.tradeoff.estimate import estimate
+
+    if form not in ("table", "json"):
+        raise typer.BadParameter("--dry-run prints a table or json.", param_hint="--format")
+    with remarks():
+        found = estimate(plan, out=out, cache=cache)
+    if form == "json":
+        typer.echo(to_json(found.to_dict()), nl=False)
+        return
+    for line in found.sentences():
+        say(line, err=False)
+
+
+def _kept_after(cache: Path | None, out: Path | None) -> str:
+    """What an interrupted sweep leaves."""
+    if cache is None:
+        return "Nothing is kept. With --out DIR what is done is."
+    systems = "" if out is None else f", and systems that are done in {out}"
+    return f"What was computed and paid for is kept in {cache}{systems}. The same command goes on from there."

@@ -1,0 +1,318 @@
+"""The estimate of a sweep: what there is to do, what it would cost and how long it takes, before any of it is done.
+
+Texts and pairs are counted, less those that the cache has. Pairs depend on what retrieval finds: where that is not in
+the cache they are at most the sum over pools. Minutes are those of the models alone, by the measured speed of a probe;
+indexes, which are built in seconds here, and services, whose speed nobody knows, are not in them.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from trueval.collection import Candidates, Collection, ids_in_order, texts_in_order
+from trueval.errors import TruevalError
+from trueval.models.hosted.account import Account
+from trueval.models.hosted.services import is_hosted
+from trueval.models.outputs import Part, parts_of, place_of, settings_of
+from trueval.models.reuse import missing_items
+from trueval.retrieval.ranks.union import together
+from trueval.retrieval.rerank import candidates_of
+from trueval.retrieval.stages.work import Work, nobody
+from trueval.run import Run
+from trueval.tradeoff.grid import System
+from trueval.tradeoff.inputs import Inputs, read_inputs
+from trueval.tradeoff.making import OF_THE_STAGE, Maker, one_line
+from trueval.tradeoff.plan import Plan, Reason
+from trueval.tradeoff.store import Store
+
+PROBED: Final = 16  # texts or pairs that a model is timed with
+
+Probe = Callable[[Any, Part, Sequence[int]], float]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What goes through one model.
+
+    Attributes:
+        model: its name.
+        what: texts or pairs.
+        count: how many.
+        at_most: whether there may be fewer.
+        calls: to a service; 0 of a model that runs here.
+        cost: of these calls; None where the price is not known.
+        seconds: that it takes, by the probe; None of a service.
+    """
+
+    model: str
+    what: str
+    count: int
+    at_most: bool
+    calls: int
+    cost: float | None
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What there is to do.
+
+    Attributes:
+        name: of the plan.
+        systems: of the plan.
+        configurations: of these systems.
+        done: systems that were done before.
+        tasks: what goes through models.
+        left_out: as in Sweep.
+        failed: systems that cannot begin, with their reasons.
+        notes: one-line remarks.
+    """
+
+    name: str
+    systems: int
+    configurations: int
+    done: int
+    tasks: tuple[Task, ...]
+    left_out: tuple[Reason, ...]
+    failed: tuple[Reason, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def calls(self) -> int:
+        """To services."""
+        return sum(task.calls for task in self.tasks)
+
+    @property
+    def cost(self) -> float | None:
+        """Of all calls; None where a price is not known."""
+        costs = [task.cost for task in self.tasks if task.calls]
+        return None if None in costs else sum(cost for cost in costs if cost is not None)
+
+    @property
+    def seconds(self) -> float:
+        """Of the models that run here."""
+        return sum(task.seconds or 0.0 for task in self.tasks)
+
+    def count(self, what: str) -> int:
+        """Texts or pairs that go through models.
+
+        Args:
+            what: texts or pairs.
+        """
+        return sum(task.count for task in self.tasks if task.what == what)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `trueval sweep --dry-run`."""
+        return {
+            "name": self.name,
+            "systems": self.systems,
+            "configurations": self.configurations,
+            "done": self.done,
+            "texts": self.count("texts"),
+            "pairs": self.count("pairs"),
+            "calls": self.calls,
+            "cost": self.cost,
+            "seconds": self.seconds,
+            "tasks": [vars(task) for task in self.tasks],
+            "left_out": [each._asdict() for each in self.left_out],
+            "failed": [each._asdict() for each in self.failed],
+            "notes": list(self.notes),
+        }
+
+    def sentences(self) -> list[str]:
+        """What a person reads."""
+        told = [
+            f"{self.name}: {self.configurations:,} configurations of {self.systems:,} systems, {self.done:,} of them "
+            "done."
+        ]
+        for task in self.tasks:
+            most = "at most " if task.at_most else ""
+            if task.seconds is None:
+                price = "at a price that is not known" if task.cost is None else f"for about {task.cost:.4g}"
+                how = f"in {task.calls:,} calls to its service, {price}"
+            else:
+                how = f"about {task.seconds / 60:.1f} minutes, by the speed of {PROBED} {task.what}"
+            told.append(f"{task.model}: {most}{task.count:,} {task.what}, {how}.")
+        if not self.tasks:
+            told.append("No text goes through a model: all that models must give is in the cache.")
+        told += [f"cannot begin: {each.name}: {each.reason}" for each in self.failed]
+        return [*told, *self.notes]
+
+
+def estimate(
+    plan: Plan | Path | str, *, out: Path | None = None, cache: Path | None = None, probe: Probe | None = None
+) -> Estimate:
+    """Say what a sweep would do, without doing it.
+
+    Args:
+        plan: as in sweep.
+        out: as in sweep; systems that are done there are not done again.
+        cache: as in sweep.
+        probe: from a model, a part and some places of it to the seconds that these take; None measures them.
+
+    Raises:
+        InputError: as in sweep.
+    """
+    chosen = plan if isinstance(plan, Plan) else Plan.read(Path(plan))
+    inputs = read_inputs(chosen)
+    place = cache or (out / "cache" if out else Path("no cache"))
+    return _Estimating(chosen, inputs, place, Store(out), probe or seconds_of).estimate()
+
+
+def seconds_of(model: Any, part: Part, places: Sequence[int]) -> float:
+    """The seconds that a model takes for some items, once it has seen one of them.
+
+    Args:
+        model: of which nothing is kept.
+        part: of which these are items.
+        places: of the items.
+    """
+    items, names = [part.items[place] for place in places], [part.called[place] for place in places]
+    part.forward(items[:1], names[:1])
+    began = time.perf_counter()
+    part.forward(items, names)
+    return time.perf_counter() - began
+
+
+@dataclass
+class _Pairs:
+    """Pools whose pairs go through one reranker.
+
+    Attributes:
+        work: of a system that asks for them.
+        pools: the key of the stage before and the depth → the candidates; None where they are not in the cache.
+    """
+
+    work: Work
+    pools: dict[tuple[str, int], Run | None] = field(default_factory=dict)
+
+
+class _Estimating:
+    def __init__(self, plan: Plan, inputs: Inputs, cache: Path, store: Store, probe: Probe) -> None:
+        self.plan, self.inputs, self.store, self.probe = plan, inputs, store, probe
+        self.maker = Maker(inputs, cache, store, Account(), nobody, lambda _: None)
+        self.outputs = cache / "outputs"
+        self.embeds: dict[str, Work] = {}
+        self.pairs: dict[str, _Pairs] = {}
+        self.done = 0
+
+    def estimate(self) -> Estimate:
+        for system in self.plan.systems:
+            with self.maker.guarded(system):
+                self._look_at(system)
+        tasks: list[Task] = []
+        for embed in self.embeds.values():
+            tasks += self._guarded(self._embedding, embed)
+        for pairs in self.pairs.values():
+            tasks += self._guarded(self._reranking, pairs)
+        left_out = (*self.plan.left_out, *self.maker.left_out)
+        return Estimate(
+            self.plan.name,
+            len(self.plan.systems),
+            self.plan.configurations,
+            self.done,
+            tuple(tasks),
+            left_out,
+            tuple(self.maker.failed),
+            (*self.plan.notes, *self.inputs.notes),
+        )
+
+    def _guarded(self, estimate: Callable[[Any], list[Task]], of: Any) -> list[Task]:
+        """The tasks of a model; one that cannot be loaded is said to fail."""
+        work = of if isinstance(of, Work) else of.work
+        table = "embed" if isinstance(of, Work) else "rerank"
+        try:
+            return estimate(of)
+        except (TruevalError, OSError, RuntimeError) as error:
+            self.maker.failed.append(Reason(f"systems with {work.settings[table]['model']}", one_line(error)))
+            return []
+
+    def _look_at(self, system: System) -> None:
+        """Note what a system still has to give to models."""
+        work = self.maker.work(system)
+        key = self.maker.key(system, work)
+        if key is None:
+            return
+        if self.store.read(key) is not None:
+            self.done += 1
+            return
+        if "embed" in work.settings and not work.has("dense"):
+            model = {name: value for name, value in work.settings["embed"].items() if name != "dimension"}
+            self.embeds.setdefault(json.dumps([system.rewrite, model], sort_keys=True), work)
+        if system.reranks:
+            self._note_pool(system, work)
+
+    def _note_pool(self, system: System, work: Work) -> None:
+        before = work.key_before("rerank")
+        if work.has("rerank", (before,)):
+            return
+        settings = work.settings["rerank"]
+        model = {name: value for name, value in settings.items() if name not in OF_THE_STAGE}
+        found = self.pairs.setdefault(json.dumps([system.rewrite, model], sort_keys=True), _Pairs(work))
+        found.pools[before, settings["depth"]] = work.candidates_before("rerank", settings["depth"])
+
+    def _embedding(self, work: Work) -> list[Task]:
+        """What the embedder of a system has not seen."""
+        model, collection = work.model("embed"), work.collection
+        settings = settings_of(model)
+        found: list[Task] = []
+        for name, texts in (("documents", collection.documents), ("queries", collection.queries)):
+            forward = model.embed_documents if name == "documents" else model.embed_queries
+            part = Part(name, texts_in_order(texts), list(ids_in_order(texts)), forward, len)
+            if not place_of(settings, name, part.texts(), self.outputs).complete:
+                found.append(self._task(model, part, np.arange(len(part.items)), "texts"))
+        return [_summed(found)] if found else []
+
+    def _reranking(self, pairs: _Pairs) -> list[Task]:
+        """The pairs that a reranker has not seen, at most where pools are not known yet."""
+        work, runs = pairs.work, list(pairs.pools.values())
+        model, known = work.model("rerank"), [run for run in runs if run is not None]
+        if len(known) == len(runs):
+            part = self._pairs(model, work.collection, candidates_of(together(known, None), work.collection))
+            places = missing_items(settings_of(model), part, self.outputs)
+            return [self._task(model, part, places, "pairs")] if len(places) else []
+        depth = min(sum(depth for _, depth in pairs.pools), len(work.collection.documents))
+        part = self._pairs(model, work.collection, _some(work.collection, depth))
+        return [self._task(model, part, np.arange(len(part.items)), "pairs", at_most=True)]
+
+    def _pairs(self, model: Any, collection: Collection, candidates: Candidates) -> Part:
+        return parts_of(model, collection, candidates)[-1]
+
+    def _task(self, model: Any, part: Part, places: Any, what: str, *, at_most: bool = False) -> Task:
+        if is_hosted(model.name):
+            expected = model.expected(part.name, [part.items[place] for place in places.tolist()])
+            return Task(model.name, what, len(places), at_most, expected.calls, expected.cost, None)
+        # Items of all lengths, as many are.
+        lengths = np.array([part.length(part.items[place]) for place in places.tolist()])
+        order = places[np.argsort(lengths, kind="stable")]
+        probed = order[np.linspace(0, len(order) - 1, min(PROBED, len(order))).astype(int)].tolist()
+        seconds = self.probe(model, part, probed) / len(probed) * len(places)
+        return Task(model.name, what, len(places), at_most, 0, 0.0, seconds)
+
+
+def _some(collection: Collection, depth: int) -> Candidates:
+    """As many candidates of each query as there can be, spread over the corpus: stand-ins for those of a search."""
+    documents = ids_in_order(collection.documents).to_list()
+    places = np.linspace(0, len(documents) - 1, depth).astype(np.int64)
+    queries = tuple(collection.queries)
+    return Candidates("some", queries, tuple(documents), (places,) * len(queries))
+
+
+def _summed(tasks: Sequence[Task]) -> Task:
+    """What goes through one model, in one line."""
+    first = tasks[0]
+    costs = [task.cost for task in tasks]
+    known: Mapping[str, Any] = {
+        "count": sum(task.count for task in tasks),
+        "calls": sum(task.calls for task in tasks),
+        "cost": None if None in costs else sum(cost or 0.0 for cost in costs),
+        "seconds": None if first.seconds is None else sum(task.seconds or 0.0 for task in tasks),
+    }
+    return Task(model=first.model, what=first.what, at_most=False, **known)

@@ -1,0 +1,168 @@
+"""Inputs of a sweep: the collection, the queries that are drawn, the ways in which they are written, and judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from trueval.collection import Collection, Tell, read_queries
+from trueval.comparison.resampling import generator
+from trueval.errors import InputError, Place
+from trueval.evaluation.content import judgments_hash
+from trueval.judgments import Judgments
+from trueval.report.provenance import recorded
+from trueval.retrieval.indexes.analysis import one_writing
+from trueval.tradeoff.plan import Measuring, Plan
+from trueval.tradeoff.tables import NORMALISED
+
+# Stream of a seed that draws queries; comparison/resampling.py has those below 2^32 + runs.
+SAMPLES: Final = 1 << 33
+SHOWN: Final = 3  # ids in a message
+
+
+class Inputs(NamedTuple):
+    """What all systems of a sweep search, and are measured by.
+
+    Attributes:
+        collections: way to write queries → the documents, and the queries so written.
+        judgments: of these queries, grades mapped.
+        about: name, source and numbers, for results.
+        notes: one-line remarks.
+    """
+
+    collections: Mapping[str, Collection]
+    judgments: Judgments
+    about: Mapping[str, Any]
+    notes: tuple[str, ...]
+
+    @property
+    def query_ids(self) -> list[str]:
+        """Of the queries, in the order of the collection."""
+        return list(next(iter(self.collections.values())).queries)
+
+    @property
+    def documents(self) -> int:
+        """How many there are."""
+        return len(next(iter(self.collections.values())).documents)
+
+
+def read_inputs(plan: Plan, tell: Tell = None) -> Inputs:
+    """Read what a plan names, before any work is done.
+
+    Args:
+        plan: of the sweep.
+        tell: called now and then with the number of documents so far.
+
+    Raises:
+        InputError: a file is bad, nobody judged a query, or a query has no text in the file of a rewriting.
+    """
+    measuring = plan.measuring
+    collection = Collection.read(plan.collection, fields=plan.fields, qrels=measuring.judgments, tell=tell)
+    judgments = _graded(collection, measuring)
+    judged = set(judgments.query_ids.to_list())
+    ids = [query for query in collection.queries if query in judged]
+    if not ids:
+        raise Place(collection.source).error(
+            f"none of its {len(collection.queries)} queries is judged. Queries look like "
+            f"{list(collection.queries)[:SHOWN]} there and {sorted(judged)[:SHOWN]} in the judgments; are the ids the "
+            "same?"
+        )
+    notes = [*collection.notes, *_left_out(collection, judged)]
+    drawn = sample(ids, plan.sample, measuring.seed)
+    if plan.sample is not None and plan.sample > len(ids):
+        notes.append(f"sample is {plan.sample}, and only {len(ids)} queries are judged: all are taken.")
+    kept = _only(judgments, set(drawn))
+    texts = {query: collection.queries[query] for query in drawn}
+    collections = {
+        name: replace(collection, queries=_rewritten(texts, name, file), judgments=kept)
+        for name, file in plan.rewrites.items()
+    }
+    about = {
+        "name": collection.name,
+        "source": recorded(collection.source),
+        "documents": len(collection.documents),
+        "queries": len(drawn),
+        "judged": kept.frame.height,
+        "sha256": {"judgments": judgments_hash(kept)},
+    }
+    return Inputs(collections, kept, about, tuple(notes))
+
+
+def sample(ids: list[str], count: int | None, seed: int) -> list[str]:
+    """Some queries drawn at random, in the order in which they were given.
+
+    Args:
+        ids: of all queries.
+        count: how many are drawn; all if None, or if there are no more.
+        seed: of the draw.
+
+    >>> sample(["a", "b", "c", "d"], 2, 0) == sample(["a", "b", "c", "d"], 2, 0), sample(["a"], 5, 0)
+    (True, ['a'])
+    """
+    if count is None or count >= len(ids):
+        return ids
+    drawn = generator(seed, SAMPLES, 0).choice(len(ids), count, replace=False)
+    return [ids[place] for place in np.sort(drawn).tolist()]
+
+
+def _graded(collection: Collection, measuring: Measuring) -> Judgments:
+    """The judgments, grades mapped.
+
+    Raises:
+        InputError: there are none: without them a sweep knows no quality.
+    """
+    if collection.judgments is None:
+        raise Place(collection.source).error(
+            "there are no judgments, and a sweep measures the quality of each configuration by them. Name their file "
+            "as judgments in [measure], or add qrels.trec to the folder."
+        )
+    judgments = collection.judgments
+    return judgments if measuring.grades is None else judgments.map_grades(measuring.grades)
+
+
+def _left_out(collection: Collection, judged: set[str]) -> list[str]:
+    unjudged = len(collection.queries) - len(judged & set(collection.queries))
+    absent = len(judged) - len(judged & set(collection.queries))
+    found = []
+    if unjudged:
+        found.append(f"{unjudged} of {len(collection.queries)} queries are not judged and are left out.")
+    if absent:
+        found.append(f"{absent} judged queries have no text in the collection and are left out.")
+    return found
+
+
+def _only(judgments: Judgments, queries: set[str]) -> Judgments:
+    """The judgments of some queries."""
+    kept = [query in queries for query in judgments.query_ids.to_list()]
+    sizes = np.diff(judgments.offsets)
+    rows = np.repeat(np.array(kept, dtype=bool), sizes)
+    codes = judgments.source_codes
+    return replace(
+        judgments,
+        frame=judgments.frame.filter(rows),
+        query_ids=judgments.query_ids.filter(np.array(kept, dtype=bool)),
+        offsets=np.concatenate(([0], np.cumsum(sizes[kept]))).astype(np.int64),
+        source_codes=None if codes is None else codes[rows],
+    )
+
+
+def _rewritten(texts: Mapping[str, str], name: str, file: str | None) -> dict[str, str]:
+    """The queries as a way of writing has them.
+
+    Raises:
+        InputError: the file lacks some.
+    """
+    if file is None:
+        return {query: one_writing(text) if name == NORMALISED else text for query, text in texts.items()}
+    found = read_queries(Path(file))
+    lacking = [query for query in texts if query not in found]
+    if lacking:
+        raise InputError(
+            f"{file}: {len(lacking)} of {len(texts)} queries have no text there, such as "
+            f"{', '.join(map(repr, lacking[:SHOWN]))}. It must hold every query, as queries.jsonl does."
+        )
+    return {query: found[query] for query in texts}

@@ -1,0 +1,312 @@
+"""Making the systems of a sweep: what several share is done once, and what fails stops nothing else.
+
+First all systems retrieve. Those with a reranker wait, until every pair of query and document that some system of the
+same reranker asks for is known: each goes through the model once, whatever pools and depths it is in. What a system
+gave is kept as soon as it is done.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple, NoReturn
+
+import numpy as np
+
+from trueval.errors import InputError, TruevalError
+from trueval.evaluation.content import run_hash
+from trueval.models.hosted.account import Account
+from trueval.models.outputs import Step
+from trueval.models.reuse import reused_outputs
+from trueval.report.provenance import recorded
+from trueval.retrieval.index import read_spec
+from trueval.retrieval.ranks.lists import listed
+from trueval.retrieval.ranks.union import scored_as, together
+from trueval.retrieval.rerank import rerank
+from trueval.retrieval.stages.config import STAGES, Settings, scored_in
+from trueval.retrieval.stages.retrieved import Stage
+from trueval.retrieval.stages.work import Begin, Shared, Work
+from trueval.run import Run
+from trueval.tradeoff.grid import System
+from trueval.tradeoff.inputs import Inputs
+from trueval.tradeoff.plan import Reason
+from trueval.tradeoff.quality import recall_of
+from trueval.tradeoff.store import KEY_LENGTH, Store
+
+EXACT: Final = "flat"
+# Keys of [rerank] that decide nothing of what the model returns for a pair.
+OF_THE_STAGE: Final = ("depth", "scoring")
+# Rows of candidates that are kept in memory; more are read from the cache again.
+MOST_ROWS: Final = 5_000_000
+
+
+class Made(NamedTuple):
+    """A system that is done.
+
+    Attributes:
+        system: what it is.
+        key: hash of all that decides its run.
+        about: what its file says.
+        run: what it gave.
+        cached: whether it was done before.
+    """
+
+    system: System
+    key: str
+    about: Mapping[str, Any]
+    run: Run
+    cached: bool
+
+
+class _Waiting(NamedTuple):
+    """A system whose candidates wait for their reranker.
+
+    Attributes:
+        system: what it is.
+        key: of its run.
+        work: its stages.
+        stages: that are done.
+    """
+
+    system: System
+    key: str
+    work: Work
+    stages: tuple[Stage, ...]
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Of its reranker."""
+        return self.work.settings["rerank"]
+
+    @property
+    def pool(self) -> Run:
+        """The candidates that the reranker sees."""
+        run = self.stages[-1].run
+        lists = listed(run, self.settings["depth"])
+        return lists.only(np.ones(len(lists.rank), dtype=bool), run.name, run.source)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether its reranked candidates are in the cache."""
+        return self.work.has("rerank", (self.stages[-1].key,))
+
+    def reranked(self, make: Callable[[Step], Run]) -> tuple[Stage, ...]:
+        """All its stages, the last one taken from the cache or made.
+
+        Args:
+            make: gives the candidates with the scores of the reranker.
+        """
+        before = self.stages[-1]
+        last = self.work.stage("rerank", make, (before.key,), before.run.documents.height)
+        return (*self.stages, last)
+
+
+class Maker:
+    """Makes the systems of a plan.
+
+    Args:
+        inputs: of the sweep.
+        cache: where embeddings, logits, indexes and candidates are kept.
+        store: where systems are kept.
+        account: what hosted models cost.
+        begin: as in Pipeline.retrieve, with the name of the system before that of the stage.
+        found: called with each system when it is done.
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        cache: Path,
+        store: Store,
+        account: Account,
+        begin: Begin,
+        found: Callable[[Made], None],
+    ) -> None:
+        self.inputs, self.store, self.begin, self.found = inputs, store, begin, found
+        models: dict[str, Any] = {}
+        self.shared = {name: Shared(cache, cache / "outputs", account, models=models) for name in inputs.collections}
+        self.names: dict[str, str] = {}
+        self.left_out: list[Reason] = []
+        self.failed: list[Reason] = []
+
+    def make(self, systems: Sequence[System]) -> None:
+        """Make them all; what cannot be made is in `failed` and `left_out`."""
+        waiting: list[_Waiting] = []
+        for system in systems:
+            with self.guarded(system):
+                waiting += self._retrieved(system)
+        for group in _by_model(waiting):
+            self._rerank(group)
+
+    def work(self, system: System) -> Work:
+        """The stages of a system.
+
+        Raises:
+            TruevalError: a library is not there, or the collection is empty.
+        """
+        return self._work(system, system.settings, f"{system.name}: ")
+
+    def key(self, system: System, work: Work) -> str | None:
+        """The key of a system; None where another one finds the same, which leaves it out.
+
+        Args:
+            system: of the plan.
+            work: its stages.
+
+        Raises:
+            TruevalError: a model or a file is not there.
+        """
+        key = work.last_key[:KEY_LENGTH]
+        if key in self.names:
+            told = f"it finds the same as {self.names[key]}: what differs decides nothing here."
+            self.left_out.append(Reason(system.name, told, key))
+            return None
+        self.names[key] = system.name
+        return key
+
+    def _work(self, system: System, settings: Settings, told: str) -> Work:
+        shared = self.shared[system.rewrite]
+        if sum(stage.run.documents.height for stage in shared.stages.values()) > MOST_ROWS:
+            shared.stages.clear()
+        scoring = settings.get("pipeline", {}).get("scoring", STAGES)
+        collection = self.inputs.collections[system.rewrite]
+        return Work(collection, scored_in(settings, scoring), shared, lambda stage: self.begin(f"{told}{stage}"))
+
+    def _retrieved(self, system: System) -> list[_Waiting]:
+        """Retrieve; a system that was done before, or has no reranker, is then done and is not given back."""
+        work = self.work(system)
+        key = self.key(system, work)
+        if key is None:
+            return []
+        kept = self.store.read(key)
+        if kept is not None:
+            self.found(Made(system, key, *kept, cached=True))
+            return []
+        stages = [work.stage(name, make) for name, make in work.retrievers().items()]
+        for name in work.refiners():
+            if name != "rerank":
+                stages.append(work.refined(name, stages if name == "fuse" else stages[-1:], ()))
+        waiting = _Waiting(system, key, work, tuple(stages))
+        if system.reranks:
+            return [waiting]
+        self._done(waiting, waiting.stages)
+        return []
+
+    def _rerank(self, group: Sequence[_Waiting]) -> None:
+        """Score every pair that some system of a group asks for once, and finish the systems."""
+        ready = [each for each in group if each.is_kept]
+        for each in ready:
+            with self.guarded(each.system, each.key):
+                self._done(each, each.reranked(_kept_already))
+        rest = [each for each in group if each not in ready]
+        if not rest:
+            return
+        try:
+            scored = self._scored(rest)
+        except Exception:  # noqa: BLE001  one pair or format that fails must not take the others with it
+            scored = None
+        for each in rest:
+            with self.guarded(each.system, each.key):
+                own = scored or self._scored([each])
+                self._done(each, each.reranked(_scored_by(each, own[each.settings["scoring"]])))
+
+    def _scored(self, group: Sequence[_Waiting]) -> dict[str, Run]:
+        """The union of some pools with the scores of their reranker, in each format that is asked for."""
+        first = group[0].work
+        names = f"{len(group)} systems" if len(group) > 1 else group[0].system.name
+        union = together([each.pool for each in group], None)
+        step, model = self.begin(f"{names}: rerank"), first.model("rerank")
+        formats = dict.fromkeys(each.settings["scoring"] for each in group)
+        return {
+            scoring: rerank(
+                union,
+                first.collection,
+                model,
+                scoring=scoring,
+                store=first.shared.outputs,
+                step=step,
+                forward=reused_outputs,
+            )
+            for scoring in formats
+        }
+
+    def _done(self, waiting: _Waiting, stages: Sequence[Stage]) -> None:
+        """Keep a system, and tell of it."""
+        system, work, run = waiting.system, waiting.work, stages[-1].run
+        about = {
+            "method": system.method,
+            "rewrite": recorded(system.rewrite),
+            "settings": {name: _recorded(values) for name, values in work.settings.items()},
+            "collection": work.about(),
+            "stages": [stage.to_dict() for stage in stages],
+            "seconds": sum(stage.made_seconds for stage in stages),
+            "run": {"queries": len(run.query_ids), "documents": run.documents.height, "content": run_hash(run)},
+            "recall": self._recall(waiting, stages[0]),
+        }
+        told = self.store.write(waiting.key, about, run)
+        self.found(Made(system, waiting.key, told, run, cached=False))
+
+    def _recall(self, waiting: _Waiting, dense: Stage) -> dict[str, Any] | None:
+        """How much of exact float32 search by the same embeddings the dense stage finds; None without such a stage."""
+        settings = waiting.work.settings
+        if dense.name != "dense":
+            return None
+        kind, chosen = read_spec(settings["index"]["spec"])
+        if kind.takes_of(chosen) != "vectors":  # words play a part: there is no exact search by vectors to compare
+            return None
+        depth = settings["index"]["depth"]
+        index = {**settings["index"], "spec": EXACT, "scoring": "index"}
+        work = self._work(
+            waiting.system, {"embed": settings["embed"], "index": index}, f"{waiting.system.name}: exact "
+        )
+        exact = work.stage("dense", work.dense)
+        counted = recall_of(dense.run, exact.run, self.inputs.query_ids)
+        return {"of": EXACT, "depth": depth, "wanted": list(counted.wanted), "found": list(counted.found)}
+
+    @contextmanager
+    def guarded(self, system: System, key: str = "") -> Iterator[None]:
+        """Go on with the other systems where one fails, and remember why.
+
+        Args:
+            system: that may fail.
+            key: of it, where it is known.
+        """
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001  a model or an index may raise anything: one system is lost, not all
+            self.failed.append(Reason(system.name, one_line(error), key))
+
+
+def _by_model(waiting: Sequence[_Waiting]) -> list[list[_Waiting]]:
+    """Systems whose pairs go through the same model."""
+    groups: dict[str, list[_Waiting]] = {}
+    for each in waiting:
+        model = {name: value for name, value in each.settings.items() if name not in OF_THE_STAGE}
+        groups.setdefault(json.dumps([each.system.rewrite, model], sort_keys=True), []).append(each)
+    return list(groups.values())
+
+
+def _scored_by(waiting: _Waiting, scored: Run) -> Callable[[Step], Run]:
+    return lambda step: scored_as(waiting.stages[-1].run, scored, waiting.settings["depth"])
+
+
+def _kept_already(step: Step) -> NoReturn:
+    raise InputError("The candidates were removed from the cache meanwhile. Run the same command again.")
+
+
+def _recorded(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: recorded(value) if isinstance(value, str) else value for name, value in values.items()}
+
+
+def one_line(error: Exception) -> str:
+    """What an error says, in one line; with its kind where the message is none of ours."""
+    said = " ".join(str(error).split())
+    return said if isinstance(error, TruevalError) and said else f"{type(error).__name__}: {said}".rstrip(": ")
+
+
+def renamed(made: Made) -> Run:
+    """The run of a system, called as the system is."""
+    return replace(made.run, name=made.system.name)

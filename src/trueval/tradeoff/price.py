@@ -1,0 +1,329 @@
+"""Prices: a dated book of what models ask, and what 1,000 queries cost by it (P-B §3.2.1)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+
+from trueval.errors import PolicyError, nearest
+from trueval.files.toml import Toml
+from trueval.models.hosted.account import Price, Usage
+from trueval.models.hosted.services import is_hosted
+
+Role = Literal["rerankers", "embedders", "generators"]
+ROLES: Final[tuple[Role, ...]] = ("rerankers", "embedders", "generators")
+BOOK: Final = Path(__file__).with_name("prices.toml")
+KEYS: Final = ("date", "currency", "source")
+PRICES: Final = ("per_million_tokens", "per_thousand_searches", "documents_per_search")
+QUERIES: Final = 1_000
+FREE: Final = Price(0.0)
+"""Of a model that runs here, or of a stage that is not there."""
+
+
+class Listed(NamedTuple):
+    """A price of the book.
+
+    Attributes:
+        name: of the model.
+        price: what it asks.
+        currency: of the price.
+        date: of the price: a day as 2025-11-12, or a month as 2025-11.
+        source: where it was read.
+        documents_per_search: that are billed with a query as one search; None where tokens are billed.
+    """
+
+    name: str
+    price: Price
+    currency: str
+    date: str
+    source: str
+    documents_per_search: int | None = None
+
+    def older_than_a_year(self, today: date) -> bool:
+        """Whether it was read more than a year ago; a month counts from its first day.
+
+        Args:
+            today: the day that it is used on.
+
+        >>> one = Listed("m", Price(1.0), "USD", "2025-11", "")
+        >>> one.older_than_a_year(date(2026, 11, 1)), one.older_than_a_year(date(2026, 11, 2))
+        (False, True)
+        """
+        read = _day(self.date)
+        # A year after 29 February is 1 March.
+        later = read.replace(year=read.year + 1) if (read.month, read.day) != (2, 29) else date(read.year + 1, 3, 1)
+        return later < today
+
+
+@dataclass(frozen=True)
+class PriceBook:
+    """What models ask, each price with its date and source.
+
+    Attributes:
+        path: of the file.
+        date: of all prices that have none of their own.
+        currency: of all prices.
+        source: of all prices that have none of their own.
+        prices: role → name of the model → its price.
+    """
+
+    path: str
+    date: str
+    currency: str
+    source: str
+    prices: Mapping[Role, Mapping[str, Listed]]
+
+    @classmethod
+    def read(cls, path: Path | None = None) -> PriceBook:
+        """Read a price book.
+
+        Args:
+            path: of the TOML; None for that of the package, which holds what P-B §3.2.1 states.
+
+        Raises:
+            InputError: it cannot be read, or a key or a value is none of a price book; file, line and key are named.
+
+        >>> PriceBook.read().find("rerankers", "rerank-2.5").price
+        Price(per_million_tokens=0.05, per_thousand_searches=None)
+        """
+        toml = Toml.read(path or BOOK, "a price book, such as prices.toml of trueval")
+        _refuse_unknown(toml, (), (*KEYS, *ROLES))
+        day, currency, source = (_head(toml, key) for key in KEYS)
+        prices = {role: dict(_listed(toml, role, currency, day, source)) for role in ROLES}
+        return cls(toml.source, day, currency, source, prices)
+
+    def find(self, role: Role, name: str) -> Listed:
+        """The price of a model.
+
+        Args:
+            role: what the model does.
+            name: of the model in the book; a service before it, as in "voyage:rerank-2.5", does not matter.
+
+        Raises:
+            PolicyError: the book has no such name.
+        """
+        listed = self.look_up(role, name)
+        if listed is None:
+            known = ", ".join(self.prices[role]) or "none"
+            raise PolicyError(
+                f"{self.path}: [{role}] has no price of {name}. It has: {known}.{nearest(name, self.prices[role])} Add "
+                f'[{role}."{name}"] with per_million_tokens.'
+            )
+        return listed
+
+    def look_up(self, role: Role, name: str) -> Listed | None:
+        """The price of a model, or None where the book has none; otherwise as `find`."""
+        return self.prices[role].get(name.partition(":")[2] if is_hosted(name) else name)
+
+    def notes(self, used: Sequence[Listed], today: date) -> tuple[str, ...]:
+        """Remarks on prices that are more than a year old, one line for each date.
+
+        Args:
+            used: prices that a cost is made of.
+            today: the day on which.
+        """
+        old: dict[str, list[str]] = {}
+        for listed in used:
+            if listed.older_than_a_year(today):
+                old.setdefault(listed.date, []).append(listed.name)
+        return tuple(
+            f"Prices of {', '.join(dict.fromkeys(names))} are of {day}, more than a year old: correct them and their "
+            f"date in a price book of your own, and name it as book in [prices]."
+            for day, names in old.items()
+        )
+
+
+class Use(NamedTuple):
+    """What one query uses, as a mean over queries.
+
+    Attributes:
+        candidates: that are reranked, a number, or [query] numbers where lists differ; 0 without a reranker.
+        candidate_tokens: of query and document together, by the tokenizer of the reranker; None if not known.
+        query_tokens: that are embedded; None if not known.
+        contexts: documents in the prompt.
+        context_tokens: of each; None if not known.
+        overhead_tokens: of the prompt around the contexts.
+    """
+
+    candidates: float | Sequence[int] = 0
+    candidate_tokens: float | None = None
+    query_tokens: float | None = None
+    contexts: float = 0
+    context_tokens: float | None = None
+    overhead_tokens: float = 0.0
+
+    @property
+    def prompt_tokens(self) -> float | None:
+        """Input of the generator for one query: contexts times their tokens, and the prompt around them."""
+        return None if self.context_tokens is None else self.contexts * self.context_tokens + self.overhead_tokens
+
+
+class Prices(NamedTuple):
+    """What each part of a system asks.
+
+    Attributes:
+        rerank: of the reranker; FREE where it runs here or is not there; None if not known.
+        embed: of the embedder of queries, likewise.
+        generator: of the input of the generator, likewise.
+        documents_per_search: of the reranker, as in Listed.
+    """
+
+    rerank: Price | None = FREE
+    embed: Price | None = FREE
+    generator: Price | None = None
+    documents_per_search: int | None = None
+
+
+class Cost(NamedTuple):
+    """What 1,000 queries cost, in the currency of the prices; None where a price or a count is not known.
+
+    Attributes:
+        rerank: K T_cand / 1000 price_per_1k for each query (P-B §3.2.1), K candidates of T_cand tokens.
+        embed: of the queries.
+        generator: input alone; what it writes costs more.
+    """
+
+    rerank: float | None
+    embed: float | None
+    generator: float | None
+
+    @property
+    def total(self) -> float | None:
+        """Of all parts; None where one is not known."""
+        parts = [part for part in self if part is not None]
+        return math.fsum(parts) if len(parts) == len(self) else None
+
+    @property
+    def retrieval(self) -> float | None:
+        """Of what comes before generation."""
+        return None if self.rerank is None or self.embed is None else self.rerank + self.embed
+
+
+def cost_of_thousand(use: Use, prices: Prices) -> Cost:
+    """What 1,000 queries cost.
+
+    P-B §3.2.1; output of the generator is not counted.
+
+    Args:
+        use: what one query uses.
+        prices: what each part asks.
+
+    >>> cost_of_thousand(Use(50, 500, contexts=10, context_tokens=500), Prices(Price(0.05), generator=Price(1.25)))
+    Cost(rerank=1.25, embed=0.0, generator=6.25)
+    """
+    candidates = float(np.mean(use.candidates))
+    tokens = None if use.candidate_tokens is None else candidates * use.candidate_tokens
+    searches = _searches(use.candidates, prices.documents_per_search)
+    return Cost(
+        _thousand(prices.rerank, tokens if candidates else 0.0, searches),
+        _thousand(prices.embed, use.query_tokens, None),
+        _thousand(prices.generator, use.prompt_tokens, None),
+    )
+
+
+def _searches(candidates: float | Sequence[int], documents: int | None) -> float | None:
+    """Searches that a query is billed as: one for so many documents, begun ones whole."""
+    return None if documents is None else float(np.mean(np.ceil(np.asarray(candidates, dtype=float) / documents)))
+
+
+def _thousand(price: Price | None, tokens: float | None, searches: float | None) -> float | None:
+    """The cost of 1,000 queries, each of which uses so much."""
+    if price is None:
+        return None
+    if price == FREE:  # whatever it uses, known or not
+        return 0.0
+    if searches is not None and price.per_thousand_searches is not None:
+        return price.cost(Usage(searches=searches * QUERIES))
+    if tokens is None or price.per_million_tokens is None:
+        return None
+    return tokens * price.per_million_tokens * QUERIES / 1e6
+
+
+def _head(toml: Toml, key: str) -> str:
+    """What the book says of all its prices."""
+    if key not in toml.tables:
+        raise toml.error(f'{key} is missing. A price book says its {", ".join(KEYS)} first, as in {key} = "...".')
+    return _told(toml, (key,), toml.tables[key])
+
+
+def _told(toml: Toml, keys: tuple[str, ...], value: Any) -> str:
+    """A date, a currency or a source."""
+    name = keys[-1]
+    if name != "date":
+        if not isinstance(value, str) or not value.strip():
+            raise toml.error(f"{name} must be a text. Got {value!r}.", *keys)
+        return value
+    told = value.isoformat() if type(value) is date else value
+    try:
+        _day(told)
+    except (TypeError, ValueError):
+        raise toml.error(f'date must be a day, 2025-11-12, or a month, "2025-11". Got {told!r}.', *keys) from None
+    return str(told)
+
+
+def _day(told: str) -> date:
+    """The first day that a date can mean."""
+    return date.fromisoformat(f"{told}-01" if len(told) == len("2025-11") else told)
+
+
+def _listed(toml: Toml, role: Role, currency: str, day: str, source: str) -> Iterator[tuple[str, Listed]]:
+    """The prices of one role."""
+    models = _table(toml, (role,), toml.tables.get(role, {}))
+    for name, given in models.items():
+        keys = (role, name)
+        _table(toml, keys, given)
+        _refuse_unknown(toml, keys, (*PRICES, "date", "source"))
+        told = {key: _told(toml, (*keys, key), given[key]) for key in ("date", "source") if key in given}
+        price, documents = _price(toml, keys, given)
+        yield name, Listed(name, price, currency, told.get("date", day), told.get("source", source), documents)
+
+
+def _price(toml: Toml, keys: tuple[str, ...], given: Mapping[str, Any]) -> tuple[Price, int | None]:
+    """The price of one model, and the documents of a search."""
+    for key in PRICES:
+        if key in given:
+            _check_amount(toml, (*keys, key), given[key])
+    tokens, searches = (given.get(key) for key in PRICES[:2])
+    if (tokens is None) == (searches is None):
+        raise toml.error(f"{keys[-1]} must have per_million_tokens or per_thousand_searches, one of the two.", *keys)
+    documents = given.get("documents_per_search")
+    if (documents is None) != (searches is None) or (searches is not None and keys[0] != "rerankers"):
+        raise toml.error(
+            f"{keys[-1]}: per_thousand_searches and documents_per_search go together, in [rerankers].", *keys
+        )
+    return Price(tokens, searches), documents
+
+
+def _check_amount(toml: Toml, keys: tuple[str, ...], value: Any) -> None:
+    whole = keys[-1] == "documents_per_search"
+    wanted = int if whole else (int, float)
+    least = 1 if whole else 0
+    if isinstance(value, bool) or not isinstance(value, wanted) or not least <= value < math.inf:
+        said = "a whole number of at least 1" if whole else "a number of at least 0"
+        raise toml.error(f"{keys[-1]} of {keys[-2]} must be {said}. Got {value!r}.", *keys)
+
+
+def _table(toml: Toml, keys: tuple[str, ...], given: Any) -> Mapping[str, Any]:
+    if not isinstance(given, dict):
+        inside = "prices by model" if len(keys) == 1 else "per_million_tokens"
+        raise toml.error(f"{keys[-1]} must be a table of {inside}. Got {given!r}.", *keys)
+    return given
+
+
+def _refuse_unknown(toml: Toml, keys: tuple[str, ...], known: Sequence[str]) -> None:
+    """Refuse keys that a table does not have."""
+    table = toml.tables
+    for key in keys:
+        table = table[key]
+    unknown = next((key for key in table if key not in known), None)
+    if unknown is not None:
+        where = f"[{'.'.join(keys)}]" if keys else "A price book"
+        raise toml.error(
+            f"{where} has no key {unknown}. It has: {', '.join(known)}.{nearest(unknown, known)}", *keys, unknown
+        )

@@ -1,0 +1,335 @@
+"""The sweep: every system of a plan is made and measured, and everything else is counted from what that gave.
+
+    found = sweep("sweep.toml", out=Path("results"))
+    found.to_dict()["configurations"][0]["measures"]
+
+What was done is kept as it comes, and the same call goes on from there; docs/design/tradeoff.md has the files.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from trueval.files.whole import write_whole
+from trueval.models.hosted.account import LEDGER, Account
+from trueval.report.formats import to_json
+from trueval.report.provenance import recorded
+from trueval.retrieval.stages.work import Begin, nobody
+from trueval.run import Run
+from trueval.tradeoff.grid import System
+from trueval.tradeoff.inputs import Inputs, read_inputs
+from trueval.tradeoff.making import Made, Maker
+from trueval.tradeoff.plan import Plan, Reason, above_pool
+from trueval.tradeoff.quality import Qualities, Quality, Recall, qualities_of
+from trueval.tradeoff.store import Store
+from trueval.version import __version__
+
+# 1: the first.
+FORMAT_VERSION: Final = 1
+KIND: Final = "sweep"
+RESULT, QUERIES = "sweep.json", "queries.parquet"
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A system that was made and measured.
+
+    Attributes:
+        system: what it is.
+        key: hash of all that decides its run.
+        file: of the system, from the directory of the sweep.
+        about: what that file says.
+        cached: whether it was done before.
+        pool: the most candidates that a query can have.
+        qualities: what its run is worth.
+        recall: of exact float32 search, with its interval; None where it searches no vectors.
+    """
+
+    system: System
+    key: str
+    file: str
+    about: Mapping[str, Any]
+    cached: bool
+    pool: int
+    qualities: Qualities
+    recall: Mapping[str, Any] | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The system as sweep.json has it."""
+        return {
+            "name": self.system.name,
+            "key": self.key,
+            "file": self.file,
+            "method": self.system.method,
+            "values": {key: _recorded(value) for key, value in self.system.values.items()},
+            "settings": self.about["settings"],
+            "seconds": self.about["seconds"],
+            "cached": self.cached,
+            "pool": self.pool,
+            "queries": self.about["collection"]["queries"],
+            "recall": None if self.recall is None else dict(self.recall),
+            "memory": None,
+            "tokens": None,
+            "stages": [],
+            "latency": None,
+            "loads": [],
+            "ties": dict(self.qualities.ties),
+            "notes": list(self.qualities.notes),
+        }
+
+    def configurations(self, place: int) -> list[dict[str, Any]]:
+        """Its configurations as sweep.json has them.
+
+        Args:
+            place: of the system in the list of all.
+        """
+        return [
+            {
+                "name": self.name_at(each),
+                "system": place,
+                **each.to_dict(),
+                "cost": None,
+                "prompt_tokens": None,
+            }
+            for each in self.qualities.at
+        ]
+
+    def name_at(self, quality: Quality) -> str:
+        """The name of one of its configurations."""
+        return f"{self.system.name} K={quality.k}"
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """What a sweep found.
+
+    Attributes:
+        plan: what it was to do.
+        about: name, source and numbers of the collection.
+        systems: that were made, in the order of the plan.
+        left_out: configurations that cannot be, and systems that are another one's, with their reasons.
+        failed: systems that broke, with their reasons.
+        notes: one-line remarks.
+        machine: where it ran.
+    """
+
+    plan: Plan
+    about: Mapping[str, Any]
+    systems: tuple[Measured, ...]
+    left_out: tuple[Reason, ...]
+    failed: tuple[Reason, ...]
+    notes: tuple[str, ...]
+    machine: Mapping[str, Any]
+
+    @property
+    def queries(self) -> pl.DataFrame:
+        """configuration, query_id, measure, expected, lowest, highest, sd of every configuration; NaN: no value."""
+        parts = [
+            each.qualities.rows.filter(pl.col("measure").is_in(list(names))).select(
+                pl.lit(each.name_at(quality)).alias("configuration"), pl.all()
+            )
+            for each in self.systems
+            for quality, names in zip(each.qualities.at, each.qualities.names, strict=True)
+        ]
+        return pl.concat(parts) if parts else pl.DataFrame()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `trueval sweep`, sweep.json."""
+        measuring = self.plan.measuring
+        return {
+            "kind": KIND,
+            "format": FORMAT_VERSION,
+            "trueval": __version__,
+            "name": self.plan.name,
+            "collection": dict(self.about),
+            "policy": {
+                **measuring.policy.to_dict(),
+                "unjudged": measuring.unjudged,
+                "grades": _grades(measuring.grades),
+            },
+            "measures": list(measuring.names),
+            "quality": measuring.names[0],
+            "level": measuring.level,
+            "resamples": measuring.resamples,
+            "seed": measuring.seed,
+            "machine": dict(self.machine),
+            "latency": _plain(self.plan.tables["latency"]),
+            "prices": None,
+            "limits": _plain(self.plan.tables["limits"]),
+            "axes": [{"key": axis.key, "values": [_recorded(each) for each in axis.values]} for axis in self.plan.axes],
+            "systems": [each.to_dict() for each in self.systems],
+            "configurations": [row for place, each in enumerate(self.systems) for row in each.configurations(place)],
+            "ladder": [],
+            "tuned": [],
+            "route": None,
+            "left_out": [{"name": each.name, "reason": each.reason} for each in self.left_out],
+            "failed": [each._asdict() for each in self.failed],
+            "notes": list(self.notes),
+        }
+
+    def write(self, folder: Path) -> None:
+        """Write sweep.json and queries.parquet; the files of systems are there already.
+
+        Args:
+            folder: of the sweep.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / QUERIES, self.queries.write_parquet)
+        text = to_json(self.to_dict())
+        write_whole(folder / RESULT, lambda path: path.write_bytes(text.encode("utf-8", errors="backslashreplace")))
+
+
+def sweep(
+    plan: Plan | Path | str,
+    *,
+    out: Path | None = None,
+    cache: Path | None = None,
+    begin: Begin | None = None,
+    max_cost: float | None = None,
+) -> Sweep:
+    """Make and measure every system of a plan; one that fails stops no other.
+
+    Args:
+        plan: a Plan, or the path of its TOML.
+        out: directory that gets each system as soon as it is done, and the result; None keeps nothing there.
+        cache: keeps embeddings, logits, indexes and candidates; `out`/cache if None.
+        begin: called with the name of each piece of work; what it returns is called as the work goes on.
+        max_cost: what hosted models may cost in all, in the currency of their prices; None for no limit.
+
+    Raises:
+        InputError: the file or the collection is bad, nothing is judged, or a grade is not on the rubric of a measure.
+
+    Returns:
+        What was found; systems that failed are in it with their reasons.
+    """
+    chosen = plan if isinstance(plan, Plan) else Plan.read(Path(plan))
+    begin = begin or nobody
+    step = begin("reading")
+    inputs = read_inputs(chosen, lambda done: step("documents", done, 0))
+    check_measures(chosen, inputs)
+    store = Store(out)
+    with _place(out, cache) as place:
+        gathered = _Gathered(chosen, inputs, store, begin("systems"))
+        maker = Maker(inputs, place, store, Account(max_cost, place / LEDGER), begin, gathered.add)
+        maker.make(chosen.systems)
+    systems = gathered.in_order()
+    found = Sweep(
+        chosen,
+        {**inputs.about, "sha256": {**_text_hashes(systems), **inputs.about["sha256"]}},
+        systems,
+        (*chosen.left_out, *maker.left_out, *gathered.left_out),
+        tuple(maker.failed),
+        tuple(dict.fromkeys((*chosen.notes, *inputs.notes))),
+        machine(),
+    )
+    if out is not None:
+        found.write(out)
+    return found
+
+
+class _Gathered:
+    """Systems as they are done.
+
+    Args:
+        plan: of the sweep.
+        inputs: of the sweep.
+        store: where systems are kept.
+        step: called with how many are done.
+    """
+
+    def __init__(self, plan: Plan, inputs: Inputs, store: Store, step: Callable[[str, int, int], None]) -> None:
+        self.plan, self.inputs, self.store, self.step = plan, inputs, store, step
+        self.measured: dict[str, Measured] = {}
+        self.left_out: list[Reason] = []
+
+    def add(self, made: Made) -> None:
+        """Measure a system; its run is not kept in memory."""
+        system, measuring = made.system, self.plan.measuring
+        pool = min(system.pool, self.inputs.documents)
+        contexts = [k for k in system.contexts if k <= pool]
+        self.left_out += [
+            Reason(f"{system.name} K={k}", above_pool(k, pool), made.key) for k in system.contexts if k > pool
+        ]
+        qualities = qualities_of(made.run, self.inputs.judgments, contexts, measuring, pool=pool)
+        recall = made.about["recall"]
+        if recall is not None:
+            counted = Recall(tuple(recall["wanted"]), tuple(recall["found"]))
+            recall = {"of": recall["of"], "depth": recall["depth"], **counted.estimate(measuring)}
+        file = self.store.about(made.key).as_posix()
+        self.measured[system.name] = Measured(system, made.key, file, made.about, made.cached, pool, qualities, recall)
+        self.step("done", len(self.measured), len(self.plan.systems))
+
+    def in_order(self) -> tuple[Measured, ...]:
+        """The systems in the order of the plan."""
+        return tuple(self.measured[each.name] for each in self.plan.systems if each.name in self.measured)
+
+
+def check_measures(plan: Plan, inputs: Inputs) -> None:
+    """Refuse measures that do not go with the judgments, before hours of work.
+
+    Raises:
+        InputError: a grade is not on the rubric of a measure, or another policy of "error" applies.
+        MeasureError: a measure cannot be computed.
+    """
+    judgments = inputs.judgments
+    one = judgments.frame.group_by("query_id", maintain_order=True).first()
+    run = Run.from_frame(one.select("query_id", "doc_id", score=pl.lit(0.0)), name="the sweep")
+    contexts = sorted({k for system in plan.systems for k in system.contexts})
+    qualities_of(run, judgments, contexts[:1], plan.measuring, pool=contexts[-1])
+
+
+@contextmanager
+def _place(out: Path | None, cache: Path | None) -> Iterator[Path]:
+    """The folder of the cache; a temporary one where nobody names one."""
+    chosen = cache or (None if out is None else out / "cache")
+    if chosen is not None:
+        chosen.mkdir(parents=True, exist_ok=True)
+        yield chosen
+        return
+    # Memory maps of files that are removed stay readable; where they cannot be removed, the system does it later.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def machine() -> dict[str, Any]:
+    """Where the sweep ran: processors, how busy they are, and what they call themselves."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    return {"processors": os.cpu_count(), "load": load, "model": _processor()}
+
+
+def _processor() -> str | None:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:  # not Linux
+        import platform
+
+        return platform.processor() or None
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
+
+
+def _text_hashes(systems: Sequence[Measured]) -> dict[str, str]:
+    """The hashes of the texts that systems searched; of queries those of the first system."""
+    return dict(systems[0].about["collection"]["sha256"]) if systems else {}
+
+
+def _grades(grades: Mapping[float, float] | None) -> dict[str, float] | None:
+    return None if grades is None else {f"{old:g}": new for old, new in grades.items()}
+
+
+def _plain(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in table.items()}
+
+
+def _recorded(value: Any) -> Any:
+    """A value as results keep it."""
+    if isinstance(value, tuple):
+        return list(value)
+    return recorded(value) if isinstance(value, str) else value

@@ -1,0 +1,132 @@
+"""The tables of a sweep file that a pipeline file does not have: which keys there are, and what each may be.
+
+Those of a pipeline are in retrieval/stages/config.py; here they may hold lists, and `grid.py` makes systems of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from trueval.policy.policy import OPTIONS, OURS
+from trueval.specs import Parameter, Value, bounded, choice, text, whole
+
+# Ways to write the queries; any other text is a file of their texts.
+AS_IS, NORMALISED = "as is", "normalised"
+STAGES_BY_METHOD: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "dense": ("embed", "index"),
+        "sparse": ("sparse",),
+        "hybrid": ("embed", "index", "sparse", "fuse"),
+    }
+)
+RERANK: Final = "+rerank"
+METHODS: Final = tuple(f"{name}{end}" for end in ("", RERANK) for name in STAGES_BY_METHOD)
+
+
+def several(one: Parameter, *, least: int = 1) -> Parameter:
+    """A parameter that is one value or a list of them, and is kept as a tuple.
+
+    Args:
+        one: what each value must be.
+        least: values that there must be.
+
+    >>> several(whole(None, 1, "documents")).check([10, 20]), several(whole(None, 1, "documents")).check(5)
+    ((10, 20), (5,))
+    """
+
+    def check(value: Any) -> Any:
+        values = value if isinstance(value, list | tuple) else [value]
+        if len(values) < least or len(set(map(repr, values))) < len(values):
+            raise ValueError(value)
+        return tuple(one.check(each) for each in values)
+
+    default = one.default if one.default is None or isinstance(one.default, tuple) else (one.default,)
+    return Parameter(default, f"{one.accepts}, or a list of different ones", check, one.about)  # type: ignore[arg-type]
+
+
+def _any(about: str) -> Parameter:
+    """A parameter that somebody else checks."""
+
+    def check(value: Value) -> Value:
+        return value
+
+    return Parameter(None, "as in evaluate", check, about)
+
+
+def _of(names: tuple[str, ...], about: str) -> Parameter:
+    return choice(names[0], *names[1:], about=about)
+
+
+_SECONDS: Final = 86_400.0
+_MONEY: Final = 1e12
+
+QUERIES: Final[Mapping[str, Parameter]] = MappingProxyType(
+    {
+        "sample": whole(None, 1, "queries that are drawn at random, by seed of [measure]; all by default"),
+        "rewrite": several(text(AS_IS, f"'{AS_IS}', '{NORMALISED}', or a file of the texts, as queries.jsonl")),
+    }
+)
+MEASURE: Final[Mapping[str, Parameter]] = MappingProxyType(
+    {
+        "names": several(text(None, "measures, the first of them the quality; @K takes each number of contexts")),
+        "judgments": text(None, "file of the judgments; those of the collection by default"),
+        "grades": text(None, "grades to use instead of those of the judgments, such as 0:1,1:3,2:4"),
+        "unjudged": bounded(None, 0, 1e9, "grade of documents that a run lists and nobody graded"),
+        "convention": text(None, "do as another tool does"),
+        "level": bounded(0.95, 0.5, 1, "of intervals", below=True, above=True),
+        "resamples": whole(2000, 100, "times that queries are drawn for the intervals"),
+        "seed": whole(0, 0, "of everything random"),
+        **{name: _any(option.about) for name, option in OPTIONS.items() if name != "seed" and hasattr(OURS, name)},
+    }
+)
+PRICES: Final[Mapping[str, Parameter]] = MappingProxyType(
+    {
+        "book": text(None, "file of prices; the one of the package by default"),
+        "rerank": text(None, "name of the book whose price a reranker that runs here has"),
+        "embed": text(None, "name of the book whose price an embedder that runs here has"),
+        "generator": text(None, "name of the book of the model that gets the contexts"),
+        "candidate_tokens": bounded(None, 0, 1e9, "tokens of a document; measured by default", above=True),
+    }
+)
+LATENCY: Final[Mapping[str, Parameter]] = MappingProxyType(
+    {
+        "queries": whole(30, 0, "queries that are timed; 0 measures nothing"),
+        "repeats": whole(3, 1, "times that each of them is timed"),
+        "warmup": whole(2, 0, "queries before, which are not counted"),
+        "concurrency": several(whole(None, 1, "queries under way at once, in closed loops")),
+        "rates": several(bounded(None, 0, 1e6, "queries a second, in open loops", above=True)),
+        "band_ms": bounded(None, 0, _SECONDS * 1e3, "differences below are ties; the measured jitter by default"),
+    }
+)
+LIMITS: Final[Mapping[str, Parameter]] = MappingProxyType(
+    {
+        "latency_ms": bounded(None, 0, _SECONDS * 1e3, "that an answer may take", above=True),
+        "cost": bounded(None, 0, _MONEY, "that 1,000 queries may cost"),
+        "quality": bounded(None, -_MONEY, _MONEY, "that is needed"),
+        "slo_ms": several(bounded(None, 0, _SECONDS * 1e3, "latencies of which each has a frontier", above=True)),
+        "percentile": choice("p50", "p95", "p99", about="of the latency"),
+    }
+)
+TUNE: Final[Mapping[str, Parameter]] = MappingProxyType(
+    {"within": bounded(0.02, 0, 1, "part of the quality of exact search that may be lost")}
+)
+ROUTE: Final[Mapping[str, Parameter]] = MappingProxyType(
+    {"depths": several(whole(None, 1, "depths of the reranker, chosen query by query"), least=2)}
+)
+
+# Table → its keys, of those that a pipeline file does not have.
+SWEEP_TABLES: Final[Mapping[str, Mapping[str, Parameter]]] = MappingProxyType(
+    {
+        "queries": QUERIES,
+        "measure": MEASURE,
+        "prices": PRICES,
+        "latency": LATENCY,
+        "limits": LIMITS,
+        "tune": TUNE,
+        "route": ROUTE,
+    }
+)
+METHOD_NAMES: Final = several(_of(METHODS, "stages that a system has; by default all that have a table"))
+CONTEXTS: Final = several(whole(None, 1, "documents in a prompt, K"))

@@ -1,0 +1,1 @@
+"""How the tradeoff looks: tables, text formats, the page, figures."""
