@@ -66,14 +66,14 @@ class Locks:
         (True, [1, 2, 0])
         """
         waiting = self.above.sum(axis=0)
-        free = [(-scores[document], document) for document in np.flatnonzero(waiting == 0)]
+        free = [(-float(scores[document]), int(document)) for document in np.flatnonzero(waiting == 0)]
         heapify(free)
         found: list[int] = []
         while free:
-            document = int(heappop(free)[1])
+            document = heappop(free)[1]
             found.append(document)
             # All locks that follow from others are in `above`: whoever has no one left above it is free.
             waiting = waiting - self.above[document]
             for other in np.flatnonzero(self.above[document] & (waiting == 0)):
-                heappush(free, (-scores[other], int(other)))
+                heappush(free, (-float(scores[other]), int(other)))
         return found

@@ -129,7 +129,8 @@ class Orders:
 
     def exposures(self) -> Ints:
         """[document] in how many orders it is."""
-        return np.bincount(self.items[self.present], minlength=self.pool)
+        found: Ints = np.bincount(self.items[self.present], minlength=self.pool)
+        return found
 
     def slot_values(self) -> Floats:
         """[order, place] where each document was shown: -1/2 for the first slot, 1/2 for the last; 0 where none is."""

@@ -89,14 +89,10 @@ def draw_pool(world: World, rng: np.random.Generator) -> Pool:
     >>> round(disagreement(pool.judged, pool.noise), 4)
     0.05
     """
-    grades = np.repeat(*(np.array(column, np.float64 if place == 0 else np.int64) for place, column in _columns(world)))
+    grades = np.repeat(np.array([float(grade) for grade, _ in world.sizes]), [count for _, count in world.sizes])
     utilities = grades + world.grade_noise * rng.standard_normal(len(grades))
     judged = utilities + world.persistent_bias * rng.standard_normal(len(grades))
     return Pool(grades, utilities, judged, _noise_for(judged, world.disagreement))
-
-
-def _columns(world: World) -> list[tuple[int, tuple[int, ...]]]:
-    return list(enumerate(zip(*world.sizes, strict=True)))
 
 
 def disagreement(judged: Floats, noise: float) -> float:

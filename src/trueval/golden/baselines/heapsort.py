@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
 
 from trueval.golden.orders import Ask, ask_round
 from trueval.standings.standings import Floats
+
+# Places in the heap, and the heap → the place with the best document.
+Best: TypeAlias = Callable[[list[int], list[int]], int]
 
 
 def heapsort(grades: Floats, ask: Ask, rng: np.random.Generator, *, top: int = 20, children: int = 4) -> list[int]:
@@ -59,7 +65,7 @@ def pairwise_heapsort(grades: Floats, ask: Ask, rng: np.random.Generator, *, top
     return _sorted(grades, best, top, 2)
 
 
-def _sorted(grades: Floats, best, top: int, children: int) -> list[int]:  # type: ignore[no-untyped-def]
+def _sorted(grades: Floats, best: Best, top: int, children: int) -> list[int]:
     heap = [int(each) for each in np.argsort(-grades, kind="stable")]
 
     def sink(place: int, size: int) -> None:
@@ -72,7 +78,8 @@ def _sorted(grades: Floats, best, top: int, children: int) -> list[int]:  # type
 
     for place in range((len(heap) - 2) // children, -1, -1):
         sink(place, len(heap))
-    found, size = [], len(heap)
+    found: list[int] = []
+    size = len(heap)
     while size and len(found) < top:
         size -= 1
         found.append(heap[0])

@@ -88,7 +88,7 @@ def updated(means: Floats, variances: Floats, performance: float = PERFORMANCE) 
         [place] means, [place] variances.
 
     >>> means, variances = updated(np.array([25.0, 25.0]), np.full(2, (25 / 3) ** 2), 25 / 6)
-    >>> means.round(3).tolist(), np.sqrt(variances).round(3).tolist()  # as trueskill.rate_1vs1 has it without draws, tau 0
+    >>> means.round(3).tolist(), np.sqrt(variances).round(3).tolist()  # as trueskill 0.4.5
     ([29.205, 20.795], [7.194, 7.194])
     """
     from scipy.special import log_ndtr
