@@ -6,6 +6,8 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from trueval.files import (
     read_given,
     read_table,
 )
+from trueval.files.writing import write_judgments
 from trueval.forks import need_polars
 
 
@@ -122,6 +125,18 @@ class Judgments:
         """
         table = read_arrays(grades, "judgments", doc_ids, query_ids, mask)
         return cls._from_table(dataclasses.replace(table, frame=table.frame.filter(pl.col("grade").is_not_nan())))
+
+    def write(self, path: str | PathLike[str]) -> None:
+        """Write a file in the form that its name asks for: .parquet, .jsonl, .csv, or TREC text; whole or not at all.
+
+        Args:
+            path: of the file.
+
+        Raises:
+            InputError: TREC text cannot hold an id, because there is white space in it.
+            OSError: the file cannot be written.
+        """
+        write_judgments(self.frame, Path(path))
 
     @classmethod
     def _from_table(cls, table: Table) -> Judgments:

@@ -110,7 +110,11 @@ def test_what_fails_stops_nothing_else_and_is_tried_again(tmp_path: Path, seen: 
     assert "hybrid+rerank 24d pq(m=16) pairs top5" in reasons
     assert "gone: there is no such model." in reasons["dense+rerank 16d flat gone top5"]
     assert all("\n" not in each for each in reasons.values())
-    assert {each["name"] for each in found["systems"]} >= {"dense 24d flat", "sparse", "dense+rerank 24d flat pairs top5"}
+    assert {each["name"] for each in found["systems"]} >= {
+        "dense 24d flat",
+        "sparse",
+        "dense+rerank 24d flat pairs top5",
+    }
     mended = made.written(tmp_path, text.replace('"gone"]', "]"))
     again = sweep(mended, out=tmp_path / "out").to_dict()
     assert {each["name"].split(" ")[-1] for each in again["failed"]} <= {"pq(m=16)", "top5", "top10"}
@@ -137,7 +141,9 @@ def test_a_pair_that_breaks_the_reranker_fails_the_systems_that_ask_for_it(
 
 
 def test_queries_that_are_written_otherwise_are_other_systems(tmp_path: Path, seen: list[Any]):
-    text = FILE.replace("[pipeline]", '[queries]\nrewrite = ["as is", "normalised", "asked.jsonl"]\n[pipeline]').replace(
+    text = FILE.replace(
+        "[pipeline]", '[queries]\nrewrite = ["as is", "normalised", "asked.jsonl"]\n[pipeline]'
+    ).replace(
         'methods = ["dense", "sparse", "hybrid", "dense+rerank", "hybrid+rerank"]', 'methods = ["sparse", "dense"]'
     )
     file = made.written(tmp_path, text)
@@ -192,7 +198,10 @@ def test_the_sample_is_of_judged_queries_and_of_the_seed(tmp_path: Path, seen: l
     assert "q0" not in drawn
     assert drawn == sorted(drawn)
     assert set(found.queries["query_id"]) == set(drawn)
-    others = [read_inputs(Plan.read(made.written(tmp_path, text + f"[measure]\nseed = {seed}\n"))).query_ids for seed in range(5)]
+    others = [
+        read_inputs(Plan.read(made.written(tmp_path, text + f"[measure]\nseed = {seed}\n"))).query_ids
+        for seed in range(5)
+    ]
     assert others[0] == drawn
     assert len({tuple(each) for each in others}) > 1
     notes = " ".join(found.notes)
@@ -251,7 +260,9 @@ def test_the_json_and_the_table_of_queries_say_the_same(tmp_path: Path, seen: li
         assert each["name"] == f"{system['name']} K={each['K']}"
         kept = json.loads((out / system["file"]).read_text())
         assert (kept["key"], kept["settings"]) == (system["key"], system["settings"])
-    assert [each["name"] for each in result["systems"]] == [each.name for each in Plan.read(tmp_path / "sweep.toml").systems]
+    assert [each["name"] for each in result["systems"]] == [
+        each.name for each in Plan.read(tmp_path / "sweep.toml").systems
+    ]
 
 
 def test_a_damaged_system_is_told_and_the_others_are_there(tmp_path: Path, seen: list[Any]):
