@@ -16,7 +16,7 @@ import polars as pl
 from trueval.errors import PolicyError
 from trueval.golden.aggregate import aggregated
 from trueval.golden.asking import Step, ask_all
-from trueval.golden.judge import Judge, Question, key_of
+from trueval.golden.judge import Answer, Judge, Question, key_of
 from trueval.golden.ledger import Ledger
 from trueval.golden.rounds import batches_of, rng_of
 
@@ -43,6 +43,7 @@ class Grading:
         rounds: how often each passage is shown.
         aggregate: what makes one grade of several labels.
         seed: of the shuffles.
+        first: number of the first round; another one asks anew.
     """
 
     mode: str = "batch"
@@ -50,6 +51,7 @@ class Grading:
     rounds: int = 2
     aggregate: str = "median"
     seed: int = 0
+    first: int = 0
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -89,11 +91,15 @@ class Graded:
         grades: query_id, doc_id, grade, labels, spread: a row for each passage of a pool, in its order; grade is null
             for a passage without a valid label. spread is the largest label less the smallest.
         problems: what was not valid, with the number of calls.
+        asked: questions, in their order.
+        answers: [asked].
     """
 
     labels: pl.DataFrame
     grades: pl.DataFrame
     problems: Mapping[str, int]
+    asked: tuple[Asked, ...]
+    answers: tuple[Answer, ...]
 
 
 def questions_of(
@@ -109,13 +115,13 @@ def questions_of(
     """
     asked = []
     for query_id, pool in pools.items():
-        rng = rng_of(how.seed, "grade", query_id)
+        rng = rng_of(how.seed, "grade", query_id, *([str(how.first)] if how.first else []))
         for batch in batches_of(len(pool), how.size(len(pool)), how.rounds, rng):
             doc_ids = tuple(pool[place] for place in batch.members)
             texts = tuple(documents[each] for each in doc_ids)
             # A passage alone, or the whole pool, is the same question in another round: the sample tells them apart.
-            question = Question("grade", queries[query_id], texts, batch.round)
-            asked.append(Asked(query_id, doc_ids, batch.round, question))
+            number = how.first + batch.round
+            asked.append(Asked(query_id, doc_ids, number, Question("grade", queries[query_id], texts, number)))
     return asked
 
 
@@ -157,11 +163,20 @@ def grade(
         for problem in dict.fromkeys(answer.problems):
             problems[problem] = problems.get(problem, 0) + 1
     labels = pl.DataFrame(rows, schema=_LABELS, orient="row")
-    return Graded(labels, _grades(pools, labels, how.aggregate), problems)
+    return Graded(labels, grades_of(pools, labels, how.aggregate), problems, tuple(asked), tuple(answers))
 
 
-def _grades(pools: Mapping[str, Sequence[str]], labels: pl.DataFrame, aggregate: str) -> pl.DataFrame:
-    """One grade of each passage, in the order of the pools."""
+def grades_of(pools: Mapping[str, Sequence[str]], labels: pl.DataFrame, aggregate: str) -> pl.DataFrame:
+    """One grade of each passage, in the order of the pools.
+
+    Args:
+        pools: query id → ids of its documents.
+        labels: of `Graded`, of one or of several gradings.
+        aggregate: what makes one grade of several labels.
+
+    Returns:
+        As `Graded.grades`.
+    """
     pool = pl.DataFrame(
         [(query_id, doc_id) for query_id, doc_ids in pools.items() for doc_id in doc_ids],
         schema={"query_id": pl.String, "doc_id": pl.String},

@@ -275,6 +275,11 @@ class Ledger:
             rows = self._base.execute(query, (judge,)).fetchall()
         return pl.DataFrame(rows, schema=_LABELS, orient="row")
 
+    def times(self) -> dict[str, str]:
+        """When each call was answered, by its key."""
+        with self._lock:
+            return dict(self._base.execute("SELECT key, time FROM calls").fetchall())
+
     def totals(self) -> Totals:
         """What the ledger holds in all."""
         query = (
