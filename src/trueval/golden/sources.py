@@ -8,7 +8,7 @@ from typing import Any, Final
 import polars as pl
 
 from trueval.errors import TruevalWarning
-from trueval.evaluation import evaluate
+from trueval.evaluation.evaluate import evaluate
 from trueval.golden.heterogeneity import USEFUL
 from trueval.golden.pool import SOURCES, sources_of
 from trueval.judgments import Judgments
