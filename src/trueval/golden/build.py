@@ -15,17 +15,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
 from trueval.collection import Collection, texts_with_ids_hash
 from trueval.errors import InputError, PolicyError, TruevalWarning, nearest
 from trueval.golden.asking import Step
-from trueval.golden.estimate import announce, estimate_stage
+from trueval.golden.estimate import Estimate, announce, estimate, estimate_stage
 from trueval.golden.golden_set import GoldenSet, finish
 from trueval.golden.grade import Grading, grade, grades_of, questions_of
 from trueval.golden.judge import Judge, Question
@@ -89,6 +90,52 @@ def build(
         for name in stages_of(plan, until):
             getattr(work, name)()
         return finish(plan.name, out, collection, work.about(), book)
+
+
+class Estimates(NamedTuple):
+    """What a golden set takes, of which nothing is asked.
+
+    Attributes:
+        tasks: of the judge.
+        spent: so far.
+        max_cost: what may be spent in all.
+    """
+
+    tasks: tuple[Estimate, ...]
+    spent: float
+    max_cost: float | None
+
+    def sentences(self) -> list[str]:
+        """A line for each task, and one for all."""
+        costs = [each.cost for each in self.tasks]
+        told = "a price that is not known" if None in costs else f"about {sum(each or 0.0 for each in costs):.4g}"
+        limit = "" if self.max_cost is None else f", of at most {self.max_cost:g}"
+        total = f"in all: {sum(each.calls for each in self.tasks):,} calls, {told}; {self.spent:.4g} is spent{limit}."
+        return [*(each.sentence() for each in self.tasks), total]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of a dry run."""
+        return {"tasks": [each._asdict() for each in self.tasks], "spent": self.spent, "max_cost": self.max_cost}
+
+
+def dry_run(plan: Plan, out: Path, *, ledger: Path, max_cost: float | None = None) -> Estimates:
+    """What a golden set takes; nothing is asked, and nothing is written.
+
+    Args:
+        plan: of the golden set.
+        out: its folder, where pools may be known already.
+        ledger: file of the ledger.
+        max_cost: as in `build`.
+
+    Raises:
+        InputError: an input is bad.
+    """
+    collection = plan.read_collection()
+    limit = plan.judge.values["max_cost"] if max_cost is None else max_cost
+    account = opened_account(out / SENT, limit)
+    judge = make_judge(plan.judge, collection, account, plan.seed)
+    with opened_ledger(ledger) if ledger.is_file() else nullcontext() as book:
+        return Estimates(tuple(estimate(plan, out, collection, judge, book)), account.spent, limit)
 
 
 def stages_of(plan: Plan, until: str | None = None) -> tuple[str, ...]:

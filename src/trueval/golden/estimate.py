@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 
@@ -80,12 +80,13 @@ def estimate_stage(
     number = len(questions) if calls is None else calls
     passages = sum(len(each.passages) for each in questions)
     scale = number / len(questions) if questions else 0.0
-    tokens: list[Any] = [None, None, None]
-    if isinstance(judge, ModelJudge):
-        found = [judge.estimate(each) for each in questions]
-        tokens = [sum(each[place] or 0 for each in found) * scale for place in range(3)]
-        tokens = [round(tokens[0]), round(tokens[1]), tokens[2] if None not in judge.use.prices else None]
-    return Estimate(task, number, known, round(passages * scale), *tokens, most=calls is not None)
+    passages = round(passages * scale)
+    if not isinstance(judge, ModelJudge):
+        return Estimate(task, number, known, passages, None, None, None, calls is not None)
+    found = [judge.estimate(each) for each in questions]
+    sent, back, cost = (scale * sum(each[place] or 0 for each in found) for place in range(3))
+    price = None if None in judge.use.prices else cost
+    return Estimate(task, number, known, passages, round(sent), round(back), price, calls is not None)
 
 
 def announce(judge: Judge, account: Account, found: Estimate) -> None:

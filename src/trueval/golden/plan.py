@@ -199,3 +199,23 @@ def judge_plan(values: Mapping[str, Any], path: Path, toml: Toml, seed: int) -> 
     if values["prompt"].endswith(".toml"):
         found["prompt"] = str(path.parent / values["prompt"])
     return JudgePlan(found, how)
+
+
+def read_judge(named: str, given: Mapping[str, Any]) -> JudgePlan:
+    """A judge without a golden set around it.
+
+    Args:
+        named: a model, labels:FILE, or a TOML file with a table [judge].
+        given: keys of [judge] that win over the file.
+
+    Raises:
+        InputError: as in `Plan.read`.
+    """
+    path = Path(named)
+    in_file = path.suffix == ".toml"
+    toml = Toml.read(path, "a TOML file with a table [judge]") if in_file else Toml("--judge", "", {})
+    own = dict(toml.tables.get("judge", {})) if in_file else {"model": named}
+    path = path if in_file else Path("judge.toml")  # its files are those of the current folder
+    whole = replace(toml, tables={**toml.tables, "judge": {**own, **given}})
+    seed = _checked("golden", whole)["seed"] if "golden" in whole.tables else 0
+    return judge_plan(_checked("judge", whole), path, whole, seed)

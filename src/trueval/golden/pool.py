@@ -25,7 +25,7 @@ from trueval.retrieval.stages.config import Settings
 from trueval.retrieval.stages.work import Begin
 from trueval.run import Run
 
-SOURCES: Final = ("dense", "sparse")
+SOURCES: Final[tuple[str, ...]] = ("dense", "sparse")
 FUSED: Final = "pool"
 
 
@@ -167,7 +167,7 @@ def sources_of(frame: pl.DataFrame) -> dict[str, Run]:
     Args:
         frame: of `Found`.
     """
-    found = {}
+    found: dict[str, Run] = {}
     for name in SOURCES:
         if name in frame.columns:
             own = frame.filter(pl.col(name).is_not_null()).sort(["query_id", name], maintain_order=True)

@@ -124,14 +124,13 @@ def refine_pools(
     """
     stopped = Event()
     calls = min(how.at_once, at_once)
-    found = side_by_side(
+    return side_by_side(
         lambda pool: _refined(pool, judge, ledger, how, calls, stopped),
         pools,
         at_once=max(1, at_once // calls),
         done=None if step is None else lambda done: step("queries", done, len(pools)),
         stop=stopped.set,
     )
-    return found
 
 
 def _refined(pool: Pool, judge: Judge, ledger: Ledger, how: Refining, at_once: int, stopped: Event) -> Refined:
