@@ -107,10 +107,11 @@ class Estimates(NamedTuple):
 
     def sentences(self) -> list[str]:
         """A line for each task, and one for all."""
-        costs = [each.cost for each in self.tasks]
-        told = "a price that is not known" if None in costs else f"about {sum(each or 0.0 for each in costs):.4g}"
+        costs = [each.cost for each in self.tasks if each.tokens_in is not None]
+        about = "a price that is not known" if None in costs else f"about {sum(each or 0.0 for each in costs):.4g}"
         limit = "" if self.max_cost is None else f", of at most {self.max_cost:g}"
-        total = f"in all: {sum(each.calls for each in self.tasks):,} calls, {told}; {self.spent:.4g} is spent{limit}."
+        total = f"in all: {sum(each.calls for each in self.tasks):,} calls"
+        total += f", {about}; {self.spent:.4g} is spent{limit}." if costs else "."
         return [*(each.sentence() for each in self.tasks), total]
 
     def to_dict(self) -> dict[str, Any]:

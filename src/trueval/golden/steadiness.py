@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from trueval.golden.aggregate import GRADES
 from trueval.golden.asking import ask_all
 from trueval.golden.judge import Answer, Judge, Question
 from trueval.golden.ledger import Ledger
@@ -30,7 +31,8 @@ def between_rounds(labels: pl.DataFrame) -> list[dict[str, Any]]:
 
     Returns:
         For each pair of rounds: passages, share with the same label, share at most one grade apart, mean difference of
-        the second less the first, and Cohen's κ with quadratic weights, null where all labels are the same.
+        the second less the first, Cohen's κ with quadratic weights, null where all labels are the same, and the table
+        of numbers, [first][second].
     """
     valid = labels.filter(pl.col("grade").is_not_null())
     found = []
@@ -51,6 +53,7 @@ def between_rounds(labels: pl.DataFrame) -> list[dict[str, Any]]:
                 "within_one": float((apart <= 1).mean()),
                 "difference": float((other - one).mean()),
                 "kappa": _kappa(one, other),
+                "table": [[int(((one == row) & (other == column)).sum()) for column in GRADES] for row in GRADES],
             }
         )
     return found
