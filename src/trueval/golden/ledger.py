@@ -3,7 +3,7 @@
     calls   key, judge, task, identity, query, passages, sample, answer, tokens, cost, time ...
     labels  call, query, text, slot, grade, reason      one row for each passage that a call graded
     texts   hash, text                                  so that each label can be traced to what was read
-    claims  key, until                                  who asks just now, so that nobody else asks the same
+    claims  key, until, owner                           who asks just now, so that nobody else asks the same
 
 A call is found by the hash of all that decides its answer (judge.key_of). The file is in WAL mode: two processes may
 write at once, a reader waits for nobody, and a process that is killed loses the calls that were under way, no other.
@@ -26,13 +26,14 @@ import polars as pl
 from trueval.errors import InputError, Place
 from trueval.files.texts.store import as_bytes
 from trueval.files.whole import write_whole
+from trueval.golden.claims import OWNER, is_alive
 from trueval.golden.judge import TASKS, Answer, Judge, Key, Label, Question, Usage, key_for, key_of
 
 # 1: the first.
 FORMAT_VERSION: Final = 1
 KIND: Final = "ledger"
 BUSY: Final = 60.0  # seconds that a write waits for another process
-CLAIM: Final = 900.0  # seconds after which a claim is taken for one of a process that ended
+CLAIM: Final = 900.0  # seconds after which a claim of another machine is taken for one of a process that ended
 POLL: Final = 0.2  # seconds between looks at somebody else's question
 
 _TABLES: Final = """
@@ -49,24 +50,11 @@ CREATE TABLE IF NOT EXISTS labels (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS labels_by_text ON labels (query, text);
 CREATE TABLE IF NOT EXISTS texts (hash TEXT PRIMARY KEY, text BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS claims (key TEXT PRIMARY KEY, until REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS claims (key TEXT PRIMARY KEY, until REAL NOT NULL, owner TEXT NOT NULL) WITHOUT ROWID;
 """
 _COLUMNS: Final = (
-    *(
-        "key",
-        "judge",
-        "task",
-        "identity",
-        "query",
-        "passages",
-        "sample",
-        "labels",
-        "ranking",
-        "text",
-        "raw",
-        "problems",
-    ),
-    *("model", "tokens_in", "tokens_out", "cost", "seconds", "time"),
+    *("key", "judge", "task", "identity", "query", "passages", "sample", "labels", "ranking", "text", "raw"),
+    *("problems", "model", "tokens_in", "tokens_out", "cost", "seconds", "time"),
 )
 # Columns that hold JSON.
 _NESTED: Final = ("identity", "passages", "labels", "ranking", "raw", "problems")
@@ -217,8 +205,11 @@ class Ledger:
         with self._writing() as base:
             if base.execute("SELECT 1 FROM calls WHERE key = ?", (key.call,)).fetchone():
                 return False  # answered since the last look: the next one finds it
-            claim = "INSERT INTO claims VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET until = excluded.until"
-            return base.execute(f"{claim} WHERE claims.until < ?", (key.call, now + CLAIM, now)).rowcount == 1
+            held = base.execute("SELECT until, owner FROM claims WHERE key = ?", (key.call,)).fetchone()
+            if held is not None and held[0] >= now and is_alive(held[1]):
+                return False
+            base.execute("INSERT OR REPLACE INTO claims VALUES (?, ?, ?)", (key.call, now + CLAIM, OWNER))
+            return True
 
     def add(self, judge: Judge, question: Question, answer: Answer) -> Answer:
         """Write down an answer; where the question was answered before, that answer stays, and is returned.

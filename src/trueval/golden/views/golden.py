@@ -114,9 +114,8 @@ def _agreement(result: Entry) -> Iterator[str]:
 
 
 def _sources(sources: Sequence[Entry]) -> Iterator[str]:
-    for each in sources:
-        if each["name"] == "pool" or each["ceiling"] is None:
-            continue
+    searches = [each for each in sources if each["name"] != "pool" and each["ceiling"] is not None]
+    for each in searches if len(searches) > 1 else ():
         yield (
             f"{each['name']} search found {each['useful']:,} useful passages, {each['useful_alone']:,} of them alone; "
             f"PROC(RA-nWG)@10 of what it found is {fixed(each['ceiling']['expected'])}."

@@ -19,7 +19,6 @@ Entry = Mapping[str, Any]
 
 HEIGHT: Final = 170  # CSS pixels of a plot
 MOST: Final = 20_000  # labels on the page; all of them are in the file
-KEY_SLOTS: Final = (("dot", "mean label"), ("range", "± its standard error"))
 
 
 def build(file: ResultFile, directory: Directory) -> Part:
@@ -141,7 +140,7 @@ def _judge(file: ResultFile) -> Block:
     if slots:
         dots = [_slot(each) for each in slots]
         about = "The mean label of each slot of a call. Passages are shuffled: a slope is a bias of the judge."
-        figures.append(Figure("golden-slots", "Labels by slot", about, dot_plot(dots), key=KEY_SLOTS))
+        figures.append(Figure("golden-slots", "Labels by slot, ± standard error", about, dot_plot(dots)))
     columns = (
         Column("rounds", ""),
         _whole("passages", "/passages"),
@@ -183,8 +182,9 @@ def rounds_plot(table: Sequence[Sequence[int]], *, width: int = NARROW) -> Chart
         x=alt.X("second:N", title="second round", axis=alt.Axis(labelAngle=0)),
         y=alt.Y("first:N", title="first round", sort=list("54321")),
     )
-    color = alt.Color("passages:Q", legend=None, scale=alt.Scale(type="sqrt", range=[tone("ground"), tone("range")]))
-    cells = base.mark_rect(stroke=tone("line")).encode(color=color)
+    # Tones are variables of the page, which no scale of colors can mix.
+    depth = alt.FillOpacity("passages:Q", legend=None, scale=alt.Scale(type="sqrt", range=[0, 1]))
+    cells = base.mark_rect(stroke=tone("line"), fill=tone("range")).encode(fillOpacity=depth)
     return alt.layer(cells, base.mark_text(color=tone("text")).encode(text="shown:N")).properties(
         width=width - 60, height=HEIGHT + 30
     )
