@@ -21,6 +21,8 @@ from trueval.golden.plan import Plan
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.retries import Retries
 
+pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
+pytest.importorskip("openai", reason='needs the extra "judge"')
 pytestmark = pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
 KEY = "secret-" + "5a1f" * 8
 
