@@ -58,7 +58,7 @@ pages: $(VENV)/.dev
 
 clean:
 	rm -rf $(VENV) .mutants .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build src/*.egg-info
-	find src -name '_scan.*.so' -delete -o -name '_scan.*.pyd' -delete
+	find src -name '*.so' -delete -o -name '*.pyd' -delete
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -1,6 +1,6 @@
-"""The compiled kernel, without which trueval works too; everything else about the package is in pyproject.toml.
+"""The compiled kernels, without which trueval works too; everything else about the package is in pyproject.toml.
 
-Set TRUEVAL_PURE=1 to leave the kernel out, and so make a wheel that serves every platform.
+Set TRUEVAL_PURE=1 to leave the kernels out, and so make a wheel that serves every platform.
 """
 
 import os
@@ -9,19 +9,23 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-SOURCE = Path("src/trueval/files/trec/kernel/_scan.c")  # the only place that says where the kernel is
-KERNEL = Extension(
-    ".".join(SOURCE.with_suffix("").parts[1:]),
-    [SOURCE.as_posix()],
-    depends=[header.as_posix() for header in sorted(SOURCE.parent.glob("*.h"))],
-    define_macros=[("Py_LIMITED_API", "0x030B0000")],  # one build serves every Python from 3.11 on
-    py_limited_api=True,
-    extra_compile_args=[] if os.name == "nt" else ["-O3", "-std=c11"],
-    optional=True,  # without a compiler the package installs, and reads files with polars alone
-)
+# The only place that says where the kernels are.
+SOURCES = (Path("src/trueval/files/trec/kernel/_scan.c"), Path("src/trueval/standings/kernel/_passing.c"))
+KERNELS = [
+    Extension(
+        ".".join(source.with_suffix("").parts[1:]),
+        [source.as_posix()],
+        depends=[header.as_posix() for header in sorted(source.parent.glob("*.h"))],
+        define_macros=[("Py_LIMITED_API", "0x030B0000")],  # one build serves every Python from 3.11 on
+        py_limited_api=True,
+        extra_compile_args=[] if os.name == "nt" else ["-O3", "-std=c11"],
+        optional=True,  # without a compiler the package installs, reads files with polars alone and counts with NumPy
+    )
+    for source in SOURCES
+]
 
-# A Python without a global lock has no limited interface, and nobody has tried the kernel there.
+# A Python without a global lock has no limited interface, and nobody has tried the kernels there.
 if os.environ.get("TRUEVAL_PURE") == "1" or sysconfig.get_config_var("Py_GIL_DISABLED"):
     setup()
 else:
-    setup(ext_modules=[KERNEL], options={"bdist_wheel": {"py_limited_api": "cp311"}})
+    setup(ext_modules=KERNELS, options={"bdist_wheel": {"py_limited_api": "cp311"}})

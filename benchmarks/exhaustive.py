@@ -72,7 +72,7 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--format", default="float32")
     options.add_argument("--device", default=None, help="as torch calls it; NumPy without it")
-    options.add_argument("--without", default="", help="contenders to leave out, separated by commas")
+    options.add_argument("--without", default="", help="contenders to leave out, separated by semicolons")
     chosen = options.parse_args()
     print(f"{os.cpu_count()} cores, {platform.machine()}, load {os.getloadavg()[0]:.1f}, {chosen.device or 'NumPy'}")
     for documents in map(int, chosen.documents.split(",")):
@@ -119,7 +119,7 @@ def compare(chosen: Any, documents: int) -> None:
         "FAISS top 1,000 alone": lambda: index.search(queries, DEPTH),
         "FAISS top 1,000, evaluated": listed,
     }
-    left_out = set(filter(None, chosen.without.split(",")))
+    left_out = set(filter(None, chosen.without.split(";")))
     if chosen.device:
         left_out |= {"product, library's threads", "naive counting"}
     print(f"{documents:,} documents x {chosen.dimension}, {chosen.queries} queries, {chosen.judged} judged each")

@@ -32,7 +32,7 @@ OUTPUT: Final = FOLDER / "output.txt"
 
 
 def copy_tree() -> None:
-    """Copies every file that git knows or would add, and the compiled kernel."""
+    """Copies every file that git knows or would add, and the compiled kernels."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -40,7 +40,7 @@ def copy_tree() -> None:
         check=True,
     ).stdout.split(b"\0")
     names = [os.fsdecode(name) for name in listed if name]
-    names += [str(path.relative_to(ROOT)) for path in (ROOT / "src").rglob("_scan*.so")]
+    names += [str(path.relative_to(ROOT)) for path in (ROOT / "src").rglob("*.abi3.so")]
     shutil.rmtree(TREE, ignore_errors=True)
     for name in names:
         source, target = ROOT / name, TREE / name

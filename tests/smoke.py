@@ -1,4 +1,4 @@
-"""An installed trueval works: it reads and evaluates files, and has the kernel or not.
+"""An installed trueval works: it reads and evaluates files, and has the kernels or not.
 
 Run it with the Python that has it: python tests/smoke.py compiled (or pure)
 """
@@ -8,7 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import trueval as tv
-from trueval.files.trec.kernel.scan import is_compiled
+from trueval.files.trec.kernel import scan
+from trueval.standings.kernel import passing
 
 
 def main() -> None:
@@ -19,8 +20,9 @@ def main() -> None:
         scores = tv.evaluate(tv.Run.read(run), tv.Judgments.read(judgments), "RR")
     if scores.expected[:, 0].tolist() != [0.75, 1.0]:  # (1 + 1/2) / 2: a and b are tied
         sys.exit(f"RR is {scores.expected[:, 0].tolist()}, and must be [0.75, 1.0].")
-    if is_compiled != (sys.argv[1] == "compiled"):
-        sys.exit(f"is_compiled is {is_compiled}, but {sys.argv[1]} was built.")
+    for kernel in (scan, passing):
+        if kernel.is_compiled != (sys.argv[1] == "compiled"):
+            sys.exit(f"{kernel.__name__}: is_compiled is {kernel.is_compiled}, but {sys.argv[1]} was built.")
     print(tv.__file__)
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trueval.errors import InputError, PolicyError
-from trueval.numerics import FORMATS, find_format, resolution, round_to, storage_dtype
+from trueval.numerics import FORMATS, find_format, resolution, round_to, rounding_interval, storage_dtype
 
 SMALL = ["float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"]
 
@@ -174,6 +174,14 @@ def test_resolution_of_the_formats_in_the_unit_interval():
     }
     with pytest.raises(InputError, match="low < high"):
         resolution("float16", 1.0, 0.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_nothing_is_beyond_an_infinite_value(dtype: type) -> None:
+    """Not even a warning: what comes next in bits is not a number, and of float32 one that a cast complains about."""
+    values = np.array([-np.inf, 1, np.inf], dtype)
+    found = rounding_interval(values, lambda scores: round_to(scores, None))
+    assert found.low.tolist() == found.high.tolist() == values.tolist()
 
 
 def test_seven_million_scores_round_within_a_second():

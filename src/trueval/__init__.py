@@ -19,6 +19,7 @@ __all__ = [
     "evaluate",
     "evaluate_arrays",
     "explain",
+    "frontier",
     "gate",
     "parse",
     "power",
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from trueval.policy.conventions import convention
     from trueval.policy.policy import Policy
     from trueval.run import Run
+    from trueval.tradeoff.frontier import frontier
     from trueval.tradeoff.sweep import sweep
 
 # Where each name of the public face lives. A name is imported when it is first asked for (PEP 562), so that
@@ -60,6 +62,7 @@ _HOMES = {
     "evaluate": "trueval.evaluation.evaluate",
     "evaluate_arrays": "trueval.evaluation.arrays",
     "explain": "trueval.evaluation.explanation",
+    "frontier": "trueval.tradeoff.frontier",
     "gate": "trueval.comparison.gate",
     "parse": "trueval.measures",
     "power": "trueval.comparison.power",

@@ -244,7 +244,8 @@ def rounding_interval(values: NDArray[Any], rounded: Callable[[NDArray[Any]], ND
         # Halve the distance between a value that is rounded to the same and one beyond, until they are neighbors.
         for _ in range(8 * values.dtype.itemsize + 1):
             middle = (outer >> 1) + (inner >> 1) + (outer & inner & 1)
-            same = inside(rounded(_of_keys(middle, values.dtype)), wanted)
+            with np.errstate(invalid="ignore"):  # what is beyond an infinite value is not a number, and not inside
+                same = inside(rounded(_of_keys(middle, values.dtype)), wanted)
             outer, inner = np.where(same, outer, middle), np.where(same, middle, inner)
         bounds.append(_of_keys(inner, values.dtype))
     return Interval(*bounds)

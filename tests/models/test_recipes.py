@@ -49,6 +49,30 @@ def test_padding_and_order_do_not_change_logits_beyond_rounding(folder_of, tiny,
     assert np.allclose(together, reversed_, atol=2e-5)
 
 
+@pytest.mark.parametrize("name", RERANKERS)
+def test_tokens_of_pairs_are_those_that_the_network_is_fed(folder_of, tiny, name):
+    model = load_reranker(f"{name}:{folder_of(name)}", dtype="float32", device="cpu", max_length=230)
+    fed = []
+
+    def watch(_, given, named):
+        fed.extend((given[0] if given else named)["attention_mask"].sum(dim=1).tolist())
+
+    hook = (model.model[0] if model.recipe.kind == "cross-encoder" else model.model).register_forward_pre_hook(
+        watch, with_kwargs=True
+    )
+    long = "heat moves from the hot to the cold part of a flow, " * 20
+    pairs = [(tiny.QUERY, document) for document in [*tiny.DOCUMENTS, "", long]]
+    found = model.pair_tokens(pairs)
+    assert not fed  # nothing is scored
+    for pair in pairs:
+        model.pair_logits([pair])
+    hook.remove()
+    assert found.read.tolist() == fed
+    assert found.whole[:4].tolist() == fed[:4]
+    assert found.read[4] == 230 < found.whole[4]
+    assert model.pair_tokens([]).read.shape == (0,)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", POOLED)
 def test_embedders_return_unit_vectors_in_their_dtype(folder_of, tiny, name, dtype):

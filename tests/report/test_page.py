@@ -248,14 +248,15 @@ def _folded_cells(html: str) -> Iterator[Shown]:
         for source, turned, *cells in table["rows"]:
             for column, cell in zip(table["columns"], cells, strict=True):
                 field = (turned and column.get("turned")) or column.get("field")
-                if not field:
+                own = cell[3] if isinstance(cell, list) and len(cell) > 3 else ""
+                if not field and not own:
                     continue
                 if isinstance(cell, list):
-                    value, text, _ = cell
+                    value, text, *_ = cell
                 else:
                     value = cell if "numeric" in column else None
                     text = NOT_AVAILABLE if cell is None else forms[column.get("form", "plain")](cell)
-                yield Shown(table["file"], where(source, field), "" if value is None else str(value), text)
+                yield Shown(table["file"], own or where(source, field), "" if value is None else str(value), text)
 
 
 def where(source: str, field: str) -> str:

@@ -15,6 +15,7 @@ from trueval.policy.policy import Policy
 from trueval.retrieval.exhaustive import Embeddings, evaluate_corpus
 from trueval.scoring import maxsim, product
 from trueval.standings.counting import count
+from trueval.standings.kernel import passing
 from trueval.standings.standings import PER_ROW, Standings
 
 QUERIES, DOCUMENTS, DIMENSION = 21, 300, 12
@@ -86,7 +87,11 @@ def check_all(source: Embeddings, orders: tuple[str, ...] = ("docid-desc", "rand
 
 @pytest.mark.parametrize("scoring", ["product", "maxsim"])
 @pytest.mark.parametrize("format", ["float32", "bfloat16", "float16"])
-def test_standings_are_those_of_a_full_sort_of_the_tiles(scoring: str, format: str) -> None:
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_standings_are_those_of_a_full_sort_of_the_tiles(
+    scoring: str, format: str, is_compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passing, "is_compiled", is_compiled and passing.is_compiled)
     check_all(embeddings(scoring=scoring, format=format, height=32, width=64), ("docid-desc",))
 
 
@@ -267,11 +272,14 @@ def test_no_vector_is_longer_than_the_bound() -> None:
 
 @pytest.mark.evidence
 @pytest.mark.parametrize("scoring", ["product", "maxsim"])
-@pytest.mark.parametrize("kind", ["numpy", "torch"])
+@pytest.mark.parametrize("kind", ["kernel", "numpy", "torch"])
 @pytest.mark.parametrize("format", ["float64", "float32", "bfloat16", "float16", "float8_e4m3fn", "float8_e5m2"])
-def test_any_format_and_any_block_equal_a_full_sort(scoring: str, kind: str, format: str) -> None:
+def test_any_format_and_any_block_equal_a_full_sort(
+    scoring: str, kind: str, format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Ties across the borders of tiles, slabs and blocks of queries; the copies of a document are far from it."""
     torch = pytest.importorskip("torch")
+    monkeypatch.setattr(passing, "is_compiled", kind == "kernel" and passing.is_compiled)
     base = embeddings(seed=2, scoring=scoring, format=format, documents=2000)
     if format.startswith("float8"):
         shrunk = [each / 8 for each in base.queries]

@@ -235,3 +235,22 @@ def test_damaged_folders_are_refused(documents: np.ndarray, tmp_path: Path):
             load_index(folder)
     with pytest.raises(InputError, match="cannot be read"):
         load_index(tmp_path / "none")
+
+
+def test_another_search_shares_what_is_built():
+    vectors, queries = made_vectors(300), made_vectors(20, seed=1)
+    index = make_index("hnsw(M=2, efConstruction=4, efSearch=1)")
+    index.build(vectors)
+    other = index.searching(efSearch=300)
+    assert other.search(queries, 3).places.tolist() != index.search(queries, 3).places.tolist()
+    alone = make_index("hnsw(M=2, efConstruction=4, efSearch=300)")
+    alone.build(vectors)
+    assert other.search(queries, 3).places.tolist() == alone.search(queries, 3).places.tolist()
+    assert other.spec == alone.spec
+    assert "efSearch=1)" in index.spec
+    for values, said in [
+        ({"M": 4}, "has no parameter 'M'. It has: efSearch"),
+        ({"efSearch": 0}, "integer >= 1. Got 0"),
+    ]:
+        with pytest.raises(PolicyError, match=said):
+            index.searching(**values)

@@ -390,7 +390,7 @@ def test_a_library_that_is_not_there_is_named_before_the_work(
             raise PackageNotFoundError(name)
         return "1"
 
-    monkeypatch.setattr(keys, "version", absent)
+    monkeypatch.setattr(keys, "installed", absent)
     with pytest.raises(MissingExtraError, match=r"\[sparse\] need the extra \"retrieval\""):
         made().retrieve(collection)
     assert not log

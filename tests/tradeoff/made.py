@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from tests.retrieval import models
 
 from trueval.errors import InputError
 from trueval.numerics import storage_dtype
+from trueval.retrieval.stages import keys
 
 WORDS = [f"word{number}" for number in range(24)]
 DOCUMENTS, QUERIES = 60, 8
@@ -25,7 +27,7 @@ model = "counts"
 dimension = [24, 16]
 
 [index]
-spec = ["flat", "hnsw(M=4)"]
+spec = "flat"
 depth = 20
 
 [sparse]
@@ -45,7 +47,14 @@ contexts = [3, 10]
 [measure]
 names = ["RA-nWG@K", "nDCG@10"]
 resamples = 200
+
+[latency]
+queries = 0
 """
+
+# 25 systems, where the file has 13, and six: dense, sparse, and both rerankings to two depths.
+LARGE = FILE.replace('spec = "flat"', 'spec = ["flat", "hnsw(M=4)"]')
+SMALL = FILE.replace('"hybrid", ', "").replace("[24, 16]", "24")
 
 
 class Model:
@@ -58,14 +67,15 @@ class Model:
     """
 
     batch_size = 4
+    known: tuple[str, ...] = ("counts", "pairs")
 
     def __init__(self, name: str, seen: list[Any], spoilt: str = "") -> None:
-        if name not in ("counts", "pairs"):
+        if name not in self.known:
             raise InputError(f"{name}: there is no such model.")
         self.name, self.seen, self.spoilt = name, seen, spoilt
-        self.dtype = "bfloat16" if name == "pairs" else "float32"
-        self.scoring = "sigmoid" if name == "pairs" else "product"
-        if name == "pairs":
+        self.dtype = "float32" if name == "counts" else "bfloat16"
+        self.scoring = "product" if name == "counts" else "sigmoid"
+        if name != "counts":
             self.pair_logits = self.logits
 
     def settings(self) -> dict[str, Any]:
@@ -89,6 +99,8 @@ class Model:
 def use(patch: pytest.MonkeyPatch, seen: list[Any], spoilt: str = "") -> None:
     """Have pipelines load these models."""
     models.use(patch, lambda name: Model(name, seen, spoilt))
+    recipe = SimpleNamespace(name="counts")
+    patch.setattr(keys, "find_model", lambda name, _: SimpleNamespace(path=f"nowhere/{name}", recipe=recipe))
 
 
 def folder(place: Path) -> Path:

@@ -4,7 +4,7 @@ import itertools
 from pathlib import Path
 
 import pytest
-from tests.tradeoff.made import FILE
+from tests.tradeoff.made import LARGE
 
 from trueval.errors import InputError
 from trueval.tradeoff.plan import Plan
@@ -19,7 +19,7 @@ def read(place: Path, text: str) -> Plan:
 
 
 def test_lists_make_a_grid_of_what_decides_each_method(tmp_path: Path):
-    plan = read(tmp_path, FILE)
+    plan = read(tmp_path, LARGE)
     dims, specs, depths = ("24d", "16d"), ("flat", "hnsw(M=4)"), ("top5", "top10")
     vectors = [" ".join(each) for each in itertools.product(dims, specs)]
     expected = [f"dense {each}" for each in vectors] + ["sparse"] + [f"hybrid {each}" for each in vectors]
@@ -42,7 +42,7 @@ def test_lists_make_a_grid_of_what_decides_each_method(tmp_path: Path):
 
 
 def test_contexts_above_the_pool_are_left_out_with_the_reason(tmp_path: Path):
-    plan = read(tmp_path, FILE)
+    plan = read(tmp_path, LARGE)
     assert len(plan.left_out) == 8
     assert plan.left_out[0].name == "dense+rerank 24d flat top5 K=10"
     assert "its last stage gives 5 documents, and K is 10" in plan.left_out[0].reason
@@ -87,6 +87,26 @@ def test_configurations_overlay_the_tables_of_the_file(tmp_path: Path):
         read(tmp_path, text.replace('"vectors"', '"short"'))
 
 
+def test_a_configuration_with_lists_is_a_grid_of_its_own(tmp_path: Path):
+    text = LEAST + '[embed]\nmodel = "m"\n[rerank]\nmodel = "r"\n[[configuration]]\nname = "search"\n'
+    text += 'pipeline.methods = ["sparse", "dense"]\nembed.dimension = [9, 8]\n'
+    text += '[[configuration]]\nname = "best"\npipeline.methods = "dense+rerank"\nembed.dimension = 9\n'
+    plan = read(tmp_path, text)
+    assert [each.name for each in plan.systems] == ["sparse", "dense 9d", "dense 8d", "best"]
+    text += (
+        '[[configuration]]\nname = "again"\npipeline.methods = "dense"\nembed.dimension = [9, 8]\nindex.depth = 50\n'
+    )
+    text = text.replace('"best"\n', '"best"\nindex.depth = 50\n')
+    assert [each.name for each in read(tmp_path, text).systems] == [
+        "sparse",
+        "dense 9d depth=100",
+        "dense 8d depth=100",
+        "best",
+        "dense 9d depth=50",
+        "dense 8d depth=50",
+    ]
+
+
 def test_names_are_different_also_where_the_ends_of_models_are_not(tmp_path: Path):
     text = '[corpus]\npath = "c"\n[embed]\nmodel = ["one/m", "other/m"]\n'
     assert len({each.name for each in read(tmp_path, text).systems}) == 2
@@ -95,7 +115,8 @@ def test_names_are_different_also_where_the_ends_of_models_are_not(tmp_path: Pat
 def test_files_and_folders_are_found_beside_the_file(tmp_path: Path):
     (tmp_path / "models" / "mine").mkdir(parents=True)
     text = (
-        '[corpus]\npath = "c"\n[queries]\nrewrite = ["as is", "asked.jsonl"]\n[sparse]\n[deduplicate]\nsources="s.tsv"\n'
+        '[corpus]\npath = "c"\n[queries]\nrewrite = ["as is", "asked.jsonl"]\n[sparse]\n'
+        '[deduplicate]\nsources = "s.tsv"\n'
         '[rerank]\nmodel = "cross-encoder:models/mine"\n[measure]\njudgments = "q.trec"\n[prices]\nbook = "p.toml"\n'
     )
     plan = read(tmp_path, text)

@@ -55,7 +55,7 @@ class Toml:
         >>> toml.line("a"), toml.line("a", "b"), toml.line("a", "c"), toml.line("d")
         (2, 3, 5, None)
         """
-        lines = self.text.split("\n")
+        lines = self.text.replace("\r\n", "\n").split("\n")
         begin = 1
         # The reader itself says after which lines a key is there: no grammar of our own to disagree with it. It is
         # quadratic, but files are short, and this is done once, for an error.

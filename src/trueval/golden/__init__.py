@@ -1,1 +1,1 @@
-"""Golden sets: pooled, judged, refined, with every label traceable to the call that gave it."""
+"""Golden sets: labels of a corpus of one's own, from a judge that errs and a budget that ends."""

@@ -16,7 +16,7 @@ INSIDE: Final = 0.3
 ASKED: Final = 0.25
 
 
-def pair_gains(posterior: Posterior, members: Floats) -> Floats:
+def pair_gains(posterior: Posterior, members: Floats, inside: float = INSIDE) -> Floats:
     """What asking about each pair would tell.
 
     H(P(i>j)) · V/(V + π²/3) · [P_i(1−P_j) + P_j(1−P_i) + .3 P_i P_j], V = Var(s_i − s_j): how unsure the order of the
@@ -26,6 +26,7 @@ def pair_gains(posterior: Posterior, members: Floats) -> Floats:
     Args:
         posterior: of the scores.
         members: [document] P_i, probability of belonging to the best.
+        inside: weight of pairs that both belong to the best, .3 in the formula.
 
     Returns:
         [document, document] gains, symmetric, 0 of a document and itself.
@@ -40,7 +41,7 @@ def pair_gains(posterior: Posterior, members: Floats) -> Floats:
     unsure = entr(above) + entr(1 - above)
     crossing = members[:, None] * (1 - members) + members * (1 - members)[:, None]
     gains: Floats = unsure * variance / (variance + np.pi**2 / 3)
-    gains = gains * (crossing + INSIDE * members[:, None] * members)
+    gains = gains * (crossing + inside * members[:, None] * members)
     np.fill_diagonal(gains, 0.0)
     return gains
 

@@ -11,6 +11,7 @@ from trueval.golden.baselines.heapsort import heapsort, pairwise_heapsort
 from trueval.golden.baselines.tournaments import tournaments
 from trueval.golden.baselines.trueskill import trueskill_stop
 from trueval.golden.baselines.windows import sliding_window
+from trueval.golden.batches import INSIDE
 from trueval.golden.paper_s6 import AUTHORS_TURNS, PaperSettings, paper_s6
 from trueval.golden.posterior import Posterior
 from trueval.golden.posterior_s6 import PosteriorSettings, expected_overlap, posterior_s6
@@ -21,6 +22,7 @@ TOP: Final = 20
 PAPER_BUDGET: Final = 500  # far above what it takes
 BUDGETS: Final = (20, 40, 80)
 STOPS: Final = (0.97, 0.98)
+CURVE: Final = ": after every round"  # what the name of a method ends with where an answer is a point of its curve
 
 
 class Answer(NamedTuple):
@@ -61,12 +63,13 @@ def published(turns: int) -> Method:
     return method
 
 
-def posterior(at_once: int = 1, *, slots: bool = False) -> Method:
+def posterior(at_once: int = 1, *, slots: bool = False, inside: float = INSIDE) -> Method:
     """The refinement by a posterior: at three budgets, and where two stops end it, all of one run.
 
     Until it stops, a refinement does the same whatever its budget and its stop are.
     """
     name = "posterior" + (f", {at_once} at once" if at_once > 1 else "") + (", slots" if slots else "")
+    name += ", members only" if not inside else ""
 
     def method(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[Answer]:
         trace: list[Answer] = []
@@ -75,7 +78,7 @@ def posterior(at_once: int = 1, *, slots: bool = False) -> Method:
             claimed = expected_overlap(found, members, TOP)
             trace.append(_answer(name, found.ranking(), judge, claimed))
 
-        settings = PosteriorSettings(at_once=at_once, overlap=2.0, slot_bias=1.0 if slots else None)
+        settings = PosteriorSettings(at_once=at_once, overlap=2.0, slot_bias=1.0 if slots else None, inside=inside)
         posterior_s6(grades, judge, rng, top=TOP, budget=max(BUDGETS), settings=settings, watch=watch)
         yield from ends_of(name, trace)
 
@@ -95,7 +98,7 @@ def ends_of(name: str, trace: list[Answer]) -> Iterator[Answer]:
     for about, calls, claimed in ends:
         found = (each for each in trace if each.calls >= calls and (each.claimed or 0.0) >= claimed)
         yield next(found, trace[-1])._replace(method=f"{name}, {about}")
-    yield from (each._replace(method=f"{name}: curve") for each in trace)
+    yield from (each._replace(method=f"{name}{CURVE}") for each in trace)
 
 
 def trueskill(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[Answer]:
@@ -122,14 +125,13 @@ METHODS: Final[dict[str, Method]] = {
     "paper-15": published(AUTHORS_TURNS),
     "posterior": posterior(),
     "posterior-4": posterior(4),
+    "posterior-members": posterior(inside=0.0),
     "posterior-slots": posterior(slots=True),
     "setwise": _listed("setwise heapsort", lambda *given: heapsort(*given, top=TOP)),
     "pairwise": _listed("pairwise heapsort", lambda *given: pairwise_heapsort(*given, top=TOP)),
-    "window": _listed("sliding window 20/10", sliding_window),
-    "window-3": _listed("sliding window 20/10, 3 passes", lambda *given: sliding_window(*given, passes=3)),
-    "window-5": _listed(
-        "sliding window 5/2, 4 passes", lambda *given: sliding_window(*given, window=5, step=2, passes=4)
-    ),
+    "window": _listed("window 20/10", sliding_window),
+    "window-3": _listed("window 20/10, 3 passes", lambda *given: sliding_window(*given, passes=3)),
+    "window-5": _listed("window 5/2, 4 passes", lambda *given: sliding_window(*given, window=5, step=2, passes=4)),
     "tournament": _listed("tournaments, 1 round", lambda *given: tournaments(*given, rounds=1)),
     "tournament-5": _listed("tournaments, 5 rounds", lambda *given: tournaments(*given, rounds=5)),
     "trueskill": trueskill,

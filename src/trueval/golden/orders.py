@@ -108,7 +108,8 @@ class Orders:
     @property
     def sizes(self) -> Ints:
         """[order] number of documents."""
-        return self.present.sum(axis=1)
+        found: Ints = self.present.sum(axis=1)
+        return found
 
     def __len__(self) -> int:
         """How many orders there are."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from trueval.golden.orders import Orders
 from trueval.golden.plackett_luce import NOISE, Terms, terms
-from trueval.standings.standings import Floats, Ints
+from trueval.standings.standings import Floats, Ints, sum_by
 
 STEPS: Final = 100  # of Newton; it takes about five
 ENOUGH: Final = 1e-10  # by how much a step must still raise the logarithm of the posterior
@@ -156,10 +156,11 @@ def _objective(
 
 
 def _collected_gradient(found: Terms, orders: Orders, covariates: Floats | None) -> Floats:
-    scores = np.bincount(orders.items[orders.present], found.gradient[orders.present], minlength=orders.pool)
+    scores = sum_by(orders.items[orders.present], found.gradient[orders.present], orders.pool)
     if covariates is None:
         return scores
-    return np.concatenate([scores, np.einsum("op,opc->c", found.gradient, covariates)])
+    both: Floats = np.concatenate([scores, np.einsum("op,opc->c", found.gradient, covariates)])
+    return both
 
 
 def _information(found: Terms, orders: Orders, covariates: Floats | None, weights: Floats) -> Floats:
@@ -177,7 +178,7 @@ def _collected(information: Floats, orders: Orders, covariates: Floats | None) -
     pool = orders.pool
     items = np.where(orders.present, orders.items, 0)  # what is absent has no information: it adds nothing to the first
     places = items[:, :, None] * pool + items[:, None, :]
-    scores = np.bincount(places.ravel(), information.ravel(), minlength=pool * pool).reshape(pool, pool)
+    scores = sum_by(places.ravel(), information.ravel(), pool * pool).reshape(pool, pool)
     if covariates is None:
         return scores
     size = pool + covariates.shape[2]
@@ -226,4 +227,5 @@ def membership(posterior: Posterior, top: int, draws: int, rng: np.random.Genera
 def _root(covariance: Floats) -> Floats:
     """A matrix whose square is the covariance."""
     least = np.finfo(np.float64).eps * max(float(covariance.diagonal().max()), math.ulp(1.0))
-    return np.linalg.cholesky(covariance + least * np.eye(len(covariance)))
+    root = np.linalg.cholesky(covariance + least * np.eye(len(covariance)))
+    return np.asarray(root, np.float64)

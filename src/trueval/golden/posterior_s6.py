@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 
 from trueval.errors import PolicyError
-from trueval.golden.batches import ASKED, next_batches, pair_gains
+from trueval.golden.batches import ASKED, INSIDE, next_batches, pair_gains
 from trueval.golden.orders import Ask, Order, Orders, ask_round
 from trueval.golden.plackett_luce import NOISE
 from trueval.golden.posterior import Posterior, Prior, fit, membership
@@ -33,6 +33,7 @@ class PosteriorSettings:
         at_once: calls of one round, which can run in parallel. More of them know less of each other.
         overlap: the refinement stops when the share of the returned documents that belong to the best is expected to
             be at least this; above 1 it goes on to the budget.
+        inside: weight, in choosing what to ask, of the order among the best; with 0 only who belongs to them counts.
         noise: ε, share of stages that the judge decides at random.
         scale: κ and τ of the prior; None learns them from the orders.
         slot_bias: standard deviation of the prior of what being shown last, and not first, adds to a score; None where
@@ -44,6 +45,7 @@ class PosteriorSettings:
     batch: int = 5
     at_once: int = 1
     overlap: float = OVERLAP
+    inside: float = INSIDE
     noise: float = NOISE
     scale: Scale | None = None
     slot_bias: float | None = None
@@ -123,7 +125,7 @@ def posterior_s6(
             break
         if calls >= budget or len(grades) < 2:
             break
-        gains = pair_gains(found.posterior, members) * unanswered
+        gains = pair_gains(found.posterior, members, settings.inside) * unanswered
         batches = next_batches(gains, min(settings.at_once, budget - calls), settings.batch, rng)
         for batch, order in zip(batches, ask_round(ask, batches), strict=True):
             if order is None:

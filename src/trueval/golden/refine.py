@@ -10,7 +10,7 @@ import numpy as np
 from trueval.errors import InputError, PolicyError
 from trueval.golden.consistency import bands, inconsistency, inversions
 from trueval.golden.orders import Ask, Batch, Order, Orders
-from trueval.golden.paper_s6 import PaperSettings, paper_s6
+from trueval.golden.paper_s6 import PaperRefined, PaperSettings, paper_s6
 from trueval.golden.posterior_s6 import BUDGET, PosteriorRefined, PosteriorSettings, posterior_s6
 from trueval.golden.refinement import GradeInversion, JudgedOrder, Ranked, Refinement
 from trueval.standings.standings import Floats, Ints
@@ -82,15 +82,7 @@ def refine(
             raise PolicyError(
                 "The published refinement takes no orders from before, and no lengths. Use the posterior."
             )
-        found = paper_s6(values, ask, rng, top=top, budget=budget, settings=settings)
-        ranking, scores = np.array(found.ranking), found.scores
-        orders = Orders.of(found.orders, len(ids))
-        ranked = _ranked(ids, values, ranking, scores, orders, None)
-        stopped = "stable" if found.stable else "budget"
-        return Refinement(
-            "paper", ranked, top, found.calls, stopped, None, None, None, None, inconsistency(orders), (),
-            _by_ids(found.orders, ids),
-        )  # fmt: skip
+        return _of_paper(paper_s6(values, ask, rng, top=top, budget=budget, settings=settings), ids, values, top)
     before = [Order(*(tuple(place[each] for each in side) for side in order)) for order in known]
     chosen = settings or PosteriorSettings()
     sizes = None if lengths is None else _lengths(lengths, len(ids))
@@ -108,7 +100,7 @@ def _checked(
         )
     if len(ids) < 1 or values.shape != (len(ids),) or not np.isfinite(values).all():
         raise InputError(
-            f"Every document of a pool needs a grade, a finite number. Got {len(ids)} documents and {values.size} grades."
+            f"A pool needs documents, and each a finite grade. Got {len(ids)} documents and {values.size} grades."
         )
     seen: set[str] = set()
     for document in ids:
@@ -133,6 +125,24 @@ def _by_places(compare: CompareAll, ids: Sequence[str], place: dict[str, int]) -
         return [None if answer is None else [place.get(each, -1) for each in answer] for answer in answers]
 
     return ask
+
+
+def _of_paper(found: PaperRefined, ids: list[str], grades: Floats, top: int) -> Refinement:
+    orders = Orders.of(found.orders, len(ids))
+    return Refinement(
+        "paper",
+        _ranked(ids, grades, np.array(found.ranking), found.scores, orders, None),
+        top,
+        found.calls,
+        stopped="stable" if found.stable else "budget",
+        overlap=None,
+        scale=None,
+        slot_bias=None,
+        length_bias=None,
+        inconsistency=inconsistency(orders),
+        inversions=(),
+        orders=_by_ids(found.orders, ids),
+    )
 
 
 def _of_posterior(

@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 
 from trueval.errors import PolicyError, nearest
-from trueval.golden.methods import METHODS, TOP, USUAL_METHODS, Answer
-from trueval.golden.simulation import MethodResult, Point, Simulation, WorldResult
+from trueval.golden.methods import CURVE, METHODS, TOP, USUAL_METHODS, Answer
+from trueval.golden.simulation import Curve, MethodResult, Point, Simulation, WorldResult
 from trueval.golden.worlds import WORLDS, Pool, SimulatedJudge, World, draw_pool
 from trueval.standings.standings import Floats, Ints
 from trueval.threads import LOCAL, Executor
@@ -19,7 +19,6 @@ from trueval.threads import LOCAL, Executor
 Named = TypeVar("Named")
 POOLS: Final = 100  # FORMULAS §7
 PORTION: Final = 4  # pools between two words about progress
-CURVE: Final = "posterior: curve"
 
 
 class Trial(NamedTuple):
@@ -143,25 +142,28 @@ def kendall_tau(values: Floats) -> float:
 
 def _gathered(world: World, pools: Iterable[list[Trial]]) -> WorldResult:
     of_method: dict[str, list[Trial]] = {}
-    of_calls: dict[int, list[Trial]] = {}
+    of_curve: dict[str, dict[int, list[Trial]]] = {}
     for trials in pools:
         for trial in trials:
-            if trial.method == CURVE:
-                of_calls.setdefault(trial.calls, []).append(trial)
-            elif not trial.method.endswith(": curve"):
+            if trial.method.endswith(CURVE):
+                of_curve.setdefault(trial.method.removesuffix(CURVE), {}).setdefault(trial.calls, []).append(trial)
+            else:
                 of_method.setdefault(trial.method, []).append(trial)
-    curve = tuple(
-        Point(calls, _mean(trials, "membership"), _mean(trials, "tau"), _mean(trials, "claimed"))
-        for calls, trials in sorted(of_calls.items())
-    )
-    return WorldResult(world, tuple(_result(name, trials, curve) for name, trials in of_method.items()), curve)
+    curves = tuple(Curve(name, tuple(map(_point, sorted(found.items())))) for name, found in of_curve.items())
+    return WorldResult(world, tuple(_result(name, trials, curves) for name, trials in of_method.items()), curves)
 
 
-def _result(name: str, trials: list[Trial], curve: tuple[Point, ...]) -> MethodResult:
+def _point(found: tuple[int, list[Trial]]) -> Point:
+    calls, trials = found
+    return Point(calls, _mean(trials, "membership"), _mean(trials, "tau"), _mean(trials, "claimed"))
+
+
+def _result(name: str, trials: list[Trial], curves: tuple[Curve, ...]) -> MethodResult:
     members = np.array([trial.membership for trial in trials])
     claims = trials[0].claimed is not None
     claimed, judged = (_mean(trials, "claimed") if claims else None), _mean(trials, "judged")
     membership = float(members.mean())
+    needed = [calls for curve in curves if (calls := calls_to_reach(membership, curve.points)) is not None]
     return MethodResult(
         method=name,
         calls=_mean(trials, "calls"),
@@ -173,12 +175,12 @@ def _result(name: str, trials: list[Trial], curve: tuple[Point, ...]) -> MethodR
         claimed=claimed,
         gap=None if claimed is None else claimed - judged,
         wrong=float((members < 1).mean()),
-        posterior_calls=calls_to_reach(membership, curve),
+        posterior_calls=min(needed, default=None),
     )
 
 
 def calls_to_reach(membership: float, curve: Sequence[Point]) -> int | None:
-    """After how many calls the posterior has a membership and keeps it; None where it never does.
+    """After how many calls a posterior has a membership and keeps it; None where it never does.
 
     Args:
         membership: to reach.

@@ -27,8 +27,7 @@ class MethodResult(NamedTuple):
         claimed: expected overlap as the method claims it; None where it claims nothing.
         gap: claimed − judged; None likewise.
         wrong: share of the lists with at least one wrong member.
-        posterior_calls: calls after which the posterior has this membership and keeps it; None where it never does, or
-            was not tried.
+        posterior_calls: calls after which one of the curves has this membership and keeps it; None where none does.
     """
 
     method: str
@@ -45,7 +44,7 @@ class MethodResult(NamedTuple):
 
 
 class Point(NamedTuple):
-    """Means of the posterior before a round.
+    """Means of a posterior before a round.
 
     Attributes:
         calls: so far.
@@ -60,6 +59,18 @@ class Point(NamedTuple):
     claimed: float
 
 
+class Curve(NamedTuple):
+    """What a posterior gives after every call.
+
+    Attributes:
+        method: its name.
+        points: by calls.
+    """
+
+    method: str
+    points: tuple[Point, ...]
+
+
 @dataclass(frozen=True)
 class WorldResult:
     """What was found in one world.
@@ -67,19 +78,21 @@ class WorldResult:
     Attributes:
         world: of which kind.
         methods: in the order asked.
-        curve: of the posterior, one call at a time; empty where it was not tried.
+        curves: of each posterior that was tried.
     """
 
     world: World
     methods: tuple[MethodResult, ...]
-    curve: tuple[Point, ...]
+    curves: tuple[Curve, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """The world in the JSON of a simulation."""
         return {
             **self.world.to_dict(),
             "methods": [each._asdict() for each in self.methods],
-            "curve": [each._asdict() for each in self.curve],
+            "curves": [
+                {"method": each.method, "points": [point._asdict() for point in each.points]} for each in self.curves
+            ],
         }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -21,6 +21,19 @@ if TYPE_CHECKING:
 
 
 _LABELS = {"sigmoid": 1, "softmax": 2}
+COUNTED_AT_ONCE: Final = 256  # pairs whose tokens are counted at once
+
+
+class PairTokens(NamedTuple):
+    """Tokens of pairs, the prompt around them included.
+
+    Attributes:
+        read: [pair] int64, of what the model reads, cut at its maximum length.
+        whole: [pair] int64, of all of it.
+    """
+
+    read: NDArray[np.int64]
+    whole: NDArray[np.int64]
 
 
 @runtime_checkable
@@ -86,6 +99,20 @@ class LocalReranker(LocalModel):
         scores: NDArray[Any] = (softmax if self.scoring == "softmax" else sigmoid)(logits, format)
         return scores
 
+    def pair_tokens(self, pairs: Sequence[tuple[str, str]]) -> PairTokens:
+        """Count tokens of pairs, as the model reads them and uncut; nothing is scored.
+
+        Args:
+            pairs: (query, document).
+        """
+        batches = (list(pairs[at : at + COUNTED_AT_ONCE]) for at in range(0, len(pairs), COUNTED_AT_ONCE))
+        counted = [np.empty((2, 0), np.int64), *(np.asarray(self.counted(batch), np.int64) for batch in batches)]
+        return PairTokens(*np.concatenate(counted, axis=1))
+
+    @abstractmethod
+    def counted(self, pairs: list[tuple[str, str]]) -> Any:
+        """Return tokens of each pair, [2, pair]: as the model reads them, and uncut."""
+
     @abstractmethod
     def forward(self, pairs: list[tuple[str, str]]) -> Any:
         """Return the logits of one batch, [pair, label], as a tensor."""
@@ -119,19 +146,28 @@ class YesNoReranker(LocalReranker):
 
     def forward(self, pairs: list[tuple[str, str]]) -> Any:
         """Return the logits of (no, yes) after each prompt; only the pair is truncated."""
-        texts = [
-            self.recipe.query.format(instruction=self.instruction, query=query)
-            + self.recipe.document.format(document=document)
-            for query, document in pairs
-        ]
         room = self.max_length - len(self.prefix) - len(self.suffix)
-        tokens = self.tokenizer(texts, truncation=True, max_length=room)["input_ids"]
+        tokens = self.tokenizer(self.texts(pairs), truncation=True, max_length=room)["input_ids"]
         # Joined as ids: joined as text, a truncated document would take the end of the prompt with it.
         prompts = [self.prefix + ids + self.suffix for ids in tokens]
         inputs = padded(self.torch, prompts, self.tokenizer.pad_token_id, "left", self.device)
         # Padded on the left, every prompt ends at the last position. Only its logits are computed: those of all
         # positions over a vocabulary of 150,000 would not fit the memory.
         return self.model(**inputs, logits_to_keep=1, use_cache=False).logits[:, -1, self.answers]
+
+    def texts(self, pairs: list[tuple[str, str]]) -> list[str]:
+        """Return the prompt of each pair, without what comes before and after it."""
+        return [
+            self.recipe.query.format(instruction=self.instruction, query=query)
+            + self.recipe.document.format(document=document)
+            for query, document in pairs
+        ]
+
+    def counted(self, pairs: list[tuple[str, str]]) -> Any:
+        """Return tokens of each prompt."""
+        around = len(self.prefix) + len(self.suffix)
+        whole = np.array([len(ids) for ids in self.tokenizer(self.texts(pairs), verbose=False)["input_ids"]]) + around
+        return np.minimum(whole, self.max_length), whole
 
 
 class ClassifierReranker(LocalReranker):
@@ -163,6 +199,10 @@ class ClassifierReranker(LocalReranker):
         )
         return self.model(**inputs.to(self.device)).logits
 
+    def counted(self, pairs: list[tuple[str, str]]) -> Any:
+        """Return tokens of each pair."""
+        return counted_by(self.tokenizer, pairs, self.max_length)
+
 
 class CrossEncoderReranker(LocalReranker):
     """Any CrossEncoder of sentence-transformers, its activation left off."""
@@ -191,6 +231,28 @@ class CrossEncoderReranker(LocalReranker):
         return raw_logits(self.model, pairs, batch_size=len(pairs), show_progress_bar=False).to(
             getattr(self.torch, self.dtype)
         )
+
+    def counted(self, pairs: list[tuple[str, str]]) -> Any:
+        """Return tokens of each pair; where prompts are made of pairs, by the library's own way, which is slower."""
+        if answer_module(self.model) is None and getattr(self.model, "default_prompt_name", None) is None:
+            return counted_by(self.model.tokenizer, pairs, self.max_length)
+        chosen: tuple[dict[str, Any], ...] = ({}, {"processing_kwargs": {"text": {"truncation": False}}})
+        found = [self.model.preprocess(pairs, **options)["attention_mask"].sum(dim=1).tolist() for options in chosen]
+        return found[0], found[1]
+
+
+def counted_by(tokenizer: Any, pairs: list[tuple[str, str]], max_length: int) -> Any:
+    """Return tokens of each pair, [2, pair]: cut, and uncut; a tokenizer cuts a pair to its limit, and never below it.
+
+    Args:
+        tokenizer: of transformers.
+        pairs: (query, document).
+        max_length: tokens that are kept; 0 for the tokenizer's own limit.
+    """
+    queries, documents = map(list, zip(*pairs, strict=True))
+    found = tokenizer(queries, documents, verbose=False, return_token_type_ids=False, return_attention_mask=False)
+    whole = np.array([len(ids) for ids in found["input_ids"]])
+    return np.minimum(whole, max_length or tokenizer.model_max_length), whole
 
 
 def answer_module(model: Any) -> Any | None:

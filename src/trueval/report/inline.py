@@ -20,6 +20,7 @@ DROPPED = {
     "font-size": f"{SIZE}px",
     "transform": "translate(0,0)",
 }
+NOTHING = "M0,0h0v0h0Z"  # a rectangle without a size, as a brush is that nobody has dragged
 DECIMALS = re.compile(r"(\d\.\d)\d+")
 
 
@@ -38,6 +39,7 @@ def inline(chart: Chart) -> str:
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
     _clean(root)
+    _drop_unused(root)
     width, height = root.attrib["width"], root.attrib["height"]
     root.attrib = {
         "viewBox": f"0 0 {width} {height}",
@@ -69,8 +71,17 @@ def _clean(parent: ET.Element) -> None:
     parent[:] = kept
 
 
+def _drop_unused(root: ET.Element) -> None:
+    """Drops clips that nothing refers to: their ids are numbered over all figures of a process, as no page may be."""
+    if not any("url(#" in text for element in root.iter() for text in element.attrib.values()):
+        for unused in root.findall("defs"):
+            root.remove(unused)
+
+
 def _shows_nothing(element: ET.Element) -> bool:
     attributes = element.attrib
+    if attributes.get("d") == NOTHING:
+        return True
     if element.tag != "path" or attributes.get("class") not in ("background", "foreground"):
         return False
     return "fill" not in attributes and "stroke" not in attributes

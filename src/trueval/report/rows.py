@@ -21,7 +21,7 @@ def packed(table: Table) -> dict[str, Any]:
     Returns:
         "columns": title, field, turned, numeric, form and strong of each; what is false or empty is left out. "rows":
         the source, 1 for a turned row or 0, then a cell for each column: its value where the form of the column writes
-        the text from it, else value, text and whether it is strong.
+        the text from it, else value, text, whether it is strong, and its source where that is not in the row's.
 
     Example:
         >>> from trueval.report.content import Row
@@ -53,7 +53,7 @@ def _column(column: Column, strong: bool) -> dict[str, Any]:
 
 
 def _cell(column: Column, cell: Cell, always: bool) -> Any:
-    if cell.strong == always:
+    if cell.strong == always and not cell.source:
         if not column.numeric:
             if cell.text == cell.value:
                 return cell.text
@@ -61,4 +61,4 @@ def _cell(column: Column, cell: Cell, always: bool) -> Any:
             return None
         elif column.show in FORMS and not isinstance(cell.value, str | bool):
             return cell.value
-    return [cell.value, cell.text, int(cell.strong)]
+    return [cell.value, cell.text, int(cell.strong), *([cell.source] if cell.source else [])]

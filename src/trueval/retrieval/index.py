@@ -17,7 +17,8 @@ import shutil
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.metadata import version
@@ -190,6 +191,24 @@ class LocalIndex(ABC):
         """
         return self
 
+    def searching(self, **values: Value) -> LocalIndex:
+        """The same index searched with other parameters: nothing is built, and what is built is shared.
+
+        Args:
+            values: of parameters that decide a search alone, such as efSearch.
+
+        Raises:
+            PolicyError: one decides more, is not known, or has a value that it does not take.
+        """
+        searched = {name: one for name, one in self.parameters.items() if one.searched}
+        other = copy(self)
+        chosen = {
+            name: checked(f"A search of {self.name}", searched, name, value, PolicyError)
+            for name, value in values.items()
+        }
+        other.values = {**self.values, **chosen}
+        return other
+
     @property
     def spec(self) -> str:
         """Its text form with every parameter that has a value, or None where something else is the default."""
@@ -223,6 +242,18 @@ class LocalIndex(ABC):
         Raises:
             InputError: the queries do not fit.
         """
+
+    def library_call(self, queries: Any, depth: int) -> Callable[[], object]:
+        """A search as a function without arguments: what the library or the engine does, to be timed.
+
+        Args:
+            queries: as in search.
+            depth: as in search.
+
+        Returns:
+            What searches. Checks of the queries are done before; what we bring into order afterwards is left out.
+        """
+        return lambda: self.search(queries, depth)
 
     @abstractmethod
     def size(self) -> int:

@@ -76,7 +76,7 @@ class Pipeline:
                 Work(collection, scored_in(self.settings, each), shared, begin or nobody)
                 for each in ((HIGH, LOW) if scoring == BOTH else (scoring,))
             ]
-            found = [tuple(stages) for stages in _stages_of(works)]
+            found = [tuple(stages) for stages in stages_of(works)]
         given = [
             Retrieved(replace(stages[-1].run, name=name), stages, self.settings, works[0].about())
             for name, stages in zip((self.name, f"{self.name}-low")[: len(found)], found, strict=True)
@@ -84,7 +84,7 @@ class Pipeline:
         return replace(given[0], low=given[1] if len(given) > 1 else None)
 
 
-def _stages_of(works: Sequence[Work]) -> list[list[Stage]]:
+def stages_of(works: Sequence[Work]) -> list[list[Stage]]:
     """The stages of each run, made side by side: a reranker sees the candidates of all in one pass."""
     found = [[work.stage(name, make) for name, make in work.retrievers().items()] for work in works]
     for name in works[0].refiners():

@@ -37,6 +37,11 @@ class Tile(Protocol):
         """What no score exceeds in magnitude; NaN or infinite where that is not known."""
         ...
 
+    @property
+    def quick(self) -> bool:
+        """Whether `ranked` takes less time than comparing all scores with a bound or two."""
+        ...
+
     def reaching(self, rows: Ints, bounds: Any, *, beyond: bool = False) -> Mask:
         """Tell which scores of some rows are at least a bound of the row, or with `beyond` above it."""
         ...

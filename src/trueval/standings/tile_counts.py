@@ -75,8 +75,9 @@ class Part:
 class Counting:
     """Counts one tile.
 
-    From the lowest judged score of each query up: where many documents reach it, its whole row is compared with the
-    bounds of that score; once few reach the next one, those are taken out and placed one by one.
+    By the kernel, where it was compiled. Elsewhere from the lowest judged score of each query up: where many documents
+    reach it, its whole row is compared with the bounds of that score; once few reach the next one, those are taken out
+    and placed one by one.
 
     Args:
         tile: the scores.
@@ -93,6 +94,9 @@ class Counting:
         """Add what the tile holds above and tied with each judged document."""
         tile, bounds = self.tile, self.bounds
         rows, judged = np.arange(len(bounds.low)), bounds.low.shape[1]
+        if tile.quick:
+            self._rank(rows, 0)
+            return
         for column in range(judged):
             low = bounds.low[rows, column]
             reached = tile.reaching(rows, low)
@@ -110,7 +114,7 @@ class Counting:
             beyond = tile.reaching(rows, bounds.high[rows, column], beyond=True)
             above = tile.counts(beyond)
             self._add(bounds.pair[rows, column], above, counts - above)
-            self._find(rows, reached, beyond, counts - above, column)
+            self._find(rows, counts - above, column, (reached, beyond))
 
     def _add(self, pairs: Ints, above: Ints, tied: Ints) -> None:
         """Add counts of judged documents; those that are not there have the number -1."""
@@ -118,16 +122,29 @@ class Counting:
         self.part.above[pairs[there]] += above[there]
         self.part.tied[pairs[there]] += tied[there]
 
-    def _find(self, rows: Ints, reached: Mask, beyond: Mask, tied: Ints, column: int) -> None:
-        """Remember which documents are tied with one judged document of each row."""
+    def _find(self, rows: Ints, tied: Ints, column: int, masks: tuple[Mask, Mask] | None = None) -> None:
+        """Remember which documents are tied with one judged document of each row.
+
+        Args:
+            rows: the rows.
+            tied: [row] how many are.
+            column: the judged document of each row.
+            masks: [row, document] what reaches its score, and what is beyond; None if it has not been compared.
+        """
         if self.own is None:
             return
         tile, pairs = self.tile, self.bounds.pair[rows, column]
         inside = (self.own[pairs] >= tile.first) & (self.own[pairs] < tile.first + tile.columns)
         some = np.flatnonzero(tied > inside)  # what ties with a document of the tile once is that document
-        if len(some):
-            row, place = tile.places(reached[some] ^ beyond[some], tied[some])
-            self._tie(pairs[some[row]], tile.first + place)
+        if not len(some):
+            return
+        if masks is None:
+            low, high = (bound[rows[some], column] for bound in (self.bounds.low, self.bounds.high))
+            mask = tile.reaching(rows[some], low) ^ tile.reaching(rows[some], high, beyond=True)
+        else:
+            mask = masks[0][some] ^ masks[1][some]
+        row, place = tile.places(mask, tied[some])
+        self._tie(pairs[some[row]], tile.first + place)
 
     def _tie(self, pairs: Ints, places: Ints) -> None:
         """Remember what is tied with judged documents, but for themselves."""
@@ -157,17 +174,13 @@ class Counting:
         self._tie(judged, np.repeat(self.tile.first + place[tied], times))
 
     def _rank(self, rows: Ints, column: int) -> None:
-        """Count by sorting the scores of each row, for all judged scores from a column on."""
+        """Count the scores of each row for all judged scores from a column on, by the kernel or by sorting."""
         bounds, pair = self.bounds, self.bounds.pair[rows, column:]
         at_least, above = self.tile.ranked(rows, bounds.low[rows, column:], bounds.high[rows, column:])
         tied = np.where(pair >= 0, at_least - above, 0)
         self._add(pair.ravel(), above.ravel(), tied.ravel())
         for each in range(pair.shape[1]):
-            some = np.flatnonzero(tied[:, each] > 0)
-            if len(some) and self.own is not None:
-                low, high = (bound[rows[some], column + each] for bound in (bounds.low, bounds.high))
-                masks = self.tile.reaching(rows[some], low), self.tile.reaching(rows[some], high, beyond=True)
-                self._find(rows[some], *masks, tied[some, each], column + each)
+            self._find(rows, tied[:, each], column + each)
 
 
 def _last_reached(low: Any, row: Ints, scores: Any, first: int) -> Ints:

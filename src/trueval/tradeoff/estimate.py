@@ -260,7 +260,7 @@ class _Estimating:
 
     def _embedding(self, work: Work) -> list[Task]:
         """What the embedder of a system has not seen."""
-        model, collection = work.model("embed"), work.collection
+        model, collection = work.embedder(), work.collection
         settings = settings_of(model)
         found: list[Task] = []
         for name, texts in (("documents", collection.documents), ("queries", collection.queries)):
@@ -288,7 +288,8 @@ class _Estimating:
     def _task(self, model: Any, part: Part, places: Any, what: str, *, at_most: bool = False) -> Task:
         if is_hosted(model.name):
             expected = model.expected(part.name, [part.items[place] for place in places.tolist()])
-            return Task(model.name, what, len(places), at_most, expected.calls, expected.cost, None)
+            cost = model.price.cost(expected.usage)
+            return Task(model.name, what, len(places), at_most, expected.calls, cost, None)
         # Items of all lengths, as many are.
         lengths = np.array([part.length(part.items[place]) for place in places.tolist()])
         order = places[np.argsort(lengths, kind="stable")]

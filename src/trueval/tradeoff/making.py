@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
@@ -22,7 +22,7 @@ from trueval.models.hosted.account import Account
 from trueval.models.outputs import Step
 from trueval.models.reuse import reused_outputs
 from trueval.report.provenance import recorded
-from trueval.retrieval.index import read_spec
+from trueval.retrieval.index import LocalIndex, read_spec
 from trueval.retrieval.ranks.lists import listed
 from trueval.retrieval.ranks.union import scored_as, together
 from trueval.retrieval.rerank import rerank
@@ -30,10 +30,13 @@ from trueval.retrieval.stages.config import STAGES, Settings, scored_in
 from trueval.retrieval.stages.retrieved import Stage
 from trueval.retrieval.stages.work import Begin, Shared, Work
 from trueval.run import Run
+from trueval.tradeoff.charges import Charges, Spending
 from trueval.tradeoff.grid import System
 from trueval.tradeoff.inputs import Inputs
+from trueval.tradeoff.ladder import BELOW, recall
+from trueval.tradeoff.memory import memory_entry
 from trueval.tradeoff.plan import Reason
-from trueval.tradeoff.quality import recall_of
+from trueval.tradeoff.price import PriceBook
 from trueval.tradeoff.store import KEY_LENGTH, Store
 
 EXACT: Final = "flat"
@@ -69,12 +72,16 @@ class _Waiting(NamedTuple):
         key: of its run.
         work: its stages.
         stages: that are done.
+        memory: of its indexes.
+        silent: whether only its candidates are wanted, and nothing is said of it.
     """
 
     system: System
     key: str
     work: Work
     stages: tuple[Stage, ...]
+    memory: Mapping[str, Any]
+    silent: bool = False
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -128,16 +135,26 @@ class Maker:
         self.inputs, self.store, self.begin, self.found = inputs, store, begin, found
         models: dict[str, Any] = {}
         self.shared = {name: Shared(cache, cache / "outputs", account, models=models) for name in inputs.collections}
+        self.spending = Spending(Charges(PriceBook.read(), {}), next(iter(inputs.collections.values())).documents)
         self.names: dict[str, str] = {}
         self.left_out: list[Reason] = []
         self.failed: list[Reason] = []
 
-    def make(self, systems: Sequence[System]) -> None:
-        """Make them all; what cannot be made is in `failed` and `left_out`."""
+    def make(self, systems: Sequence[System], also: System | None = None) -> None:
+        """Make them all; what cannot be made is in `failed` and `left_out`.
+
+        Args:
+            systems: of the plan.
+            also: one whose candidates others want to find in the cache.
+        """
         waiting: list[_Waiting] = []
         for system in systems:
             with self.guarded(system):
                 waiting += self._retrieved(system)
+        if also is not None:
+            with suppress(Exception):  # whoever wants it says what is wrong with it
+                work = self.work(also)
+                waiting.append(_Waiting(also, "", work, self._stages(work), {}, silent=True))
         for group in _by_model(waiting):
             self._rerank(group)
 
@@ -185,15 +202,23 @@ class Maker:
         if kept is not None:
             self.found(Made(system, key, *kept, cached=True))
             return []
-        stages = [work.stage(name, make) for name, make in work.retrievers().items()]
-        for name in work.refiners():
-            if name != "rerank":
-                stages.append(work.refined(name, stages if name == "fuse" else stages[-1:], ()))
-        waiting = _Waiting(system, key, work, tuple(stages))
+        stages = self._stages(work)
+        work.open()
+        memory = memory_entry([each.index for each in work.opened.values() if isinstance(each.index, LocalIndex)])
+        work.opened.clear()  # those of all systems would not fit together
+        waiting = _Waiting(system, key, work, stages, memory)
         if system.reranks:
             return [waiting]
         self._done(waiting, waiting.stages)
         return []
+
+    def _stages(self, work: Work) -> tuple[Stage, ...]:
+        """All stages before a reranker."""
+        stages = [work.stage(name, make) for name, make in work.retrievers().items()]
+        for name in work.refiners():
+            if name != "rerank":
+                stages.append(work.refined(name, stages if name == "fuse" else stages[-1:], ()))
+        return tuple(stages)
 
     def _rerank(self, group: Sequence[_Waiting]) -> None:
         """Score every pair that some system of a group asks for once, and finish the systems."""
@@ -235,6 +260,8 @@ class Maker:
 
     def _done(self, waiting: _Waiting, stages: Sequence[Stage]) -> None:
         """Keep a system, and tell of it."""
+        if waiting.silent:
+            return
         system, work, run = waiting.system, waiting.work, stages[-1].run
         about = {
             "method": system.method,
@@ -245,9 +272,18 @@ class Maker:
             "seconds": sum(stage.made_seconds for stage in stages),
             "run": {"queries": len(run.query_ids), "documents": run.documents.height, "content": run_hash(run)},
             "recall": self._recall(waiting, stages[0]),
+            "memory": waiting.memory,
+            "tokens": self._tokens(work, run),
         }
         told = self.store.write(waiting.key, about, run)
         self.found(Made(system, waiting.key, told, run, cached=False))
+
+    def _tokens(self, work: Work, run: Run) -> dict[str, float | None]:
+        """Mean tokens of a query and of a pair, by the tokenizers of the models."""
+        named = {"embed": "embedder", "rerank": "reranker"}
+        models = {name: work.model(table) for table, name in named.items() if table in work.settings}
+        spent = self.spending.of(work.settings, work.collection.queries, run, [1], **models)
+        return {name: spent.tokens[name] for name in ("query", "candidate")}
 
     def _recall(self, waiting: _Waiting, dense: Stage) -> dict[str, Any] | None:
         """How much of exact float32 search by the same embeddings the dense stage finds; None without such a stage."""
@@ -258,13 +294,13 @@ class Maker:
         if kind.takes_of(chosen) != "vectors":  # words play a part: there is no exact search by vectors to compare
             return None
         depth = settings["index"]["depth"]
-        index = {**settings["index"], "spec": EXACT, "scoring": "index"}
+        # Some documents deeper, to see a group of equal scores that the depth cuts.
+        index = {"spec": EXACT, "depth": depth + BELOW, "scoring": "index"}
         work = self._work(
             waiting.system, {"embed": settings["embed"], "index": index}, f"{waiting.system.name}: exact "
         )
         exact = work.stage("dense", work.dense)
-        counted = recall_of(dense.run, exact.run, self.inputs.query_ids)
-        return {"of": EXACT, "depth": depth, "wanted": list(counted.wanted), "found": list(counted.found)}
+        return {"of": EXACT, "depth": depth, "shares": recall(dense.run, exact.run, depth).tolist()}
 
     @contextmanager
     def guarded(self, system: System, key: str = "") -> Iterator[None]:

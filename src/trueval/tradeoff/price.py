@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -45,19 +45,19 @@ class Listed(NamedTuple):
     source: str
     documents_per_search: int | None = None
 
-    def older_than_a_year(self, today: date) -> bool:
+    def older_than_a_year(self, today: dt.date) -> bool:
         """Whether it was read more than a year ago; a month counts from its first day.
 
         Args:
             today: the day that it is used on.
 
         >>> one = Listed("m", Price(1.0), "USD", "2025-11", "")
-        >>> one.older_than_a_year(date(2026, 11, 1)), one.older_than_a_year(date(2026, 11, 2))
-        (False, True)
+        >>> [one.older_than_a_year(dt.date(2026, 11, day)) for day in (1, 2)]
+        [False, True]
         """
         read = _day(self.date)
         # A year after 29 February is 1 March.
-        later = read.replace(year=read.year + 1) if (read.month, read.day) != (2, 29) else date(read.year + 1, 3, 1)
+        later = read.replace(year=read.year + 1) if (read.month, read.day) != (2, 29) else dt.date(read.year + 1, 3, 1)
         return later < today
 
 
@@ -121,7 +121,7 @@ class PriceBook:
         """The price of a model, or None where the book has none; otherwise as `find`."""
         return self.prices[role].get(name.partition(":")[2] if is_hosted(name) else name)
 
-    def notes(self, used: Sequence[Listed], today: date) -> tuple[str, ...]:
+    def notes(self, used: Sequence[Listed], today: dt.date) -> tuple[str, ...]:
         """Remarks on prices that are more than a year old, one line for each date.
 
         Args:
@@ -259,7 +259,7 @@ def _told(toml: Toml, keys: tuple[str, ...], value: Any) -> str:
         if not isinstance(value, str) or not value.strip():
             raise toml.error(f"{name} must be a text. Got {value!r}.", *keys)
         return value
-    told = value.isoformat() if type(value) is date else value
+    told = value.isoformat() if type(value) is dt.date else value
     try:
         _day(told)
     except (TypeError, ValueError):
@@ -267,9 +267,9 @@ def _told(toml: Toml, keys: tuple[str, ...], value: Any) -> str:
     return str(told)
 
 
-def _day(told: str) -> date:
+def _day(told: str) -> dt.date:
     """The first day that a date can mean."""
-    return date.fromisoformat(f"{told}-01" if len(told) == len("2025-11") else told)
+    return dt.date.fromisoformat(f"{told}-01" if len(told) == len("2025-11") else told)
 
 
 def _listed(toml: Toml, role: Role, currency: str, day: str, source: str) -> Iterator[tuple[str, Listed]]:

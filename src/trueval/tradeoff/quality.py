@@ -152,20 +152,28 @@ def qualities_of(
     ceilings = {k: _ceilings(asked[k][0], pool) for k in contexts}
     every = _once([each for k in contexts for each in (*asked[k], *ceilings[k])])
     open_ones = _once([each for k in contexts for each in _open(asked[k][0], k)])
-    filled = judgments if measuring.unjudged is None else grade_unjudged(judgments, run, measuring.unjudged)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruevalWarning)  # they are notes of the scores
-        scores = evaluate(run, filled, every, policy=measuring.policy)
-        # How much is judged, and what the unjudged could be, is asked of the judgments as they are.
-        raw = evaluate(run, judgments, open_ones, policy=measuring.policy)
-    if measuring.unjudged is not None:
-        scores = as_judged(scores, run, judgments, measuring.unjudged)
+    scores, raw = _scores(run, judgments, every, open_ones, measuring)
     ends = intervals_of(scores, measuring)
     at = tuple(_at(k, asked[k], ceilings[k], scores, raw, ends) for k in contexts)
     kept = [[*asked[k], *ceilings[k][:1]] for k in contexts]
     rows = _rows(scores, _once([each for some in kept for each in some]))
     ties = {**scores.ties._asdict(), "cut_queries": list(scores.ties.cut_queries)}
     return Qualities(at, rows, tuple(tuple(map(str, each)) for each in kept), ties, scores.notes)
+
+
+def _scores(
+    run: Run, judgments: Judgments, every: list[Measure], open_ones: list[Measure], measuring: Measuring
+) -> tuple[Scores, Scores]:
+    """The scores by judgments with the unjudged graded, and what is asked of the judgments as they are."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)  # they are notes of the scores
+        if measuring.unjudged is None:
+            both = evaluate(run, judgments, _once([*every, *open_ones]), policy=measuring.policy)
+            return both.of(every), both.of(open_ones)
+        filled = grade_unjudged(judgments, run, measuring.unjudged)
+        scores = evaluate(run, filled, every, policy=measuring.policy)
+        raw = evaluate(run, judgments, open_ones, policy=measuring.policy)
+        return as_judged(scores, run, judgments, measuring.unjudged), raw
 
 
 def _once(measures: Iterable[Measure]) -> list[Measure]:
@@ -275,49 +283,3 @@ def _rows(scores: Scores, measures: Sequence[Measure]) -> pl.DataFrame:
             **{name: getattr(scores, name)[:, columns].T.ravel() for name in STATISTICS},
         }
     )
-
-
-class Recall(NamedTuple):
-    """How much of an exact search another search finds.
-
-    Attributes:
-        wanted: [query] documents of the exact search.
-        found: [query] those of them that the other one finds.
-    """
-
-    wanted: tuple[int, ...]
-    found: tuple[int, ...]
-
-    def estimate(self, measuring: Measuring) -> dict[str, float | None]:
-        """The mean share over queries that have documents, with its interval.
-
-        Args:
-            measuring: level, resamples and seed.
-        """
-        wanted, found = (np.array(each, dtype=np.float64) for each in self)
-        shares = found[wanted > 0] / wanted[wanted > 0]
-        if not len(shares):
-            return {"value": None, "low": None, "high": None}
-        low, high = mean_intervals(shares[:, None], measuring)[0].tolist()
-        return {"value": float(shares.mean()), "low": or_null(low), "high": or_null(high)}
-
-
-def recall_of(found: Run, exact: Run, query_ids: Sequence[str]) -> Recall:
-    """Count the documents of an exact search that another search of the same depth finds.
-
-    A document that ties with the last one of the exact search, and is not among its documents, counts as not found.
-
-    Args:
-        found: by the search.
-        exact: what exact search in float32 finds.
-        query_ids: of all queries.
-
-    >>> one, other = Run.from_dict({"q": {"a": 2.0, "b": 1.0}}), Run.from_dict({"q": {"a": 2.0, "c": 1.0}})
-    >>> recall_of(one, other, ["q"])
-    Recall(wanted=(2,), found=(1,))
-    """
-    pairs = ["query_id", "doc_id"]
-    wanted = exact.frame.select(pairs)
-    hits = wanted.join(found.frame.select(pairs), on=pairs, how="semi")
-    counts: list[dict[Any, Any]] = [dict(each.group_by("query_id").len().iter_rows()) for each in (wanted, hits)]
-    return Recall(*(tuple(int(each.get(query, 0)) for query in query_ids) for each in counts))

@@ -12,30 +12,41 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import polars as pl
 
 from trueval.files.whole import write_whole
 from trueval.models.hosted.account import LEDGER, Account
+from trueval.numerics import or_null
 from trueval.report.formats import to_json
-from trueval.report.provenance import recorded
+from trueval.report.provenance import date, recorded
 from trueval.retrieval.stages.work import Begin, nobody
 from trueval.run import Run
+from trueval.tradeoff.charges import Charges, Spending, Spent
+from trueval.tradeoff.derived import Derived, Deriver, Known, routed_system
 from trueval.tradeoff.grid import System
 from trueval.tradeoff.inputs import Inputs, read_inputs
+from trueval.tradeoff.latency import Protocol
 from trueval.tradeoff.making import Made, Maker
-from trueval.tradeoff.plan import Plan, Reason, above_pool
-from trueval.tradeoff.quality import Qualities, Quality, Recall, qualities_of
+from trueval.tradeoff.plan import Measuring, Plan, Reason, above_pool
+from trueval.tradeoff.quality import STATISTICS, Qualities, Quality, mean_intervals, qualities_of
 from trueval.tradeoff.store import Store
+from trueval.tradeoff.timing import NOTHING, Timed, Timer, ToTime, protocol_of
 from trueval.version import __version__
 
 # 1: the first.
 FORMAT_VERSION: Final = 1
 KIND: Final = "sweep"
 RESULT, QUERIES = "sweep.json", "queries.parquet"
+QUERY_COLUMNS: Final = {
+    **dict.fromkeys(("configuration", "query_id", "measure"), pl.String),
+    **dict.fromkeys(STATISTICS, pl.Float64),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +62,8 @@ class Measured:
         pool: the most candidates that a query can have.
         qualities: what its run is worth.
         recall: of exact float32 search, with its interval; None where it searches no vectors.
+        spent: tokens and costs.
+        timed: how long its stages take.
     """
 
     system: System
@@ -61,6 +74,8 @@ class Measured:
     pool: int
     qualities: Qualities
     recall: Mapping[str, Any] | None
+    spent: Spent
+    timed: Timed = NOTHING
 
     def to_dict(self) -> dict[str, Any]:
         """The system as sweep.json has it."""
@@ -76,13 +91,13 @@ class Measured:
             "pool": self.pool,
             "queries": self.about["collection"]["queries"],
             "recall": None if self.recall is None else dict(self.recall),
-            "memory": None,
-            "tokens": None,
-            "stages": [],
-            "latency": None,
-            "loads": [],
+            "memory": self.about["memory"],
+            "tokens": dict(self.spent.tokens),
+            "stages": self.timed.stages,
+            "latency": self.timed.latency,
+            "loads": self.timed.loads,
             "ties": dict(self.qualities.ties),
-            "notes": list(self.qualities.notes),
+            "notes": [*self.qualities.notes, *self.timed.notes],
         }
 
     def configurations(self, place: int) -> list[dict[str, Any]]:
@@ -96,8 +111,8 @@ class Measured:
                 "name": self.name_at(each),
                 "system": place,
                 **each.to_dict(),
-                "cost": None,
-                "prompt_tokens": None,
+                "cost": _cost(self.spent.costs[each.k]),
+                "prompt_tokens": self.spent.prompts[each.k],
             }
             for each in self.qualities.at
         ]
@@ -119,6 +134,8 @@ class Sweep:
         failed: systems that broke, with their reasons.
         notes: one-line remarks.
         machine: where it ran.
+        prices: what costs are made of.
+        derived: ladders, tuned graphs and routing.
     """
 
     plan: Plan
@@ -128,6 +145,8 @@ class Sweep:
     failed: tuple[Reason, ...]
     notes: tuple[str, ...]
     machine: Mapping[str, Any]
+    prices: Mapping[str, Any]
+    derived: Derived
 
     @property
     def queries(self) -> pl.DataFrame:
@@ -139,7 +158,7 @@ class Sweep:
             for each in self.systems
             for quality, names in zip(each.qualities.at, each.qualities.names, strict=True)
         ]
-        return pl.concat(parts) if parts else pl.DataFrame()
+        return pl.concat(parts) if parts else pl.DataFrame(schema=QUERY_COLUMNS)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `trueval sweep`, sweep.json."""
@@ -162,17 +181,17 @@ class Sweep:
             "seed": measuring.seed,
             "machine": dict(self.machine),
             "latency": _plain(self.plan.tables["latency"]),
-            "prices": None,
+            "prices": dict(self.prices),
             "limits": _plain(self.plan.tables["limits"]),
             "axes": [{"key": axis.key, "values": [_recorded(each) for each in axis.values]} for axis in self.plan.axes],
             "systems": [each.to_dict() for each in self.systems],
             "configurations": [row for place, each in enumerate(self.systems) for row in each.configurations(place)],
-            "ladder": [],
-            "tuned": [],
-            "route": None,
+            "ladder": self.derived.ladder,
+            "tuned": self.derived.tuned,
+            "route": self.derived.route,
             "left_out": [{"name": each.name, "reason": each.reason} for each in self.left_out],
             "failed": [each._asdict() for each in self.failed],
-            "notes": list(self.notes),
+            "notes": [*self.notes, *self.derived.notes],
         }
 
     def write(self, folder: Path) -> None:
@@ -212,27 +231,67 @@ def sweep(
     """
     chosen = plan if isinstance(plan, Plan) else Plan.read(Path(plan))
     begin = begin or nobody
+    charges = Charges.read(chosen.tables["prices"], Path())
     step = begin("reading")
     inputs = read_inputs(chosen, lambda done: step("documents", done, 0))
     check_measures(chosen, inputs)
     store = Store(out)
     with _place(out, cache) as place:
-        gathered = _Gathered(chosen, inputs, store, begin("systems"))
+        gathered = _Gathered(chosen, inputs, store, charges, begin("systems"))
         maker = Maker(inputs, place, store, Account(max_cost, place / LEDGER), begin, gathered.add)
-        maker.make(chosen.systems)
-    systems = gathered.in_order()
+        maker.make(chosen.systems, routed_system(chosen))
+        done = [Known(each.system, each.key) for each in gathered.in_order()]
+        derived = Deriver(chosen, inputs, place, store, begin).derive(done)
+        systems = _timed(gathered.in_order(), maker, Timer(_protocol(chosen), store, chosen.measuring, begin("times")))
     found = Sweep(
         chosen,
         {**inputs.about, "sha256": {**_text_hashes(systems), **inputs.about["sha256"]}},
         systems,
         (*chosen.left_out, *maker.left_out, *gathered.left_out),
         tuple(maker.failed),
-        tuple(dict.fromkeys((*chosen.notes, *inputs.notes))),
+        tuple(
+            dict.fromkeys(
+                (
+                    *chosen.notes,
+                    *inputs.notes,
+                    *charges.notes([each.settings for each in chosen.systems], date().date()),
+                )
+            )
+        ),
         machine(),
+        charges.to_dict(),
+        derived,
     )
     if out is not None:
         found.write(out)
     return found
+
+
+def _mean(shares: Sequence[float], measuring: Measuring) -> dict[str, float | None]:
+    """The mean over queries, with its interval."""
+    if not len(shares):
+        return {"value": None, "low": None, "high": None}
+    low, high = mean_intervals(np.array(shares)[:, None], measuring)[0].tolist()
+    return {"value": float(np.mean(shares)), "low": or_null(low), "high": or_null(high)}
+
+
+def _protocol(plan: Plan) -> Protocol:
+    return protocol_of(plan.tables["latency"], plan.measuring.seed)
+
+
+def _timed(systems: Sequence[Measured], maker: Maker, timer: Timer) -> tuple[Measured, ...]:
+    """The same with their times."""
+    given = [
+        ToTime(each.system, each.key, int(each.about["memory"]["measured"]), partial(maker.work, each.system))
+        for each in systems
+    ]
+    found = timer.time(given)
+    return tuple(replace(each, timed=found[each.key]) for each in systems)
+
+
+def _cost(cost: Mapping[str, float | None]) -> dict[str, float | None] | None:
+    """What 1,000 queries cost; None where no price is known."""
+    return None if all(value is None for value in cost.values()) else dict(cost)
 
 
 class _Gathered:
@@ -242,11 +301,15 @@ class _Gathered:
         plan: of the sweep.
         inputs: of the sweep.
         store: where systems are kept.
+        charges: what they cost.
         step: called with how many are done.
     """
 
-    def __init__(self, plan: Plan, inputs: Inputs, store: Store, step: Callable[[str, int, int], None]) -> None:
+    def __init__(
+        self, plan: Plan, inputs: Inputs, store: Store, charges: Charges, step: Callable[[str, int, int], None]
+    ) -> None:
         self.plan, self.inputs, self.store, self.step = plan, inputs, store, step
+        self.spending = Spending(charges, next(iter(inputs.collections.values())).documents)
         self.measured: dict[str, Measured] = {}
         self.left_out: list[Reason] = []
 
@@ -261,10 +324,13 @@ class _Gathered:
         qualities = qualities_of(made.run, self.inputs.judgments, contexts, measuring, pool=pool)
         recall = made.about["recall"]
         if recall is not None:
-            counted = Recall(tuple(recall["wanted"]), tuple(recall["found"]))
-            recall = {"of": recall["of"], "depth": recall["depth"], **counted.estimate(measuring)}
+            recall = {"of": recall["of"], "depth": recall["depth"], **_mean(recall["shares"], measuring)}
         file = self.store.about(made.key).as_posix()
-        self.measured[system.name] = Measured(system, made.key, file, made.about, made.cached, pool, qualities, recall)
+        queries = self.inputs.collections[system.rewrite].queries
+        spent = self.spending.of(system.settings, queries, made.run, contexts, known=made.about["tokens"])
+        self.measured[system.name] = Measured(
+            system, made.key, file, made.about, made.cached, pool, qualities, recall, spent
+        )
         self.step("done", len(self.measured), len(self.plan.systems))
 
     def in_order(self) -> tuple[Measured, ...]:

@@ -78,8 +78,8 @@ def legend(result: Entry) -> Iterator[str]:
     )
     if any(method["posterior_calls"] is not None for world in result["worlds"] for method in world["methods"]):
         yield (
-            "posterior needs: calls of 5 passages after which the posterior has this membership and keeps it; "
-            f"{NOT_AVAILABLE} where it does not."
+            "posterior needs: calls of 5 passages after which a posterior that was tried has this membership and keeps "
+            f"it; {NOT_AVAILABLE} where none does."
         )
 
 

@@ -9,13 +9,15 @@ from typing import Any
 from trueval.golden.views.simulate import heading, legend
 from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of
 from trueval.report.directory import Directory, ResultFile, pointer
-from trueval.report.figures import NARROW, Chart, axis_domain, panels, tone, write_figure
+from trueval.report.figures import NARROW, RUN_TONES, Chart, axis_domain, panels, tone, write_figure
 from trueval.report.text import NOT_AVAILABLE, fixed, signed
 
 HEIGHT = 200  # CSS pixels of a plot
 MOST = 4  # worlds of the figure for papers
+# One fewer than there are colors, so that 56 methods differ in one of the two.
+SHAPES = ("circle", "square", "cross", "diamond", "triangle-up", "triangle-down", "triangle-right")
 CALLS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-KEY = (("thin", "the posterior after so many calls"), ("dot", "other methods, where they end"))
+KEY = (("thin", "a posterior after so many calls"), ("dot", "other methods, where they end"))
 
 
 def build(file: ResultFile, directory: Directory) -> Part:
@@ -28,10 +30,13 @@ def build(file: ResultFile, directory: Directory) -> Part:
     told = [*_told(file)]
     blocks = []
     for at, world in enumerate(file.data["worlds"]):
-        figures = [Figure(f"simulate-calls-{at}", "Membership", _described(world), calls_plot(world), key=KEY)]
-        if world["curve"]:
-            about = "What the posterior claims against what is so, over calls."
-            figures.append(Figure(f"simulate-claims-{at}", "Claims", about, claims_plot(world)))
+        figures = []
+        if _asked(world):
+            plot = calls_plot(world)
+            figures.append(Figure(f"simulate-calls-{at}", "Membership", _described(world), plot, key=KEY))
+        if world["curves"]:
+            about = "What the first posterior claims against what is so, over calls."
+            figures.append(Figure(f"simulate-claims-{at}", "Claims", about, claims_plot(world["curves"][0])))
         blocks.append(Block(f"simulate-{at}", heading(world), figures=tuple(figures), tables=(_table(file, at),)))
     facts: tuple[tuple[str, Words], ...] = tuple((name, (f"{file.data[name]}",)) for name in ("pools", "top", "seed"))
     closing = Block("simulate-choices", "Choices of the simulation", facts=facts)
@@ -47,12 +52,12 @@ def write_figures(file: ResultFile, directory: Directory, folder: Path) -> tuple
         directory: not needed.
         folder: where to; it exists.
     """
-    charts = [calls_plot(world, title=world["name"]) for world in file.data["worlds"][:MOST]]
+    charts = [calls_plot(world, title=world["name"]) for world in file.data["worlds"][:MOST] if _asked(world)]
     return write_figure(panels(charts), folder / "simulate") if charts else ()
 
 
 def calls_plot(world: Mapping[str, Any], *, title: str = "") -> Chart:
-    """Membership against calls, in steps of factors: the posterior as a line, other methods as points with names.
+    """Membership against calls, in steps of factors: posteriors as lines, other methods as points.
 
     Args:
         world: an entry of "worlds".
@@ -60,10 +65,11 @@ def calls_plot(world: Mapping[str, Any], *, title: str = "") -> Chart:
     """
     import altair as alt
 
-    line = [point for point in world["curve"] if point["calls"]]
+    lines = [{"of": curve["method"], **point} for curve in world["curves"] for point in curve["points"]]
+    lines = [point for point in lines if point["calls"]]
     others = [each for each in world["methods"] if each["calls"] and not each["method"].startswith("posterior")]
-    ends = axis_domain([each["membership"] for each in (*line, *others)])
-    most = max([each["calls"] for each in (*line, *others)], default=1)
+    ends = axis_domain([each["membership"] for each in (*lines, *others)])
+    most = max([each["calls"] for each in (*lines, *others)], default=1)
     last = next((step for step in CALLS if step >= most), CALLS[-1])
     x = alt.X(
         "calls:Q",
@@ -72,29 +78,32 @@ def calls_plot(world: Mapping[str, Any], *, title: str = "") -> Chart:
         axis=alt.Axis(values=[step for step in CALLS if step <= last], grid=False),
     )
     y = alt.Y("membership:Q", title="membership", scale=alt.Scale(domain=ends, nice=False, zero=False))
-    curve = alt.Chart(alt.InlineData(values=line)).mark_line(color=tone("expected"), strokeWidth=2.2)
+    curve = alt.Chart(alt.InlineData(values=lines)).mark_line(color=tone("expected"), strokeWidth=1.8)
     points = alt.Chart(alt.InlineData(values=others))
-    layers = [
-        curve.encode(x=x, y=y),
-        points.mark_point(filled=True, size=46, color=tone("run-1")).encode(x=x, y=y),
-        points.mark_text(align="right", dx=-6, dy=-6, color=tone("text")).encode(x=x, y=y, text="method:N"),
-    ]
+    names = [each["method"] for each in others]
+    colors = [tone(RUN_TONES[place % len(RUN_TONES)]) for place in range(len(names))]
+    shapes = [SHAPES[place % len(SHAPES)] for place in range(len(names))]
+    color = alt.Color("method:N", title=None, sort=None, scale=alt.Scale(domain=names, range=colors))
+    shape = alt.Shape("method:N", title=None, sort=None, scale=alt.Scale(domain=names, range=shapes))
+    # A legend of nothing has no size, and then the plot has none.
+    layers = [curve.encode(x=x, y=y, strokeDash=alt.StrokeDash("of:N", title=None, sort=None))] if lines else []
+    layers += [points.mark_point(filled=True, size=60).encode(x=x, y=y, color=color, shape=shape)] if others else []
     plot = alt.layer(*layers).properties(width=NARROW - 70, height=HEIGHT)
     return plot.properties(title=title) if title else plot
 
 
-def claims_plot(world: Mapping[str, Any]) -> Chart:
-    """What the posterior claims and what is so, over calls.
+def claims_plot(curve: Mapping[str, Any]) -> Chart:
+    """What a posterior claims and what is so, over calls.
 
     Args:
-        world: an entry of "worlds".
+        curve: an entry of "curves".
     """
     import altair as alt
 
     names = ["claimed", "true"]
     values = [
         {"calls": point["calls"], "name": name, "share": point[field]}
-        for point in world["curve"]
+        for point in curve["points"]
         for name, field in zip(names, ("claimed", "membership"), strict=True)
     ]
     ends = axis_domain([value["share"] for value in values])
@@ -109,6 +118,11 @@ def claims_plot(world: Mapping[str, Any]) -> Chart:
         )
         .properties(width=NARROW - 70, height=HEIGHT)
     )
+
+
+def _asked(world: Mapping[str, Any]) -> bool:
+    """Whether any method asked the judge: there is nothing to draw of those that did not."""
+    return any(method["calls"] for method in world["methods"])
 
 
 def _described(world: Mapping[str, Any]) -> str:

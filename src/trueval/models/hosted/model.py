@@ -55,6 +55,20 @@ class Answered(NamedTuple):
     rows: NDArray[Any]
 
 
+class Expected(NamedTuple):
+    """What items are estimated to take.
+
+    Attributes:
+        calls: that they go out in.
+        tokens: by our estimate.
+        usage: that is billed.
+    """
+
+    calls: int
+    tokens: int
+    usage: Usage
+
+
 @dataclass(frozen=True, kw_only=True)
 class HostedSettings:
     """How a service is used.
@@ -94,22 +108,6 @@ class HostedSettings:
             value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:  # no sum of it would ever be above max_cost
                 raise PolicyError(f"{name} of a hosted model must be a number of at least 0. Got {value!r}.")
-
-
-class Expected(NamedTuple):
-    """What it would take to send items, by our estimate.
-
-    Attributes:
-        calls: to the service.
-        tokens: that are sent.
-        searches: that are billed; None where tokens are.
-        cost: in the currency of the price; None where the price is not known.
-    """
-
-    calls: int
-    tokens: int
-    searches: float | None
-    cost: float | None
 
 
 @dataclass(eq=False, repr=False)
@@ -201,7 +199,7 @@ class HostedModel(ABC):
         if not len(items):
             return
         _refuse_empty(self.name, items, called)
-        self._announce(part, items)
+        self._announce(part, len(items), self._planned(part, items))
         _ = self.client  # a key or library that is missing is told before threads begin
         self.account.ready()
         threads = self.use.concurrency
@@ -299,34 +297,61 @@ class HostedModel(ABC):
         parts = sum(-(-(query + estimated_tokens(text)) // SEARCH_TOKENS) for text in call.texts)
         return Usage(searches=float(-(-parts // documents)))
 
-    def expected(self, part: str, items: Sequence[Any]) -> Expected:
-        """What it would take to send items, by our estimate; nothing is sent.
-
-        Args:
-            part: "queries", "documents" or "pairs".
-            items: texts, or pairs of query and document.
-        """
-        number = tokens = billed = 0
-        searches = 0.0
-        for call in self._planned(part, items):
-            usage = self._usage(call)
-            number, tokens = number + 1, tokens + call.tokens
-            billed, searches = billed + (usage.tokens or 0), searches + (usage.searches or 0.0)
-        by_search = searches if self.named.service.search else None
-        return Expected(number, tokens, by_search, self.price.cost(Usage(billed, by_search)))
-
-    def _announce(self, part: str, items: Sequence[Any]) -> None:
+    def _announce(self, part: str, items: int, planned: Iterable[Call]) -> None:
         """Say what leaves this machine, to whom and for how much, and refuse what would cost too much."""
-        calls, tokens, searches, cost = self.expected(part, items)
-        self.account.expect(cost, f"{len(items)} {part} for {self.name}")
+        number, tokens, usage = self._sum(planned)
+        cost = self.price.cost(usage)
+        self.account.expect(cost, f"{items} {part} for {self.name}")
         leaves = "go to" if is_this_machine(self.url) else "leave this machine for"
-        amount = f"about {tokens} tokens in {calls} call(s)"
-        amount += "" if searches is None else f", billed as {searches:g} search(es)"
+        billed = "" if usage.searches is None else f", billed as {usage.searches:g} search(es)"
+        amount = f"about {tokens} tokens in {number} call(s){billed}"
         key = f", with the key in {variable}," if (variable := self._variable) else ""
         price = "at a price that is not known" if cost is None else f"for about {cost:.4g} ({self.price})"
         limit = "" if self.account.max_cost is None else f", of at most {self.account.max_cost:g} in all"
-        told = f"{len(items)} {part}, {amount}, {leaves} {self.host} ({self.name}){key} {price}{limit}."
+        told = f"{items} {part}, {amount}, {leaves} {self.host} ({self.name}){key} {price}{limit}."
         warnings.warn(told, TruevalWarning, stacklevel=3)
+
+    def expected(self, part: str, items: Sequence[Any]) -> Expected:
+        """What items are estimated to take, before anything is sent.
+
+        Args:
+            part: as in answers.
+            items: as in answers.
+        """
+        return self._sum(self._planned(part, items))
+
+    def _sum(self, planned: Iterable[Call]) -> Expected:
+        number = tokens = billed = 0
+        searches = 0.0
+        for call in planned:
+            usage = self._usage(call)
+            number, tokens = number + 1, tokens + call.tokens
+            billed, searches = billed + (usage.tokens or 0), searches + (usage.searches or 0.0)
+        return Expected(number, tokens, Usage(billed, searches if self.named.service.search else None))
+
+    def answer(self, part: str, items: Sequence[Any], called: Sequence[str]) -> NDArray[Any]:
+        """Send the items of one query, one call after another, without a notice: for who said before what all cost.
+
+        Args:
+            part: as in answers.
+            items: as in answers; one at least.
+            called: as in answers.
+
+        Returns:
+            [item, any], in the order of the items.
+
+        Raises:
+            InputError: as in answers; no call is cut into smaller ones.
+        """
+        rows: list[Any] = [None] * len(items)
+        for call in self.plan(part, list(enumerate(items))):
+            try:
+                found = _spread(call, self._ask(call))
+            except CallError as error:
+                raise self._refused(error, call, called) from None
+            for place, row in zip(found.places, found.rows, strict=True):
+                rows[place] = row
+        return np.stack(rows)
 
     def _refused(self, failure: CallError, call: Call, called: Sequence[str]) -> InputError:
         reason = self._without_key(failure.reason)

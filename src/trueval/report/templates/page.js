@@ -75,9 +75,10 @@
     return heading;
   };
   const makeCell = (column, packed) => {
-    const [value, text, strong] = Array.isArray(packed) ? packed
+    const [value, text, strong, at] = Array.isArray(packed) ? packed
       : [packed, packed === null ? NONE : column.numeric ? FORMS[column.form](packed) : packed, column.strong];
     const cell = element("td", { textContent: text });
+    if (at) cell.dataset.at = at;
     if (!column.numeric) {
       if (text.length > 60) cell.className = "long";
       return cell;
@@ -142,12 +143,20 @@
     document.head.append(element("script", { textContent: await new Response(stream).text() }));
     return window.vegaEmbed;
   };
+  // A single plot is as wide as the page; several are beside each other where there is room, else one under another.
+  const AXIS = 44, NARROWEST = 640; // CSS pixels of the labels beside a plot, and of a page with room for two
+  const fitted = (spec, room) => {
+    if (!spec.concat) return { ...spec, width: "container", autosize: { type: "fit-x", contains: "padding" } };
+    const columns = room < NARROWEST ? 1 : spec.columns;
+    const width = Math.floor((room - (columns - 1) * (spec.spacing ?? 16)) / columns) - AXIS;
+    return { ...spec, columns, concat: spec.concat.map((view) => ({ ...view, width })) };
+  };
   const mount = async (data) => {
     const holder = document.getElementById(data.dataset.chart), figure = holder.closest("figure");
     const controls = figure.querySelector(".controls");
-    const spec = { ...JSON.parse(data.textContent), width: "container", autosize: { type: "fit-x", contains: "padding" } };
     const stage = element("div", { className: "stage" });
     holder.after(stage);
+    const spec = fitted(JSON.parse(data.textContent), stage.clientWidth);
     // The policy of the page forbids code made from text: `ast` has expressions read step by step instead.
     const embed = await (unpacked ??= unpack());
     await embed(stage, spec, {

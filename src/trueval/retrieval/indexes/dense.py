@@ -12,7 +12,7 @@ product of the signs: whole numbers, which tie. Scores are sums in float32: thei
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -89,6 +89,17 @@ class Dense(LocalIndex):
         vectors = finite_vectors(queries, "queries", self.dimension)
         return _hits(*self._first(vectors, min(depth, self.documents)))
 
+    def library_call(self, queries: NDArray[Any], depth: int) -> Callable[[], object]:
+        """The search of FAISS alone; as in LocalIndex.
+
+        Raises:
+            InputError: as in search.
+        """
+        check_depth(depth)
+        vectors, most = finite_vectors(queries, "queries", self.dimension), min(depth, self.documents)
+        self.tune(most)
+        return lambda: self.faiss.search(vectors, most)
+
     def _first(self, vectors: NDArray[np.float32], depth: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """[query, depth] scores and places, best first; of equal ones that the depth cuts, those of the first places.
 
@@ -112,8 +123,12 @@ class Dense(LocalIndex):
 
     def found(self, vectors: NDArray[np.float32], depth: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """[query, depth] scores and places as FAISS gives them; a place of -1 is none."""
+        self.tune(depth)
         scores, places = self.faiss.search(vectors, depth)
         return scores, places
+
+    def tune(self, depth: int) -> None:
+        """Set what FAISS keeps of a search beside its arguments."""
 
     def size(self) -> int:
         """Bytes that the saved index has, which are those that it holds in memory."""
@@ -218,10 +233,9 @@ class Hnsw(Dense):
         index.hnsw.efConstruction = self.number("efConstruction")
         return index
 
-    def found(self, vectors: NDArray[np.float32], depth: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Walk the graph with as many candidates as documents are asked for, at least."""
+    def tune(self, depth: int) -> None:
+        """Have it walk the graph with as many candidates as documents are asked for, at least."""
         self.faiss.hnsw.efSearch = max(self.number("efSearch"), depth)
-        return super().found(vectors, depth)
 
 
 class Ivf(Dense):
@@ -237,7 +251,7 @@ class Ivf(Dense):
     def made(self, dimension: int, documents: int) -> Any:
         """Empty cells, to be trained."""
         product = self.library.METRIC_INNER_PRODUCT
-        cells = int(self.values["nlist"] or max(1, round(4 * documents**0.5)))  # type: ignore[arg-type]
+        cells = cells_of(self.values["nlist"], documents)
         _check_points(self, cells, documents, "nlist")
         centroids, storage = self.library.IndexFlatIP(dimension), str(self.values["storage"])
         if storage == "float32":
@@ -248,10 +262,9 @@ class Ivf(Dense):
         index.cp.min_points_per_centroid = 1  # fewer are in the notes, not on a stream that nobody reads
         return index
 
-    def found(self, vectors: NDArray[np.float32], depth: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Visit the nearest cells."""
+    def tune(self, depth: int) -> None:
+        """Have it visit the nearest cells."""
         self.faiss.nprobe = self.number("nprobe")
-        return super().found(vectors, depth)
 
 
 class Pq(Dense):
@@ -282,9 +295,7 @@ class Pq(Dense):
         Raises:
             InputError: the dimension cannot be cut so.
         """
-        chosen = self.values["m"]
-        parts = next(m for m in range(-(-dimension // 8), dimension + 1) if dimension % m == 0)
-        parts = int(chosen) if isinstance(chosen, int) else parts
+        parts = parts_of(self.values["m"], dimension)
         if dimension % parts:
             divisors = ", ".join(str(m) for m in range(1, dimension + 1) if dimension % m == 0)
             raise InputError(
@@ -337,6 +348,25 @@ class _Counter:
 
     def _take(self, part: bytes) -> None:
         self.bytes += len(part)
+
+
+def cells_of(chosen: Value, documents: int) -> int:
+    """Cells of an index of so many documents: those that were chosen, else four times the root of their number.
+
+    >>> cells_of(None, 10_000), cells_of(64, 10_000)
+    (400, 64)
+    """
+    return chosen if isinstance(chosen, int) else max(1, round(4 * documents**0.5))
+
+
+def parts_of(chosen: Value, dimension: int) -> int:
+    """Parts of a vector that is kept by codes: those that were chosen, else the fewest equal ones of 8 numbers or less.
+
+    >>> parts_of(None, 384), parts_of(None, 100), parts_of(96, 384)
+    (48, 20, 96)
+    """
+    fewest = next(m for m in range(-(-dimension // 8), dimension + 1) if dimension % m == 0)
+    return chosen if isinstance(chosen, int) else fewest
 
 
 def finite_vectors(given: NDArray[Any], what: str, dimension: int | None = None) -> NDArray[np.float32]:

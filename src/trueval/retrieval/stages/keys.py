@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
@@ -54,6 +55,16 @@ def _file_hash(path: Path) -> str:
         raise Place(str(path)).error(f"cannot be read ({error.strerror}). Correct the path of the sources.") from None
 
 
+@cache
+def installed(name: str) -> str:
+    """The version of a library that is installed; looked up once, for that takes longer than many a stage.
+
+    Raises:
+        PackageNotFoundError: it is not.
+    """
+    return version(name)
+
+
 def versions_of(table: str, settings: Mapping[str, Any]) -> dict[str, str]:
     """Versions of the libraries that decide what a stage gives; those of a service are its own affair."""
     extra: str = ""
@@ -66,6 +77,6 @@ def versions_of(table: str, settings: Mapping[str, Any]) -> dict[str, str]:
         kind, _ = read_spec(settings[SPECS[table][0]])
         extra, names = kind.extra, kind.distributions
     try:
-        return {name: version(name) for name in names}
+        return {name: installed(name) for name in names}
     except PackageNotFoundError as error:
         raise MissingExtraError(f"The stages of [{table}]", extra) from error

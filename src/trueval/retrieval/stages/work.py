@@ -108,7 +108,12 @@ class Work:
         settings: of the pipeline.
         shared: with other runs of the pipeline.
         begin: as in Pipeline.retrieve.
+
+    Attributes:
+        sources: of documents, where somebody read them before; those of the candidates are read when None.
     """
+
+    sources: Mapping[str, str] | None = None
 
     def __init__(self, collection: Collection, settings: Settings, shared: Shared, begin: Begin) -> None:
         self.collection, self.settings, self.shared, self.begin = collection, settings, shared, begin
@@ -146,6 +151,12 @@ class Work:
         chosen = {"dense": ("embed", self.dense), "sparse": ("sparse", self.sparse)}
         return {name: make for name, (table, make) in chosen.items() if table in self.settings}
 
+    def open(self) -> None:
+        """Have every retriever search that has not, so that its index is in `opened`."""
+        for name, make in self.retrievers().items():
+            if name not in self.opened:
+                make(self.begin(name))
+
     def refiners(self) -> tuple[str, ...]:
         """The stages that take the candidates of the stages before."""
         return tuple(name for name in ("fuse", "deduplicate", "rerank") if name in self.settings)
@@ -174,7 +185,7 @@ class Work:
             before: keys of the stages that it takes candidates of.
             given: how many these are.
         """
-        key = self._key(name, before)
+        key = self.key(name, before)
         known = self.shared.stages.get(key)
         if known is not None:
             return known._replace(seconds=0.0, cached=True)
@@ -200,7 +211,7 @@ class Work:
             name: of the stage.
             before: as in `stage`.
         """
-        key = self._key(name, before)
+        key = self.key(name, before)
         return key in self.shared.stages or (self.shared.cache is not None and self._file(name, key).is_file())
 
     def candidates_before(self, name: str, depth: int | None = None) -> Run | None:
@@ -240,14 +251,7 @@ class Work:
 
     def dense(self, step: Step) -> Run:
         """Embed queries and documents, and search an index of the documents."""
-        chosen, settings = self.settings["embed"], self.settings["index"]
-        model = self.model("embed")
-        if model.scoring != "product":
-            how = "gives finished scores" if model.scoring == FINISHED else f"scores by {model.scoring}"
-            raise InputError(
-                f"{model.name} {how}: it gives no single vector for a text. Name an embedder in "
-                "[embed]; a cross-encoder or a model of late interaction belongs into [rerank]."
-            )
+        chosen, settings, model = self.settings["embed"], self.settings["index"], self.embedder()
         both = make_index(settings["spec"]).ready().takes == "both"
         documents, queries = self._embedded(model, "documents", step), self._embedded(model, "queries", step)
         dimension = chosen["dimension"]
@@ -320,8 +324,8 @@ class Work:
             self.notes.append(f"{alike.dropped.height:,} of {run.documents.height:,} candidates were near duplicates.")
             run = alike.run
         if settings["per_source"] is not None:
-            listed_ids = run.documents["doc_id"].unique(maintain_order=True).to_list()
-            sources = sources_of(listed_ids, settings["sources"])
+            ids = run.documents["doc_id"].unique(maintain_order=True).to_list()
+            sources = sources_of(ids, settings["sources"]) if self.sources is None else self.sources
             many = limit_sources(run, sources, most=settings["per_source"])
             self.notes.append(
                 f"{many.dropped.height:,} of {run.documents.height:,} candidates were more than "
@@ -372,10 +376,10 @@ class Work:
 
     def _keys(self) -> dict[str, str]:
         """The keys of all stages, in their order."""
-        found = {name: self._key(name, ()) for name in self.retrievers()}
+        found = {name: self.key(name, ()) for name in self.retrievers()}
         for name in self.refiners():
             keys = tuple(found.values())
-            found[name] = self._key(name, keys if name == "fuse" else keys[-1:])
+            found[name] = self.key(name, keys if name == "fuse" else keys[-1:])
         return found
 
     @property
@@ -384,8 +388,13 @@ class Work:
         sides = {"documents": self.collection.documents, "queries": self.collection.queries}
         return self.shared.hashed("texts", lambda: {name: texts_with_ids_hash(texts) for name, texts in sides.items()})
 
-    def _key(self, name: str, before: tuple[str, ...]) -> str:
-        """The hash of all that decides the candidates of a stage."""
+    def key(self, name: str, before: tuple[str, ...] = ()) -> str:
+        """The hash of all that decides the candidates of a stage.
+
+        Args:
+            name: of the stage.
+            before: keys of the stages that it takes candidates of.
+        """
         tables = ("embed", "index") if name == "dense" else (name,)
         about = {table: self._decided(table) for table in tables}
         return key_of("stage", name, about, self._texts, before)
@@ -409,6 +418,21 @@ class Work:
             shared: dict[str, Any] = {"account": self.shared.account} if hosted else {}
             self.shared.models[key] = load_model(chosen["model"], **options, **shared)
         return self.shared.models[key]
+
+    def embedder(self) -> Any:
+        """The model of [embed].
+
+        Raises:
+            InputError: it gives no vector for a text.
+        """
+        model = self.model("embed")
+        if model.scoring != "product":
+            how = "gives finished scores" if model.scoring == FINISHED else f"scores by {model.scoring}"
+            raise InputError(
+                f"{model.name} {how}: it gives no single vector for a text. Name an embedder in "
+                "[embed]; a cross-encoder or a model of late interaction belongs into [rerank]."
+            )
+        return model
 
     def _embedded(self, model: Any, name: str, step: Step) -> NDArray[Any]:
         settings = settings_of(model)
@@ -475,8 +499,7 @@ def opened_work(
     scoring = settings.get("pipeline", {}).get("scoring", STAGES)
     with shared_work(cache, Account(ledger=None if cache is None else cache / LEDGER), kept=False) as shared:
         work = Work(collection, scored_in(settings, HIGH if scoring == BOTH else scoring), shared, begin or nobody)
-        for name, make in work.retrievers().items():
-            make(work.begin(name))
+        work.open()
         yield work
 
 

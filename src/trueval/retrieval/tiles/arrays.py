@@ -1,7 +1,8 @@
 """Tiles of scores in NumPy: products of float32 on all processors, and what standings ask of them.
 
 Each processor multiplies tiles of its own on one thread, where the package threadpoolctl is installed to say so: scores
-do not depend on how many processors there are, and comparing a tile goes on beside the next product.
+do not depend on how many processors there are, and comparing a tile goes on beside the next product. Where the kernel
+was compiled it counts a whole tile at once; elsewhere tiles are compared a slab at a time.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.numerics import round_to
+from trueval.standings.kernel import passing
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -34,11 +36,11 @@ class Scratch:
 
     Attributes:
         scores: [row, column] of a product.
-        masks: two arrays [row, column] of a slab, columns padded to whole sums of words.
+        masks: two arrays [row, column] of a slab, columns padded to whole sums of words; None for whole tiles.
     """
 
     scores: NDArray[Any]
-    masks: tuple[Bools, Bools]
+    masks: tuple[Bools, Bools] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,28 +52,34 @@ class ArrayTile:
         queries: of the rows.
         first: place of the first document.
         bound: what no score exceeds.
-        masks: of the thread.
+        masks: of the thread; None if they are made when they are needed.
     """
 
     scores: NDArray[Any]
     queries: slice
     first: int
     bound: float
-    masks: tuple[Bools, Bools]
+    masks: tuple[Bools, Bools] | None
 
     @property
     def columns(self) -> int:
         """Documents."""
         return int(self.scores.shape[1])
 
+    @property
+    def quick(self) -> bool:
+        """Whether the kernel counts."""
+        return passing.is_compiled
+
     def reaching(self, rows: Ints, bounds: NDArray[Any], *, beyond: bool = False) -> Bools:
         """Tell which scores of some rows are at least a bound of the row, or with `beyond` above it.
 
         The next call with the same `beyond` overwrites the result.
         """
-        mask = self.masks[beyond][: len(rows)]
+        mask = np.empty((len(rows), _whole(self.columns)), bool) if self.masks is None else self.masks[beyond]
+        mask = mask[: len(rows)]
         mask[:, self.columns :] = False  # a wider tile may have been here
-        scores = self.scores if len(rows) == len(self.scores) else self.scores[rows]
+        scores = self._of(rows)
         (np.greater if beyond else np.greater_equal)(scores, bounds[:, None], out=mask[:, : self.columns])
         return mask
 
@@ -99,6 +107,8 @@ class ArrayTile:
 
     def ranked(self, rows: Ints, low: NDArray[Any], high: NDArray[Any]) -> tuple[Ints, Ints]:
         """[row, bound] how many scores of a row are at least its lower bounds, and above its upper ones."""
+        if passing.is_compiled:
+            return passing.count_passing(self._of(rows), low, high)
         ascending = np.sort(self.scores[rows], axis=1)
         below = [row.searchsorted(bounds, "left") for row, bounds in zip(ascending, low, strict=True)]
         up_to = [row.searchsorted(bounds, "right") for row, bounds in zip(ascending, high, strict=True)]
@@ -107,6 +117,10 @@ class ArrayTile:
     def extent(self) -> tuple[float, float]:
         """The lowest and the highest score; NaN if one is not a number."""
         return float(self.scores.min()), float(self.scores.max())
+
+    def _of(self, rows: Ints) -> NDArray[Any]:
+        """The scores of some rows, which are different."""
+        return self.scores if len(rows) == len(self.scores) else self.scores[rows]
 
 
 @dataclass(frozen=True)
@@ -182,15 +196,16 @@ class Arrays:
 
     def scratch(self, height: int, width: int) -> Scratch:
         """What a thread needs for tiles of this shape."""
-        padded = -(-width // (LANES * WORDS)) * LANES * WORDS
+        scores = np.empty((height, width), self.dtype)
+        if passing.is_compiled:
+            return Scratch(scores, None)
         slab = min(height, max(1, SLAB // width))
-        # Where the last tile is narrow its slabs hold more rows; all rows fit in any case.
-        masks = np.zeros((2, slab, padded), dtype=bool)
-        return Scratch(np.empty((height, width), self.dtype), (masks[0], masks[1]))
+        masks = np.zeros((2, slab, _whole(width)), dtype=bool)
+        return Scratch(scores, (masks[0], masks[1]))
 
     def tiles(self, scores: NDArray[Any], first: int, bound: float, scratch: Scratch) -> Iterator[ArrayTile]:
-        """Slabs of a tile, each of some queries."""
-        slab = len(scratch.masks[0])
+        """Slabs of a tile, each of some queries; the kernel needs one only."""
+        slab = len(scores) if scratch.masks is None else len(scratch.masks[0])
         for row in range(0, len(scores), slab):
             part = scores[row : row + slab]
             yield ArrayTile(part, slice(row, row + len(part)), first, bound, scratch.masks)
@@ -203,6 +218,11 @@ class Arrays:
         """Within it every product runs on the thread that asks for it."""
         controller = _controller()
         return nullcontext() if controller is None else controller.limit(limits=1, user_api="blas")
+
+
+def _whole(columns: int) -> int:
+    """Columns of a mask, whole sums of words."""
+    return -(-columns // (LANES * WORDS)) * LANES * WORDS
 
 
 @cache  # looking through the libraries of a process takes milliseconds

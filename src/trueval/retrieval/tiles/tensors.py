@@ -136,6 +136,7 @@ class TensorTile:
     queries: slice
     first: int
     bound: float
+    quick: ClassVar[bool] = False  # torch sorts
 
     @property
     def columns(self) -> int:

@@ -1,1 +1,1 @@
-"""How the tradeoff looks: tables, text formats, the page, figures."""
+"""How sweeps and frontiers look: tables of the paper, text formats, the page, figures."""

@@ -1,15 +1,39 @@
-"""The kinds of result of the room: a sweep."""
+"""The kinds of result of `trueval sweep` and `trueval frontier`."""
 
 from typing import Final
 
 from trueval.report.formats import to_json
 from trueval.report.kinds import Kind, late
+from trueval.tradeoff import told
 from trueval.tradeoff.sweep import FORMAT_VERSION, KIND
 
 SWEEP: Final = Kind(
     KIND,
     format=FORMAT_VERSION,
     order=4,
-    text={"table": late("trueval.tradeoff.views.table:table"), "json": to_json},
-    files={"sweep.json": "json"},
+    text={
+        "table": late("trueval.tradeoff.views.table:table"),
+        "json": to_json,
+        "csv": late("trueval.tradeoff.views.tables:to_csv"),
+        "markdown": late("trueval.tradeoff.views.tables:to_markdown"),
+        "latex": late("trueval.tradeoff.views.tables:to_latex"),
+    },
+    files={"sweep.json": "json", "sweep.csv": "csv", "sweep.md": "markdown", "sweep.tex": "latex"},
+    page=late("trueval.tradeoff.views.page:build"),
+    figures=late("trueval.tradeoff.views.figures:draw_sweep"),
+)
+
+FRONTIER: Final = Kind(
+    told.KIND,
+    format=told.FORMAT_VERSION,
+    order=3,  # what to ship comes before what each configuration is worth
+    text={
+        "table": late("trueval.tradeoff.views.frontier:table"),
+        "json": to_json,
+        "csv": late("trueval.tradeoff.views.frontier:to_csv"),
+        "markdown": late("trueval.tradeoff.views.frontier:to_markdown"),
+        "latex": late("trueval.tradeoff.views.frontier:to_latex"),
+    },
+    files={"frontier.json": "json", "frontier.csv": "csv", "frontier.md": "markdown", "frontier.tex": "latex"},
+    page=late("trueval.tradeoff.views.page:build_frontier"),
 )

@@ -1,61 +1,130 @@
-"""A sweep in a terminal: one line for each configuration, and what there is to be said beside them."""
+"""What a terminal shows of a sweep: the best configurations first, what they cost, and what was left out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.text import Text
 
+from trueval.printable import printable
 from trueval.report.terminal import grid
-from trueval.report.text import FRACTIONS, Scale, counted, fixed, interval, percent, unit
+from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, unit
+from trueval.tradeoff.views.pipelines import cost_of
+from trueval.tradeoff.views.units import apart, milliseconds, money
 
 Entry = Mapping[str, Any]
-SHOWN = 10  # reasons of what was left out
+
+MOST: Final = 20  # configurations that are shown
+REASONS: Final = 5  # that are told of what was left out or failed
+LEAST: Final = 3  # of each K
+HEAD: Final = ("configuration", "K", "quality", "interval", "%PROC", "cost", "p50 ms")
+SPARE: Final = ("%PROC",)
 
 
-def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
-    """The configurations in a terminal.
+def table(sweep: Entry, *, scale: Scale = FRACTIONS) -> Group:
+    """The best configurations of each K by expected quality, and remarks.
 
     Args:
-        result: the JSON of `trueval sweep`.
-        scale: of measures.
+        sweep: the JSON of `trueval sweep`.
+        scale: of the quality.
     """
-    head = ("configuration", result["quality"], f"{result['level']:.0%} interval", "ties", "%PROC", "judged", "recall")
-    shown = grid(head, "Lrrrrrr", spare=("ties", "judged"))
-    for each in result["configurations"]:
-        value = each["measures"][each["quality"]]
-        recall = result["systems"][each["system"]]["recall"]
-        shown.add_row(
-            each["name"],
-            fixed(value["expected"], scale),
-            interval(value["low"], value["high"], scale),
-            fixed(value["range"], scale),
-            fixed((each["ceiling"] or {}).get("share"), scale),
-            fixed(each["judged"], scale),
-            fixed((recall or {}).get("value"), scale),
+    return Group(*_grid(sweep, scale), *map(Text, map(printable, [*_remarks(sweep), *unit(scale)])))
+
+
+def best(sweep: Entry, most: int = MOST) -> list[Entry]:
+    """The best configurations of each K, by rising K and falling quality; of equal ones those that cost less first.
+
+    A measure at another K is another question, so that no K takes the place of another.
+
+    Args:
+        sweep: the JSON.
+        most: configurations in all, but some of each K.
+    """
+    ks = sorted({each["K"] for each in sweep["configurations"]})
+    each_k = max(LEAST, most // max(len(ks), 1))
+    found = []
+    for k in ks:
+        here = [each for each in sweep["configurations"] if each["K"] == k]
+        found += sorted(here, key=lambda each: (-_value(each), _cost(each)))[:each_k]
+    return found
+
+
+def _grid(sweep: Entry, scale: Scale) -> Iterator[RenderableType]:
+    shown = best(sweep)
+    if not shown:
+        return
+    grown = grid(HEAD, "Lrrrrrr", SPARE)
+    systems = [sweep["systems"][each["system"]] for each in shown]
+    names = apart([system["name"] for system in systems])
+    for configuration, system, name in zip(shown, systems, names, strict=True):
+        told = configuration["measures"].get(configuration["quality"], {})
+        grown.add_row(
+            name,
+            str(configuration["K"]),
+            fixed(told.get("expected"), scale),
+            interval(told.get("low"), told.get("high"), scale),
+            _share(configuration),
+            money(cost_of(configuration)),
+            milliseconds((system["latency"] or {}).get("p50", {}).get("value")),
         )
-    return Group(shown, *map(Text, [*sentences(result), *unit(scale)]))
+    yield grown
 
 
-def sentences(result: Entry) -> Iterator[str]:
-    """What failed, what was left out, and the remarks.
+def _share(configuration: Entry) -> str:
+    share = (configuration["ceiling"] or {}).get("share")
+    return NOT_AVAILABLE if share is None else f"{share:.1%}"
 
-    Args:
-        result: the JSON of `trueval sweep`.
-    """
-    for each in result["failed"]:
-        yield f"failed: {each['name']}: {each['reason']}"
-    left = result["left_out"]
-    for each in left[:SHOWN]:
-        yield f"left out: {each['name']}: {each['reason']}"
-    if len(left) > SHOWN:
-        yield f"left out: {counted(len(left) - SHOWN, 'configuration', 'configurations')} more, in sweep.json."
-    judged = [each["judged"] for each in result["configurations"] if each["judged"] is not None]
+
+def _value(configuration: Entry) -> float:
+    value = configuration["measures"].get(configuration["quality"], {}).get("expected")
+    return float("-inf") if value is None else float(value)
+
+
+def _cost(configuration: Entry) -> float:
+    cost = cost_of(configuration)
+    return float("inf") if cost is None else float(cost)
+
+
+def _remarks(sweep: Entry) -> Iterator[str]:
+    configurations, shown = len(sweep["configurations"]), len(best(sweep))
+    if configurations > shown:
+        yield f"{shown} of {configurations} configurations, the best of each K; --format csv has all."
+    if configurations:
+        yield _legend(sweep)
+    judged = [each["judged"] for each in sweep["configurations"] if each["judged"] is not None]
     if judged and min(judged) < 1:
-        yield (
-            f"From {percent(min(judged))} to {percent(max(judged))} of the documents that are looked at were judged; "
-            "what the others are worth nobody knows."
+        told = (
+            percent(min(judged)) if min(judged) == max(judged) else f"{percent(min(judged))} to {percent(max(judged))}"
         )
-    yield from result["notes"]
+        yield f"Judged are {told} of the documents in the contexts; sweep.json bounds what the others could change."
+    prices = sweep["prices"] or {}
+    if prices.get("date"):
+        told = f"prices of {prices['date']} ({prices['source']})"
+        yield f"Costs are in {prices['currency']} for 1,000 queries, by {told}."
+    for what, word in (("left_out", "left out"), ("failed", "failed")):
+        yield from _reasons(sweep[what], word)
+    yield from sweep["notes"]
+
+
+def _legend(sweep: Entry) -> str:
+    widest = max(
+        (each["measures"].get(each["quality"], {}).get("range") or 0.0 for each in sweep["configurations"]), default=0.0
+    )
+    level = f"{100 * sweep['level']:g}"
+    ties = f"the order of ties moves it by up to {fixed(widest)}" if widest else "no tie changes it"
+    queries = counted(sweep["collection"]["queries"], "query", "queries")
+    return f"quality is {sweep['quality']}, its interval {level} % over {queries}; {ties}."
+
+
+def _reasons(several: Any, word: str) -> Iterator[str]:
+    """Names by reason, the most frequent reason first."""
+    of: dict[str, list[str]] = {}
+    for each in several:
+        of.setdefault(each["reason"], []).append(each["name"])
+    for reason, names in sorted(of.items(), key=lambda pair: -len(pair[1]))[:REASONS]:
+        others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        yield f"{word}: {names[0]}{others}: {reason}"
+    if len(of) > REASONS:
+        yield f"{word}: {counted(len(of) - REASONS, 'further reason', 'further reasons')} in sweep.json."

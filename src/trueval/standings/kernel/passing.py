@@ -1,0 +1,35 @@
+"""Scores that pass bounds, counted by the compiled kernel (_passing.c), where it was built."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueval.standings.standings import Ints
+
+try:
+    from trueval.standings.kernel import _passing
+except ImportError:  # there was no compiler when the package was installed
+    is_compiled = False
+else:
+    is_compiled = True
+
+
+def count_passing(scores: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> tuple[Ints, Ints]:
+    """Count the scores of each row that are at least its lower bounds, and above its upper ones; the kernel is needed.
+
+    Args:
+        scores: [row, column] float32 or float64; no axis is empty.
+        low: [row, bound] ascending, in the same format.
+        high: [row, bound] ascending, in the same format.
+
+    Returns:
+        [row, bound] how many scores are at least the lower bound, and how many above the upper one.
+    """
+    if scores.shape[1] > 1 and scores.strides[1] != scores.itemsize:
+        scores = np.ascontiguousarray(scores)
+    at_least, above = np.empty(low.shape, np.int64), np.empty(low.shape, np.int64)
+    _passing.count(scores, np.ascontiguousarray(low), np.ascontiguousarray(high), at_least, above)
+    return at_least, above

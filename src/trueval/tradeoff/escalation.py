@@ -1,0 +1,289 @@
+"""Rules of escalation: from signals of a query to whether it gets more candidates, with thresholds learned from gains.
+
+    margin, entropy, ...   one signal alone
+    either                 any signal says so (P-B section 5)
+    linear                 the gain predicted from all signals, by ridge regression
+
+Of all thresholds a rule may have, the one with the greatest sum of gain - charge over the escalated queries of a sample
+is chosen, with at most so many of them escalated; among equals the one that escalates fewest.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueval.errors import PolicyError
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+# Thresholds of each signal that "either" tries together, beside none.
+TRIED: Final = 12
+# Ridge penalty in queries: as if so many further queries had signals of one standard deviation and no gain.
+RIDGE: Final = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class Signal:
+    """What is known of each query before it is escalated.
+
+    Args:
+        name: of the signal.
+        values: [query].
+        low_is_hard: whether small values say that a query is hard, as a margin's do.
+    """
+
+    name: str
+    values: Floats
+    low_is_hard: bool = False
+
+    @property
+    def need(self) -> Floats:
+        """[query] the same with the hard ones above."""
+        values = np.asarray(self.values, dtype=np.float64)
+        return -values if self.low_is_hard else values
+
+    def told(self, need: float) -> float | None:
+        """A threshold as the signal itself has it; None where nothing reaches it."""
+        return (-need if self.low_is_hard else need) if np.isfinite(need) else None
+
+
+class Limit(NamedTuple):
+    """What thresholds are chosen under.
+
+    Attributes:
+        budget: greatest share of queries that are escalated; None for a price.
+        price: quality that a unit of cost is worth; None for a budget.
+        charge: quality that an escalation costs: price x what more candidates cost more.
+    """
+
+    budget: float | None
+    price: float | None
+    charge: float
+
+    @classmethod
+    def of(cls, budget: float | None, price: float | None, dearer: float) -> Limit:
+        """Check them.
+
+        Args:
+            budget: as above.
+            price: as above.
+            dearer: cost of more candidates - cost of fewer.
+
+        Raises:
+            PolicyError: both are given, or neither; or one is out of range.
+        """
+        if (budget is None) == (price is None):
+            raise PolicyError("Routing needs a budget or a price, one of them. Set the other to None.")
+        if budget is not None and not 0 <= budget <= 1:
+            raise PolicyError(f"budget must be a share of queries from 0 to 1. Got {budget!r}.")
+        if price is not None and not 0 <= price < np.inf:
+            raise PolicyError(f"price must be a number of at least 0, quality for a unit of cost. Got {price!r}.")
+        if dearer < 0:
+            raise PolicyError(f"More candidates must not cost less than fewer. Got a difference of {dearer!r}.")
+        return cls(budget, price, 0.0 if price is None else price * dearer)
+
+    def most(self, queries: int) -> int:
+        """Queries of so many that may be escalated."""
+        # 0.3 x 10 is 3, whatever the last bit says.
+        return queries if self.budget is None else int(self.budget * queries + 1e-9)
+
+
+class Fitted(ABC):
+    """A rule with its thresholds."""
+
+    @abstractmethod
+    def escalated(self, needs: Floats) -> Bools:
+        """[query] whether it gets more candidates.
+
+        Args:
+            needs: [query, signal].
+        """
+
+    @abstractmethod
+    def thresholds(self, signals: Sequence[Signal]) -> dict[str, float | None]:
+        """By name, as the signals have them; None where one is not used."""
+
+
+@dataclass(frozen=True, eq=False)
+class AnyOf(Fitted):
+    """Escalates where any signal reaches its threshold.
+
+    Attributes:
+        least: [signal] threshold; infinite where it is not used.
+    """
+
+    least: Floats
+
+    def escalated(self, needs: Floats) -> Bools:
+        """[query] whether any of its signals reaches its threshold."""
+        return np.asarray((needs >= self.least).any(axis=1))
+
+    def thresholds(self, signals: Sequence[Signal]) -> dict[str, float | None]:
+        """By name; None where one is not used."""
+        used = zip(signals, self.least.tolist(), strict=True)
+        return {each.name: each.told(least) for each, least in used}
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted(Fitted):
+    """Escalates where the predicted gain reaches a threshold.
+
+    Attributes:
+        weights: [signal] of needs.
+        constant: what is added.
+        least: predicted gain from which a query is escalated.
+    """
+
+    weights: Floats
+    constant: float
+    least: float
+
+    def gains(self, needs: Floats) -> Floats:
+        """[query] predicted gain."""
+        found: Floats = needs @ self.weights + self.constant
+        return found
+
+    def escalated(self, needs: Floats) -> Bools:
+        """[query] whether its predicted gain reaches the threshold."""
+        return np.asarray(self.gains(needs) >= self.least)
+
+    def thresholds(self, signals: Sequence[Signal]) -> dict[str, float | None]:
+        """The weight of each signal as it is, the constant, and the least predicted gain."""
+        used = zip(signals, self.weights.tolist(), strict=True)
+        weights = {each.name: -weight if each.low_is_hard else weight for each, weight in used}
+        least = self.least if np.isfinite(self.least) else None
+        return {**weights, "constant": self.constant, "least predicted gain": least}
+
+
+class Rule(ABC):
+    """A way to route that learns its thresholds from queries whose gain is known.
+
+    Attributes:
+        name: of the rule.
+    """
+
+    name: str
+
+    @abstractmethod
+    def fit(self, needs: Floats, gains: Floats, limit: Limit) -> Fitted:
+        """Choose thresholds.
+
+        Args:
+            needs: [query, signal] the hard ones above.
+            gains: [query] quality with more candidates - quality with fewer.
+            limit: what escalations are chosen under.
+        """
+
+
+@dataclass(frozen=True)
+class One(Rule):
+    """One signal alone.
+
+    Attributes:
+        name: of the signal.
+        place: of the signal.
+    """
+
+    name: str
+    place: int
+
+    def fit(self, needs: Floats, gains: Floats, limit: Limit) -> AnyOf:
+        """Choose its threshold; the other signals are not used."""
+        least = np.full(needs.shape[1], np.inf)
+        least[self.place] = best_threshold(needs[:, self.place], gains, limit)
+        return AnyOf(least)
+
+
+@dataclass(frozen=True)
+class Either(Rule):
+    """Any signal says so: thresholds of all signals are chosen together, from some quantiles of each."""
+
+    name: str = "either"
+
+    def fit(self, needs: Floats, gains: Floats, limit: Limit) -> AnyOf:
+        """Choose the thresholds."""
+        queries, signals = needs.shape
+        most = limit.most(queries)
+        counts = np.unique(np.linspace(0, most, TRIED + 1).round().astype(int))
+        tried = [[_reaching(needs[:, place], count) for count in counts] for place in range(signals)]
+        reached = [np.stack([needs[:, place] >= least for least in tried[place]]) for place in range(signals)]
+        choices = np.array(list(product(range(len(counts)), repeat=signals)))
+        masks = np.any([reached[place][choices[:, place]] for place in range(signals)], axis=0)
+        sizes = masks.sum(axis=1)
+        worth = np.where(sizes <= most, masks @ (gains - limit.charge), -np.inf)
+        # Sums of the same queries can differ in the last bit only where their order does: here it does not.
+        best = np.lexsort((sizes, -worth))[0]
+        return AnyOf(np.array([tried[place][choices[best, place]] for place in range(signals)]))
+
+
+@dataclass(frozen=True)
+class Linear(Rule):
+    """The gain predicted from all signals by ridge regression on standardized signals."""
+
+    name: str = "linear"
+
+    def fit(self, needs: Floats, gains: Floats, limit: Limit) -> Predicted:
+        """Choose weights, then the threshold."""
+        middle, spread = needs.mean(axis=0), needs.std(axis=0)
+        spread = np.where(spread > 0, spread, 1.0)
+        standard = (needs - middle) / spread
+        squares = standard.T @ standard + RIDGE * np.eye(needs.shape[1])
+        weights = np.linalg.solve(squares, standard.T @ (gains - gains.mean())) / spread
+        constant = float(gains.mean() - middle @ weights)
+        drafted = Predicted(weights, constant, np.inf)
+        return Predicted(weights, constant, best_threshold(drafted.gains(needs), gains, limit))
+
+
+def rules_for(signals: Sequence[Signal]) -> tuple[Rule, ...]:
+    """The rules that some signals allow: "either" and "linear", and where there are several, each alone."""
+    alone = tuple(One(each.name, place) for place, each in enumerate(signals)) if len(signals) > 1 else ()
+    return (Either(), *alone, Linear())
+
+
+def best_threshold(need: Floats, gains: Floats, limit: Limit) -> float:
+    """The need from which queries are escalated.
+
+    It is in the middle between two queries, -inf for all of them and inf for none.
+
+    Args:
+        need: [query] the hard ones above.
+        gains: [query].
+        limit: what escalations are chosen under.
+
+    >>> best_threshold(np.array([3.0, 2.0, 1.0]), np.array([0.5, 0.1, -0.2]), Limit.of(1.0, None, 50))
+    1.5
+    >>> best_threshold(np.array([3.0, 2.0, 1.0]), np.array([0.5, 0.1, -0.2]), Limit.of(0.4, None, 50))
+    2.5
+    """
+    order = np.argsort(-need, kind="stable")
+    worth = np.concatenate(([0.0], np.cumsum(gains[order] - limit.charge)))
+    ordered = need[order]
+    allowed = np.concatenate(([True], ordered[:-1] > ordered[1:], [True]))
+    allowed &= np.arange(len(worth)) <= limit.most(len(need))
+    count = int(np.argmax(np.where(allowed, worth, -np.inf)))
+    return _between(ordered, count)
+
+
+def _reaching(need: Floats, count: int) -> float:
+    """The threshold that so many queries reach, or fewer where equal ones would be divided."""
+    ordered = -np.sort(-need)
+    while 0 < count < len(need) and ordered[count - 1] == ordered[count]:
+        count -= 1
+    return _between(ordered, count)
+
+
+def _between(ordered: Floats, count: int) -> float:
+    """The middle between the queries that are escalated and the others, by falling need."""
+    if count in (0, len(ordered)):
+        return float(np.inf if count == 0 else -np.inf)
+    last, first = float(ordered[count - 1]), float(ordered[count])
+    middle = (last + first) / 2
+    return middle if middle > first else last  # neighbors among float64 have nothing between them

@@ -1,0 +1,279 @@
+"""Latency: tasks timed one at a time, in a random order that lets a drift of the machine fall on all of them alike.
+
+    tasks = [Task("embed", embed), Task("search", search)]              # each is called with the number of a query
+    found = measure(tasks, query_ids, Protocol(repeats=3), keep=ledger.append, done=ledger.read())
+    latency(times_of(found.samples, ["embed", "search"]), rng=np.random.default_rng(0)).p50
+
+First every task is called some times without being timed. Then, in each repeat, all tasks with all queries are timed in
+one random order. Inside the timed window there is one call, between two readings of the clock of nanoseconds: no
+garbage collection, no bookkeeping, and what a task needs was made before. Nothing here knows what a task does.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from trueval.errors import PolicyError
+
+SAMPLES: Final = {
+    "task": pl.String,
+    "query_id": pl.String,
+    "repeat": pl.Int64,
+    "started": pl.Float64,
+    "seconds": pl.Float64,
+}
+PER_SECOND: Final = 1e9  # nanoseconds
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Where time comes from.
+
+    Attributes:
+        nanoseconds: of a clock that nobody sets, from any start.
+        now: seconds since 1970, UTC.
+        sleep: waits so many seconds.
+    """
+
+    nanoseconds: Callable[[], int] = time.perf_counter_ns
+    now: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How latency is measured.
+
+    Attributes:
+        queries: of the sample that are timed; 0 for nothing.
+        repeats: how often each task is timed with each query.
+        warmup: calls of each task that are not timed, before all others.
+        concurrency: numbers of workers of closed loops, beside one query at a time.
+        rates: queries a second of open loops.
+        band: seconds; a smaller difference of percentiles counts as none (P-B: 0.075). None for the measured jitter.
+        seed: of the order in which tasks and queries come, and of arrivals.
+    """
+
+    queries: int = 30
+    repeats: int = 3
+    warmup: int = 2
+    concurrency: tuple[int, ...] = ()
+    rates: tuple[float, ...] = ()
+    band: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("queries", 0), ("repeats", 1), ("warmup", 0)):
+            if getattr(self, name) < least:
+                raise PolicyError(f"{name} of a latency must be an integer >= {least}. Got {getattr(self, name)!r}.")
+        if any(workers < 1 for workers in self.concurrency):
+            raise PolicyError(f"concurrency must be integers >= 1, the workers of each loop. Got {self.concurrency}.")
+        if not all(0 < rate < math.inf for rate in self.rates):
+            raise PolicyError(f"rates must be numbers > 0, in queries a second. Got {self.rates}.")
+        if self.band is not None and not 0 <= self.band < math.inf:
+            raise PolicyError(f"band must be a number of seconds >= 0. Got {self.band!r}.")
+
+    def timed(self, queries: int) -> int:
+        """Calls of each task, those of the warm-up included, of so many queries."""
+        asked = min(self.queries, queries)
+        return self.repeats * asked + (self.warmup if asked else 0)
+
+    def served(self, queries: int) -> int:
+        """Queries that all loops together send, of so many."""
+        asked, loops = min(self.queries, queries), len(self.concurrency) + len(self.rates)
+        return self.repeats * asked * loops + (self.warmup if asked and loops else 0)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is timed.
+
+    Attributes:
+        name: by which samples are known; equal work of two systems has one name and is timed once.
+        run: the work itself: from what `prepare` gave.
+        prepare: from the number of a query to what `run` needs; not timed. The number itself by default.
+    """
+
+    name: str
+    run: Callable[[Any], object]
+    prepare: Callable[[int], Any] = int
+
+
+class Sample(NamedTuple):
+    """One timed call.
+
+    Attributes:
+        task: its name.
+        query_id: of the query.
+        repeat: from 0.
+        started: seconds since 1970, UTC.
+        seconds: that it took.
+    """
+
+    task: str
+    query_id: str
+    repeat: int
+    started: float
+    seconds: float
+
+
+class Measured(NamedTuple):
+    """What was measured.
+
+    Attributes:
+        samples: task, query_id, repeat, started, seconds: those that were there before, and the new ones.
+        failed: name of a task → what it raised; it was not called again. Its earlier samples are among the samples.
+    """
+
+    samples: pl.DataFrame
+    failed: Mapping[str, Exception]
+
+
+def measure(
+    tasks: Sequence[Task],
+    query_ids: Sequence[str],
+    protocol: Protocol,
+    *,
+    rng: np.random.Generator | None = None,
+    done: pl.DataFrame | None = None,
+    keep: Callable[[Sample], object] | None = None,
+    step: Callable[[int, int], object] | None = None,
+    clock: Clock | None = None,
+) -> Measured:
+    """Time every task with every query, as often as the protocol says, all of a repeat in one random order.
+
+    Args:
+        tasks: of different names.
+        query_ids: [query] what samples call the queries; the protocol's number of them, the first ones, are timed.
+        protocol: how often.
+        rng: draws the orders; one of the protocol's seed if None.
+        done: samples of an earlier call that was stopped: they are not timed again.
+        keep: gets each sample as soon as there is one.
+        step: called with the number of samples done and of all.
+        clock: where time comes from.
+
+    Raises:
+        PolicyError: two tasks have one name.
+
+    >>> ticks = iter(range(0, 10**9, 10**6))
+    >>> slow = Clock(nanoseconds=lambda: next(ticks), now=lambda: 0.0)
+    >>> measure([Task("nothing", str)], ["q1", "q2"], Protocol(repeats=1), clock=slow).samples["seconds"].to_list()
+    [0.001, 0.001]
+    """
+    names = [task.name for task in tasks]
+    if len(set(names)) < len(names):
+        raise PolicyError(f"Tasks need different names. Got {names}.")
+    asked = list(query_ids)[: protocol.queries]
+    before = pl.DataFrame(schema=SAMPLES) if done is None else done.select(list(SAMPLES))
+    left = _Left.of(tasks, asked, protocol.repeats, before)
+    timing = _Timing(asked, clock or Clock(), {})
+    for call in range(protocol.warmup):
+        timing.warm(left.tasks, call)
+    made: list[Sample] = []
+    draw = rng or np.random.default_rng(protocol.seed)
+    for sample in timing.samples(left, draw):
+        made.append(sample)
+        if keep is not None:
+            keep(sample)
+        if step is not None:
+            step(left.there + len(made), left.there + left.number)
+    return Measured(pl.concat([before, pl.DataFrame(made, schema=SAMPLES, orient="row")]), timing.failed)
+
+
+class _Left(NamedTuple):
+    """What is still to be timed.
+
+    Attributes:
+        repeats: [repeat] tasks and numbers of queries.
+        there: how many samples there were before.
+    """
+
+    repeats: list[list[tuple[Task, int]]]
+    there: int
+
+    @classmethod
+    def of(cls, tasks: Sequence[Task], asked: Sequence[str], repeats: int, before: pl.DataFrame) -> _Left:
+        known = set(before.select("task", "query_id", "repeat").iter_rows())
+        pairs = [(task, query) for task in tasks for query in range(len(asked))]
+        left = [
+            [pair for pair in pairs if (pair[0].name, asked[pair[1]], each) not in known] for each in range(repeats)
+        ]
+        return cls(left, len(pairs) * repeats - sum(map(len, left)))
+
+    @property
+    def number(self) -> int:
+        return sum(map(len, self.repeats))
+
+    @property
+    def tasks(self) -> list[Task]:
+        return list({task.name: task for some in self.repeats for task, _ in some}.values())
+
+
+class _Timing(NamedTuple):
+    """Calls tasks, and remembers which of them broke.
+
+    Attributes:
+        asked: [query] ids.
+        clock: where time comes from.
+        failed: name of a task → what it raised.
+    """
+
+    asked: Sequence[str]
+    clock: Clock
+    failed: dict[str, Exception]
+
+    def warm(self, tasks: Sequence[Task], call: int) -> None:
+        """Call each task once; the times are not kept."""
+        for task in tasks:
+            self.tried(task, call % len(self.asked), 0)
+
+    def samples(self, left: _Left, rng: np.random.Generator) -> Iterator[Sample]:
+        """Time what is left, repeat after repeat, each in a random order."""
+        for repeat, some in enumerate(left.repeats):
+            gc.collect()
+            for place in rng.permutation(len(some)).tolist():
+                task, query = some[place]
+                sample = self.tried(task, query, repeat)
+                if sample is not None:
+                    yield sample
+
+    def tried(self, task: Task, query: int, repeat: int) -> Sample | None:
+        """Time one call; None of a task that breaks, or broke before: the others go on."""
+        if task.name in self.failed:
+            return None
+        try:
+            return self.timed(task, query, repeat)
+        except Exception as error:  # noqa: BLE001 - whatever breaks one task
+            self.failed[task.name] = error
+            return None
+
+    def timed(self, task: Task, query: int, repeat: int) -> Sample:
+        """Time one call; between the two readings of the clock there is nothing else."""
+        given, run, read = task.prepare(query), task.run, self.clock.nanoseconds
+        with without_garbage_collection():
+            started = self.clock.now()
+            begin = read()
+            run(given)
+            end = read()
+        return Sample(task.name, self.asked[query], repeat, started, (end - begin) / PER_SECOND)
+
+
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Garbage of Python that is in circles waits until the end: its collection takes milliseconds at any moment."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -1,0 +1,191 @@
+"""What true values may be, given measured ones: resamples drawn toward what all configurations tell about each.
+
+A resample of queries moves every measured mean by the error that a mean of so many queries has. Taken as it is, it says
+too much: the measured means already hold such errors, so the best of many looks better than it is, and one that is
+removed by a hair looks removed. What a configuration is really worth is also told by the others: those that cost and
+take about the same are worth about the same, as far as the data say so. So, for measured means m, errors of resamples
+e of covariance S, and features F of the configurations (logs of cost, latency and K, each of mean 0 and sd 1):
+
+    true values t = mean + surface(F) + own,   surface ~ N(0, f² (G + F F')),   own ~ N(0, u² I),   m - t ~ N(0, S)
+
+G = exp(-|F_i - F_j|² / 2): a smooth surface on a plane. The mean is all but free, sd 10 times that of m. The sds f and
+u are drawn from their posterior on a grid, sd uniform (Gelman 2006, "Prior distributions for variance parameters in
+hierarchical models", Bayesian Analysis 1: 515-533), so a surface that the data do not show has no weight. Draws of t
+given m come from draws p of the prior and the errors of resamples, which need not be normal (Matheron's rule; Journel &
+Huijbregts 1978; Wilson et al. 2021, "Pathwise conditioning of Gaussian processes", JMLR 22(105)):
+
+    t* = p + P (P + S)^-1 (m - p - e),   P = prior covariance
+
+Of few queries S is too sure of some contrasts, and of more configurations than queries it has none at all for some. So
+each of its covariances is drawn toward one correlation for all as far as it is noise (`steady`; Ledoit & Wolf 2004,
+"Honey, I shrunk the sample covariance matrix", do so by one share for all, which would tell near duplicates apart).
+
+Configurations with the same values query by query are one here, so that what is equal stays equal.
+docs/tradeoff.md has the reliability of what is said with and without this.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from trueval.standings.standings import Floats
+
+# Fewer configurations than this tell nothing of each other: their resamples are taken as they are.
+FEWEST: Final = 5
+FREE: Final = 10.0  # sd of the mean, in those of the measured values
+# Of the grids: sds from a part of the noise to a multiple of the spread of the measured values.
+OWN: Final = (0.03, 3.0, 14)
+SURFACE: Final = (0.3, 4.0, 8)
+LEAST: Final = 1e-9  # of the measured spread, added to variances so that they can be inverted
+
+
+class Shrunk(NamedTuple):
+    """Draws of true values.
+
+    Attributes:
+        values: [configuration, resample].
+        noise: standard error of a measured value, what all of them share left out.
+        own: posterior mean of u, the sd of configurations around the surface; NaN where nothing was drawn together.
+        surface: posterior mean of f; NaN likewise.
+    """
+
+    values: Floats
+    noise: float
+    own: float
+    surface: float
+
+
+class _Prior(NamedTuple):
+    """The prior of true values less their mean: covariances of the surface, and a root of them."""
+
+    surface: Floats
+    root: Floats
+    mean: float
+
+    @classmethod
+    def of(cls, features: Floats, spread: float) -> _Prior:
+        apart = ((features[:, None] - features[None]) ** 2).sum(axis=2)
+        surface = np.exp(-apart / 2) + features @ features.T
+        if not features.shape[1]:
+            surface = np.zeros_like(surface)
+        found, vectors = np.linalg.eigh(surface)
+        return cls(surface, vectors * np.sqrt(np.maximum(found, 0.0)), FREE * spread)
+
+    def covariance(self, surface: float) -> Floats:
+        total: Floats = self.mean**2 + surface**2 * self.surface
+        return total
+
+    def draw(self, surface: float, own: float, count: int, rng: np.random.Generator) -> Floats:
+        size = len(self.surface)
+        drawn = self.mean * rng.standard_normal((1, count)) + own * rng.standard_normal((size, count))
+        found: Floats = drawn + surface * (self.root @ rng.standard_normal((size, count)))
+        return found
+
+
+def shrink(measured: Floats, errors: Floats, covariance: Floats, features: Floats, rng: np.random.Generator) -> Shrunk:
+    """Draw true values.
+
+    Args:
+        measured: [configuration] means.
+        errors: [configuration, resample] of resamples: their means less the measured ones.
+        covariance: [configuration, configuration] of the errors.
+        features: [configuration, feature] each of mean 0 and sd 1; without any there is no surface.
+        rng: of the prior draws.
+    """
+    size = len(measured)
+    noise = _noise(covariance)
+    spread = float(np.std(measured)) if size else 0.0
+    # Where nothing is uncertain, or nothing differs by more than rounding, there is nothing to draw toward anything.
+    if size < FEWEST or noise <= LEAST * max(spread, LEAST) or spread == 0:
+        return Shrunk(measured[:, None] + errors, noise, np.nan, np.nan)
+    center = float(measured.mean())
+    prior = _Prior.of(features, spread)
+    known = covariance + (LEAST * spread) ** 2 * np.eye(size)
+    surfaces, owns = _grid(noise, spread, surface=bool(features.shape[1]))
+    # One decomposition for each sd of the surface serves every sd of the configurations, which is on the diagonal.
+    spectra = [_Spectrum(*np.linalg.eigh(prior.covariance(surface) + known)) for surface in surfaces]
+    weights = _weights(spectra, surfaces, owns, measured - center)
+    counts = rng.multinomial(errors.shape[1], weights.ravel())
+    out, begin = np.empty_like(errors), 0
+    for place in np.flatnonzero(counts):
+        (row, column), count = divmod(int(place), len(owns)), int(counts[place])
+        surface, own, part = surfaces[row], owns[column], slice(begin, begin + count)
+        drawn = prior.draw(surface, own, count, rng)
+        solved = spectra[row].solve(own, (measured - center)[:, None] - drawn - errors[:, part])
+        out[:, part] = center + drawn + prior.covariance(surface) @ solved + own**2 * solved
+        begin += count
+    return Shrunk(out, noise, float(weights.sum(axis=0) @ owns), float(weights.sum(axis=1) @ surfaces))
+
+
+class _Spectrum(NamedTuple):
+    """Eigenvalues and eigenvectors of the covariance of measured values, without that of each configuration itself."""
+
+    values: Floats
+    vectors: Floats
+
+    def solve(self, own: float, right: Floats) -> Floats:
+        """The inverse of the covariance with sd `own` on the diagonal, times something."""
+        found: Floats = self.vectors @ ((self.vectors.T @ right) / (self.values + own**2)[:, None])
+        return found
+
+
+def steady(residuals: Floats, spread: Floats) -> Floats:
+    """The covariance of errors, each covariance drawn toward that of one correlation for all as far as it is noise.
+
+    A covariance that is off the common one by d, with a variance v of its own, becomes the common one plus
+    d d² / (d² + v), as Wiener's filter has it: those of near duplicates stay, what few queries make of others goes.
+
+    Args:
+        residuals: [query, configuration] what each query adds to the error of a mean: their squares sum to a variance.
+        spread: [configuration] variance that is independent of all others, that of tie orders.
+
+    Returns:
+        [configuration, configuration] without negative eigenvalues.
+    """
+    queries, size = residuals.shape
+    covariance = residuals.T @ residuals
+    deviations = np.sqrt(np.diag(covariance))
+    scale = np.outer(deviations, deviations)
+    if size < 2 or queries < 2 or not scale.all():
+        return covariance + np.diag(spread)
+    apart = ~np.eye(size, dtype=bool)
+    alike = float((covariance / scale)[apart].mean())
+    off = np.where(apart, covariance - alike * scale, 0.0)
+    squares = residuals**2
+    # Of a sum over queries: the sum of squares of what each adds, less that of the mean.
+    unsure = np.maximum(squares.T @ squares - covariance**2 / queries, np.finfo(np.float64).tiny)
+    drawn = np.where(apart, alike * scale + off * off**2 / (off**2 + unsure), covariance)
+    values, vectors = np.linalg.eigh(drawn)
+    total: Floats = (vectors * np.maximum(values, 0.0)) @ vectors.T + np.diag(spread)
+    return total
+
+
+def _noise(covariance: Floats) -> float:
+    """The standard error of a value around the mean of all: what resamples move alike is left out."""
+    size = len(covariance)
+    if size < 2:
+        return 0.0
+    return float(np.sqrt(max((np.trace(covariance) - covariance.sum() / size) / (size - 1), 0.0)))
+
+
+def _grid(noise: float, spread: float, *, surface: bool) -> tuple[Floats, Floats]:
+    """The sds that are tried: of the surface, and of each configuration itself."""
+    least, most, steps = SURFACE
+    smooth = np.geomspace(least * noise, most * spread + noise, steps) if surface else np.empty(0)
+    least, most, steps = OWN
+    return np.concatenate([[0.0], smooth]), np.geomspace(least * noise, most * spread + noise, steps)
+
+
+def _weights(spectra: list[_Spectrum], surfaces: Floats, owns: Floats, measured: Floats) -> Floats:
+    """[surface, own] posterior of the sds; their prior is uniform, so on a grid of equal ratios it is the sd itself."""
+    logs = np.empty((len(surfaces), len(owns)))
+    least = surfaces[1] if len(surfaces) > 1 else 1.0  # of the sd 0, which a grid of ratios does not have
+    for row, spectrum in enumerate(spectra):
+        found = spectrum.values + owns[:, None] ** 2
+        turned = spectrum.vectors.T @ measured
+        logs[row] = -0.5 * (turned**2 / found + np.log(found)).sum(axis=1) + np.log(owns * (surfaces[row] or least))
+    weights = np.exp(logs - logs.max())
+    total: Floats = weights / weights.sum()
+    return total

@@ -1,0 +1,199 @@
+"""The JSON of a frontier, docs/design/tradeoff.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from trueval.comparison.intervals import tail
+from trueval.tradeoff.advice import advise
+from trueval.tradeoff.cross_fit import cross_fit
+from trueval.tradeoff.marginals import efficiencies, marginals
+from trueval.tradeoff.matched import matched_recall
+from trueval.tradeoff.measured import FILE, PERCENTILES
+from trueval.tradeoff.pareto import PAPER, on_frontier, removers
+from trueval.tradeoff.rules import QUALITY, Choice
+from trueval.tradeoff.sentences import of_rule
+from trueval.version import __version__
+
+if TYPE_CHECKING:
+    from trueval.tradeoff.frontier import Frontier
+
+KIND: Final = "frontier"
+# 1: the first.
+FORMAT_VERSION: Final = 1
+
+
+def told(found: Frontier) -> dict[str, Any]:
+    """All that is known of a frontier.
+
+    Args:
+        found: the frontier.
+    """
+    measured, choices, result = found.measured, found.choices, found.measured.result
+    shrunk, chances = found.qualities.shrunk, found.has_chances
+    place = list(PERCENTILES).index(choices.percentile)
+    return {
+        "kind": KIND,
+        "format": FORMAT_VERSION,
+        "trueval": __version__,
+        "sweep": {
+            "name": result.get("name"),
+            "file": FILE,
+            "sha256": measured.sha256,
+            "trueval": result.get("trueval"),
+        },
+        "quality": result["quality"],
+        "rule": choices.rule,
+        "percentile": choices.percentile,
+        "level": choices.level,
+        "resamples": choices.resamples,
+        "seed": choices.seed,
+        "currency": (result.get("prices") or {}).get("currency"),
+        "queries": len(measured.query_ids),
+        "objectives": list(found.known.known),
+        "band": {"seconds": float(np.median(found.band)), "of": found.band_of},
+        "model": {
+            "plain": not chances or bool(np.isnan(shrunk.own)),
+            "noise": _or_none(shrunk.noise),
+            "own": _or_none(shrunk.own),
+            "surface": _or_none(shrunk.surface),
+        },
+        "points": list(_points(found)),
+        "groups": [{**each._asdict(), "members": list(each.members)} for each in found.groups] if chances else [],
+        "rules": [_rule(found, each) for each in found.rules],
+        "slo": list(_slo(found)),
+        "matched_recall": matched_recall(measured, choices.percentile),
+        "recall_of": next((each["recall"]["of"] for each in measured.systems if each.get("recall")), None),
+        "efficiency": efficiencies(measured, choices.percentile),
+        "marginals": marginals(measured, found.qualities, found.latencies[place], choices.level),
+        "advice": advise(measured, found.leading, level=choices.level, resamples=choices.resamples, seed=choices.seed),
+        "left_out": result.get("left_out", []),
+        "failed": result.get("failed", []),
+        "notes": list(_notes(found)),
+    }
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _points(found: Frontier) -> Iterator[dict[str, Any]]:
+    measured, chances = found.measured, found.has_chances
+    member = {place: number for number, each in enumerate(found.groups) for place in each.members} if chances else {}
+    probability = found.there.mean(axis=1) if chances else found.on
+    for place, each in enumerate(measured.configurations):
+        system = measured.systems[each["system"]]
+        latency = system["latency"]
+        yield {
+            "name": each["name"],
+            "system": each["system"],
+            "system_name": system["name"],
+            "method": system.get("method"),
+            "K": each["K"],
+            "values": system.get("values", {}),
+            "cost": _or_none(measured.cost[place]),
+            "latency": None if latency is None else {name: latency[name] for name in PERCENTILES},
+            "quality": _quality(found, place),
+            "prompt_tokens": each.get("prompt_tokens"),
+            "recall": (system.get("recall") or {}).get("value"),
+            "on_frontier": bool(found.on[place]),
+            "probability": float(probability[place]) if chances else None,
+            "plain": float(found.plain[place]) if chances else None,
+            "dominated_by": _removed_by(found, place),
+            "group": member.get(place),
+        }
+
+
+def _quality(found: Frontier, place: int) -> dict[str, Any]:
+    each = found.measured.configurations[place]
+    value = each["measures"].get(each["quality"]) or {}
+    low, high = value.get("low"), value.get("high")
+    known = int((~np.isnan(found.measured.values[:, place])).sum())
+    if low is None and known > 1:
+        share = tail(known, found.choices.level)
+        low, high = map(float, np.quantile(found.qualities.plain[place], [share, 1 - share]))
+    return {
+        "measure": each["quality"],
+        "value": value.get("expected"),
+        "low": low,
+        "high": high,
+        "lowest": value.get("lowest"),
+        "highest": value.get("highest"),
+        "queries": known,
+    }
+
+
+def _removed_by(found: Frontier, place: int) -> int | None:
+    """The one of the measured frontier, best first, that removes a configuration; any other where bands are in play."""
+    if found.on[place]:
+        return None
+    those = np.flatnonzero(removers(found.known, place, rule=found.choices.rule, band=found.band))
+    return int(max(those, key=lambda each: (found.on[each], np.nan_to_num(found.known.quality[each], nan=-np.inf))))
+
+
+def _rule(found: Frontier, choice: Choice) -> dict[str, Any]:
+    values, names = getattr(found.known, choice.seeks), [each["name"] for each in found.measured.configurations]
+    fitted = None
+    if choice.seeks == QUALITY and choice.answer is not None:
+        measured = found.measured
+        fitted = cross_fit(measured.values, choice.feasible, measured.prompt, seed=found.choices.seed)
+    return {
+        "rule": choice.rule,
+        "seeks": choice.seeks,
+        "limits": choice.limits.to_dict(),
+        "feasible": [int(place) for place in np.flatnonzero(choice.feasible)],
+        "answer": choice.answer,
+        "runner_up": choice.runner_up,
+        "value": None if choice.answer is None else float(values[choice.answer]),
+        "runner_up_value": None if choice.runner_up is None else float(values[choice.runner_up]),
+        "better": choice.better,
+        "feasible_chance": choice.feasible_chance,
+        "within_noise": list(choice.within_noise),
+        "best": choice.best,
+        "decided_by": choice.decided_by,
+        "cross_fitted": None if fitted is None else fitted.to_dict(),
+        "sentence": of_rule(choice, names, found.choices.level),
+    }
+
+
+def _slo(found: Frontier) -> Iterator[dict[str, Any]]:
+    """The frontier of what answers in time, for each limit and percentile."""
+    own = found.choices.limits.latency
+    for limit in sorted({*found.choices.slo, *(() if own is None else (own,))}):
+        for percentile in PERCENTILES:
+            points = found.measured.points(percentile)
+            inside = points.latency <= limit
+            places = np.flatnonzero(inside)
+            band = found.band[inside] if isinstance(found.band, np.ndarray) else found.band
+            there = on_frontier(points.select(inside), rule=found.choices.rule, band=band)
+            quality = np.nan_to_num(points.quality[places], nan=-np.inf)
+            yield {
+                "latency_ms": limit * 1000,
+                "percentile": percentile,
+                "points": [int(place) for place in places[there]],
+                "best": int(places[quality.argmax()]) if len(places) else None,
+                "feasible": len(places),
+            }
+
+
+def _notes(found: Frontier) -> Iterator[str]:
+    measured, known = found.measured, found.known.known
+    yield from measured.notes
+    if not found.has_chances:
+        yield "One query says nothing of chances: none are given."
+    for name in ("cost", "latency", "quality"):
+        values = getattr(found.known, name)
+        if name not in known:
+            yield f"No configuration has a {name}: it decides nothing here."
+        elif np.isnan(values).any():
+            told = f"configurations have no {name}: they remove no other one, and no other one them."
+            yield f"{int(np.isnan(values).sum())} {told}"
+        elif found.choices.rule == PAPER and len(values) > 1 and np.ptp(values) == 0:
+            yield f"All configurations have the same {name}, so by the rule of the paper nobody removes another."
+    if np.isnan(measured.variances[~np.isnan(measured.values)]).any():
+        yield "The spread over tie orders is not known everywhere: there resamples hold queries alone."
+    if found.has_chances and np.isnan(found.qualities.shrunk.own):
+        yield "Too few different configurations to learn from each other: probabilities are those of plain resamples."

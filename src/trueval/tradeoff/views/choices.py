@@ -1,0 +1,221 @@
+"""The blocks of which configuration to choose: the chart of the frontier, the answer of each rule, steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from trueval.report.content import Block, Cell, Column, Figure, Row, Table, row_of
+from trueval.report.directory import ResultFile, pointer
+from trueval.report.text import NOT_AVAILABLE, fixed, signed
+from trueval.tradeoff.views.frontier_chart import CROWDED, PLAIN_SHAPES, SHAPES, frontier_chart
+from trueval.tradeoff.views.lists import MOST_OPEN
+from trueval.tradeoff.views.points import Point
+from trueval.tradeoff.views.units import milliseconds, money, share, whole
+from trueval.tradeoff.views.verdict import wanted
+
+SOUGHT: Final[Mapping[str, Callable[[float | None], str]]] = {
+    "quality": fixed,
+    "latency": lambda value: NOT_AVAILABLE if value is None else f"{milliseconds(value)} ms",
+    "cost": money,
+}
+
+
+def frontier_block(
+    points: Sequence[Point], percentile: str, currency: str, measure: str, tables: tuple[Table, ...]
+) -> Block:
+    """The chart and what is under it.
+
+    Args:
+        points: best first.
+        percentile: of the latency.
+        currency: of the cost.
+        measure: the quality.
+        tables: under the chart.
+    """
+    chart = frontier_chart(points, percentile, currency)
+    if chart is None:
+        none = (
+            "Neither latencies nor prices are known of these configurations, so that quality is against nothing. Set "
+            "queries in [latency], or names in [prices], of the sweep file.",
+        )
+        return Block("frontier", "Frontier", (none,), tables=tables, place="decisions")
+    ranks = [point.rank for point in points]
+    told, crowded = any(point.chance is not None for point in points), len(ranks) - ranks.count("not") > CROWDED
+    description = (
+        f"Each configuration by {measure}, latency and cost; the line is the best for at most so much. "
+        f"{sum(point.on for point in points)} of {len(points)} are on the frontier."
+    )
+    sentences = (
+        "The line is the best quality for at most so much.",
+        "Drag over a plot to see the intervals of points." if crowded else "Thin lines are intervals.",
+        "What is dragged over in one plot is near in the other too." if "concat" in chart else "",
+        "A number names the row of the table below; some are left out where there is no room." if told else "",
+        "A larger circle costs more." if any(point.cost for point in points) else "",
+    )
+    words = (" ".join(filter(None, sentences)),)
+    key = SHAPES if told else PLAIN_SHAPES
+    known = {"latency": any(point.latency for point in points), "cost": any(point.cost for point in points)}
+    title = f"{measure} against {' and '.join(name for name, there in known.items() if there)}"
+    figure = Figure("frontier-chart", title, description, chart, wide=True, interactive=True, key=key)
+    return Block("frontier", "Frontier", (words,), (figure,), tables, place="decisions")
+
+
+def rule_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ...]:
+    """What each rule chooses, with its runner-up and how sure the choice is, and the frontier inside limits of latency.
+
+    Args:
+        file: the frontier.
+        points: of it.
+    """
+    data = file.data
+    names = {point.place: point.name for point in points}
+    tables = [_rules(file, names)] if data["rules"] else []
+    tables += [_limits(file, names)] if data["slo"] else []
+    return (Block("rules-block", "What to ship", tables=tuple(tables), place="decisions"),) if tables else ()
+
+
+def _rules(file: ResultFile, names: Mapping[int, str]) -> Table:
+    columns = (
+        Column("rule"),
+        Column("ship"),
+        Column("value", "", True),
+        Column("inside", "/feasible_chance", True, share),
+        Column("runner-up"),
+        Column("its value", "", True),
+        Column("better", "/better", True, share, lambda value: value is not None and value < 0.95),
+        Column("noise", "/within_noise", True, whole),
+        Column("decided by", "/decided_by"),
+        Column("cross-fitted", "/cross_fitted/value", True, fixed),
+    )
+    rows = []
+    for place, rule in enumerate(file.data["rules"]):
+        own = iter(
+            [
+                _text(wanted(rule)),
+                _named(rule["answer"], names),
+                _value(rule["value"], rule["seeks"], pointer("rules", place, "value")),
+                _named(rule["runner_up"], names),
+                _value(rule["runner_up_value"], rule["seeks"], pointer("rules", place, "runner_up_value")),
+            ]
+        )
+        cells = tuple(column.cell(rule) if column.field else next(own) for column in columns)
+        rows.append(Row(pointer("rules", place), cells))
+    notes = (
+        "Inside: the chance that the answer is really inside the limits. Better: the chance that it is really better "
+        "than the runner-up. Noise: how many configurations the queries do not separate from the best one.",
+        "Cross-fitted: the quality on queries that had no part in the choice, because the best of many is flattered.",
+    )
+    return Table("rules", ("The answer of each rule.",), file.name, columns, tuple(rows), notes)
+
+
+def _limits(file: ResultFile, names: Mapping[int, str]) -> Table:
+    columns = (
+        Column("at most, ms", "/latency_ms", True, whole),
+        Column("of", "/percentile"),
+        Column("configurations inside", "/feasible", True, whole),
+        Column("on the frontier", "/points", True, whole),
+        Column("best"),
+    )
+    rows = []
+    for place, each in enumerate(file.data["slo"]):
+        row = row_of(pointer("slo", place), columns, each, "")
+        rows.append(row._replace(cells=(*row.cells[:-1], _named(each["best"], names))))
+    return Table("slo", ("The frontier inside each limit of latency.",), file.name, columns, tuple(rows))
+
+
+def screen_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ...]:
+    """What each step gains per millisecond and per currency, systems at equal recall, and the efficiency score.
+
+    Args:
+        file: the frontier.
+        points: of it.
+    """
+    tables = (*_marginals(file, points), *_matched(file), *_efficiency(file))
+    return (Block("screen-block", "Steps, equal recall, efficiency", tables=tables, place="details"),) if tables else ()
+
+
+def _marginals(file: ResultFile, points: Sequence[Point]) -> tuple[Table, ...]:
+    ratios = {"per_millisecond": "per ms", "per_currency": f"per {file.data['currency'] or 'currency'}"}
+    columns = (
+        Column("from"),
+        Column("step", "/axis"),
+        Column("from", "/from", True, _plain),
+        Column("to", "/to", True, _plain),
+        Column("quality", "/quality/value", True, signed, lambda _: True),
+        Column("low", "/quality/low", True, signed),
+        Column("high", "/quality/high", True, signed),
+        Column("ms", "/milliseconds/value", True, _plain),
+        Column("cost", "/cost", True, money),
+        *(Column(title, f"/{name}/value", True, _small) for name, title in ratios.items()),
+        Column("why no ratio", "/reason", show=lambda reason: reason or ""),
+    )
+    systems = {point.system: point for point in points}
+    entries = file.data["marginals"]
+    rows = tuple(
+        row_of(pointer("marginals", place), columns, each, _system(file, systems, each["system"]))
+        for place, each in enumerate(entries)
+    )
+    caption = ("What each step of a setting gains.",)
+    return (Table("marginals", caption, file.name, columns, rows, folded=len(rows) > 12),) if rows else ()
+
+
+def _system(file: ResultFile, systems: Mapping[int, Point], place: int) -> str:
+    point = systems.get(place)
+    return NOT_AVAILABLE if point is None else str(file.data["points"][point.place]["system_name"])
+
+
+def _matched(file: ResultFile) -> tuple[Table, ...]:
+    columns = (
+        Column("recall", "", True, share),
+        Column("system", "/name"),
+        Column("reached", "/reached", True, fixed),
+        Column("ms", "/latency", True, milliseconds),
+        Column("how", "/how"),
+    )
+    rows = []
+    for place, matched in enumerate(file.data["matched_recall"]):
+        for at, family in enumerate(matched["families"]):
+            row = row_of(pointer("matched_recall", place, "families", at), columns, family, "")
+            recall = matched["recall"]
+            first = Cell(share(recall), recall, source=pointer("matched_recall", place, "recall"))
+            rows.append(row._replace(cells=(first, *row.cells[1:])))
+    caption = (f"Systems at the same recall of {file.data['recall_of'] or 'exact search'}.",)
+    return (Table("matched", caption, file.name, columns, tuple(rows), folded=len(rows) > 12),) if rows else ()
+
+
+def _efficiency(file: ResultFile) -> tuple[Table, ...]:
+    columns = (
+        Column("system", "/name"),
+        Column("performance", "/performance", True, fixed),
+        Column("ms", "/latency", True, milliseconds),
+        Column("efficiency", "/efficiency", True, _plain, lambda _: True),
+    )
+    rows = tuple(row_of(pointer("efficiency", at), columns, each) for at, each in enumerate(file.data["efficiency"]))
+    notes = (
+        "Mean quality for each second of latency. For a first look only: it knows no limit, and favors small pools.",
+    )
+    caption = ("Efficiency, best first.",)
+    return (Table("efficiency", caption, file.name, columns, rows, notes, len(rows) > MOST_OPEN),) if rows else ()
+
+
+def _named(place: int | None, names: Mapping[int, str]) -> Cell:
+    if place is None or place not in names:
+        return Cell(NOT_AVAILABLE, NOT_AVAILABLE)
+    return Cell(names[place], names[place], source=pointer("points", place, "name"))
+
+
+def _text(text: str) -> Cell:
+    return Cell(text, text)
+
+
+def _value(value: float | None, seeks: str, at: str) -> Cell:
+    return Cell(SOUGHT[seeks](value), value, True, "" if value is None else at)
+
+
+def _plain(value: Any) -> str:
+    return NOT_AVAILABLE if value is None else f"{value:,.4g}" if isinstance(value, float | int) else str(value)
+
+
+def _small(value: float | None) -> str:
+    return NOT_AVAILABLE if value is None else f"{value:.3g}"

@@ -1,0 +1,44 @@
+"""Figures of a sweep for papers: the frontier, quality over K, headrooms, latencies, memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trueval.report.directory import Directory, ResultFile
+from trueval.report.figures import write_figure
+from trueval.tradeoff.views import expense, worth
+from trueval.tradeoff.views.frontier_chart import frontier_chart
+from trueval.tradeoff.views.page import frontier_beside
+from trueval.tradeoff.views.points import currency_of, percentile_of, points_of_sweep
+
+
+def draw_sweep(file: ResultFile, directory: Directory, folder: Path) -> tuple[Path, ...]:
+    """Draws the figures of the page, each into files of its own.
+
+    Args:
+        file: the sweep.
+        directory: may hold the frontier of it.
+        folder: exists.
+
+    Returns:
+        SVG, PNG and PDF files.
+
+    Raises:
+        MissingExtraError: Altair or vl-convert is not installed.
+    """
+    beside = frontier_beside(file, directory)
+    points = points_of_sweep(file.data, None if beside is None else beside.data)
+    chart = frontier_chart(points, percentile_of(file.data), currency_of(file.data), live=False)
+    stem = folder / Path(file.name).stem
+    written = [] if chart is None else [*write_figure(chart, stem.with_name(f"{stem.name}-frontier"))]
+    blocks = (
+        *worth.contexts_block(file, points),
+        *worth.headroom_block(file, points),
+        *worth.ladder_block(file),
+        *expense.latency_block(file, points),
+        *expense.memory_block(file),
+        *expense.price_block(file, points),
+    )
+    for figure in (figure for block in blocks for figure in block.figures):
+        written += write_figure(figure.chart.properties(title=figure.title), stem.with_name(f"{stem.name}-{figure.id}"))
+    return tuple(written)

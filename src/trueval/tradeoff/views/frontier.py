@@ -1,0 +1,185 @@
+"""The frontier of a sweep in a terminal, as Markdown, LaTeX and CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from rich.console import Group
+from rich.text import Text
+
+from trueval.report import formats
+from trueval.report.formats import latex, markdown, pipes, tabular
+from trueval.report.terminal import grid
+from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, unit
+from trueval.tradeoff.views.units import milliseconds, money, share
+
+Entry = Mapping[str, Any]
+
+HEAD: Final = ("configuration", "K", "quality", "interval", "ms", "cost", "chance", "group")
+COLUMNS: Final = "Lrrlrrrr"
+SPARE: Final = ("interval", "group", "K")
+POSSIBLE: Final = 0.1  # chance from which one that is not on the measured frontier is shown too
+MOST: Final = 30  # rows of a terminal
+
+
+def shown(result: Entry) -> list[int]:
+    """The points that people look at: on the measured frontier, or possibly on the true one; the most probable first.
+
+    Args:
+        result: the JSON of `trueval frontier`.
+    """
+    points = result["points"]
+    there = [at for at, each in enumerate(points) if each["on_frontier"] or (each["probability"] or 0) >= POSSIBLE]
+    return sorted(there, key=lambda at: (-(points[at]["probability"] or 0), -(points[at]["quality"]["value"] or 0)))
+
+
+def cells(result: Entry, at: int, scale: Scale) -> list[str]:
+    """The cells of a point.
+
+    Args:
+        result: the JSON.
+        at: place of the point.
+        scale: of the quality.
+    """
+    point = result["points"][at]
+    quality, latency = point["quality"], (point["latency"] or {}).get(result["percentile"]) or {}
+    return [
+        point["name"],
+        NOT_AVAILABLE if point["K"] is None else str(point["K"]),
+        fixed(quality["value"], scale),
+        interval(quality["low"], quality["high"], scale),
+        milliseconds(latency.get("value")),
+        money(point["cost"]),
+        share(point["probability"]),
+        _group(result, at),
+    ]
+
+
+def _group(result: Entry, at: int) -> str:
+    """The chance of the group of a point, where it has more members than one."""
+    number = result["points"][at]["group"]
+    group = None if number is None else result["groups"][number]
+    if group is None or len(group["members"]) == 1:
+        return ""
+    return f"{share(group['probability'])} of {len(group['members'])}"
+
+
+def lines(result: Entry) -> Iterator[str]:
+    """What is said beside the table: rules, advice, frontiers in time, and what the numbers mean.
+
+    Args:
+        result: the JSON of `trueval frontier`.
+    """
+    for rule in result["rules"]:
+        yield rule["sentence"]
+        if fitted := rule["cross_fitted"]:
+            yield (
+                f"Chosen and measured on different queries, that choice is worth {fixed(fitted['value'])}: choosing "
+                f"flatters the best by {fixed(max(fitted['optimism'], 0.0))}."
+            )
+    yield from _in_time(result)
+    if result["advice"] is not None:
+        yield result["advice"]["sentence"]
+    yield from _meaning(result)
+    yield from result["notes"]
+
+
+def _in_time(result: Entry) -> Iterator[str]:
+    """One line for each limit of latency, at the percentile of the frontier."""
+    for each in result["slo"]:
+        if each["percentile"] == result["percentile"]:
+            limit = f"Inside {each['latency_ms']:,g} ms at {each['percentile']}"
+            inside = counted(each["feasible"], "configuration", "configurations")
+            best = "" if each["best"] is None else f", the best {result['points'][each['best']]['name']}"
+            yield f"{limit}: {inside}, {len(each['points'])} on their frontier{best}."
+
+
+def _meaning(result: Entry) -> Iterator[str]:
+    band = result["band"]
+    rule = "no other is as good in all and better in one of" if result["rule"] == "pareto" else "no other is better in"
+    names = ", ".join(result["objectives"])
+    queries = counted(result["queries"], "query", "queries")
+    yield f"On the frontier: {rule} {names}. quality: {result['quality']}, {queries}."
+    if "latency" in result["objectives"] and band["seconds"]:
+        told = f"{milliseconds(band['seconds'])} ms"
+        width = f"the jitter of both, {told} in the middle," if band["of"] == "jitter" else told
+        yield f"Latencies that differ by {width} or less are ties."
+    if any(point["probability"] is not None for point in result["points"]):
+        yield (
+            "chance: of being on the frontier of the true values; group: that one of several that differ inside noise "
+            f"is. {result['resamples']:,} resamples of queries and times, tie orders included."
+        )
+    if "cost" in result["objectives"]:
+        yield f"cost: {result['currency'] or 'currency'} for 1,000 queries."
+
+
+def _title(result: Entry) -> str:
+    on, total = sum(point["on_frontier"] for point in result["points"]), len(result["points"])
+    return f"{on} of {counted(total, 'configuration', 'configurations')} on the frontier ({percent(on / total)})"
+
+
+def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
+    """A frontier in a terminal: who is on it, what each rule chooses, and what to work on.
+
+    Args:
+        result: the JSON of `trueval frontier`.
+        scale: of the quality.
+    """
+    head = [each if each != "ms" else f"ms {result['percentile']}" for each in HEAD]
+    places, rows = shown(result), grid(head, COLUMNS, spare=SPARE)
+    for at in places[:MOST]:
+        style = "" if result["points"][at]["on_frontier"] else "dim"
+        rows.add_row(*(Text(cell, style=style) for cell in cells(result, at, scale)))
+    parts: list[Any] = [Text(_title(result), style="bold"), rows]
+    if len(places) > MOST:
+        parts.append(Text(f"{len(places) - MOST} more are in --format csv.", style="dim"))
+    return Group(*parts, Text(), *map(Text, [*lines(result), *unit(scale)]))
+
+
+def to_csv(result: Entry) -> str:
+    """One line for each configuration, in full precision.
+
+    Args:
+        result: the JSON of `trueval frontier`.
+    """
+    names = ("quality", "low", "high", "lowest", "highest", "p50", "p95", "p99")
+    columns = ("name", "system_name", "method", "K", "measure", *names, "cost", "prompt_tokens", "recall")
+    chances = ("on_frontier", "probability", "plain", "group", "group_probability", "dominated_by")
+    return formats.to_csv((*columns, *chances), (_row(result, point) for point in result["points"]))
+
+
+def _row(result: Entry, point: Entry) -> dict[str, Any]:
+    latency = {name: each["value"] for name, each in (point["latency"] or {}).items()}
+    quality = {"quality" if name == "value" else name: each for name, each in point["quality"].items()}
+    group, removed = point["group"], point["dominated_by"]
+    return {
+        **point,
+        **latency,
+        **quality,
+        "group_probability": None if group is None else result["groups"][group]["probability"],
+        "dominated_by": None if removed is None else result["points"][removed]["name"],
+    }
+
+
+def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+    """A table of the points that may be on the frontier, then what is said of it.
+
+    Args:
+        result: the JSON of `trueval frontier`.
+        scale: of the quality.
+    """
+    rows = (cells(result, at, scale) for at in shown(result))
+    said = "".join(f"- {markdown(line)}\n" for line in [*lines(result), *unit(scale)])
+    return f"{markdown(_title(result))}\n\n{pipes(HEAD, rows, words=1)}\n\n{said}"
+
+
+def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+    """A tabular for a paper; it needs the package booktabs.
+
+    Args:
+        result: the JSON of `trueval frontier`.
+        scale: of the quality.
+    """
+    rows = [list(map(latex, cells(result, at, scale))) for at in shown(result)]
+    return tabular(list(HEAD), rows, "l" + "r" * (len(HEAD) - 1), notes=[*lines(result), *unit(scale)])

@@ -1,0 +1,130 @@
+"""Tables of configurations: those that may be on the frontier, all of them, and those that are not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final
+
+from trueval.report.content import Cell, Column, Row, Table, row_of
+from trueval.report.directory import ResultFile, pointer
+from trueval.report.text import fixed
+from trueval.tradeoff.views.points import Point, currency_of, percentile_of
+from trueval.tradeoff.views.units import milliseconds, money, share, whole
+
+MOST_OPEN: Final = 60  # rows of a table that is open from the beginning
+
+
+def frontier_table(file: ResultFile, points: Sequence[Point]) -> Table:
+    """The configurations that are or may be on the frontier, best first, with their numbers in the plot.
+
+    Args:
+        file: the frontier.
+        points: of it, best first.
+    """
+    percentile, currency = file.data["percentile"], file.data["currency"] or ""
+    times = (
+        Column(f"{percentile}, ms", f"/latency/{percentile}/value", True, milliseconds),
+        Column("low", f"/latency/{percentile}/low", True, milliseconds),
+        Column("high", f"/latency/{percentile}/high", True, milliseconds),
+    )
+    costs = (Column(f"{currency} per 1,000".strip(), "/cost", True, money),)
+    columns = (
+        Column("no.", numeric=True),
+        Column("configuration", "/name"),
+        Column("quality", "/quality/value", True, fixed, lambda _: True),
+        Column("low", "/quality/low", True, fixed),
+        Column("high", "/quality/high", True, fixed),
+        *(times if any(point.latency is not None for point in points) else ()),
+        *(costs if any(point.cost is not None for point in points) else ()),
+        Column("prompt tokens", "/prompt_tokens", True, whole),
+        Column("chance", "/probability", True, share, lambda _: True),
+        Column("group", "/group", True, whole),
+    )
+    entries = file.data["points"]
+    rows = []
+    for point in points:
+        if point.rank != "not":
+            row = row_of(pointer("points", point.place), columns, entries[point.place], str(point.number or ""))
+            first = Cell(str(point.number or ""), point.number or None)
+            rows.append(row._replace(cells=(first, *row.cells[1:])))
+    notes = (
+        "Chance: of being on the frontier, over resampled queries, repeats and tie orders. The number is that in the "
+        "plot; who has none is not on the frontier of the measured values. Members of a group differ inside noise.",
+    )
+    caption = ("Configurations that are on the frontier, or may be.",)
+    return Table("frontier-points", caption, file.name, columns, tuple(rows), notes, folded=len(rows) > MOST_OPEN)
+
+
+def configuration_table(file: ResultFile, points: Sequence[Point]) -> Table:
+    """Every configuration with a quality, best first.
+
+    Args:
+        file: the sweep.
+        points: of it, best first.
+    """
+    data, percentile = file.data, percentile_of(file.data)
+    timed = any(point.latency is not None for point in points)
+    names = tuple(dict.fromkeys((percentile, "p95"))) if timed else ()
+    costs = (Column(f"{currency_of(data)} per 1,000".strip(), "/cost/total", True, money),)
+    columns = (
+        Column("configuration", "/name"),
+        Column("K", "/K", True, whole),
+        Column("quality", "", True, fixed, lambda _: True),
+        *(Column(title, "", True, fixed) for title in ("low", "high", "lowest", "highest")),
+        Column("Judged", "/judged", True, share),
+        Column("PROC", "/ceiling/PROC", True, fixed),
+        Column("realised", "/ceiling/share", True, share),
+        *(Column(f"{name}, ms", "", True, milliseconds) for name in names),
+        *(costs if any(point.cost is not None for point in points) else ()),
+    )
+    rows = tuple(_row(data, columns, point, names) for point in points)
+    caption = (f"All {len(rows)} configurations, best quality first.",)
+    notes = (
+        "Low and high: bootstrap interval over queries. Lowest and highest: what the order of equal scores can make of "
+        "the value. PROC: the quality if the best documents of the pool came first.",
+        "The files of each system are in systems/, runs/ and samples/ of the same folder.",
+    )
+    return Table("configurations", caption, file.name, columns, rows, notes, folded=len(rows) > MOST_OPEN)
+
+
+def _row(data: Mapping[str, Any], columns: Sequence[Column], point: Point, names: Sequence[str]) -> Row:
+    """A row whose quality and latency name their own places: they are under names that differ from row to row."""
+    configuration, latency = data["configurations"][point.place], point.latency
+    value = configuration["measures"][point.measure]
+    qualities = (
+        _cell(value.get(name), fixed, f"{point.at['quality']}/{name}", strong=name == "expected")
+        for name in ("expected", "low", "high", "lowest", "highest")
+    )
+    times = (
+        _cell(None if latency is None else latency[name]["value"], milliseconds, f"{point.at['latency']}/{name}/value")
+        for name in names
+    )
+    own: Iterator[Cell] = chain(qualities, times)
+    cells = tuple(column.cell(configuration) if column.field else next(own) for column in columns)
+    return Row(pointer("configurations", point.place), cells)
+
+
+def _cell(value: float | None, show: Callable[[float | None], str], at: str, *, strong: bool = False) -> Cell:
+    return Cell(show(value), value, strong, "" if value is None else at)
+
+
+def reason_tables(file: ResultFile) -> tuple[Table, ...]:
+    """What failed and what was left out, each with its reason.
+
+    Args:
+        file: the sweep or frontier.
+    """
+    columns = (Column("configuration", "/name"), Column("reason", "/reason"))
+    captions = {
+        "failed": "Failed; the others went on. The same command tries these again.",
+        "left_out": "Left out.",
+    }
+    tables = []
+    for name, caption in captions.items():
+        entries = file.data.get(name) or ()
+        rows = tuple(row_of(pointer(name, place), columns, each) for place, each in enumerate(entries))
+        if rows:
+            folded = len(rows) > MOST_OPEN
+            tables.append(Table(name.replace("_", "-"), (caption,), file.name, columns, rows, folded=folded))
+    return tuple(tables)

@@ -1,0 +1,153 @@
+"""The page of a sweep and of its frontier: what to ship, the frontier, quality, losses, times, memory, prices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from trueval.report.closing import policy_block
+from trueval.report.content import Block, Part, Table, Words
+from trueval.report.directory import Directory, ResultFile
+from trueval.tradeoff.views import choices, expense, verdict, worth
+from trueval.tradeoff.views.lists import configuration_table, frontier_table, reason_tables
+from trueval.tradeoff.views.paper import paper_block
+from trueval.tradeoff.views.points import currency_of, percentile_of, points_of_frontier, points_of_sweep
+
+SWEEP: Final = "sweep"
+FRONTIER: Final = "frontier"
+
+
+def build(file: ResultFile, directory: Directory) -> Part:
+    """The part of the page for one sweep.
+
+    Args:
+        file: the sweep.
+        directory: may hold the frontier of it.
+
+    Returns:
+        Verdict and advice where no frontier gives them; the frontier, quality over K, headrooms, losses, latency,
+        memory, prices, what failed; blocks of what was not measured are left out.
+    """
+    data = file.data
+    beside = frontier_beside(file, directory)
+    points = points_of_sweep(data, None if beside is None else beside.data)
+    tables: tuple[Table, ...] = (configuration_table(file, points),)
+    if beside is not None:
+        tables = (frontier_table(beside, points_of_frontier(beside.data)), *tables)
+    chart = choices.frontier_block(points, percentile_of(data), currency_of(data), data["quality"], tables)
+    alone = beside is None
+    return Part(
+        verdict=verdict.sweep_verdict(file, points) if alone else (),
+        summary=(*(verdict.sweep_summary(file, points) if alone and points else ()), *_lacking(data)),
+        advice=tuple(verdict.headroom_advice(file, points)) if alone else (),
+        lead=worth.lead_figure(file, points),
+        findings=tuple((note,) for note in _notes(data)),
+        blocks=(
+            chart,
+            *worth.contexts_block(file, points),
+            *worth.headroom_block(file, points),
+            *worth.ladder_block(file),
+            *expense.latency_block(file, points),
+            *expense.memory_block(file),
+            *expense.price_block(file, points),
+            *paper_block(file),
+            *_reasons(file),
+        ),
+        closing=(policy_block(file), _about(data)),
+    )
+
+
+def build_frontier(file: ResultFile, directory: Directory) -> Part:
+    """The part of the page for one frontier.
+
+    Args:
+        file: the frontier.
+        directory: may hold the sweep that it is of, which then shows the chart.
+
+    Returns:
+        Verdict, advice, the answer of each rule, steps and equal recall; the chart where no sweep is beside it.
+    """
+    data = file.data
+    points = points_of_frontier(data)
+    beside = any(belongs(data, each.data) for each in directory.of(SWEEP))
+    chart = () if beside else (_chart(file, data),)
+    return Part(
+        verdict=verdict.frontier_verdict(file, points),
+        summary=tuple(verdict.frontier_summary(file)),
+        advice=tuple(verdict.frontier_advice(file)),
+        findings=(*verdict.other_rules(file), *((note,) for note in data["notes"])),
+        blocks=(*choices.rule_block(file, points), *chart, *choices.screen_block(file, points)),
+    )
+
+
+def _chart(file: ResultFile, data: Mapping[str, Any]) -> Block:
+    points = points_of_frontier(data)
+    tables = (frontier_table(file, points), *reason_tables(file))
+    return choices.frontier_block(points, data["percentile"], data["currency"] or "", data["quality"], tables)
+
+
+def frontier_beside(file: ResultFile, directory: Directory) -> ResultFile | None:
+    """The frontier of a sweep that is in the same directory.
+
+    Args:
+        file: the sweep.
+        directory: that it is in.
+    """
+    return next((each for each in directory.of(FRONTIER) if belongs(each.data, file.data)), None)
+
+
+def belongs(frontier: Mapping[str, Any], sweep: Mapping[str, Any]) -> bool:
+    """Whether a frontier is of a sweep: it has the same configurations, in their order.
+
+    Args:
+        frontier: its JSON.
+        sweep: its JSON.
+    """
+    return [each["name"] for each in frontier["points"]] == [each["name"] for each in sweep["configurations"]]
+
+
+def _lacking(data: Mapping[str, Any]) -> tuple[Words, ...]:
+    found = {"failed": len(data["failed"]), "were left out": len(data["left_out"])}
+    told = [f"{count} {what}" for what, count in found.items() if count]
+    return ((f"Of the configurations, {' and '.join(told)}; the reasons are under the tables.",),) if told else ()
+
+
+def _notes(data: Mapping[str, Any]) -> list[str]:
+    return list(dict.fromkeys([*data["notes"], *(note for system in data["systems"] for note in system["notes"])]))
+
+
+def _reasons(file: ResultFile) -> tuple[Block, ...]:
+    tables = reason_tables(file)
+    return (Block("reasons", "Not there", tables=tables, place="details"),) if tables else ()
+
+
+def _about(data: Mapping[str, Any]) -> Block:
+    collection, machine, timing = data["collection"], data["machine"] or {}, data["latency"] or {}
+    facts: dict[str, str] = {
+        "Collection": f"{collection['name']}: {collection['documents']:,} documents, "
+        f"{collection['queries']:,} queries, {collection['judged']:,} judgments",
+        "Measures": ", ".join(data["measures"]),
+        "Intervals": f"level {data['level']:g}, {data['resamples']:,} resamples, seed {data['seed']}",
+        "Machine": _listed(machine),
+        "Times": _listed(timing),
+        "Limits": _listed(data["limits"] or {}),
+        "Axes": "; ".join(f"{axis['key']}: {', '.join(map(str, axis['values']))}" for axis in data["axes"]),
+        "Written by": f"trueval {data['trueval']}",
+    }
+    return Block("about", "What was swept", facts=tuple((name, (text,)) for name, text in facts.items() if text))
+
+
+def _listed(values: Mapping[str, Any]) -> str:
+    """Names and values in one line, what is not set left out.
+
+    >>> _listed({"queries": 30, "band_ms": None, "rates": [1.0, 2.0]})
+    'queries 30, rates 1 and 2'
+    """
+
+    def shown(value: Any) -> str:
+        if isinstance(value, list):
+            return " and ".join(map(shown, value))
+        return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+    kept = {name: value for name, value in values.items() if value not in (None, [], "")}
+    return ", ".join(f"{name.replace('_', ' ')} {shown(value)}" for name, value in kept.items())

@@ -1,0 +1,48 @@
+"""The block of P-B's tables under their names, on the page of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trueval.report import content
+from trueval.report.content import Block, Column, Row
+from trueval.report.directory import ResultFile
+from trueval.report.text import FRACTIONS
+from trueval.tradeoff.views.cells import Cell, Missing, PaperTable, written
+from trueval.tradeoff.views.tables import paper_tables
+
+
+def paper_block(file: ResultFile) -> tuple[Block, ...]:
+    """The tables that the sweep has data for, folded, and what is missing for the others.
+
+    Args:
+        file: the sweep.
+    """
+    made = paper_tables(file.data)
+    tables = [each for each in made if isinstance(each, PaperTable)]
+    facts = tuple((each.name, (f"{each.title}: {each.cure}",)) for each in made if isinstance(each, Missing))
+    words = (
+        "The tables of Practical RAG evaluation, with the numbers of this sweep: those of the tables above, where "
+        "their intervals are. Markdown and LaTeX of them come by --format of trueval sweep. Of a table that is not "
+        "here, it is said what to add to the sweep file.",
+    )
+    shown = tuple(_table(file, place, each) for place, each in enumerate(tables))
+    return (Block("paper", "Tables of the paper", (words,), tables=shown, facts=facts, place="details"),)
+
+
+def _table(file: ResultFile, place: int, table: PaperTable) -> content.Table:
+    columns = tuple(Column(title, numeric=at >= table.words, show=_shown) for at, title in enumerate(table.head))
+    rows = tuple(Row("", tuple(_cells(row, table.words))) for row in table.rows)
+    return content.Table(f"paper-{place}", (f"{table.caption}.",), file.name, columns, rows, table.notes, folded=True)
+
+
+def _cells(row: tuple[Cell, ...], words: int) -> Iterator[content.Cell]:
+    for at, cell in enumerate(row):
+        text = written(cell, FRACTIONS, uncertain=False)
+        value = cell if isinstance(cell, str) else cell.value
+        yield content.Cell(text, None if at >= words and isinstance(cell, str) else value)
+
+
+def _shown(value: float) -> str:
+    """Of no column: the cells have their texts, each in the unit of its number."""
+    return f"{value:g}"

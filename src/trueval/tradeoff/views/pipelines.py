@@ -1,0 +1,169 @@
+"""Systems of a sweep as tables ask of them: what they are made of, and their configurations by K."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+Entry = Mapping[str, Any]
+
+DENSE, HYBRID, RERANK = "dense", "hybrid", "rerank"
+
+
+@dataclass(frozen=True, eq=False)
+class Pipeline:
+    """A system of a sweep.
+
+    Attributes:
+        system: of the JSON.
+        at: K → configuration.
+    """
+
+    system: Entry
+    at: Mapping[int, Entry]
+
+    def setting(self, table: str, key: str) -> Any:
+        """A setting of a stage; None where the system does not have the stage."""
+        told = self.system["settings"].get(table, {})
+        return told.get(key, self.system["values"].get(f"{table}.{key}"))
+
+    @property
+    def method(self) -> str:
+        """Its stages, such as dense+rerank."""
+        return str(self.system["method"])
+
+    @property
+    def reranked(self) -> bool:
+        """Whether a model reranks its candidates."""
+        return RERANK in self.method
+
+    @property
+    def model(self) -> str | None:
+        """The embedder."""
+        told: str | None = self.setting("embed", "model")
+        return told
+
+    @property
+    def dimension(self) -> int | None:
+        """Of the vectors; None where all numbers are kept, or there are no vectors."""
+        told: int | None = self.setting("embed", "dimension")
+        return told
+
+    @property
+    def reranker(self) -> str | None:
+        """The model that reranks."""
+        return (self.setting("rerank", "model") or RERANK) if self.reranked else None
+
+    @property
+    def depth(self) -> int | None:
+        """Candidates that are reranked."""
+        return (self.setting("rerank", "depth") or self.system["pool"]) if self.reranked else None
+
+    @property
+    def embedder(self) -> str:
+        """Embedder and dimension as in the paper, voyage-3.5 (1024d); the method where nothing is embedded."""
+        if self.model is None and self.dimension is None:
+            return self.method
+        name = str(self.model or DENSE).rstrip("/").rpartition("/")[2]
+        return f"{name} ({self.dimension}d)" if self.dimension else name
+
+    @property
+    def full_name(self) -> str:
+        """All of it: voyage-3.5 (1024d) + rerank-2.5 (depth 50), of which the paper calls the depth K."""
+        before = self.embedder if self.method.startswith(DENSE) or self.model is None else f"Hybrid {self.embedder}"
+        return f"{before} + {self.reranker} (depth {self.depth})" if self.reranked else before
+
+    @cached_property
+    def measures(self) -> dict[str, Entry]:
+        """Name, cutoff included → measure, of all configurations, by rising K."""
+        return {name: value for k in sorted(self.at) for name, value in self.at[k]["measures"].items()}
+
+    def seconds(self, stage: str = "", percentile: str = "p50") -> float | None:
+        """How long a stage takes one query at a time; without a stage, all of them together."""
+        told = self.system["latency"] or {}
+        if stage:
+            told = next((each for each in self.system["stages"] if each["name"] == stage), {})
+        value: float | None = told.get(percentile, {}).get("value")
+        return value
+
+    def quality(self, k: int) -> float | None:
+        """Expectation of the quality of a sweep at K; None where it is not known."""
+        if k not in self.at:
+            return None
+        value: float | None = self.at[k]["measures"][self.at[k]["quality"]]["expected"]
+        return value
+
+    @property
+    def candidate_tokens(self) -> float | None:
+        """Mean tokens of a candidate and its query; None where they were not counted."""
+        tokens: float | None = (self.system["tokens"] or {}).get("candidate")
+        return tokens
+
+    def ceiling(self, k: int) -> Entry:
+        """What is said of the ceiling at K; nothing where there is none."""
+        return self.at.get(k, {}).get("ceiling") or {}
+
+
+def cost_of(configuration: Entry, part: str = "total") -> float | None:
+    """What 1,000 queries cost; None where it is not known.
+
+    Args:
+        configuration: of the JSON.
+        part: "rerank", "embed", "generator" or "total".
+    """
+    cost: float | None = (configuration["cost"] or {}).get(part)
+    return cost
+
+
+def pipelines_of(sweep: Entry) -> list[Pipeline]:
+    """Every system of a sweep that has a configuration.
+
+    Args:
+        sweep: the JSON of `trueval sweep`.
+    """
+    at: dict[int, dict[int, Entry]] = {}
+    for configuration in sweep["configurations"]:
+        at.setdefault(configuration["system"], {})[configuration["K"]] = configuration
+    return [Pipeline(sweep["systems"][place], at[place]) for place in sorted(at)]
+
+
+def cutoffs(pipelines: Iterable[Pipeline]) -> list[int]:
+    """Every K that one of them has, rising."""
+    return sorted({k for each in pipelines for k in each.at})
+
+
+def measure_names(pipelines: Iterable[Pipeline]) -> list[str]:
+    """Names of the measures of all, by rising K."""
+    names: dict[str, int] = {}
+    for each in pipelines:
+        for k in sorted(each.at):
+            for name in each.at[k]["measures"]:
+                names.setdefault(name, k)
+    return sorted(names, key=names.__getitem__)  # stable: in the order of the file at one K
+
+
+def told_apart(labels: Sequence[str], pipelines: Sequence[Pipeline]) -> list[str]:
+    """Labels of rows, with the values of the axes by which systems of one label differ.
+
+    Args:
+        labels: of the rows.
+        pipelines: that they are of.
+    """
+    alike: dict[str, list[int]] = {}
+    for place, label in enumerate(labels):
+        alike.setdefault(label, []).append(place)
+    found = list(labels)
+    for label, places in alike.items():
+        values = [pipelines[place].system["values"] for place in places]
+        differing = [key for key in values[0] if len({str(each.get(key)) for each in values}) > 1]
+        for place, own in zip(places, values, strict=True):
+            found[place] = ", ".join([label, *(_told(key, own[key]) for key in differing if own.get(key) is not None)])
+    return found
+
+
+def _told(key: str, value: Any) -> str:
+    """A value of an axis; a number alone would not say what it is of."""
+    name = key.rpartition(".")[2].replace("_", " ")
+    return str(value) if isinstance(value, str) else f"{name} {value}"

@@ -1,0 +1,206 @@
+"""Points: the configurations of a sweep or frontier as plots and tables take them, each number with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trueval.report.directory import pointer
+from trueval.standings.standings import Floats
+from trueval.tradeoff.pareto import Objectives, on_frontier
+
+Entry = Mapping[str, Any]
+SURE = 0.9  # a chance of being on the frontier that is called sure
+POSSIBLE = 0.1  # one that is still shown
+
+
+class Point(NamedTuple):
+    """A configuration that has a quality.
+
+    Attributes:
+        place: in the list of its file.
+        name: of the configuration.
+        system: place of its system.
+        method: "dense", "hybrid+rerank", ...
+        k: contexts that a generator gets.
+        measure: of the quality.
+        quality: expected over tie orders, the mean over queries.
+        interval: of it, over queries; None where none is known.
+        ties: its lowest and highest value over tie orders.
+        latency: "p50", "p95" and "p99" → value, low, high in seconds; None where nothing was measured.
+        cost: currency per 1,000 queries; None where no price is known.
+        file: of its system, inside the directory of the sweep; "" where it is not known.
+        at: where quality, latency and cost are: JSON pointers inside the file of the list.
+        on: whether it is on the frontier of the measured values.
+        chance: that it is on the frontier of the true ones; None where nobody computed it.
+        number: in plots, of those on the frontier, from 1 and best first; 0 for all others.
+    """
+
+    place: int
+    name: str
+    system: int
+    method: str
+    k: int
+    measure: str
+    quality: float
+    interval: tuple[float, float] | None
+    ties: tuple[float, float] | None
+    latency: Entry | None
+    cost: float | None
+    file: str
+    at: Mapping[str, str]
+    on: bool = False
+    chance: float | None = None
+    number: int = 0
+
+    def seconds(self, percentile: str) -> float | None:
+        """The latency at a percentile."""
+        return None if self.latency is None else self.latency[percentile]["value"]
+
+    @property
+    def rank(self) -> str:
+        """How it is drawn: "sure", "possible" or "not" on the frontier."""
+        if self.chance is None:
+            return "sure" if self.on else "not"
+        return "sure" if self.chance >= SURE else "possible" if self.on or self.chance >= POSSIBLE else "not"
+
+
+def points_of_sweep(sweep: Entry, frontier: Entry | None = None) -> list[Point]:
+    """The configurations of a sweep that have a quality, best first.
+
+    Args:
+        sweep: its JSON.
+        frontier: that of its frontier, None where there is none: then who is on it is said of the measured values,
+            by the rule of Pareto without a band.
+    """
+    points = _in_order(list(_swept(sweep)), percentile_of(sweep))
+    if frontier is None:
+        return _numbered(_measured(points, percentile_of(sweep)))
+    told = {each["name"]: each for each in frontier["points"]}
+    marked = (
+        each._replace(on=found["on_frontier"], chance=found["probability"]) if (found := told.get(each.name)) else each
+        for each in points
+    )
+    return _numbered(list(marked))
+
+
+def points_of_frontier(frontier: Entry) -> list[Point]:
+    """The points of a frontier that have a quality, best first.
+
+    Args:
+        frontier: its JSON.
+    """
+    found = [
+        Point(
+            place,
+            each["name"],
+            each["system"],
+            each["method"],
+            each["K"],
+            each["quality"]["measure"],
+            each["quality"]["value"],
+            _pair(each["quality"], "low", "high"),
+            _pair(each["quality"], "lowest", "highest"),
+            each["latency"],
+            each["cost"],
+            "",
+            {
+                "quality": pointer("points", place, "quality"),
+                "value": pointer("points", place, "quality", "value"),
+                "latency": pointer("points", place, "latency"),
+                "cost": pointer("points", place, "cost"),
+            },
+            each["on_frontier"],
+            each["probability"],
+        )
+        for place, each in enumerate(frontier["points"])
+        if each["quality"]["value"] is not None
+    ]
+    return _numbered(_in_order(found, frontier["percentile"]))
+
+
+def percentile_of(sweep: Entry) -> str:
+    """Which percentile of the latency counts."""
+    return str((sweep["limits"] or {}).get("percentile") or "p50")
+
+
+def currency_of(sweep: Entry) -> str:
+    """What costs are counted in; "" where no price book was read."""
+    return str((sweep["prices"] or {}).get("currency") or "")
+
+
+def best_of_systems(points: Sequence[Point], most: int) -> list[Point]:
+    """The best configuration of each system, those of the frontier first.
+
+    Args:
+        points: best first.
+        most: how many.
+    """
+    first: dict[int, Point] = {}
+    for each in sorted(points, key=lambda point: not point.on):
+        first.setdefault(each.system, each)
+    return list(first.values())[:most]
+
+
+def _measured(points: Sequence[Point], percentile: str) -> list[Point]:
+    def known(values: Sequence[float | None]) -> Floats:
+        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+    if not points:
+        return []
+    costs, seconds = known([each.cost for each in points]), known([each.seconds(percentile) for each in points])
+    on = on_frontier(Objectives(costs, seconds, known([each.quality for each in points])))
+    return [each._replace(on=bool(there)) for each, there in zip(points, on, strict=True)]
+
+
+def _swept(sweep: Entry) -> Iterator[Point]:
+    for place, each in enumerate(sweep["configurations"]):
+        value = each["measures"].get(each["quality"])
+        if value is None or value["expected"] is None:
+            continue
+        system = sweep["systems"][each["system"]]
+        measured = pointer("configurations", place, "measures", each["quality"])
+        yield Point(
+            place,
+            each["name"],
+            each["system"],
+            system["method"],
+            each["K"],
+            each["quality"],
+            value["expected"],
+            _pair(value, "low", "high"),
+            _pair(value, "lowest", "highest"),
+            system["latency"],
+            (each["cost"] or {}).get("total"),
+            system["file"],
+            {
+                "quality": measured,
+                "value": f"{measured}/expected",
+                "latency": pointer("systems", each["system"], "latency"),
+                "cost": pointer("configurations", place, "cost", "total"),
+            },
+        )
+
+
+def _pair(value: Entry, first: str, second: str) -> tuple[float, float] | None:
+    low, high = value.get(first), value.get(second)
+    return None if low is None or high is None else (low, high)
+
+
+def _in_order(points: list[Point], percentile: str) -> list[Point]:
+    """By quality; of equal ones the faster first, then the cheaper, what is not known last."""
+
+    def known(value: float | None) -> float:
+        return float("inf") if value is None else value
+
+    return sorted(points, key=lambda each: (-each.quality, known(each.seconds(percentile)), known(each.cost)))
+
+
+def _numbered(points: Sequence[Point]) -> list[Point]:
+    number, result = 0, []
+    for each in points:
+        number += each.on
+        result.append(each._replace(number=number) if each.on else each)
+    return result

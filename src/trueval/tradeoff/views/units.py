@@ -1,0 +1,118 @@
+"""Milliseconds, money and bytes as people read them, and names without what all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trueval.report.text import NOT_AVAILABLE
+
+_SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def milliseconds(seconds: float | None) -> str:
+    """A time in milliseconds, with three digits or more.
+
+    Args:
+        seconds: of one query.
+
+    Example:
+        >>> [milliseconds(each) for each in (0.00042, 0.0123, 0.5, 2.9311, None)]
+        ['0.42', '12.3', '500', '2,931', '–']
+    """
+    if seconds is None:
+        return NOT_AVAILABLE
+    value = 1000 * seconds
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def money(amount: float | None) -> str:
+    """Currency per 1,000 queries.
+
+    Args:
+        amount: at least 0.
+
+    Example:
+        >>> [money(each) for each in (1.25, 0.0004, 0.0, 1234.5, None)]
+        ['1.25', '0.0004', '0.00', '1,234.50', '–']
+    """
+    if amount is None:
+        return NOT_AVAILABLE
+    return f"{amount:.2g}" if 0 < amount < 0.095 else f"{amount:,.2f}"
+
+
+def size(count: float | None) -> str:
+    """Bytes in the largest unit of which there is at least one, 1024 of the next smaller.
+
+    Args:
+        count: of bytes.
+
+    Example:
+        >>> [size(each) for each in (0, 512, 4096, 4_096_000_000, None)]
+        ['0 B', '512 B', '4.0 KiB', '3.8 GiB', '–']
+    """
+    if count is None:
+        return NOT_AVAILABLE
+    value, place = float(count), 0
+    while value >= 1024 and place < len(_SIZES) - 1:
+        value, place = value / 1024, place + 1
+    return f"{value:.0f} {_SIZES[place]}" if place == 0 else f"{value:.1f} {_SIZES[place]}"
+
+
+def share(value: float | None) -> str:
+    """A share or chance with three decimals.
+
+    >>> share(0.9412), share(1.0), share(None)
+    ('.941', '1.000', '–')
+    """
+    if value is None:
+        return NOT_AVAILABLE
+    text = f"{value:.3f}"
+    return text.removeprefix("0") if 0 <= value < 1 and text != "1.000" else text
+
+
+def whole(value: float | None) -> str:
+    """A count.
+
+    >>> whole(5150.4), whole(None)
+    ('5,150', '–')
+    """
+    return NOT_AVAILABLE if value is None else f"{value:,.0f}"
+
+
+def apart(names: Sequence[str]) -> list[str]:
+    """Names without the words that all of them begin or end with.
+
+    Args:
+        names: of systems or configurations.
+
+    Returns:
+        What tells them apart, in the same order; the names as they are where there are fewer than two different ones,
+        or where one would be empty.
+
+    Example:
+        >>> apart(["MiniLM dense 384d flat", "MiniLM dense 128d hnsw flat"])
+        ['384d', '128d hnsw']
+        >>> apart(["dense", "dense rerank"])
+        ['dense', 'dense rerank']
+    """
+    split = [name.split(" ") for name in names]
+    if len(set(names)) < 2:
+        return list(names)
+    head = _shared(split)
+    tail = _shared([words[head:][::-1] for words in split])
+    short = [words[head : len(words) - tail] for words in split]
+    return [" ".join(words) for words in short] if all(short) else list(names)
+
+
+def _shared(several: Sequence[Sequence[str]]) -> int:
+    """How many words all lists begin with.
+
+    >>> _shared([["a", "b", "c"], ["a", "b"], ["a", "b", "d"]])
+    2
+    """
+    count = 0
+    for words in zip(*several, strict=False):
+        if len(set(words)) > 1:
+            break
+        count += 1
+    return count

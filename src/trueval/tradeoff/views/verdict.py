@@ -1,0 +1,259 @@
+"""What a reader of a sweep takes home: which configuration to ship, how sure that is, and what to work on next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import quote
+
+from trueval.report.content import Number, Words
+from trueval.report.directory import ResultFile, pointer
+from trueval.report.text import counted, fixed
+from trueval.tradeoff.views.points import Point, currency_of, percentile_of
+from trueval.tradeoff.views.units import milliseconds, money, share
+
+Entry = Mapping[str, Any]
+
+
+def number(file: ResultFile, text: str, value: float, at: str) -> Number:
+    """A number inside a sentence.
+
+    Args:
+        file: that it is in.
+        text: as people read it.
+        value: in full precision.
+        at: its JSON pointer.
+    """
+    return Number(text, value, f"{quote(file.name)}#{at}")
+
+
+def told(point: Point, file: ResultFile, percentile: str, currency: str) -> Words:
+    """What a configuration is worth and costs, as far as it is known.
+
+    Args:
+        point: of the file.
+        file: a sweep or a frontier.
+        percentile: of the latency.
+        currency: of the cost.
+    """
+    words: list[str | Number] = [
+        f"{point.measure} ",
+        number(file, fixed(point.quality), point.quality, point.at["value"]),
+    ]
+    if point.interval is not None:
+        ends = zip(point.interval, ("low", "high"), strict=True)
+        low, high = (number(file, fixed(end), end, f"{point.at['quality']}/{name}") for end, name in ends)
+        words += [" (", low, " to ", high, ")"]
+    if (seconds := point.seconds(percentile)) is not None:
+        at = f"{point.at['latency']}/{percentile}/value"
+        words += [", ", number(file, milliseconds(seconds), seconds, at), f" ms at {percentile}"]
+    if point.cost is not None:
+        cost = number(file, money(point.cost), point.cost, point.at["cost"])
+        words += [", ", cost, f" {currency} per 1,000 queries".replace("  ", " ")]
+    return tuple(words)
+
+
+# ---- of a sweep alone ----
+
+
+def sweep_verdict(file: ResultFile, points: Sequence[Point]) -> Words:
+    """The best configuration and the next one, whose intervals overlap or do not.
+
+    Args:
+        file: the sweep.
+        points: of it, best first.
+    """
+    if not points:
+        return ("No configuration of this sweep has a value.",)
+    best = points[0]
+    words = ("Best quality: ", best.name, ": ", *told(best, file, percentile_of(file.data), currency_of(file.data)))
+    if len(points) == 1:
+        return (*words, ".")
+    return (*words, f". Next is {points[1].name}, {_overlap(best, points[1])}.")
+
+
+def _overlap(best: Point, second: Point) -> str:
+    if best.interval is None or second.interval is None:
+        return "and no interval says how far apart they are"
+    if _overlaps(best, second):
+        return "inside the noise of these queries: the two intervals overlap"
+    return "and the two intervals do not overlap"
+
+
+def _overlaps(best: Point, other: Point) -> bool:
+    return best.interval is not None and other.interval is not None and other.interval[1] >= best.interval[0]
+
+
+def sweep_summary(file: ResultFile, points: Sequence[Point]) -> Iterator[Words]:
+    """Who is much faster or cheaper within the interval of the best one.
+
+    Args:
+        file: the sweep.
+        points: of it, best first.
+    """
+    percentile, currency = percentile_of(file.data), currency_of(file.data)
+    near = [each for each in points if _overlaps(points[0], each)]
+    timed = [each for each in near if each.seconds(percentile) is not None]
+    priced = [each for each in near if each.cost is not None]
+    fastest = min(timed, key=lambda each: each.seconds(percentile) or 0.0, default=None)
+    cheapest = min(priced, key=lambda each: each.cost or 0.0, default=None)
+    known = counted(len(points), "configuration", "configurations")
+    if len(near) > 1:
+        yield (f"Of {known}, {len(near)} have intervals that overlap that of the best one, its own counted.",)
+    for what, each in {"Fastest": fastest, "Cheapest": cheapest}.items():
+        if each is not None and each is not points[0]:
+            yield (
+                f"{what} of these: {each.name}: ",
+                *told(each, file, percentile, currency),
+                ".",
+            )
+
+
+def headroom_advice(file: ResultFile, points: Sequence[Point]) -> Iterator[Words]:
+    """Whether the pool or the order of the best configuration leaves more to gain.
+
+    Args:
+        file: the sweep.
+        points: of it, best first.
+    """
+    first = next(iter(points), None)
+    ceiling = None if first is None else file.data["configurations"][first.place]["ceiling"]
+    if first is None or ceiling is None:
+        return
+    pool, order = (
+        number(file, fixed(ceiling[name]), ceiling[name], pointer("configurations", first.place, "ceiling", name))
+        for name in ("retrieval_headroom", "ordering_headroom")
+    )
+    advice = "Widen the pool" if pool.value > order.value else "Mend the order"
+    yield (f"{advice} of {first.name}: its pool lacks ", pool, ", and the order of the pool loses ", order, ".")
+
+
+# ---- of a frontier ----
+
+
+def rule_of(frontier: Entry) -> int | None:
+    """The place of the rule whose answer leads: all limits where there are several, else any limit, else quality.
+
+    Args:
+        frontier: its JSON.
+    """
+    wanted = ("all limits", "latency-bound", "cost-bound", "quality-bound", "best quality")
+    answered = [place for place, rule in enumerate(frontier["rules"]) if rule["answer"] is not None]
+    return min(answered, key=lambda place: wanted.index(frontier["rules"][place]["rule"]), default=None)
+
+
+def frontier_verdict(file: ResultFile, points: Sequence[Point]) -> Words:
+    """The answer of the leading rule, its runner-up, and whether the two differ by more than noise.
+
+    Args:
+        file: the frontier.
+        points: of it.
+    """
+    data, place = file.data, rule_of(file.data)
+    if place is None:
+        return ("No configuration is inside the limits.",)
+    rule, by_place = data["rules"][place], {point.place: point for point in points}
+    answer, runner_up = by_place[rule["answer"]], by_place.get(rule["runner_up"])
+    known = told(answer, file, data["percentile"], data["currency"] or "")
+    words = (f"Ship {answer.name}, ", *_why(file, rule, answer, by_place.get(rule["best"])), ": ", *known)
+    if runner_up is None:
+        return (*words, "; nothing else is inside the limits." if rule["limits"] else ".")
+    return (*words, *_runner_up(file, place, rule, runner_up))
+
+
+def _why(file: ResultFile, rule: Entry, answer: Point, best: Point | None) -> Iterator[str | Number]:
+    """What the answer is: the best one, or one that is not separated from it and has something else to say for it."""
+    if best is None or best is answer:
+        yield f"the {wanted(rule)}"
+        return
+    yield f"inside the noise of the {wanted(rule)} ({best.name}, {best.measure} "
+    yield number(file, fixed(best.quality), best.quality, best.at["value"])
+    yield f"), where {'the order of the sweep' if rule['decided_by'] == 'order' else rule['decided_by']} decides"
+
+
+SOUGHT: Final = {"quality": "best quality", "latency": "least latency", "cost": "least cost"}
+
+
+def wanted(rule: Entry) -> str:
+    """What a rule seeks, and its limits, in words.
+
+    Args:
+        rule: of a frontier.
+
+    Example:
+        >>> wanted({"seeks": "cost", "limits": {"latency_ms": 500.0, "quality": 0.8, "measure": "RA-nWG@10"}})
+        'least cost with latency at most 500 ms, RA-nWG@10 at least 0.8'
+    """
+    limits = rule["limits"] or {}
+    forms = {
+        "latency_ms": "latency at most {:,g} ms",
+        "cost": "cost at most {:,g}",
+        "quality": f"{limits.get('measure') or 'quality'} at least {{:g}}",
+    }
+    told = ", ".join(form.format(limits[name]) for name, form in forms.items() if limits.get(name) is not None)
+    return f"{SOUGHT[rule['seeks']]}{f' with {told}' if told else ''}"
+
+
+def _runner_up(file: ResultFile, place: int, rule: Entry, runner_up: Point) -> Iterator[str | Number]:
+    noise = runner_up.place in rule["within_noise"]
+    yield f". Runner-up: {runner_up.name}, " + ("inside the noise" if noise else "outside the noise")
+    if rule["better"] is not None:
+        yield "; the chance that the answer is really better is "
+        yield number(file, share(rule["better"]), rule["better"], pointer("rules", place, "better"))
+    yield "."
+
+
+def frontier_summary(file: ResultFile) -> Iterator[Words]:
+    """How many are on the frontier.
+
+    Args:
+        file: the frontier.
+    """
+    data = file.data
+    on = [point for point in data["points"] if point["on_frontier"]]
+    sure = sum(point["probability"] is not None and point["probability"] >= 0.9 for point in data["points"])
+    known = counted(len(data["points"]), "configuration", "configurations")
+    yield (
+        f"{len(on)} of {known} are on the frontier of the measured values; with a chance of at least .9, {sure} are.",
+    )
+
+
+def other_rules(file: ResultFile) -> Iterator[Words]:
+    """The sentence of each rule that does not lead.
+
+    Args:
+        file: the frontier.
+    """
+    leading = rule_of(file.data)
+    yield from ((rule["sentence"],) for place, rule in enumerate(file.data["rules"]) if place != leading)
+
+
+def frontier_advice(file: ResultFile) -> Iterator[Words]:
+    """Widen the pool, or mend the order, with the headrooms that say so.
+
+    Args:
+        file: the frontier.
+    """
+    advice = file.data["advice"]
+    if advice is None:
+        return
+    values: list[Any] = [(advice.get(name) or {}).get("value") for name in HEADROOMS]
+    head = WORK.get(advice["verdict"])
+    if head is None or advice["point"] is None or None in values:
+        yield (advice["sentence"],)
+        return
+    pool, order = (
+        number(file, fixed(value), value, pointer("advice", name, "value"))
+        for name, value in zip(HEADROOMS, values, strict=True)
+    )
+    named = head.format(file.data["points"][advice["point"]]["name"])
+    yield (f"{named}: its candidates lack ", pool, " of what there is to find, and their order loses ", order, ".")
+
+
+HEADROOMS: Final = ("retrieval_headroom", "ordering_headroom")
+WORK: Final = {
+    "widen the pool": "Widen the pool of {}",
+    "mend the order": "Mend the order of {}",
+    "either": "Widen the pool of {} or mend its order, which leave about as much to gain",
+    "neither": "Pool and order of {} leave little to gain",
+}
