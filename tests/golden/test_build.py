@@ -114,7 +114,7 @@ def test_stages_one_after_another_are_all_at_once(tmp_path: Path) -> None:
         assert found.about["stages"][-1]["stage"] == name
     build(plan, tmp_path / "out")
     assert content(tmp_path / "steps") == content(tmp_path / "out")
-    with pytest.raises(PolicyError, match="until must be one of rewrite, pool, .* Got 'polo'"):
+    with pytest.raises(PolicyError, match=r"until must be one of rewrite, pool, .* Got 'polo'"):
         build(plan, tmp_path / "out", until="polo")
 
 
@@ -182,7 +182,7 @@ def test_the_money_ends_it_and_more_of_it_goes_on(tmp_path: Path) -> None:
         plan = Plan.read(small.written(tmp_path, small.served(server.url)))
         whole = build(plan, tmp_path / "whole").about["cost"]["cost"]
         server.seen.clear()
-        with pytest.raises(InputError, match="stopped before the max_cost of .* is exceeded"):
+        with pytest.raises(InputError, match=r"stopped before the max_cost of .* is exceeded"):
             build(plan, tmp_path / "out", max_cost=whole / 2)
         first = len(server.seen)
         spent = opened_account(tmp_path / "out" / "calls.jsonl", None).spent

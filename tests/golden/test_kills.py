@@ -12,7 +12,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.golden import small
 from tests.golden.chat import ChatServer, Seen, Trouble, chat_server
 from tests.golden.test_build import TROUBLES, content
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from trueval.golden.judge import Answer, Judge, Question
 from trueval.golden.ledger import Ledger
@@ -67,37 +67,60 @@ def side_by_side(
         Exception: what the work raised first, when all that was under way has ended.
         KeyboardInterrupt: somebody stopped it; pressed twice, it does not wait.
     """
-    results: dict[int, Result] = {}
-    waiting, running = iter(range(len(items))), dict[Future[Result], int]()
-    failed: BaseException | None = None
-
-    def fails(error: BaseException) -> None:
-        nonlocal failed
-        if failed is None and stop is not None:
-            stop()
-        failed = error if isinstance(error, KeyboardInterrupt) else failed or error
-
+    side = _Side(work, items, done, stop)
     with ThreadPoolExecutor(at_once, "trueval-judge") as pool:
-        while True:
-            while failed is None and len(running) < at_once and (place := next(waiting, None)) is not None:
-                running[pool.submit(work, items[place])] = place
-            if not running:
-                break
+        while side.begun(pool, at_once):
             try:
-                ended = wait(running, return_when=FIRST_COMPLETED).done
+                ended = wait(side.running, return_when=FIRST_COMPLETED).done
             except KeyboardInterrupt as interrupt:
-                if isinstance(failed, KeyboardInterrupt):  # who does it again does not want to wait
+                if isinstance(side.failed, KeyboardInterrupt):  # who does it again does not want to wait
                     raise
-                fails(interrupt)
+                side.fails(interrupt)
                 continue
-            for future in ended:
-                place, error = running.pop(future), future.exception()
-                if error is not None:
-                    fails(error)
-                    continue
-                results[place] = future.result()
-                if done is not None:
-                    done(len(results))
-    if failed is not None:
-        raise failed
-    return [results[place] for place in range(len(items))]
+            side.collect(ended)
+    if side.failed is not None:
+        raise side.failed
+    return [side.results[place] for place in range(len(items))]
+
+
+class _Side(Generic[Item, Result]):
+    """Work that is under way, and what came of it."""
+
+    def __init__(
+        self,
+        work: Callable[[Item], Result],
+        items: Sequence[Item],
+        done: Callable[[int], object] | None,
+        stop: Callable[[], object] | None,
+    ) -> None:
+        self.work, self.items, self.done, self.stop = work, items, done, stop
+        self.waiting = iter(range(len(items)))
+        self.running: dict[Future[Result], int] = {}
+        self.results: dict[int, Result] = {}
+        self.failed: BaseException | None = None
+
+    def begun(self, pool: ThreadPoolExecutor, at_once: int) -> bool:
+        """Begin what may begin; whether anything is under way."""
+        while self.failed is None and len(self.running) < at_once:
+            place = next(self.waiting, None)
+            if place is None:
+                break
+            self.running[pool.submit(self.work, self.items[place])] = place
+        return bool(self.running)
+
+    def collect(self, ended: Iterable[Future[Result]]) -> None:
+        """Keep what has ended."""
+        for future in ended:
+            place, error = self.running.pop(future), future.exception()
+            if error is not None:
+                self.fails(error)
+                continue
+            self.results[place] = future.result()
+            if self.done is not None:
+                self.done(len(self.results))
+
+    def fails(self, error: BaseException) -> None:
+        """Begin nothing further, and tell those under way."""
+        if self.failed is None and self.stop is not None:
+            self.stop()
+        self.failed = error if isinstance(error, KeyboardInterrupt) else self.failed or error

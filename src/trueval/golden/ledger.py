@@ -27,7 +27,8 @@ from trueval.errors import InputError, Place
 from trueval.files.texts.store import as_bytes
 from trueval.files.whole import write_whole
 from trueval.golden.claims import OWNER, is_alive
-from trueval.golden.judge import TASKS, Answer, Judge, Key, Label, Question, Usage, key_for, key_of
+from trueval.golden.judge import Answer, Judge, Key, Question, key_for, key_of
+from trueval.golden.ledger_calls import answer_of, lines_in, question_of, read_call
 
 # 1: the first.
 FORMAT_VERSION: Final = 1
@@ -162,7 +163,7 @@ class Ledger:
         """
         with self._lock:
             row = self._base.execute(f"{_EVERY} WHERE key = ?", (key.call,)).fetchone()
-        return None if row is None else _answer(_unpacked(row))
+        return None if row is None else answer_of(_unpacked(row))
 
     def ask(
         self,
@@ -315,7 +316,7 @@ class Ledger:
         Raises:
             InputError: a line is not a call, or its key is not that of what it holds; nothing is taken then.
         """
-        calls = [_read_call(line, Place(str(path), number)) for number, line in enumerate(_lines(path), start=1)]
+        calls = [read_call(line, Place(str(path), number)) for number, line in enumerate(lines_in(path), start=1)]
         with self._writing() as base:
             return sum(_insert(base, row, texts) for row, texts in calls)
 
@@ -324,7 +325,7 @@ class Ledger:
         wrong = [
             f"call {call['key'][:12]}: its key is not that of what was asked; somebody changed it."
             for call in self.calls()
-            if key_for(call["identity"], _question(call)).call != call["key"]
+            if key_for(call["identity"], question_of(call)).call != call["key"]
         ]
         with self._lock:
             told = self._base.execute(
@@ -370,41 +371,3 @@ def _insert(base: sqlite3.Connection, row: Mapping[str, Any], texts: list[tuple[
 
 def _unpacked(row: tuple[Any, ...]) -> dict[str, Any]:
     return {name: json.loads(value) if name in _NESTED else value for name, value in zip(_COLUMNS, row, strict=True)}
-
-
-def _answer(call: Mapping[str, Any]) -> Answer:
-    labels = tuple(None if label is None else Label(*label) for label in call["labels"])
-    usage = Usage(call["tokens_in"], call["tokens_out"], call["cost"])
-    raw, problems = tuple(call["raw"]), tuple(call["problems"])
-    return Answer(labels, tuple(call["ranking"]), call["text"], raw, problems, call["model"], usage, call["seconds"])
-
-
-def _question(call: Mapping[str, Any]) -> Question:
-    """What was asked, of a call with its texts."""
-    return Question(call["task"], call["query"], tuple(call["passages"]), call["sample"])
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise Place(str(path)).error(f"cannot be read ({error}). It must be an exported ledger.") from None
-
-
-def _read_call(line: str, place: Place) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """A call of an exported ledger and its texts, checked."""
-    try:
-        call = json.loads(line)
-        if call["task"] not in TASKS or not isinstance(call["time"], str):
-            raise ValueError(call["task"])
-        question = _question(call)
-        key = key_for(call["identity"], question)
-        answer = _answer(call)
-        if any(label is not None and not isinstance(label.grade, int) for label in answer.labels):
-            raise ValueError(call["labels"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise place.error(f"not a call of a ledger ({error!r}). Export the ledger again.") from None
-    if key.call != call["key"] or len(answer.labels) not in (0, len(question.passages)):
-        raise place.error("the key is not that of what was asked: the line was changed. Export the ledger again.")
-    texts = [(key.query, question.query), *zip(key.passages, question.passages, strict=True)]
-    return {**call, "query": key.query, "passages": key.passages}, texts
