@@ -87,16 +87,31 @@ def test_configurations_overlay_the_tables_of_the_file(tmp_path: Path):
         read(tmp_path, text.replace('"vectors"', '"short"'))
 
 
-def test_a_number_makes_no_name_that_another_configuration_has(tmp_path: Path):
-    text = LEAST + "[[configuration]]\nname = 'a'\nsparse.depth = [30, 40]\n[[configuration]]\nname = 'a (1)'\n"
-    assert [each.name for each in read(tmp_path, text).systems] == ["a (2)", "a (3)", "a (1)"]
-
-
 def test_a_reranker_that_is_to_score_more_than_it_gets_is_told(tmp_path: Path):
     text = LEAST + "depth = 30\n[rerank]\nmodel = 'm'\ndepth = [20, 50]\n"
     assert read(tmp_path, text).notes == (
         "[rerank] depth is 50, and the stages before give at most 30 documents: 30 are reranked.",
     )
+
+
+def test_a_configuration_with_lists_is_a_grid_of_its_own(tmp_path: Path):
+    text = LEAST + '[embed]\nmodel = "m"\n[rerank]\nmodel = "r"\n[[configuration]]\nname = "search"\n'
+    text += 'pipeline.methods = ["sparse", "dense"]\nembed.dimension = [9, 8]\n'
+    text += '[[configuration]]\nname = "best"\npipeline.methods = "dense+rerank"\nembed.dimension = 9\n'
+    plan = read(tmp_path, text)
+    assert [each.name for each in plan.systems] == ["sparse", "dense 9d", "dense 8d", "best"]
+    text += (
+        '[[configuration]]\nname = "again"\npipeline.methods = "dense"\nembed.dimension = [9, 8]\nindex.depth = 50\n'
+    )
+    text = text.replace('"best"\n', '"best"\nindex.depth = 50\n')
+    assert [each.name for each in read(tmp_path, text).systems] == [
+        "sparse",
+        "dense 9d depth=100",
+        "dense 8d depth=100",
+        "best",
+        "dense 9d depth=50",
+        "dense 8d depth=50",
+    ]
 
 
 def test_names_are_different_also_where_the_ends_of_models_are_not(tmp_path: Path):
@@ -129,9 +144,7 @@ def test_a_file_without_lists_is_a_sweep_of_one_with_defaults(tmp_path: Path):
     assert plan.systems[0].contexts == (10,)
     assert plan.tables["latency"]["queries"] == 30
     assert not {"tune", "route"} & set(plan.tables)
-    plan = read(tmp_path, LEAST + "[tune]\n")
-    assert plan.tables["tune"] == {"within": 0.02}
-    assert plan.notes[0].startswith("[tune]: a sweep does not tune yet.")
+    assert read(tmp_path, LEAST + "[tune]\n").tables["tune"] == {"within": 0.02}
 
 
 def test_measures_take_every_number_of_contexts_and_the_choices_of_evaluate(tmp_path: Path):

@@ -111,6 +111,13 @@ def test_ties_are_decided_by_what_is_said(points: tuple[list[float], ...], promp
     assert (found.answer, found.decided_by) == (1, decided)
 
 
+def test_prompts_of_about_the_same_size_are_the_same() -> None:
+    near = choose(noisy([0.70, 0.695], [515.0, 500.0]), "best quality", "quality", Limits())
+    assert (near.answer, near.decided_by) == (0, "quality")
+    far = choose(noisy([0.70, 0.695], [530.0, 500.0]), "best quality", "quality", Limits())
+    assert (far.answer, far.decided_by) == (1, "smaller prompt")
+
+
 def test_latencies_inside_the_band_are_ties() -> None:
     points = Objectives(np.ones(2), np.array([0.30, 0.35]), np.array([0.8, 0.8]))
     known = Known(points, None, np.array([5000.0, 500.0]))

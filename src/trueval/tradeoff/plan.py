@@ -21,19 +21,15 @@ from trueval.judgments import grade_map
 from trueval.measures import Measure, parse_list
 from trueval.policy.conventions import convention
 from trueval.policy.policy import Policy
+from trueval.retrieval.rewriting import AS_IS, NORMALISED
 from trueval.retrieval.stages.config import TABLES, Where, beside_file, checked_table, settings_of_tables
 from trueval.specs import split
 from trueval.tradeoff.grid import Axis, Choice, K, System, axes_of, refuse_same_names, systems_of
-from trueval.tradeoff.tables import AS_IS, CONTEXTS, METHOD_NAMES, NORMALISED, SWEEP_TABLES
+from trueval.tradeoff.tables import CONTEXTS, METHOD_NAMES, SWEEP_TABLES
 
 CONFIGURATION: Final = "configuration"
 AT_K: Final = re.compile(r"@K\b")
 DEFAULT_MEASURES: Final = ("nDCG@K", "R@K")
-# Tables of which a sweep does nothing yet, and what to do meanwhile.
-NOT_DONE: Final = {
-    "tune": "[tune]: a sweep does not tune yet. Call tune() of trueval.tradeoff.tune, as docs/tradeoff.md shows.",
-    "route": "[route]: a sweep does not route yet. See "Dynamic K" in docs/tradeoff.md.",
-}
 
 
 class Reason(NamedTuple):
@@ -174,7 +170,7 @@ def _plan(toml: Toml, path: Path) -> Plan:
             if name not in ("queries", "measure") and (name not in ("tune", "route") or name in given)
         },
         left_out,
-        (*remarks, *_depths_above_pools(kept), *(NOT_DONE[name] for name in NOT_DONE if name in given)),
+        (*remarks, *_depths_above_pools(kept)),
     )
 
 

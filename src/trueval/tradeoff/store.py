@@ -23,8 +23,8 @@ FORMAT: Final = 1
 KIND: Final = "sweep-system"
 SYSTEMS, RUNS, SAMPLES = "systems", "runs", "samples"
 KEY_LENGTH: Final = 16
-# What the file of a system must say, beside its run.
-KEPT: Final = ("settings", "seconds", "collection", "recall", "memory", "tokens")
+# What the file of a system says beside its kind, format and key.
+KEYS: Final = ("settings", "collection", "seconds", "run", "recall", "memory", "tokens")
 
 
 class Store:
@@ -58,12 +58,11 @@ class Store:
             about = json.loads(path.read_text(encoding="utf-8"))
             if about["kind"] != KIND or about["format"] > FORMAT or about["key"] != key:
                 raise ValueError("it is of another kind, system or version")
+            if lacking := [name for name in KEYS if name not in about]:
+                raise ValueError(f"it has no {', '.join(lacking)}")
             run = Run.read(self.folder / self.run(key), name=key)
             if about["run"]["content"] != run_hash(run):
                 raise ValueError("its run is another one")
-            lacking = [name for name in KEPT if name not in about]
-            if lacking:
-                raise ValueError(f"it lacks {lacking[0]}")
         except (OSError, ValueError, KeyError, TypeError) as error:  # an InputError of the run is a ValueError
             raise InputError(f"{path}: a damaged system ({error}). Remove the file, and it is made again.") from error
         return about, replace(run, notes=())
