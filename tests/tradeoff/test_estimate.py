@@ -9,6 +9,7 @@ from tests.models.hosted.loopback import serving
 from tests.tradeoff import made
 from tests.tradeoff.made import SMALL
 
+from trueval.errors import PolicyError, TruevalWarning
 from trueval.tradeoff.estimate import estimate
 from trueval.tradeoff.sweep import sweep
 
@@ -87,3 +88,52 @@ def test_calls_of_a_service_are_counted_with_their_price(tmp_path: Path, monkeyp
         )
         assert free.cost is None
         assert "at a price that is not known" in " ".join(free.sentences())
+
+
+def test_documents_are_embedded_once_for_all_ways_to_write_the_queries(tmp_path: Path, seen: list[Any]):
+    text = SMALL.replace(', "dense+rerank", "hybrid+rerank"', "") + '[queries]\nrewrite = ["as is", "other.jsonl"]\n'
+    file = made.written(tmp_path, text)
+    rows = (tmp_path / "made" / "queries.jsonl").read_text().replace("word1", "word2")
+    (tmp_path / "other.jsonl").write_text(rows)
+    said = estimate(file, out=tmp_path / "out", probe=second_each)
+    seen.clear()
+    sweep(file, out=tmp_path / "out")
+    assert said.count("texts") == len(seen) == made.DOCUMENTS + 2 * made.QUERIES
+
+
+def test_calls_that_time_a_service_are_in_the_estimate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("openai", reason='needs the extra "hosted"')
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    with serving() as service:
+        text = SMALL.replace('"counts"', f'"openai:e"\nbase_url = "{service.url}"\nprice_per_million_tokens = 100')
+        # A service cuts vectors itself: each dimension is asked for.
+        text = text.replace("dimension = 24", "dimension = [2, 3]").replace(', "dense+rerank", "hybrid+rerank"', "")
+        text = text.replace("queries = 0", "queries = 3\nrepeats = 2\nwarmup = 1\nconcurrency = 2")
+        file, out = made.written(tmp_path, text), tmp_path / "out"
+        said = estimate(file, out=out)
+        assert [(task.what, task.count) for task in said.tasks][-1] == ("timed queries", 2 * (7 + 7))
+        with pytest.warns(TruevalWarning, match="tokens in 1 call"):
+            found = sweep(file, out=out).to_dict()
+        assert said.calls == len(service.seen)
+        # Beside a service words are free; it would not be known what they cost if nothing had a price.
+        totals = {each["name"]: each["cost"]["total"] for each in found["configurations"]}
+        assert totals["sparse K=3"] == 0
+        assert totals["dense 2d K=3"] > 0
+        assert not estimate(file, out=out).tasks
+
+
+def test_queries_that_are_timed_are_said(tmp_path: Path, seen: list[Any]):
+    text = SMALL.replace("queries = 0", "queries = 2\nrepeats = 2\nwarmup = 1")
+    said = estimate(made.written(tmp_path, text), out=tmp_path / "out", probe=second_each)
+    timed = {task.model: task for task in said.tasks if task.what == "timed queries"}
+    # One embedder for all; of two pools 5 and 10 candidates, two seconds each.
+    assert (timed["counts"].count, timed["counts"].seconds) == (5, 5)
+    assert (timed["pairs"].count, timed["pairs"].seconds, timed["pairs"].at_most) == (20, 5 * 2 * 2 * 15, True)
+    seen.clear()
+    sweep(made.written(tmp_path, text), out=tmp_path / "out")
+    assert sum(isinstance(each, str) for each in seen) == said.count("texts") + 5
+
+
+def test_prices_and_grades_that_the_sweep_would_refuse_are_refused(tmp_path: Path, seen: list[Any]):
+    with pytest.raises(PolicyError, match="no price of gpt-6"):
+        estimate(made.written(tmp_path, SMALL + '[prices]\ngenerator = "gpt-6"\n'))

@@ -87,6 +87,13 @@ def test_configurations_overlay_the_tables_of_the_file(tmp_path: Path):
         read(tmp_path, text.replace('"vectors"', '"short"'))
 
 
+def test_a_reranker_that_is_to_score_more_than_it_gets_is_told(tmp_path: Path):
+    text = LEAST + "depth = 30\n[rerank]\nmodel = 'm'\ndepth = [20, 50]\n"
+    assert read(tmp_path, text).notes == (
+        "[rerank] depth is 50, and the stages before give at most 30 documents: 30 are reranked.",
+    )
+
+
 def test_a_configuration_with_lists_is_a_grid_of_its_own(tmp_path: Path):
     text = LEAST + '[embed]\nmodel = "m"\n[rerank]\nmodel = "r"\n[[configuration]]\nname = "search"\n'
     text += 'pipeline.methods = ["sparse", "dense"]\nembed.dimension = [9, 8]\n'
@@ -175,6 +182,11 @@ def test_measures_take_every_number_of_contexts_and_the_choices_of_evaluate(tmp_
         ("[[configuration]]\nname = 'a'\n[configuration.spars]\n", 6, "Did you mean sparse"),
         ("[[configuration]]\nname = 'a'\n[[configuration]]\nname = 'b'\nsparse.depth = -1\n", 8, "depth of"),
         ("[[configuration]]\nname = 'a'\nqueries.sample = 3\n", 6, "all configurations have the same queries"),
+        ("[[configuration]]\nname = 'a'\nqueries = 3\n", 6, "queries must be a table"),
+        ("[[configuration]]\nname = 'a'\ncorpus.path = 'b'\n", 6, "all configurations search the same documents"),
+        ("[generate]\ncontext = [3]\n", 5, r"\[generate\] has no parameter 'context'.*Did you mean contexts"),
+        ("[measure]\nrel = 'two'\n", 5, "rel of"),
+        ("[embed]\nmodel = 'm'\ndimension = [24, -1]\n[pipeline]\nmethods = 'sparse'\n", 6, "dimension of"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, text: str, line: int, told: str):

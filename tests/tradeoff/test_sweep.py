@@ -16,6 +16,7 @@ from tests.tradeoff.made import FILE, SMALL
 import trueval as tv
 from trueval.errors import InputError
 from trueval.retrieval.pipeline import Pipeline
+from trueval.tradeoff.estimate import estimate
 from trueval.tradeoff.inputs import read_inputs
 from trueval.tradeoff.plan import Plan
 from trueval.tradeoff.sweep import Sweep, sweep
@@ -284,6 +285,55 @@ def test_the_json_and_the_table_of_queries_say_the_same(whole: Whole):
         kept = json.loads((out / system["file"]).read_text())
         assert (kept["key"], kept["settings"]) == (system["key"], system["settings"])
     assert [each["name"] for each in result["systems"]] == [each.name for each in whole.found.plan.systems]
+
+
+def test_one_run_is_one_system_with_every_k_that_somebody_asks_for(tmp_path: Path, seen: list[Any]):
+    text = LEAST.replace("[generate]\ncontexts = 5\n", "")
+    text += "[[configuration]]\nname = 'a'\ngenerate.contexts = 3\n"
+    text += "[[configuration]]\nname = 'b'\ngenerate.contexts = [3, 5]\n"
+    found = sweep(made.written(tmp_path, text))
+    assert [each["name"] for each in found.to_dict()["configurations"]] == ["a K=3", "a K=5"]
+    assert found.left_out[0].reason.endswith("what differs decides nothing here. K=5 is looked at there.")
+
+
+def test_a_reranker_that_gets_no_more_is_one_system(tmp_path: Path, seen: list[Any]):
+    text = LEAST.replace("[generate]", "depth = 20\n[generate]")
+    file = made.written(tmp_path, text + '[rerank]\nmodel = "pairs"\ndepth = [10, 20, 30, 500]\n')
+    found = sweep(file)
+    assert [each.system.settings["rerank"]["depth"] for each in found.systems] == [10, 20]
+    assert [each.name.rpartition(" ")[2] for each in found.left_out] == ["top30", "top500"]
+    assert estimate(file).left_out == found.left_out
+
+
+def test_one_index_that_is_written_in_two_ways_is_one_system(tmp_path: Path, seen: list[Any]):
+    text = LEAST.replace(
+        'index = "bm25(language=None)"', """index = ["bm25(language=None)", "bm25(language=None, k1=0.9)"]"""
+    )
+    found = sweep(made.written(tmp_path, text))
+    assert len(found.systems) == 1
+    assert "it finds the same as" in found.left_out[0].reason
+
+
+@pytest.mark.parametrize("what", ["a run with other scores", "a file that lacks a part"])
+def test_what_was_changed_afterwards_is_not_taken(what: str, tmp_path: Path, seen: list[Any]):
+    file, out = made.written(tmp_path, LEAST), tmp_path / "out"
+    key = sweep(file, out=out).systems[0].key
+    if what == "a run with other scores":
+        run = out / "runs" / f"{key}.parquet"
+        pl.read_parquet(run).with_columns(-pl.col("score")).write_parquet(run)
+    else:
+        about = out / "systems" / f"{key}.json"
+        about.write_text(about.read_text().replace('"memory"', '"mem"'))
+    found = sweep(file, out=out)
+    assert not found.systems
+    assert "damaged system" in found.failed[0].reason
+
+
+def test_fewer_queries_are_timed_by_their_own_samples(tmp_path: Path, seen: list[Any]):
+    text = LEAST.replace("queries = 0", "queries = 4\nrepeats = 2")
+    sweep(made.written(tmp_path, text), out=tmp_path / "out")
+    found = sweep(made.written(tmp_path, text.replace("4\nrepeats = 2", "2\nrepeats = 1")), out=tmp_path / "out")
+    assert (found.systems[0].timed.latency or {})["samples"] == 2
 
 
 def test_a_damaged_system_is_told_and_the_others_are_there(tmp_path: Path, seen: list[Any]):

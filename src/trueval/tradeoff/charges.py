@@ -151,10 +151,11 @@ class Spending:
     Args:
         charges: of the sweep.
         documents: id → text of the corpus.
+        billed: whether another system of the sweep costs money, so that one that does not costs 0.
     """
 
-    def __init__(self, charges: Charges, documents: Mapping[str, str]) -> None:
-        self.charges, self.documents = charges, documents
+    def __init__(self, charges: Charges, documents: Mapping[str, str], *, billed: bool = False) -> None:
+        self.charges, self.documents, self.billed = charges, documents, billed
         self._lengths: dict[str, int] = {}
         self._counters: dict[int, PairCounter] = {}
 
@@ -206,7 +207,7 @@ class Spending:
 
     def _cost(self, use: Use, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
         cost = cost_of_thousand(use, self.charges.prices(settings))
-        if not self.charges.knows(settings):
+        if not (self.billed or self.charges.knows(settings)):
             return dict.fromkeys((*cost._fields, "total"))
         total = cost.total if "generator" in self.charges.named else cost.retrieval
         return {**cost._asdict(), "total": total}

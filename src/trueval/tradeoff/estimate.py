@@ -2,7 +2,8 @@
 
 Texts and pairs are counted, less those that the cache has. Pairs depend on what retrieval finds: where that is not in
 the cache they are at most the sum over pools. Minutes are those of the models alone, by the measured speed of a probe;
-indexes, which are built in seconds here, and services, whose speed nobody knows, are not in them.
+indexes, which are built in seconds here, and services, whose speed nobody knows, are not in them. What models are asked
+only to be timed, query by query, is counted apart.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,18 +24,23 @@ from trueval.errors import TruevalError
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.services import is_hosted
 from trueval.models.outputs import Part, parts_of, place_of, settings_of
+from trueval.models.pairs import PAIRED
 from trueval.models.reuse import missing_items
 from trueval.retrieval.ranks.union import together
 from trueval.retrieval.rerank import candidates_of
 from trueval.retrieval.stages.work import Work, nobody
 from trueval.run import Run
+from trueval.tradeoff.charges import Charges
 from trueval.tradeoff.grid import System
 from trueval.tradeoff.inputs import Inputs, read_inputs
 from trueval.tradeoff.making import OF_THE_STAGE, Maker, one_line
 from trueval.tradeoff.plan import Plan, Reason
 from trueval.tradeoff.store import Store
+from trueval.tradeoff.sweep import check_measures
+from trueval.tradeoff.timing import Timer, protocol_of
 
 PROBED: Final = 16  # texts or pairs that a model is timed with
+TIMED: Final = "timed queries"
 
 Probe = Callable[[Any, Part, Sequence[int]], float]
 
@@ -43,7 +51,7 @@ class Task:
 
     Attributes:
         model: its name.
-        what: texts or pairs.
+        what: texts or pairs; or queries that are asked one at a time, to time their stages.
         count: how many.
         at_most: whether there may be fewer.
         calls: to a service; 0 of a model that runs here.
@@ -134,11 +142,12 @@ class Estimate:
         ]
         for task in self.tasks:
             most = "at most " if task.at_most else ""
+            of = task.what if task.what != TIMED else "items"
             if task.seconds is None:
                 price = "at a price that is not known" if task.cost is None else f"for about {task.cost:.4g}"
                 how = f"in {task.calls:,} calls to its service, {price}"
             else:
-                how = f"about {task.seconds / 60:.1f} minutes, by the speed of {PROBED} {task.what}"
+                how = f"about {task.seconds / 60:.1f} minutes, by the speed of {PROBED} {of}"
             told.append(f"{task.model}: {most}{task.count:,} {task.what}, {how}.")
         if not self.tasks:
             told.append("No text goes through a model: all that models must give is in the cache.")
@@ -161,7 +170,9 @@ def estimate(
         InputError: as in sweep.
     """
     chosen = plan if isinstance(plan, Plan) else Plan.read(Path(plan))
+    Charges.read(chosen.tables["prices"], Path())
     inputs = read_inputs(chosen)
+    check_measures(chosen, inputs)
     place = cache or (out / "cache" if out else Path("no cache"))
     return _Estimating(chosen, inputs, place, Store(out), probe or seconds_of).estimate()
 
@@ -200,18 +211,26 @@ class _Estimating:
         self.maker = Maker(inputs, cache, store, Account(), nobody, lambda _: None)
         self.outputs = cache / "outputs"
         self.embeds: dict[str, Work] = {}
+        self.counted: set[str] = set()
+        self.protocol = protocol_of(plan.tables["latency"], plan.measuring.seed)
+        self.timer = Timer(self.protocol, store, plan.measuring, nobody("times"))
+        self.to_time: list[tuple[str, Work]] = []
+        self.speeds: dict[tuple[str, str], float] = {}
         self.pairs: dict[str, _Pairs] = {}
         self.done = 0
 
     def estimate(self) -> Estimate:
-        for system in self.plan.systems:
+        for key, system in self.maker.distinct(self.plan.systems).items():
             with self.maker.guarded(system):
-                self._look_at(system)
+                self._look_at(system, key)
         tasks: list[Task] = []
         for embed in self.embeds.values():
             tasks += self._guarded(self._embedding, embed)
         for pairs in self.pairs.values():
             tasks += self._guarded(self._reranking, pairs)
+        for table, work in self.to_time:
+            tasks += self._guarded(partial(self._timing, table), work, table)
+        tasks = _by_model(tasks)
         left_out = (*self.plan.left_out, *self.maker.left_out)
         return Estimate(
             self.plan.name,
@@ -224,28 +243,28 @@ class _Estimating:
             (*self.plan.notes, *self.inputs.notes),
         )
 
-    def _guarded(self, estimate: Callable[[Any], list[Task]], of: Any) -> list[Task]:
+    def _guarded(self, estimate: Callable[[Any], list[Task]], of: Any, table: str = "") -> list[Task]:
         """The tasks of a model; one that cannot be loaded is said to fail."""
         work = of if isinstance(of, Work) else of.work
-        table = "embed" if isinstance(of, Work) else "rerank"
+        table = table or ("embed" if isinstance(of, Work) else "rerank")
         try:
             return estimate(of)
         except (TruevalError, OSError, RuntimeError) as error:
-            self.maker.failed.append(Reason(f"systems with {work.settings[table]['model']}", one_line(error)))
+            failed = Reason(f"systems with {work.settings[table]['model']}", one_line(error))
+            if failed not in self.maker.failed:
+                self.maker.failed.append(failed)
             return []
 
-    def _look_at(self, system: System) -> None:
+    def _look_at(self, system: System, key: str) -> None:
         """Note what a system still has to give to models."""
         work = self.maker.work(system)
-        key = self.maker.key(system, work)
-        if key is None:
-            return
+        if self.protocol.queries and not self.timer.has(key):
+            self.to_time += [(table, work) for table in ("embed", "rerank") if table in work.settings]
         if self.store.read(key) is not None:
             self.done += 1
             return
         if "embed" in work.settings and not work.has("dense"):
-            model = {name: value for name, value in work.settings["embed"].items() if name != "dimension"}
-            self.embeds.setdefault(json.dumps([system.rewrite, model], sort_keys=True), work)
+            self.embeds.setdefault(json.dumps([system.rewrite, work.settings["embed"]], sort_keys=True), work)
         if system.reranks:
             self._note_pool(system, work)
 
@@ -266,7 +285,10 @@ class _Estimating:
         for name, texts in (("documents", collection.documents), ("queries", collection.queries)):
             forward = model.embed_documents if name == "documents" else model.embed_queries
             part = Part(name, texts_in_order(texts), list(ids_in_order(texts)), forward, len)
-            if not place_of(settings, name, part.texts(), self.outputs).complete:
+            place = place_of(settings, name, part.texts(), self.outputs)
+            # Ways to write the queries share the documents, and dimensions that are cut here share both.
+            if place.identity not in self.counted and not place.complete:
+                self.counted.add(place.identity)
                 found.append(self._task(model, part, np.arange(len(part.items)), "texts"))
         return [_summed(found)] if found else []
 
@@ -281,6 +303,49 @@ class _Estimating:
         depth = min(sum(depth for _, depth in pairs.pools), len(work.collection.documents))
         part = self._pairs(model, work.collection, _some(work.collection, depth))
         return [self._task(model, part, np.arange(len(part.items)), "pairs", at_most=True)]
+
+    def _timing(self, table: str, work: Work) -> list[Task]:
+        """Queries that a model of a system is asked one at a time; equal work of two systems is timed once."""
+        model, asked = work.model(table), list(work.collection.queries)[: self.protocol.queries]
+        part, sizes, at_most = self._asked(table, work, model, asked)
+        before = work.key_before("rerank") if table == "rerank" else ""
+        key = json.dumps([table, settings_of(model), before, work.settings[table].get("depth"), work.about()["sha256"]])
+        once = 0 if key in self.counted else self.protocol.timed(len(asked))
+        self.counted.add(key)
+        times = once + self.protocol.served(len(asked))
+        if not times or not len(part.items):
+            return []
+        if is_hosted(model.name):
+            ends = np.cumsum([0, *sizes]).tolist()
+            each = [
+                model.expected(part.name, [part.items[place] for place in range(begin, end)])
+                for begin, end in pairwise(ends)
+            ]
+            costs = [model.price.cost(one.usage) for one in each]
+            cost = None if None in costs else sum(filter(None, costs)) / len(asked) * times
+            calls = round(sum(one.calls for one in each) / len(asked) * times)
+            return [Task(model.name, TIMED, times, at_most, calls, cost, None)]
+        speed = self.speeds.get((model.name, part.name))
+        if speed is None:
+            places = np.arange(len(part.items))
+            speed = (self._task(model, part, places, TIMED).seconds or 0.0) / len(part.items)
+            self.speeds[model.name, part.name] = speed
+        return [Task(model.name, TIMED, times, at_most, 0, 0.0, speed * len(part.items) / len(asked) * times)]
+
+    def _asked(self, table: str, work: Work, model: Any, asked: list[str]) -> tuple[Part, list[int], bool]:
+        """What goes through a model for some queries, the number for each, and whether there may be fewer."""
+        if table == "embed" or model.scoring not in PAIRED:
+            texts = [work.collection.queries[each] for each in asked]
+            return Part("queries", texts, asked, model.embed_queries, len), [1] * len(asked), False
+        depth = work.settings["rerank"]["depth"]
+        known = work.candidates_before("rerank", depth)
+        if known is None:
+            given = _some(work.collection, min(depth, len(work.collection.documents)))
+        else:
+            given = candidates_of(known, work.collection)
+        lists = {query: each for query, each in zip(given.query_ids, given.lists, strict=True) if query in set(asked)}
+        some = Candidates(given.kind, tuple(lists), given.doc_ids, tuple(lists.values()))
+        return self._pairs(model, work.collection, some), [len(each) for each in lists.values()], known is None
 
     def _pairs(self, model: Any, collection: Collection, candidates: Candidates) -> Part:
         return parts_of(model, collection, candidates)[-1]
@@ -304,6 +369,16 @@ def _some(collection: Collection, depth: int) -> Candidates:
     places = np.linspace(0, len(documents) - 1, depth).astype(np.int64)
     queries = tuple(collection.queries)
     return Candidates("some", queries, tuple(documents), (places,) * len(queries))
+
+
+def _by_model(tasks: Sequence[Task]) -> list[Task]:
+    """The tasks, those that time one model in one line."""
+    timed: dict[str, list[Task]] = {}
+    for task in tasks:
+        if task.what == TIMED:
+            timed.setdefault(task.model, []).append(task)
+    lines = [replace(_summed(each), at_most=any(task.at_most for task in each)) for each in timed.values()]
+    return [*(task for task in tasks if task.what != TIMED), *lines]
 
 
 def _summed(tasks: Sequence[Task]) -> Task:

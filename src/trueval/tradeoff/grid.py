@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from trueval.errors import InputError
 from trueval.retrieval.rewriting import AS_IS
-from trueval.retrieval.stages.config import BOTH, TABLES, Settings, Where, settings_of_tables
+from trueval.retrieval.stages.config import BOTH, TABLES, Settings, Where, checked_table, settings_of_tables
 from trueval.tradeoff.tables import RERANK, STAGES_BY_METHOD
 
 METHOD, REWRITE, K = "method", "queries.rewrite", "K"
@@ -235,6 +235,8 @@ def _values(table: str, key: str, value: list[Any], place: Where) -> list[Any]:
         raise place(table, key).error(f"{key} of [{table}] has no value. Write one at least, or remove it.")
     if len(_different(value)) < len(value):
         raise place(table, key).error(f"{key} of [{table}] has a value twice. Got {value}; write each once.")
+    for each in value:  # also where no method takes the table
+        checked_table(table, {key: each}, TABLES[table], place)
     return value
 
 

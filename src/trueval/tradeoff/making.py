@@ -22,11 +22,11 @@ from trueval.models.hosted.account import Account
 from trueval.models.outputs import Step
 from trueval.models.reuse import reused_outputs
 from trueval.report.provenance import recorded
-from trueval.retrieval.index import LocalIndex, read_spec
+from trueval.retrieval.index import LocalIndex, make_index, read_spec
 from trueval.retrieval.ranks.lists import listed
 from trueval.retrieval.ranks.union import scored_as, together
 from trueval.retrieval.rerank import rerank
-from trueval.retrieval.stages.config import STAGES, Settings, scored_in
+from trueval.retrieval.stages.config import SPECS, STAGES, Settings, scored_in
 from trueval.retrieval.stages.retrieved import Stage
 from trueval.retrieval.stages.work import Begin, Shared, Work
 from trueval.run import Run
@@ -136,7 +136,6 @@ class Maker:
         models: dict[str, Any] = {}
         self.shared = {name: Shared(cache, cache / "outputs", account, models=models) for name in inputs.collections}
         self.spending = Spending(Charges(PriceBook.read(), {}), next(iter(inputs.collections.values())).documents)
-        self.names: dict[str, str] = {}
         self.left_out: list[Reason] = []
         self.failed: list[Reason] = []
 
@@ -148,9 +147,9 @@ class Maker:
             also: one whose candidates others want to find in the cache.
         """
         waiting: list[_Waiting] = []
-        for system in systems:
+        for key, system in self.distinct(systems).items():
             with self.guarded(system):
-                waiting += self._retrieved(system)
+                waiting += self._retrieved(system, key)
         if also is not None:
             with suppress(Exception):  # whoever wants it says what is wrong with it
                 work = self.work(also)
@@ -166,23 +165,41 @@ class Maker:
         """
         return self._work(system, system.settings, f"{system.name}: ")
 
-    def key(self, system: System, work: Work) -> str | None:
-        """The key of a system; None where another one finds the same, which leaves it out.
+    def distinct(self, systems: Sequence[System]) -> dict[str, System]:
+        """The systems by their keys, each run once: what finds the same as another is left out, and gives it its K.
 
         Args:
-            system: of the plan.
-            work: its stages.
-
-        Raises:
-            TruevalError: a model or a file is not there.
+            systems: of the plan; those whose model or file is not there are in `failed`.
         """
-        key = work.last_key[:KEY_LENGTH]
-        if key in self.names:
-            told = f"it finds the same as {self.names[key]}: what differs decides nothing here."
-            self.left_out.append(Reason(system.name, told, key))
-            return None
-        self.names[key] = system.name
-        return key
+        found: dict[str, System] = {}
+        keys: dict[str, str] = {}  # of what a system finds → of the first that finds it
+        for system in systems:
+            with self.guarded(system):
+                key = self.work(system).last_key[:KEY_LENGTH]
+                first = keys.setdefault(self._finds(system), key)
+                if first not in found:
+                    found[first] = system
+                    continue
+                other = found[first]
+                more = [k for k in system.contexts if k not in other.contexts]
+                found[first] = replace(other, contexts=tuple(sorted((*other.contexts, *more))))
+                looked = f" K={', '.join(map(str, more))} is looked at there." if more else ""
+                told = f"it finds the same as {other.name}: what differs decides nothing here.{looked}"
+                self.left_out.append(Reason(system.name, told, key))
+        return found
+
+    def _finds(self, system: System) -> str:
+        """The key of what a system finds: hnsw and hnsw(M=32) are one, and a depth that cuts nothing is any other."""
+        settings = dict(system.settings)
+        for table, (key, *_) in SPECS.items():
+            if table in settings:
+                settings[table] = {**settings[table], key: make_index(settings[table][key]).spec}
+        given = sum(settings[name]["depth"] for name in ("index", "sparse") if name in settings)
+        for name in ("fuse", "rerank"):
+            if name in settings:
+                given = min(settings[name]["depth"], given, self.inputs.documents)
+                settings[name] = {**settings[name], "depth": given}
+        return self._work(system, settings, "").last_key
 
     def _work(self, system: System, settings: Settings, told: str) -> Work:
         shared = self.shared[system.rewrite]
@@ -192,12 +209,9 @@ class Maker:
         collection = self.inputs.collections[system.rewrite]
         return Work(collection, scored_in(settings, scoring), shared, lambda stage: self.begin(f"{told}{stage}"))
 
-    def _retrieved(self, system: System) -> list[_Waiting]:
+    def _retrieved(self, system: System, key: str) -> list[_Waiting]:
         """Retrieve; a system that was done before, or has no reranker, is then done and is not given back."""
         work = self.work(system)
-        key = self.key(system, work)
-        if key is None:
-            return []
         kept = self.store.read(key)
         if kept is not None:
             self.found(Made(system, key, *kept, cached=True))

@@ -153,7 +153,7 @@ def _plan(toml: Toml, path: Path) -> Plan:
         )
     rewrites = dict.fromkeys(each for system in kept for each in [system.rewrite])
     corpus = settings_of_tables({"corpus": tables["corpus"], "sparse": {}}, toml.source, toml.place)["corpus"]
-    measuring, notes = _measuring(own["measure"], kept[0].contexts[0], toml, path)
+    measuring, remarks = _measuring(own["measure"], kept[0].contexts[0], toml, path)
     own["prices"] = {**own["prices"], "book": _file(own["prices"]["book"], path)}
     return Plan(
         path.stem,
@@ -170,7 +170,7 @@ def _plan(toml: Toml, path: Path) -> Plan:
             if name not in ("queries", "measure") and (name not in ("tune", "route") or name in given)
         },
         left_out,
-        notes,
+        (*remarks, *_depths_above_pools(kept)),
     )
 
 
@@ -219,6 +219,10 @@ def _overlaid(base: Choice, own: Mapping[str, Any], number: int, toml: Toml) -> 
         if not isinstance(own[name], Mapping):
             raise place(name).error(f"{name} must be a table, [configuration.{name}]. Got {own[name]!r}.")
         tables[name] = {**tables.get(name, {}), **_beside({name: own[name]}, Path(toml.source))[name]}
+    if "corpus" in own:
+        raise place("corpus").error("all configurations search the same documents. Write [corpus] once, for the file.")
+    if not isinstance(queries, Mapping):
+        raise place("queries").error(f"queries must be a table, [configuration.queries]. Got {queries!r}.")
     if "sample" in queries:
         raise place("queries", "sample").error("all configurations have the same queries. Write sample in [queries].")
     rewrites = (
@@ -234,8 +238,15 @@ def _chosen(choice: Choice, own: Mapping[str, Any]) -> Choice:
         _taken(tables, "pipeline", "methods", METHOD_NAMES, choice.place),
         _taken(tables, "generate", "contexts", CONTEXTS, choice.place),
     )
-    tables.pop("generate", None)
+    _own_rest(tables.pop("generate", {}), choice.place)
     return choice._replace(tables=tables, methods=methods or (), contexts=tuple(sorted(contexts or (10,))))
+
+
+def _own_rest(generate: Any, place: Where) -> None:
+    """Refuse what [generate] has beside contexts."""
+    if not isinstance(generate, Mapping):
+        raise place("generate").error(f"generate must be a table, [generate]. Got {generate!r}.")
+    checked_table("generate", generate, {"contexts": CONTEXTS}, place)
 
 
 def _taken(tables: dict[str, Any], table: str, key: str, parameter: Any, place: Where) -> Any:
@@ -285,6 +296,16 @@ def _within_pools(systems: tuple[System, ...]) -> tuple[tuple[System, ...], tupl
     return tuple(kept), tuple(left_out)
 
 
+def _depths_above_pools(systems: tuple[System, ...]) -> tuple[str, ...]:
+    """Remarks on rerankers that are to score more documents than they get."""
+    depths = [(each.settings["rerank"]["depth"], each.pool) for each in systems if each.reranks]
+    return tuple(
+        f"[rerank] depth is {depth}, and the stages before give at most {pool} documents: {pool} are reranked."
+        for depth, pool in dict.fromkeys(depths)
+        if depth > pool
+    )
+
+
 def above_pool(k: int, pool: int) -> str:
     """Why a configuration is left out."""
     return f"K is above the pool: its last stage gives {pool} documents, and K is {k}."
@@ -308,6 +329,10 @@ def _measuring(own: Mapping[str, Any], k: int, toml: Toml, path: Path) -> tuple[
             policy = convention(own["convention"], **choices, seed=own["seed"])
         except (MeasureError, PolicyError) as error:
             raise toml.place("measure", key).error(str(error)) from None
+        except TypeError:  # a text where a number belongs
+            raise toml.place("measure", key).error(
+                f"{key} of [measure] must be as in `trueval evaluate`. Got {own[key]!r}."
+            ) from None
     found = Measuring(
         names,
         _file(own["judgments"], path),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from trueval.errors import InputError
+from trueval.evaluation.content import run_hash
 from trueval.files.whole import write_whole
 from trueval.run import Run
 from trueval.version import __version__
@@ -60,7 +61,7 @@ class Store:
             if lacking := [name for name in KEYS if name not in about]:
                 raise ValueError(f"it has no {', '.join(lacking)}")
             run = Run.read(self.folder / self.run(key), name=key)
-            if about["run"]["documents"] != run.documents.height:
+            if about["run"]["content"] != run_hash(run):
                 raise ValueError("its run is another one")
         except (OSError, ValueError, KeyError, TypeError) as error:  # an InputError of the run is a ValueError
             raise InputError(f"{path}: a damaged system ({error}). Remove the file, and it is made again.") from error

@@ -309,7 +309,8 @@ class _Gathered:
         self, plan: Plan, inputs: Inputs, store: Store, charges: Charges, step: Callable[[str, int, int], None]
     ) -> None:
         self.plan, self.inputs, self.store, self.step = plan, inputs, store, step
-        self.spending = Spending(charges, next(iter(inputs.collections.values())).documents)
+        billed = any(charges.knows(each.settings) for each in plan.systems)
+        self.spending = Spending(charges, next(iter(inputs.collections.values())).documents, billed=billed)
         self.measured: dict[str, Measured] = {}
         self.left_out: list[Reason] = []
 

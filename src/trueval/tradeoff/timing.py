@@ -125,6 +125,14 @@ class Timer:
             found |= self._time(group)
         return found
 
+    def has(self, key: str) -> bool:
+        """Whether a system was timed before in the same way.
+
+        Args:
+            key: of the system.
+        """
+        return self._kept(key) is not None
+
     def _time(self, group: Sequence[ToTime]) -> dict[str, Timed]:
         """Time some systems together, each task once."""
         served: dict[str, Served] = {}
@@ -161,6 +169,9 @@ class Timer:
 
     def _finish(self, key: str, served: Served, samples: pl.DataFrame) -> Timed:
         """Keep the times of a system, and say what they are."""
+        # The ledger may have more, of an earlier run that timed more.
+        asked_ids = served.query_ids[: self.protocol.queries]
+        samples = samples.filter(pl.col("query_id").is_in(asked_ids), pl.col("repeat") < self.protocol.repeats)
         parts = [
             samples.filter(task=stage.task.name).select(pl.lit(stage.name).alias("stage"), *COLUMNS[1:])
             for stage in served.stages
