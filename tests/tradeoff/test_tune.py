@@ -191,3 +191,11 @@ def test_a_cache_serves_the_graph(tmp_path: Path, log: list[tuple[str, int]], mo
     second = tuned(world(), "hnsw(M=8, efSearch=77)", cache=tmp_path, values=[3, 50])
     assert [each.losses for each in second.tried] == [each.losses for each in first.tried]
     assert log == [("embed", 256), ("embed", 144), ("embed", 12)]
+
+
+def test_a_short_dimension_is_no_loss_of_the_graph(log: list[tuple[str, int]]):
+    collection = world()
+    given = planted.settings(embed={"dimension": 4}, index={"spec": "hnsw(M=8)", "depth": 3})
+    found = tune(collection, given, collection.graded, ["R@3"], values=[400], by="value", bootstrap=FAST)
+    assert found.tried[-1].recall.value == 1.0  # of exact search by the same four numbers
+    assert (found.ef_search, found.advice) == (400, "")

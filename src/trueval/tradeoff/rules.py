@@ -153,7 +153,9 @@ def choose(known: Known, rule: str, seeks: str, limits: Limits) -> Choice:
     answer = ranked[0]
     others = [int(place) for place in places if place != answer]
     runner_up = min(others, key=lambda place: (-worth[place], *keys[place]), default=None)
-    decided = seeks if len(ranked) == 1 else _first_difference(seeks, keys[answer], keys[ranked[1]])
+    # What put it before the best one, where it is another; else before the next.
+    behind = next((place for place in (int(best), *ranked[1:]) if place != answer), None)
+    decided = seeks if behind is None else _first_difference(seeks, keys[answer], keys[behind])
     return Choice(
         rule,
         seeks,
