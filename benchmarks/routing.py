@@ -18,6 +18,7 @@ from trueval import Judgments
 from trueval.collection import Collection
 from trueval.errors import TruevalWarning
 from trueval.retrieval.stages.config import settings_of_tables
+from trueval.tradeoff.ladder import climb
 from trueval.tradeoff.route import Router
 from trueval.tradeoff.signals import route_pipeline
 
@@ -74,6 +75,8 @@ def main() -> None:
         if grades is not None:
             frame = judgments.frame
             judgments = Judgments.from_frame(frame.with_columns(frame["grade"].replace_strict(grades)))
+        for step in climb(collection, settings, judgments, "nDCG@10", cache=chosen.cache).steps:
+            print(f"{name}, nDCG@10, {step.name}: {step.measures['nDCG@10'].value:.4f}")
         for measure in MEASURES:
             found = route_pipeline(
                 collection,

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from trueval.cli.main import COMMANDS
+from trueval.cli.main import COMMANDS, LazyCommands, as_command, command_function
 
 PAGE = Path(__file__).with_name("commands.md")
 WIDTH = 100
@@ -19,8 +19,13 @@ What `--help` says. This page is made by `python docs/make_commands.py`, and a t
 
 
 def commands() -> list[str]:
-    """The program itself, as "", and its commands in the order of its help."""
-    return ["", *COMMANDS]
+    """The program itself, as "", and its commands in the order of its help; after a group, the commands in it."""
+    found = [""]
+    for name in COMMANDS:
+        command = as_command(name, command_function(name))
+        inside = command.own if isinstance(command, LazyCommands) else ()
+        found += [name, *(f"{name} {each}" for each in inside)]
+    return found
 
 
 def help_of(command: str) -> str:

@@ -26,12 +26,14 @@ FACE = [
     "evaluate",
     "evaluate_arrays",
     "explain",
+    "frontier",
     "gate",
     "parse",
     "power",
     "published",
     "registry",
     "self_test",
+    "sweep",
 ]
 HEAVY = ("torch", "scipy", "sklearn", "ml_dtypes", "pandas", "pyarrow")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from typing import Protocol, TypeVar
 
 Item = TypeVar("Item")
@@ -40,6 +41,38 @@ class Threads:
             return [work(item) for item in items]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             return list(pool.map(work, items))
+
+
+class Processes:
+    """An Executor of several processes, for work in Python that does not let other threads run.
+
+    The work and its items are sent to the processes, which start anew and import what they need; one process is this
+    one. To be used as a context: the processes end with it.
+
+    Args:
+        count: of processes.
+
+    >>> with Processes(1) as executor:
+    ...     executor.map(abs, [-1, 2])
+    [1, 2]
+    """
+
+    def __init__(self, count: int) -> None:
+        # Forked processes would wait for threads that they do not have (forks.py).
+        self._pool = ProcessPoolExecutor(count, get_context("spawn")) if count > 1 else None
+
+    def __enter__(self) -> Processes:
+        """Begin."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End the processes; work that has not begun is not done."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def map(self, work: Callable[[Item], Result], items: Iterable[Item], /) -> list[Result]:
+        """Give the results of some work in the order of its items."""
+        return [work(item) for item in items] if self._pool is None else list(self._pool.map(work, items))
 
 
 LOCAL: Executor = Threads()

@@ -171,9 +171,8 @@ def test_the_advice_is_about_the_answer_and_shows_its_headrooms(swept: Path) -> 
     assert advice is not None
     assert answer is None or advice["point"] in {rule["answer"] for rule in result["rules"]}
     ceiling = sweep.configurations[advice["point"]]["ceiling"]
-    assert advice["retrieval_headroom"]["value"] == pytest.approx(ceiling["retrieval_headroom"])
-    # Made sweeps have six digits.
-    assert advice["ordering_headroom"]["value"] == pytest.approx(ceiling["ordering_headroom"], abs=2e-6)
+    assert advice["retrieval_headroom"]["value"] == pytest.approx(ceiling["retrieval_headroom"], abs=1e-5)
+    assert advice["ordering_headroom"]["value"] == pytest.approx(ceiling["ordering_headroom"], abs=1e-5)
 
 
 def test_a_step_takes_as_much_longer_as_the_latencies_say(swept: Path) -> None:

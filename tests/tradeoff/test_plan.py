@@ -87,6 +87,26 @@ def test_configurations_overlay_the_tables_of_the_file(tmp_path: Path):
         read(tmp_path, text.replace('"vectors"', '"short"'))
 
 
+def test_a_configuration_with_lists_is_a_grid_of_its_own(tmp_path: Path):
+    text = LEAST + '[embed]\nmodel = "m"\n[rerank]\nmodel = "r"\n[[configuration]]\nname = "search"\n'
+    text += 'pipeline.methods = ["sparse", "dense"]\nembed.dimension = [9, 8]\n'
+    text += '[[configuration]]\nname = "best"\npipeline.methods = "dense+rerank"\nembed.dimension = 9\n'
+    plan = read(tmp_path, text)
+    assert [each.name for each in plan.systems] == ["sparse", "dense 9d", "dense 8d", "best"]
+    text += (
+        '[[configuration]]\nname = "again"\npipeline.methods = "dense"\nembed.dimension = [9, 8]\nindex.depth = 50\n'
+    )
+    text = text.replace('"best"\n', '"best"\nindex.depth = 50\n')
+    assert [each.name for each in read(tmp_path, text).systems] == [
+        "sparse",
+        "dense 9d depth=100",
+        "dense 8d depth=100",
+        "best",
+        "dense 9d depth=50",
+        "dense 8d depth=50",
+    ]
+
+
 def test_names_are_different_also_where_the_ends_of_models_are_not(tmp_path: Path):
     text = '[corpus]\npath = "c"\n[embed]\nmodel = ["one/m", "other/m"]\n'
     assert len({each.name for each in read(tmp_path, text).systems}) == 2

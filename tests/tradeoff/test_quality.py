@@ -12,7 +12,7 @@ from trueval.policy.policy import Policy
 from trueval.rag.unjudged import grade_unjudged
 from trueval.run import Run
 from trueval.tradeoff.plan import Measuring
-from trueval.tradeoff.quality import mean_intervals, qualities_of, recall_of
+from trueval.tradeoff.quality import mean_intervals, qualities_of
 
 MEASURING = Measuring(("RA-nWG@K", "nDCG@10", "AP"), None, None, None, Policy(), 0.95, 1000, 0)
 NAMES = ("expected", "lowest", "highest", "range", "sd", "queries")
@@ -122,12 +122,3 @@ def test_a_geometric_mean_has_no_interval():
     (quality,) = qualities_of(run, judgments, [5], replace(MEASURING, names=("nDCG@K", "gm(AP)")), pool=12).at
     assert quality.measures["gm(AP)"]["low"] is None
     assert quality.measures["nDCG@5"]["low"] is not None
-
-
-def test_recall_counts_the_documents_of_exact_search():
-    exact = Run.from_dict({"a": {"1": 3.0, "2": 2.0}, "b": {"1": 1.0}})
-    other = Run.from_dict({"a": {"2": 9.0, "3": 8.0}, "c": {"1": 1.0}})
-    found = recall_of(other, exact, ["a", "b", "c"])
-    assert found == ((2, 1, 0), (1, 0, 0))
-    assert found.estimate(MEASURING)["value"] == 0.25  # (1/2 + 0/1) / 2: nothing is wanted of c
-    assert recall_of(exact, exact, ["a", "b"]).estimate(MEASURING)["value"] == 1

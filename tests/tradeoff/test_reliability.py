@@ -11,7 +11,7 @@ def of_ninety(curve: list[tuple[float, float, int]]) -> tuple[float, int]:
 
 
 def test_what_is_said_is_about_true_in_a_few_worlds() -> None:
-    found = said("independent", 12, resamples=150)
+    found = said("independent", 6, resamples=100)
     assert abs(found.points.mean() - found.there.mean()) < 0.03
     assert found.there[found.points > 0.85].mean() > 0.85
     assert found.there[found.points < 0.15].mean() < 0.1

@@ -111,6 +111,13 @@ def test_ties_are_decided_by_what_is_said(points: tuple[list[float], ...], promp
     assert (found.answer, found.decided_by) == (1, decided)
 
 
+def test_prompts_of_about_the_same_size_are_the_same() -> None:
+    near = choose(noisy([0.70, 0.695], [515.0, 500.0]), "best quality", "quality", Limits())
+    assert (near.answer, near.decided_by) == (0, "quality")
+    far = choose(noisy([0.70, 0.695], [530.0, 500.0]), "best quality", "quality", Limits())
+    assert (far.answer, far.decided_by) == (1, "smaller prompt")
+
+
 def test_latencies_inside_the_band_are_ties() -> None:
     points = Objectives(np.ones(2), np.array([0.30, 0.35]), np.array([0.8, 0.8]))
     known = Known(points, None, np.array([5000.0, 500.0]))
@@ -172,16 +179,3 @@ def test_a_limit_of_another_measure_looks_at_that_measure(tmp_path: Path) -> Non
         assert {found["points"][place]["K"] for place in rule["feasible"]} == {10}
         assert rule["feasible_chance"] is None
         assert "N-Recall4+@10 at least 0.6" in rule["sentence"]
-
-
-def test_what_put_the_answer_before_the_best_is_told() -> None:
-    quality = np.array([0.8, 0.8, 0.9])
-    draws = quality[:, None] + np.random.default_rng(0).normal(0, 0.2, (3, 400))
-    points = Objectives(np.array([1.0, 2.0, 0.5]), np.ones(3), quality)
-    known = Known(points, points._replace(quality=draws), np.array([500.0, 500.0, 900.0]))
-    found = choose(known, "best quality", "quality", Limits())
-    assert (found.answer, found.best, found.within_noise) == (0, 2, (0, 1, 2))
-    assert found.decided_by == "smaller prompt"  # lower cost put it before the second, and not before the best
-    points = points._replace(quality=np.array([0.95, 0.8, 0.9]))
-    alike = choose(known._replace(points=points), "best quality", "quality", Limits())
-    assert (alike.answer, alike.best, alike.decided_by) == (0, 0, "quality")

@@ -92,6 +92,28 @@ def test_the_reranker_is_asked_once(log: list[tuple[str, int]], tmp_path: Path):
     assert alone.frame["doc_id"].to_list() == ["t0", "t1", "t2", "t3"]
 
 
+def test_a_deeper_pass_that_is_kept_serves(log: list[tuple[str, int]], tmp_path: Path):
+    given = planted.settings(index={"depth": 3}, rerank={"model": "reranker", "depth": 3})
+    Pipeline(given).retrieve(planted.collection(), cache=tmp_path)
+    done = list(log)
+    collection = planted.collection()
+    found = route_pipeline(
+        collection,
+        given,
+        collection.graded,
+        "R@2",
+        rng=np.random.default_rng(0),
+        depths=(1, 2),
+        curve=(),
+        repeats=1,
+        bootstrap=FAST,
+        cache=tmp_path,
+    )
+    assert log == done
+    # t alone, and then t and a: the relevant ones of queries 2 and 3, and then of all. Of three, b would be there too.
+    assert (found["fewer"].quality.value, found["more"].quality.value) == (0.5, 1.0)
+
+
 @pytest.mark.parametrize(
     ("depths", "measure", "said"),
     [

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -328,6 +329,34 @@ def test_systems_are_timed_once_and_priced(tmp_path: Path, seen: list[Any]):
     assert sweep(file, out=out).to_dict()["systems"][0]["latency"] == result["systems"][0]["latency"]
     assert not seen
     assert times == {each: each.read_bytes() for each in (out / "samples").iterdir()}
+
+
+def test_ladders_graphs_and_routing_are_derived_once(tmp_path: Path, seen: list[Any], monkeypatch: pytest.MonkeyPatch):
+    scored = SimpleNamespace(recipe=SimpleNamespace(scoring="sigmoid"))
+    monkeypatch.setattr("trueval.tradeoff.signals.find_model", lambda name, _: scored)
+    text = SMALL.replace('"flat"', '["flat", "hnsw(M=4, storage=\'int8\')"]').replace("[5, 10]", "5")
+    text = text.replace("contexts = [3, 10]", "contexts = 3") + "[tune]\nwithin = 0.5\n[route]\ndepths = [5, 15]\n"
+    file, out = made.written(tmp_path, text), tmp_path / "out"
+    result = sweep(file, out=out).to_dict()
+    assert result["notes"] == []
+    assert {each["name"]: [step["name"] for step in each["steps"]] for each in result["ladder"]} == {
+        "dense+rerank flat": ["exact float32", "reranked"],
+        "dense+rerank hnsw(M=4,storage=int8)": ["exact float32", "int8, exact", "hnsw", "reranked"],
+    }
+    quality = {each["name"]: each["measures"]["RA-nWG@3"]["expected"] for each in result["configurations"]}
+    for ladder in result["ladder"]:
+        assert ladder["steps"][-1]["quality"] == pytest.approx(quality[f"{ladder['name']} K=3"], abs=1e-12)
+        found = next(each["recall"] for each in result["systems"] if each["name"] == ladder["name"])
+        assert ladder["steps"][-2]["recall"]["value"] == pytest.approx(found["value"], abs=1e-12)
+    assert [each["name"] for each in result["tuned"]] == ["dense+rerank hnsw(M=4,storage=int8)"]
+    assert result["tuned"][0]["efSearch"] is not None
+    assert result["route"]["depths"] == [5, 15]
+    # The deeper pools of routing are in the pass of all others.
+    assert max(Counter(each for each in seen if isinstance(each, tuple)).values()) == 1
+    seen.clear()
+    again = sweep(file, out=out).to_dict()
+    assert not seen
+    assert without_times(again) == without_times(result)
 
 
 def test_where_everything_fails_the_result_says_why(tmp_path: Path, seen: list[Any]):

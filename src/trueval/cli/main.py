@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 BAD_INPUT = 1
 MISUSE = 2
-# In the order of the help. Each is a function in the module of its name.
+# In the order of the help. Each is a function in the module of its name, or a group with commands of its own.
 COMMANDS: Final = (
     *("evaluate", "compare", "power", "explain", "measures", "precision"),
-    *("retrieve", "sweep", "frontier", "cuts", "chunk", "cache", "report", "demo"),
+    *("retrieve", "sweep", "frontier", "cuts", "golden", "chunk", "cache", "report", "demo"),
 )
 # Other packages add commands by entry points of this group: name = "module:function", or a typer.Typer for several.
 PLUGINS: Final = "trueval.commands"
@@ -35,24 +35,37 @@ class LazyCommands(TyperGroup):
 
     Entry points are looked for only where a name is not one of ours, or all names are listed: it takes as long as the
     start of a command.
+
+    Attributes:
+        own: names, in the order of the help.
+        home: the package with a module for each.
+        plugins: the entry points that add others; None for none.
     """
+
+    own: tuple[str, ...] = COMMANDS
+    home: str = "trueval.cli"
+    plugins: str | None = PLUGINS
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        names: Any = dict.fromkeys(COMMANDS)
+        names: Any = dict.fromkeys(self.own)
         self.commands = names  # typer looks here for the nearest name
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: D102  click says what it is
+        if self.plugins is None:
+            return list(self.own)
         from importlib.metadata import entry_points
 
-        return [*COMMANDS, *sorted(set(entry_points(group=PLUGINS).names) - set(COMMANDS))]
+        return [*self.own, *sorted(set(entry_points(group=self.plugins).names) - set(self.own))]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: D102
-        if cmd_name in COMMANDS:
-            return as_command(cmd_name, command_function(cmd_name))
+        if cmd_name in self.own:
+            return as_command(cmd_name, command_function(cmd_name, self.home))
+        if self.plugins is None:
+            return None
         from importlib.metadata import entry_points
 
-        found = entry_points(group=PLUGINS, name=cmd_name)
+        found = entry_points(group=self.plugins, name=cmd_name)
         if not found:
             return None
         plugin = next(iter(found))
@@ -62,9 +75,14 @@ class LazyCommands(TyperGroup):
             return broken_command(cmd_name, plugin, error)
 
 
-def command_function(name: str) -> Any:
-    """Gives the function behind a command of ours."""
-    return getattr(import_module(f"trueval.cli.{name}"), name)
+def command_function(name: str, home: str = "trueval.cli") -> Any:
+    """Gives the function behind a command of ours, or the typer.Typer of a group.
+
+    Args:
+        name: of the command.
+        home: the package with the module of that name.
+    """
+    return getattr(import_module(f"{home}.{name}"), name)
 
 
 def as_command(name: str, function: Any) -> Any:

@@ -103,17 +103,31 @@ def systems_of(choices: Sequence[Choice], source: str) -> tuple[System, ...]:
     found = [(choice.name, system) for choice in choices for system in _expanded(choice, source)]
     axes = axes_of([system for _, system in found])
     named = [
-        replace(system, name=_name(name, system, axes), values={each.key: value_of(system, each.key) for each in axes})
-        for name, system in found
+        replace(system, name=name, values={each.key: value_of(system, each.key) for each in axes})
+        for name, (_, system) in zip(_names(found, axes), found, strict=True)
     ]
-    once = list({repr(_decides(each)): each for each in reversed(named)}.values())[::-1]
-    times = Counter(each.name for each in once)
-    seen: Counter[str] = Counter()
-    for place, each in enumerate(once):
-        if times[each.name] > 1:
-            seen[each.name] += 1
-            once[place] = replace(each, name=f"{each.name} ({seen[each.name]})")
-    return tuple(once)
+    return tuple({repr(_decides(each)): each for each in reversed(named)}.values())[::-1]
+
+
+def _names(found: Sequence[tuple[str, System]], axes: Sequence[Axis]) -> list[str]:
+    """A name for each system: that of its configuration where this is one system, else what differs.
+
+    Args:
+        found: name of the configuration, or "", and system.
+        axes: what differs.
+    """
+    systems = Counter(given for given, _ in found)
+    names = [given if given and systems[given] == 1 else _name(system, axes) for given, system in found]
+    times = Counter(names)
+    names = [
+        f"{given}: {name}" if given and times[name] > 1 else name for name, (given, _) in zip(names, found, strict=True)
+    ]
+    times, seen = Counter(names), Counter[str]()
+    for place, name in enumerate(names):
+        if times[name] > 1:
+            seen[name] += 1
+            names[place] = f"{name} ({seen[name]})"
+    return names
 
 
 def axes_of(systems: Sequence[System]) -> tuple[Axis, ...]:
@@ -223,10 +237,8 @@ def _values(table: str, key: str, value: list[Any], place: Where) -> list[Any]:
     return value
 
 
-def _name(given: str, system: System, axes: Sequence[Axis]) -> str:
-    """The method and what differs; or the name of the configuration, if it is one system."""
-    if given:
-        return given
+def _name(system: System, axes: Sequence[Axis]) -> str:
+    """The method and what differs."""
     keys = Counter(_key_of(axis) for axis in axes)
     own = [axis for axis in axes if axis.key != METHOD and _has(system, axis.key)]
     parts = [_short(axis.key, value_of(system, axis.key), alone=keys[_key_of(axis)] == 1) for axis in own]

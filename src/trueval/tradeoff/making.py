@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
@@ -33,10 +33,10 @@ from trueval.run import Run
 from trueval.tradeoff.charges import Charges, Spending
 from trueval.tradeoff.grid import System
 from trueval.tradeoff.inputs import Inputs
+from trueval.tradeoff.ladder import BELOW, recall
 from trueval.tradeoff.memory import memory_entry
 from trueval.tradeoff.plan import Reason
 from trueval.tradeoff.price import PriceBook
-from trueval.tradeoff.quality import recall_of
 from trueval.tradeoff.store import KEY_LENGTH, Store
 
 EXACT: Final = "flat"
@@ -73,6 +73,7 @@ class _Waiting(NamedTuple):
         work: its stages.
         stages: that are done.
         memory: of its indexes.
+        silent: whether only its candidates are wanted, and nothing is said of it.
     """
 
     system: System
@@ -80,6 +81,7 @@ class _Waiting(NamedTuple):
     work: Work
     stages: tuple[Stage, ...]
     memory: Mapping[str, Any]
+    silent: bool = False
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -138,12 +140,21 @@ class Maker:
         self.left_out: list[Reason] = []
         self.failed: list[Reason] = []
 
-    def make(self, systems: Sequence[System]) -> None:
-        """Make them all; what cannot be made is in `failed` and `left_out`."""
+    def make(self, systems: Sequence[System], also: System | None = None) -> None:
+        """Make them all; what cannot be made is in `failed` and `left_out`.
+
+        Args:
+            systems: of the plan.
+            also: one whose candidates others want to find in the cache.
+        """
         waiting: list[_Waiting] = []
         for system in systems:
             with self.guarded(system):
                 waiting += self._retrieved(system)
+        if also is not None:
+            with suppress(Exception):  # whoever wants it says what is wrong with it
+                work = self.work(also)
+                waiting.append(_Waiting(also, "", work, self._stages(work), {}, silent=True))
         for group in _by_model(waiting):
             self._rerank(group)
 
@@ -191,18 +202,23 @@ class Maker:
         if kept is not None:
             self.found(Made(system, key, *kept, cached=True))
             return []
-        stages = [work.stage(name, make) for name, make in work.retrievers().items()]
-        for name in work.refiners():
-            if name != "rerank":
-                stages.append(work.refined(name, stages if name == "fuse" else stages[-1:], ()))
+        stages = self._stages(work)
         work.open()
         memory = memory_entry([each.index for each in work.opened.values() if isinstance(each.index, LocalIndex)])
         work.opened.clear()  # those of all systems would not fit together
-        waiting = _Waiting(system, key, work, tuple(stages), memory)
+        waiting = _Waiting(system, key, work, stages, memory)
         if system.reranks:
             return [waiting]
         self._done(waiting, waiting.stages)
         return []
+
+    def _stages(self, work: Work) -> tuple[Stage, ...]:
+        """All stages before a reranker."""
+        stages = [work.stage(name, make) for name, make in work.retrievers().items()]
+        for name in work.refiners():
+            if name != "rerank":
+                stages.append(work.refined(name, stages if name == "fuse" else stages[-1:], ()))
+        return tuple(stages)
 
     def _rerank(self, group: Sequence[_Waiting]) -> None:
         """Score every pair that some system of a group asks for once, and finish the systems."""
@@ -244,6 +260,8 @@ class Maker:
 
     def _done(self, waiting: _Waiting, stages: Sequence[Stage]) -> None:
         """Keep a system, and tell of it."""
+        if waiting.silent:
+            return
         system, work, run = waiting.system, waiting.work, stages[-1].run
         about = {
             "method": system.method,
@@ -276,13 +294,13 @@ class Maker:
         if kind.takes_of(chosen) != "vectors":  # words play a part: there is no exact search by vectors to compare
             return None
         depth = settings["index"]["depth"]
-        index = {**settings["index"], "spec": EXACT, "scoring": "index"}
+        # Some documents deeper, to see a group of equal scores that the depth cuts.
+        index = {"spec": EXACT, "depth": depth + BELOW, "scoring": "index"}
         work = self._work(
             waiting.system, {"embed": settings["embed"], "index": index}, f"{waiting.system.name}: exact "
         )
         exact = work.stage("dense", work.dense)
-        counted = recall_of(dense.run, exact.run, self.inputs.query_ids)
-        return {"of": EXACT, "depth": depth, "wanted": list(counted.wanted), "found": list(counted.found)}
+        return {"of": EXACT, "depth": depth, "shares": recall(dense.run, exact.run, depth).tolist()}
 
     @contextmanager
     def guarded(self, system: System, key: str = "") -> Iterator[None]:

@@ -5,8 +5,9 @@
     quality-bound   min latency, and min cost, such that quality >= target
     all limits      max quality inside all limits that are given
 
-What is not separated from the best one is a tie, and the smaller prompt decides it, as in P-B; then the value itself,
-cost, latency, and the order of the sweep. A configuration that does not know what a limit is about is outside of it.
+What is not separated from the best one is a tie, and the smaller prompt decides it, as in P-B, one up to 5 % larger
+being the same; then the value itself, cost, latency, and the order of the sweep. A configuration that does not know
+what a limit is about is outside of it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ LATENCY: Final = "latency"
 COST: Final = "cost"
 SMALLER_PROMPT: Final = "smaller prompt"
 ORDER: Final = "order"
+# Prompts up to so many times the smallest one are of its size: tokens of the same number of contexts differ a little.
+SAME_PROMPT: Final = 1.05
 LOWER: Final = {LATENCY: "lower latency", COST: "lower cost", QUALITY: "higher quality"}
 
 
@@ -149,13 +152,9 @@ def choose(known: Known, rule: str, seeks: str, limits: Limits) -> Choice:
     keys = _keys(known, seeks)
     best = min(places, key=lambda place: (-worth[place], *keys[place]))
     within = [int(place) for place in places if place == best or not _separated(known, seeks, int(best), int(place))]
-    ranked = sorted(within, key=lambda place: keys[place])
-    answer = ranked[0]
+    answer, decided = _tied(known, seeks, within, int(best), keys)
     others = [int(place) for place in places if place != answer]
     runner_up = min(others, key=lambda place: (-worth[place], *keys[place]), default=None)
-    # What put it before the best one, where it is another; else before the next.
-    behind = next((place for place in (int(best), *ranked[1:]) if place != answer), None)
-    decided = seeks if behind is None else _first_difference(seeks, keys[answer], keys[behind])
     return Choice(
         rule,
         seeks,
@@ -201,9 +200,25 @@ def _keys(known: Known, seeks: str) -> list[tuple[float, ...]]:
     return [(*map(float, row), place) for place, row in enumerate(np.stack(columns, axis=1))]
 
 
+def _tied(known: Known, seeks: str, within: list[int], best: int, keys: list[tuple[float, ...]]) -> tuple[int, str]:
+    """The one of those inside noise that the tie-breaks put first, and what put it before the best or the next one."""
+    sizes = np.nan_to_num(known.prompt, nan=np.inf)
+    least = min(sizes[place] for place in within)
+    small = sorted(
+        (place for place in within if sizes[place] <= SAME_PROMPT * least), key=lambda place: keys[place][1:]
+    )
+    answer = small[0]
+    if len(within) == 1:
+        return answer, seeks
+    rival = best if answer != best else next(iter(small[1:]), None)
+    if rival is None or rival not in small:
+        return answer, SMALLER_PROMPT
+    return answer, _first_difference(seeks, keys[answer][1:], keys[rival][1:])
+
+
 def _first_difference(seeks: str, first: tuple[float, ...], second: tuple[float, ...]) -> str:
     others = {QUALITY: (COST, LATENCY), LATENCY: (COST, QUALITY), COST: (LATENCY, QUALITY)}[seeks]
-    names = (SMALLER_PROMPT, seeks, *(LOWER[name] for name in others), ORDER)
+    names = (seeks, *(LOWER[name] for name in others), ORDER)
     return next(name for name, one, other in zip(names, first, second, strict=True) if one != other)
 
 

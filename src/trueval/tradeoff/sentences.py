@@ -26,13 +26,14 @@ def of_limits(limits: Limits) -> str:
     return f" with {' and '.join(told)}" if told else ""
 
 
-def of_rule(choice: Choice, names: Sequence[str], level: float) -> str:
+def of_rule(choice: Choice, names: Sequence[str], level: float, *, equal: bool = False) -> str:
     """What a rule chose, why, and how sure that is.
 
     Args:
         choice: of the rule.
         names: [configuration].
         level: chance from which one is separated from another.
+        equal: whether the runner-up has the same value in every resample.
     """
     wanted = f"{SEEKS[choice.seeks]}{of_limits(choice.limits)}"
     if choice.answer is None:
@@ -44,6 +45,8 @@ def of_rule(choice: Choice, names: Sequence[str], level: float) -> str:
     if tied > 1:
         why = f"{choice.decided_by} decides" if choice.decided_by != "order" else "the order of the sweep decides"
         told += f"; {counted(tied, 'configuration is', 'configurations are')} inside the noise of the best, and {why}"
+    if equal:
+        return f"{told}; the runner-up is {names[choice.runner_up]}, which is as good."
     if choice.better is None:
         return f"{told}; the runner-up is {names[choice.runner_up]}."
     chance = f"{choice.better:.3f}"

@@ -91,7 +91,8 @@ def route_pipeline(
 
     Args:
         collection: documents and queries.
-        settings: of a pipeline with [rerank]; its depth is the greater of `depths` here.
+        settings: of a pipeline with [rerank]; where its own depth is greater, that many are scored, so that a pass that
+            is kept serves.
         judgments: of the queries.
         measure: the first is the quality, one of which higher values are better.
         rng: of the folds.
@@ -109,10 +110,12 @@ def route_pipeline(
     """
     fewer, more = _depths(settings, depths)
     judged = Judged.of(collection, judgments, measure, policy, unjudged)
-    deep = {**settings, "rerank": {**settings["rerank"], "depth": more}}
-    *_, before, last = (stages := Pipeline(deep).retrieve(collection, cache=cache, begin=begin).stages)
-    shallow = scored_as(before.run, last.run, fewer)
-    low, high = (judged.worth(run) for run in (shallow, last.run))
+    rerank = {**settings["rerank"], "depth": max(more, settings["rerank"]["depth"])}
+    *_, before, last = (
+        stages := Pipeline({**settings, "rerank": rerank}).retrieve(collection, cache=cache, begin=begin).stages
+    )
+    shallow, deep = (scored_as(before.run, last.run, depth) for depth in (fewer, more))
+    low, high = judged.worth(shallow), judged.worth(deep)
     if low.quality in low.lower:
         raise PolicyError(f"Routing needs a measure of which higher values are better. Got {low.quality}.")
     odds = find_model(settings["rerank"]["model"], None).recipe.scoring in PAIRED

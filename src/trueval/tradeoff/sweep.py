@@ -17,21 +17,24 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import polars as pl
 
 from trueval.files.whole import write_whole
 from trueval.models.hosted.account import LEDGER, Account
+from trueval.numerics import or_null
 from trueval.report.formats import to_json
 from trueval.report.provenance import date, recorded
 from trueval.retrieval.stages.work import Begin, nobody
 from trueval.run import Run
 from trueval.tradeoff.charges import Charges, Spending, Spent
+from trueval.tradeoff.derived import Derived, Deriver, Known, routed_system
 from trueval.tradeoff.grid import System
 from trueval.tradeoff.inputs import Inputs, read_inputs
 from trueval.tradeoff.latency import Protocol
 from trueval.tradeoff.making import Made, Maker
-from trueval.tradeoff.plan import Plan, Reason, above_pool
-from trueval.tradeoff.quality import STATISTICS, Qualities, Quality, Recall, qualities_of
+from trueval.tradeoff.plan import Measuring, Plan, Reason, above_pool
+from trueval.tradeoff.quality import STATISTICS, Qualities, Quality, mean_intervals, qualities_of
 from trueval.tradeoff.store import Store
 from trueval.tradeoff.timing import NOTHING, Timed, Timer, ToTime, protocol_of
 from trueval.version import __version__
@@ -132,6 +135,7 @@ class Sweep:
         notes: one-line remarks.
         machine: where it ran.
         prices: what costs are made of.
+        derived: ladders, tuned graphs and routing.
     """
 
     plan: Plan
@@ -142,6 +146,7 @@ class Sweep:
     notes: tuple[str, ...]
     machine: Mapping[str, Any]
     prices: Mapping[str, Any]
+    derived: Derived
 
     @property
     def queries(self) -> pl.DataFrame:
@@ -181,12 +186,12 @@ class Sweep:
             "axes": [{"key": axis.key, "values": [_recorded(each) for each in axis.values]} for axis in self.plan.axes],
             "systems": [each.to_dict() for each in self.systems],
             "configurations": [row for place, each in enumerate(self.systems) for row in each.configurations(place)],
-            "ladder": [],
-            "tuned": [],
-            "route": None,
+            "ladder": self.derived.ladder,
+            "tuned": self.derived.tuned,
+            "route": self.derived.route,
             "left_out": [{"name": each.name, "reason": each.reason} for each in self.left_out],
             "failed": [each._asdict() for each in self.failed],
-            "notes": list(self.notes),
+            "notes": [*self.notes, *self.derived.notes],
         }
 
     def write(self, folder: Path) -> None:
@@ -234,7 +239,9 @@ def sweep(
     with _place(out, cache) as place:
         gathered = _Gathered(chosen, inputs, store, charges, begin("systems"))
         maker = Maker(inputs, place, store, Account(max_cost, place / LEDGER), begin, gathered.add)
-        maker.make(chosen.systems)
+        maker.make(chosen.systems, routed_system(chosen))
+        done = [Known(each.system, each.key) for each in gathered.in_order()]
+        derived = Deriver(chosen, inputs, place, store, begin).derive(done)
         systems = _timed(gathered.in_order(), maker, Timer(_protocol(chosen), store, chosen.measuring, begin("times")))
     found = Sweep(
         chosen,
@@ -253,10 +260,19 @@ def sweep(
         ),
         machine(),
         charges.to_dict(),
+        derived,
     )
     if out is not None:
         found.write(out)
     return found
+
+
+def _mean(shares: Sequence[float], measuring: Measuring) -> dict[str, float | None]:
+    """The mean over queries, with its interval."""
+    if not len(shares):
+        return {"value": None, "low": None, "high": None}
+    low, high = mean_intervals(np.array(shares)[:, None], measuring)[0].tolist()
+    return {"value": float(np.mean(shares)), "low": or_null(low), "high": or_null(high)}
 
 
 def _protocol(plan: Plan) -> Protocol:
@@ -308,8 +324,7 @@ class _Gathered:
         qualities = qualities_of(made.run, self.inputs.judgments, contexts, measuring, pool=pool)
         recall = made.about["recall"]
         if recall is not None:
-            counted = Recall(tuple(recall["wanted"]), tuple(recall["found"]))
-            recall = {"of": recall["of"], "depth": recall["depth"], **counted.estimate(measuring)}
+            recall = {"of": recall["of"], "depth": recall["depth"], **_mean(recall["shares"], measuring)}
         file = self.store.about(made.key).as_posix()
         queries = self.inputs.collections[system.rewrite].queries
         spent = self.spending.of(system.settings, queries, made.run, contexts, known=made.about["tokens"])

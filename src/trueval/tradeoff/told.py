@@ -156,8 +156,16 @@ def _rule(found: Frontier, choice: Choice) -> dict[str, Any]:
         "best": choice.best,
         "decided_by": choice.decided_by,
         "cross_fitted": None if fitted is None else fitted.to_dict(),
-        "sentence": of_rule(choice, names, found.choices.level),
+        "sentence": of_rule(choice, names, found.choices.level, equal=_equal(found, choice)),
     }
+
+
+def _equal(found: Frontier, choice: Choice) -> bool:
+    """Whether answer and runner-up never differ in what is sought, as two indexes that find the same."""
+    if choice.answer is None or choice.runner_up is None:
+        return False
+    draws = getattr(found.draws, choice.seeks)
+    return bool(np.array_equal(draws[choice.answer], draws[choice.runner_up]))
 
 
 def _slo(found: Frontier) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,73 @@
+"""`trueval golden simulate`: methods of refinement, tried on pools whose true order is known."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import typer
+
+from trueval.cli.options import Form, OutputOptions, with_groups
+from trueval.cli.output import check_folder, save, show
+from trueval.cli.progress import progress
+
+
+@dataclass(frozen=True)
+class SimulateOptions:
+    """What is tried."""
+
+    panel: ClassVar = "Simulation"
+
+    worlds: Annotated[
+        str,
+        typer.Option(
+            metavar="LIST",
+            help="Kinds of pools and judges, separated by commas: usual, flat, large, noisy, position, biased, long "
+            "lists, accidents; or all.",
+        ),
+    ] = "usual"
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Ways to rank: grades, paper, paper-15, posterior, posterior-4, posterior-slots, setwise, pairwise, "
+            "window, window-3, window-5, tournament, tournament-5, trueskill. Default: all but posterior-slots.",
+        ),
+    ] = None
+    pools: Annotated[int, typer.Option(metavar="N", min=1, help="How many pools of each world.")] = 100
+    seed: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Of everything random; the same seed gives the same result.")
+    ] = 0
+    processes: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How many processes work; they change nothing but the time.")
+    ] = 1
+
+
+@with_groups
+def simulate(*, options: SimulateOptions, output: OutputOptions, form: Form = "table") -> None:
+    """Tries ways to refine a Top-20 on pools whose true order is known, with judges that err in known ways.
+
+    It shows what each costs in calls, how many of the true best it returns, and how true its own claims are.
+
+    Example: trueval golden simulate --worlds usual,noisy --methods paper,posterior --pools 20
+    """
+    from trueval.golden.methods import USUAL_METHODS
+    from trueval.golden.simulate import PORTION
+    from trueval.golden.simulate import simulate as library
+    from trueval.golden.views.kind import SIMULATE
+    from trueval.golden.worlds import WORLDS
+    from trueval.threads import Processes
+
+    if output.out is not None:
+        check_folder(output.out)
+    worlds = list(WORLDS) if options.worlds == "all" else _parts(options.worlds)
+    methods = USUAL_METHODS if options.methods is None else _parts(options.methods)
+    steps = len(worlds) * -(-options.pools // PORTION)
+    with Processes(options.processes) as executor, progress(steps, verb="simulating") as begin:
+        found = library(worlds, methods, pools=options.pools, seed=options.seed, executor=executor, begin=begin)
+    result = found.to_dict()
+    if output.out is not None:
+        save(output.out, (SIMULATE, result), page=True)
+    show(SIMULATE, result, form, percent=output.percent)
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]

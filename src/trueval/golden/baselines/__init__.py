@@ -1,0 +1,1 @@
+"""Baselines: other ways to rank by a judge, which a refinement must beat."""

@@ -1,0 +1,140 @@
+"""Methods: every way to rank that a simulation tries, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from trueval.golden.baselines.heapsort import heapsort, pairwise_heapsort
+from trueval.golden.baselines.tournaments import tournaments
+from trueval.golden.baselines.trueskill import trueskill_stop
+from trueval.golden.baselines.windows import sliding_window
+from trueval.golden.batches import INSIDE
+from trueval.golden.paper_s6 import AUTHORS_TURNS, PaperSettings, paper_s6
+from trueval.golden.posterior import Posterior
+from trueval.golden.posterior_s6 import PosteriorSettings, expected_overlap, posterior_s6
+from trueval.golden.worlds import SimulatedJudge
+from trueval.standings.standings import Floats
+
+TOP: Final = 20
+PAPER_BUDGET: Final = 500  # far above what it takes
+BUDGETS: Final = (20, 40, 80)
+STOPS: Final = (0.97, 0.98)
+CURVE: Final = ": after every round"  # what the name of a method ends with where an answer is a point of its curve
+
+
+class Answer(NamedTuple):
+    """What a method returns, and what it took.
+
+    Attributes:
+        method: its name.
+        ranking: the documents that it returns, the best first.
+        calls: of the judge.
+        passages: read by the judge.
+        claimed: expected overlap; None where the method claims nothing.
+    """
+
+    method: str
+    ranking: tuple[int, ...]
+    calls: int
+    passages: int
+    claimed: float | None
+
+
+Method: TypeAlias = Callable[[Floats, SimulatedJudge, np.random.Generator], "Iterator[Answer]"]
+
+
+def grades_alone(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[Answer]:
+    """The order of the grades, equal ones at random: what there is before any refinement."""
+    ranking = np.lexsort((rng.random(len(grades)), -grades))
+    yield _answer("grades alone", ranking, judge, None)
+
+
+def published(turns: int) -> Method:
+    """The published refinement, which stops after so many turns in which the best stay the same."""
+
+    def method(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[Answer]:
+        settings = PaperSettings(turns=turns)
+        found = paper_s6(grades, judge, rng, top=TOP, budget=PAPER_BUDGET, settings=settings)
+        yield _answer(f"paper S6, T={turns}", found.ranking, judge, None)
+
+    return method
+
+
+def posterior(at_once: int = 1, *, slots: bool = False, inside: float = INSIDE) -> Method:
+    """The refinement by a posterior: at three budgets, and where two stops end it, all of one run.
+
+    Until it stops, a refinement does the same whatever its budget and its stop are.
+    """
+    name = "posterior" + (f", {at_once} at once" if at_once > 1 else "") + (", slots" if slots else "")
+    name += ", members only" if not inside else ""
+
+    def method(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[Answer]:
+        trace: list[Answer] = []
+
+        def watch(calls: int, found: Posterior, members: Floats) -> None:
+            claimed = expected_overlap(found, members, TOP)
+            trace.append(_answer(name, found.ranking(), judge, claimed))
+
+        settings = PosteriorSettings(at_once=at_once, overlap=2.0, slot_bias=1.0 if slots else None, inside=inside)
+        posterior_s6(grades, judge, rng, top=TOP, budget=max(BUDGETS), settings=settings, watch=watch)
+        yield from ends_of(name, trace)
+
+    return method
+
+
+def ends_of(name: str, trace: list[Answer]) -> Iterator[Answer]:
+    """Where each budget and each stop ends a refinement, and every round as a point of its curve.
+
+    Args:
+        name: of the method.
+        trace: before each round.
+    """
+    least = -(-TOP // PosteriorSettings().batch)
+    ends = [(f"{budget} calls", budget, 0.0) for budget in BUDGETS]
+    ends += [(f"stop at {stop:g}", least, stop) for stop in STOPS]
+    for about, calls, claimed in ends:
+        found = (each for each in trace if each.calls >= calls and (each.claimed or 0.0) >= claimed)
+        yield next(found, trace[-1])._replace(method=f"{name}, {about}")
+    yield from (each._replace(method=f"{name}{CURVE}") for each in trace)
+
+
+def trueskill(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[Answer]:
+    """TrueSkill with a stop when the best are known."""
+    found = trueskill_stop(grades, judge, rng, top=TOP)
+    yield _answer("TrueSkill, stop", found.ranking, judge, found.overlap)
+
+
+def _listed(name: str, rank: Callable[[Floats, SimulatedJudge, np.random.Generator], list[int]]) -> Method:
+    def method(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[Answer]:
+        yield _answer(name, rank(grades, judge, rng), judge, None)
+
+    return method
+
+
+def _answer(name: str, ranking: object, judge: SimulatedJudge, claimed: float | None) -> Answer:
+    best = tuple(int(each) for each in np.asarray(ranking)[:TOP])
+    return Answer(name, best, judge.calls, judge.passages, claimed)
+
+
+METHODS: Final[dict[str, Method]] = {
+    "grades": grades_alone,
+    "paper": published(3),
+    "paper-15": published(AUTHORS_TURNS),
+    "posterior": posterior(),
+    "posterior-4": posterior(4),
+    "posterior-members": posterior(inside=0.0),
+    "posterior-slots": posterior(slots=True),
+    "setwise": _listed("setwise heapsort", lambda *given: heapsort(*given, top=TOP)),
+    "pairwise": _listed("pairwise heapsort", lambda *given: pairwise_heapsort(*given, top=TOP)),
+    "window": _listed("window 20/10", sliding_window),
+    "window-3": _listed("window 20/10, 3 passes", lambda *given: sliding_window(*given, passes=3)),
+    "window-5": _listed("window 5/2, 4 passes", lambda *given: sliding_window(*given, window=5, step=2, passes=4)),
+    "tournament": _listed("tournaments, 1 round", lambda *given: tournaments(*given, rounds=1)),
+    "tournament-5": _listed("tournaments, 5 rounds", lambda *given: tournaments(*given, rounds=5)),
+    "trueskill": trueskill,
+}
+# What is tried where nothing is named: all but those that ask about one thing more.
+USUAL_METHODS: Final = tuple(name for name in METHODS if name != "posterior-slots")

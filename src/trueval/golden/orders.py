@@ -1,0 +1,139 @@
+"""Orders: what a judge said of small batches, each a full order, and the role of who says it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from trueval.errors import InputError
+from trueval.standings.standings import Bools, Floats, Ints
+
+# Documents are places in a pool, from 0, until `refine` gives them their ids.
+Batch: TypeAlias = tuple[int, ...]
+
+
+class Order(NamedTuple):
+    """One answer of a judge.
+
+    Attributes:
+        best_first: the documents of a batch, the best first.
+        shown: the same documents in the order in which the judge saw them.
+    """
+
+    best_first: Batch
+    shown: Batch
+
+
+# Batches as they are shown, asked at the same time → an answer for each, best first; None where the judge gave none.
+Ask: TypeAlias = Callable[[Sequence[Batch]], Sequence[Sequence[int] | None]]
+
+
+def ask_round(ask: Ask, batches: Sequence[Batch]) -> tuple[Order | None, ...]:
+    """Ask about some batches at the same time, and check what comes back.
+
+    Args:
+        ask: the judge.
+        batches: as they are to be shown.
+
+    Returns:
+        An order for each batch, None where the judge gave none.
+
+    Raises:
+        InputError: the judge gave another number of answers, or one that does not order its batch.
+
+    >>> ask_round(lambda batches: [sorted(batch) for batch in batches], [(2, 0, 1)])
+    (Order(best_first=(0, 1, 2), shown=(2, 0, 1)),)
+    """
+    answers = ask(batches)
+    if len(answers) != len(batches):
+        raise InputError(f"The judge must answer for each of {len(batches)} batches. Got {len(answers)} answers.")
+    return tuple(map(_checked, answers, batches))
+
+
+def _checked(answer: Sequence[int] | None, shown: Batch) -> Order | None:
+    if answer is None:
+        return None
+    found = tuple(map(int, answer))
+    if sorted(found) != sorted(shown):
+        raise InputError(
+            f"The judge must order the documents {list(shown)} and no others. Got {list(found)}. Answers that are not "
+            "a full order must come as None."
+        )
+    return Order(found, shown)
+
+
+@dataclass(frozen=True, eq=False)
+class Orders:
+    """Orders of batches as arrays; short ones are filled with -1.
+
+    Attributes:
+        items: [order, place] document at each place, the best first.
+        slots: [order, place] where the judge saw it, from 0.
+        pool: number of documents that there are.
+    """
+
+    items: Ints
+    slots: Ints
+    pool: int
+
+    @classmethod
+    def of(cls, orders: Iterable[Order], pool: int) -> Orders:
+        """Gather orders.
+
+        Args:
+            orders: of documents below `pool`, each at most once in one order.
+            pool: number of documents that there are.
+
+        >>> Orders.of([Order((3, 1), (1, 3)), Order((0, 2, 1), (0, 1, 2))], 4).items.tolist()
+        [[3, 1, -1], [0, 2, 1]]
+        """
+        found = list(orders)
+        places = max((len(order.best_first) for order in found), default=2)
+        items = np.full((len(found), places), -1, np.int64)
+        slots = items.copy()
+        for row, order in enumerate(found):
+            seen = {document: slot for slot, document in enumerate(order.shown)}
+            items[row, : len(order.best_first)] = order.best_first
+            slots[row, : len(order.best_first)] = [seen[document] for document in order.best_first]
+        return cls(items, slots, pool)
+
+    @property
+    def present(self) -> Bools:
+        """[order, place] whether there is a document."""
+        return self.items >= 0
+
+    @property
+    def sizes(self) -> Ints:
+        """[order] number of documents."""
+        found: Ints = self.present.sum(axis=1)
+        return found
+
+    def __len__(self) -> int:
+        """How many orders there are."""
+        return len(self.items)
+
+    def wins(self) -> Ints:
+        """[winner, loser] how often a document was judged above another.
+
+        >>> Orders.of([Order((0, 1), (0, 1)), Order((0, 1, 2), (2, 1, 0))], 3).wins().tolist()
+        [[0, 2, 1], [0, 0, 1], [0, 0, 0]]
+        """
+        found = np.zeros((self.pool, self.pool), np.int64)
+        for above in range(self.items.shape[1] - 1):
+            for below in range(above + 1, self.items.shape[1]):
+                both = self.items[:, below] >= 0
+                np.add.at(found, (self.items[both, above], self.items[both, below]), 1)
+        return found
+
+    def exposures(self) -> Ints:
+        """[document] in how many orders it is."""
+        found: Ints = np.bincount(self.items[self.present], minlength=self.pool)
+        return found
+
+    def slot_values(self) -> Floats:
+        """[order, place] where each document was shown: -1/2 for the first slot, 1/2 for the last; 0 where none is."""
+        last = np.maximum(self.sizes - 1, 1)[:, None]
+        return np.where(self.present, self.slots / last - 0.5, 0.0)

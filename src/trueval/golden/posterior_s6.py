@@ -1,0 +1,180 @@
+"""Refinement by a posterior: every answer is data, and what is asked next is what tells most."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from trueval.errors import PolicyError
+from trueval.golden.batches import ASKED, INSIDE, next_batches, pair_gains
+from trueval.golden.orders import Ask, Order, Orders, ask_round
+from trueval.golden.plackett_luce import NOISE
+from trueval.golden.posterior import Posterior, Prior, fit, membership
+from trueval.golden.scale import Learned, Scale, learn
+from trueval.standings.standings import Floats
+
+Watch: TypeAlias = "Callable[[int, Posterior, Floats], None]"
+OVERLAP: Final = 0.97  # FORMULAS §7
+BUDGET: Final = 40
+DRAWS: Final = 1000
+LAST_DRAWS: Final = 10_000  # for what is claimed at the end
+
+
+@dataclass(frozen=True)
+class PosteriorSettings:
+    """The parameters of the refinement by a posterior.
+
+    Attributes:
+        batch: documents of one call.
+        at_once: calls of one round, which can run in parallel. More of them know less of each other.
+        overlap: the refinement stops when the share of the returned documents that belong to the best is expected to
+            be at least this; above 1 it goes on to the budget.
+        inside: weight, in choosing what to ask, of the order among the best; with 0 only who belongs to them counts.
+        noise: ε, share of stages that the judge decides at random.
+        scale: κ and τ of the prior; None learns them from the orders.
+        slot_bias: standard deviation of the prior of what being shown last, and not first, adds to a score; None where
+            the judge is taken to favor no slot.
+        length_bias: the same of one standard deviation of the lengths; None for none.
+        draws: of the posterior, for memberships.
+    """
+
+    batch: int = 5
+    at_once: int = 1
+    overlap: float = OVERLAP
+    inside: float = INSIDE
+    noise: float = NOISE
+    scale: Scale | None = None
+    slot_bias: float | None = None
+    length_bias: float | None = None
+    draws: int = DRAWS
+
+    def __post_init__(self) -> None:
+        """Refuse what no refinement can be made with."""
+        if self.batch < 2 or self.at_once < 1 or self.draws < 2:
+            raise PolicyError("A batch needs at least 2 documents, a round 1 call, and memberships 2 draws.")
+        if not 0 <= self.noise < 1:
+            raise PolicyError(
+                f"The share of stages decided at random must be at least 0 and below 1. Got {self.noise}."
+            )
+
+
+class PosteriorRefined(NamedTuple):
+    """What the refinement ends with.
+
+    Attributes:
+        posterior: of the scores.
+        scale: of the prior.
+        members: [document] probability of belonging to the best.
+        overlap: expected share of the returned documents that belong to the best.
+        orders: what was answered, what was known before included.
+        calls: what was asked here, answered or not.
+        stopped: "overlap", or "budget".
+    """
+
+    posterior: Posterior
+    scale: Scale
+    members: Floats
+    overlap: float
+    orders: tuple[Order, ...]
+    calls: int
+    stopped: str
+
+
+def posterior_s6(
+    grades: Floats,
+    ask: Ask,
+    rng: np.random.Generator,
+    *,
+    top: int = 20,
+    budget: int = BUDGET,
+    settings: PosteriorSettings,
+    lengths: Floats | None = None,
+    known: Sequence[Order] = (),
+    watch: Watch | None = None,
+) -> PosteriorRefined:
+    """Refine a ranking: fit the posterior, ask what tells most, until the best are known or the budget ends.
+
+    Before so many calls as the returned documents fill batches it does not stop, however sure the grades make it: a
+    refinement that asked nothing refined nothing. FORMULAS §7.
+
+    Args:
+        grades: [document].
+        ask: the judge.
+        rng: where the randomness of draws and of slots comes from.
+        top: how many are the best.
+        budget: calls at most.
+        settings: all parameters.
+        lengths: [document] of their texts, in any unit; for `settings.length_bias`.
+        known: orders of these documents from before.
+        watch: told before each round: calls so far, the posterior, and memberships.
+    """
+    seen, calls, stopped = list(known), 0, "budget"
+    unanswered = np.ones((len(grades), len(grades)))  # what is left of gains where the judge gave no answer
+    least = math.ceil(min(top, len(grades)) / settings.batch)
+    found = _fitted(seen, grades, lengths, settings, None)
+    while True:
+        members = membership(found.posterior, top, settings.draws, rng)
+        if watch is not None:
+            watch(calls, found.posterior, members)
+        if len(seen) >= least and expected_overlap(found.posterior, members, top) >= settings.overlap:
+            stopped = "overlap"
+            break
+        if calls >= budget or len(grades) < 2:
+            break
+        gains = pair_gains(found.posterior, members, settings.inside) * unanswered
+        batches = next_batches(gains, min(settings.at_once, budget - calls), settings.batch, rng)
+        for batch, order in zip(batches, ask_round(ask, batches), strict=True):
+            if order is None:
+                unanswered[np.ix_(batch, batch)] *= ASKED  # or the same batch would be asked for ever
+            else:
+                seen.append(order)
+        calls += len(batches)
+        found = _fitted(seen, grades, lengths, settings, found)
+    members = membership(found.posterior, top, LAST_DRAWS, rng)
+    overlap = expected_overlap(found.posterior, members, top)
+    return PosteriorRefined(found.posterior, found.scale, members, overlap, tuple(seen), calls, stopped)
+
+
+def expected_overlap(posterior: Posterior, members: Floats, top: int) -> float:
+    """The share of the returned documents that are expected to belong to the best: the mean of their memberships.
+
+    Args:
+        posterior: of the scores, whose best are returned.
+        members: [document] probability of belonging to the best.
+        top: how many are returned.
+    """
+    return float(members[posterior.ranking()[:top]].mean())
+
+
+def _fitted(
+    seen: Sequence[Order], grades: Floats, lengths: Floats | None, settings: PosteriorSettings, before: Learned | None
+) -> Learned:
+    """The posterior of all orders, near the one of fewer of them."""
+    orders = Orders.of(seen, len(grades))
+    biases, covariates = _covariates(orders, lengths, settings)
+    if settings.scale is None:
+        return learn(orders, grades, before, settings.noise, biases, covariates)
+    start = None if before is None else np.concatenate([before.posterior.scores, before.posterior.biases])
+    prior = Prior.of_grades(grades, *settings.scale, settings.noise, biases)
+    return Learned(fit(orders, prior, covariates, start), settings.scale)
+
+
+def _covariates(
+    orders: Orders, lengths: Floats | None, settings: PosteriorSettings
+) -> tuple[tuple[float, ...], Floats | None]:
+    """What moves the judge beside the score: the priors' standard deviations, and the values in each order."""
+    biases: list[float] = []
+    values: list[Floats] = []
+    if settings.slot_bias is not None:
+        biases.append(settings.slot_bias)
+        values.append(orders.slot_values())
+    if settings.length_bias is not None and lengths is not None:
+        biases.append(settings.length_bias)
+        sd = float(lengths.std())
+        standard = (lengths - lengths.mean()) / sd if sd > 0 else np.zeros(len(lengths))
+        values.append(np.where(orders.present, standard[orders.items], 0.0))
+    return tuple(biases), np.stack(values, axis=2) if values else None

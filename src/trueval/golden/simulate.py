@@ -1,0 +1,199 @@
+"""Simulating refinements: methods tried on pools whose true order is known, with judges that err in known ways."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeVar
+
+import numpy as np
+
+from trueval.errors import PolicyError, nearest
+from trueval.golden.methods import CURVE, METHODS, TOP, USUAL_METHODS, Answer
+from trueval.golden.simulation import Curve, MethodResult, Point, Simulation, WorldResult
+from trueval.golden.worlds import WORLDS, Pool, SimulatedJudge, World, draw_pool
+from trueval.standings.standings import Floats, Ints
+from trueval.threads import LOCAL, Executor
+
+Named = TypeVar("Named")
+POOLS: Final = 100  # FORMULAS §7
+PORTION: Final = 4  # pools between two words about progress
+
+
+class Trial(NamedTuple):
+    """What one method gave on one pool; as in `simulation.MethodResult`."""
+
+    method: str
+    calls: int
+    passages: int
+    membership: float
+    judged: float
+    tau: float
+    claimed: float | None
+
+
+def simulate(
+    worlds: Sequence[str | World] = tuple(WORLDS),
+    methods: Sequence[str] = USUAL_METHODS,
+    *,
+    pools: int = POOLS,
+    seed: int = 0,
+    executor: Executor = LOCAL,
+    begin: Callable[[str], None] = lambda name: None,
+) -> Simulation:
+    """Try methods on pools of worlds.
+
+    The pools of a world, and what the judge answers to a method, depend on the seed, the world and the method alone:
+    not on what else is tried, nor on the executor.
+
+    Args:
+        worlds: names of `WORLDS`, or worlds of one's own.
+        methods: names of `METHODS`.
+        pools: how many of each world.
+        seed: of everything random, at least 0.
+        executor: who does the work; what it is given can be sent to other processes.
+        begin: told the name of the world before every `PORTION` of its pools.
+
+    Raises:
+        PolicyError: a name is not known, or there are no pools.
+
+    >>> found = simulate(["usual"], ["grades"], pools=3)
+    >>> found.worlds[0].methods[0].calls
+    0.0
+    """
+    if pools < 1 or seed < 0:
+        raise PolicyError(f"A simulation needs at least one pool and a seed of at least 0. Got {pools} and {seed}.")
+    chosen = [world if isinstance(world, World) else _known(world, WORLDS, "world") for world in worlds]
+    for name in methods:
+        _known(name, METHODS, "method")
+    found = []
+    for world in chosen:
+        work = partial(trials_of, world=world, methods=tuple(methods), seed=seed)
+        done: list[list[Trial]] = []
+        for first in range(0, pools, PORTION):
+            begin(world.name)
+            done += executor.map(work, range(first, min(first + PORTION, pools)))
+        found.append(_gathered(world, done))
+    return Simulation(tuple(found), pools, TOP, seed)
+
+
+def _known(name: str, known: Mapping[str, Named], noun: str) -> Named:
+    if name not in known:
+        raise PolicyError(f"Unknown {noun} {name!r}. It must be one of {', '.join(known)}.{nearest(name, known)}")
+    return known[name]
+
+
+def trials_of(number: int, *, world: World, methods: tuple[str, ...], seed: int) -> list[Trial]:
+    """What all methods give on one pool.
+
+    Args:
+        number: of the pool.
+        world: of which kind.
+        methods: names of `METHODS`.
+        seed: of everything random.
+    """
+    of_pool = (seed, zlib.crc32(world.name.encode()), number)
+    pool = draw_pool(world, np.random.default_rng(of_pool))
+    trials = []
+    for name in methods:
+        rng, errors = map(np.random.default_rng, np.random.SeedSequence((*of_pool, zlib.crc32(name.encode()))).spawn(2))
+        judge = SimulatedJudge(pool, world, errors)
+        trials += [trial_of(answer, pool) for answer in METHODS[name](pool.grades, judge, rng)]
+    return trials
+
+
+def trial_of(answer: Answer, pool: Pool) -> Trial:
+    """An answer held against the truth.
+
+    Args:
+        answer: of a method.
+        pool: whose truth is known.
+    """
+    returned = np.array(answer.ranking, np.int64)
+    return Trial(
+        answer.method,
+        answer.calls,
+        answer.passages,
+        _shared(returned, pool.utilities),
+        _shared(returned, pool.judged),
+        kendall_tau(pool.utilities[returned]),
+        answer.claimed,
+    )
+
+
+def _shared(returned: Ints, values: Floats) -> float:
+    best = np.argsort(-values)[: len(returned)]
+    return len(np.intersect1d(returned, best)) / len(returned)
+
+
+def kendall_tau(values: Floats) -> float:
+    """Kendall's τ between an order and the values of what it orders, which are all different.
+
+    Args:
+        values: [place] of what the order puts there; the best should come first.
+
+    >>> kendall_tau(np.array([3.0, 1.0, 2.0])).as_integer_ratio() == (1 / 3).as_integer_ratio()
+    True
+    """
+    first, second = np.triu_indices(len(values), 1)
+    return float(np.sign(values[first] - values[second]).mean()) if len(first) else 1.0
+
+
+def _gathered(world: World, pools: Iterable[list[Trial]]) -> WorldResult:
+    of_method: dict[str, list[Trial]] = {}
+    of_curve: dict[str, dict[int, list[Trial]]] = {}
+    for trials in pools:
+        for trial in trials:
+            if trial.method.endswith(CURVE):
+                of_curve.setdefault(trial.method.removesuffix(CURVE), {}).setdefault(trial.calls, []).append(trial)
+            else:
+                of_method.setdefault(trial.method, []).append(trial)
+    curves = tuple(Curve(name, tuple(map(_point, sorted(found.items())))) for name, found in of_curve.items())
+    return WorldResult(world, tuple(_result(name, trials, curves) for name, trials in of_method.items()), curves)
+
+
+def _point(found: tuple[int, list[Trial]]) -> Point:
+    calls, trials = found
+    return Point(calls, _mean(trials, "membership"), _mean(trials, "tau"), _mean(trials, "claimed"))
+
+
+def _result(name: str, trials: list[Trial], curves: tuple[Curve, ...]) -> MethodResult:
+    members = np.array([trial.membership for trial in trials])
+    claims = trials[0].claimed is not None
+    claimed, judged = (_mean(trials, "claimed") if claims else None), _mean(trials, "judged")
+    membership = float(members.mean())
+    needed = [calls for curve in curves if (calls := calls_to_reach(membership, curve.points)) is not None]
+    return MethodResult(
+        method=name,
+        calls=_mean(trials, "calls"),
+        passages=_mean(trials, "passages"),
+        membership=membership,
+        error=float(members.std(ddof=1) / np.sqrt(len(members))) if len(members) > 1 else 0.0,
+        judged=judged,
+        tau=_mean(trials, "tau"),
+        claimed=claimed,
+        gap=None if claimed is None else claimed - judged,
+        wrong=float((members < 1).mean()),
+        posterior_calls=min(needed, default=None),
+    )
+
+
+def calls_to_reach(membership: float, curve: Sequence[Point]) -> int | None:
+    """After how many calls a posterior has a membership and keeps it; None where it never does.
+
+    Args:
+        membership: to reach.
+        curve: of the posterior, by calls.
+
+    >>> curve = [Point(calls, share, 0.0, 0.0) for calls, share in ((0, 0.8), (1, 0.95), (2, 0.9), (3, 0.96))]
+    >>> calls_to_reach(0.8, curve), calls_to_reach(0.92, curve), calls_to_reach(0.99, curve)
+    (0, 3, None)
+    """
+    below = [place for place, point in enumerate(curve) if point.membership < membership]
+    first = below[-1] + 1 if below else 0
+    return curve[first].calls if first < len(curve) else None
+
+
+def _mean(trials: Sequence[Any], name: str) -> float:
+    return float(np.mean([getattr(trial, name) for trial in trials]))

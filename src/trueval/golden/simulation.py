@@ -1,0 +1,144 @@
+"""Simulation: what was found when methods were tried on worlds whose truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from trueval.golden.worlds import World
+
+KIND = "golden-simulate"
+# 1: the first.
+FORMAT_VERSION = 1
+
+
+class MethodResult(NamedTuple):
+    """Means over the pools of one world.
+
+    Attributes:
+        method: its name.
+        calls: of the judge.
+        passages: read by the judge.
+        membership: share of the returned documents that truly belong to the best.
+        error: standard error of that mean.
+        judged: share that belongs to the best as the judge itself means it.
+        tau: Kendall's τ between the order returned and the true one, of the documents returned.
+        claimed: expected overlap as the method claims it; None where it claims nothing.
+        gap: claimed − judged; None likewise.
+        wrong: share of the lists with at least one wrong member.
+        posterior_calls: calls after which one of the curves has this membership and keeps it; None where none does.
+    """
+
+    method: str
+    calls: float
+    passages: float
+    membership: float
+    error: float
+    judged: float
+    tau: float
+    claimed: float | None
+    gap: float | None
+    wrong: float
+    posterior_calls: int | None
+
+
+class Point(NamedTuple):
+    """Means of a posterior before a round.
+
+    Attributes:
+        calls: so far.
+        membership: as in `MethodResult`.
+        tau: likewise.
+        claimed: likewise.
+    """
+
+    calls: int
+    membership: float
+    tau: float
+    claimed: float
+
+
+class Curve(NamedTuple):
+    """What a posterior gives after every call.
+
+    Attributes:
+        method: its name.
+        points: by calls.
+    """
+
+    method: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class WorldResult:
+    """What was found in one world.
+
+    Attributes:
+        world: of which kind.
+        methods: in the order asked.
+        curves: of each posterior that was tried.
+    """
+
+    world: World
+    methods: tuple[MethodResult, ...]
+    curves: tuple[Curve, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The world in the JSON of a simulation."""
+        return {
+            **self.world.to_dict(),
+            "methods": [each._asdict() for each in self.methods],
+            "curves": [
+                {"method": each.method, "points": [point._asdict() for point in each.points]} for each in self.curves
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What methods gave on worlds whose truth is known.
+
+    Attributes:
+        worlds: in the order asked.
+        pools: of each world.
+        top: how many documents are the best.
+        seed: of everything random.
+    """
+
+    worlds: tuple[WorldResult, ...]
+    pools: int
+    top: int
+    seed: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `trueval golden simulate`; null where not available."""
+        from trueval.version import __version__
+
+        return {
+            "kind": KIND,
+            "format": FORMAT_VERSION,
+            "trueval": __version__,
+            "pools": self.pools,
+            "top": self.top,
+            "seed": self.seed,
+            "worlds": [each.to_dict() for each in self.worlds],
+        }
+
+    def __repr__(self) -> str:
+        """The tables of `trueval golden simulate`."""
+        from trueval.golden.views.simulate import printed  # late: only views know how results look
+
+        return printed(self.to_dict())
+
+
+def rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """One row for each world and method.
+
+    Args:
+        result: the JSON of `trueval golden simulate`.
+    """
+    for world in result["worlds"]:
+        for method in world["methods"]:
+            yield {"world": world["name"], **method}

@@ -1,0 +1,1 @@
+"""How golden sets look: tables, text formats, the page, figures."""

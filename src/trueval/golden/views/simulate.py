@@ -1,0 +1,130 @@
+"""Simulations as people and papers read them: a terminal table, Markdown, LaTeX, CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from trueval.golden.simulation import MethodResult, rows
+from trueval.report import formats
+from trueval.report.formats import latex, markdown, pipes, tabular
+from trueval.report.terminal import drawn, grid
+from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, signed, unit
+
+Entry = Mapping[str, Any]
+
+HEAD = (
+    *("method", "calls", "passages", "member-\nship", "±", "of the\njudge", "τ"),
+    *("claimed", "claimed −\njudge", "wrong\nlists", "posterior\nneeds"),
+)
+WORDS = tuple(title.replace("-\n", "").replace("\n", " ") for title in HEAD)
+CELLS = "L" + "r" * (len(HEAD) - 1)
+
+
+def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
+    """What a person reads of a simulation: a table for each world, then what its columns mean.
+
+    Args:
+        result: what `Simulation.to_dict` returns.
+        scale: of the values.
+    """
+    parts: list[RenderableType] = []
+    for world in result["worlds"]:
+        shown = grid(HEAD, CELLS, spare=("wrong\nlists", "of the\njudge", "passages"))
+        for method in world["methods"]:
+            shown.add_row(Text(method["method"]), *_numbers(method, scale))
+        parts += [Text(heading(world), style="bold"), shown, Text()]
+    return Group(*parts, *map(Text, [*legend(result), *unit(scale)]))
+
+
+def printed(result: Entry) -> str:
+    """The tables as plain text.
+
+    Args:
+        result: the JSON of `trueval golden simulate`.
+    """
+    return drawn(table(result))
+
+
+def heading(world: Entry) -> str:
+    """The line above the table of a world.
+
+    Args:
+        world: an entry of "worlds".
+    """
+    return f"{world['name']}: {world['about']}"
+
+
+def legend(result: Entry) -> Iterator[str]:
+    """What the columns mean.
+
+    Args:
+        result: the JSON of `trueval golden simulate`.
+
+    Yields:
+        Sentences.
+    """
+    yield (
+        f"Means over {counted(result['pools'], 'pool', 'pools')} of each world, seed {result['seed']}. membership: "
+        f"share of the true best {result['top']} among those returned, ± its standard error; of the judge: of the best "
+        "as the judge itself means them; τ: Kendall's, of the order returned and the true one."
+    )
+    yield (
+        "claimed: the overlap that the method expects, which is about the judge's order and not about the truth. wrong "
+        "lists: share with at least one wrong member."
+    )
+    if any(method["posterior_calls"] is not None for world in result["worlds"] for method in world["methods"]):
+        yield (
+            "posterior needs: calls of 5 passages after which a posterior that was tried has this membership and keeps "
+            f"it; {NOT_AVAILABLE} where none does."
+        )
+
+
+def to_csv(result: Entry) -> str:
+    """One line for each world and method, in full precision.
+
+    Args:
+        result: the JSON of `trueval golden simulate`.
+    """
+    return formats.to_csv(["world", *MethodResult._fields], rows(result))
+
+
+def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+    """A table for each world.
+
+    Args:
+        result: the JSON of `trueval golden simulate`.
+        scale: of the values.
+    """
+    parts = []
+    for world in result["worlds"]:
+        cells = ((method["method"], *_numbers(method, scale)) for method in world["methods"])
+        parts.append(f"### {markdown(heading(world))}\n\n{pipes(WORDS, cells, words=1)}\n")
+    return "".join([*parts, *(f"- {markdown(line)}\n" for line in [*legend(result), *unit(scale)])])
+
+
+def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+    """A tabular for a paper, one part for each world; it needs the package booktabs.
+
+    Args:
+        result: the JSON of `trueval golden simulate`.
+        scale: of the values.
+    """
+    lines: list[list[str]] = []
+    for world in result["worlds"]:
+        lines.append([latex(heading(world))])
+        lines += [list(map(latex, (method["method"], *_numbers(method, scale)))) for method in world["methods"]]
+    notes = [*legend(result), *unit(scale)]
+    return tabular([latex(title) for title in WORDS], lines, "l" + "r" * (len(WORDS) - 1), notes=notes)
+
+
+def _numbers(method: Entry, scale: Scale) -> Iterator[str]:
+    yield from (f"{method[name]:.1f}" for name in ("calls", "passages"))
+    yield from (fixed(method[name], scale) for name in ("membership", "error", "judged", "tau", "claimed"))
+    yield signed(method["gap"], scale)
+    yield fixed(method["wrong"], scale)
+    needed = method["posterior_calls"]
+    yield NOT_AVAILABLE if needed is None else str(needed)
