@@ -18,7 +18,7 @@ from trueval.files.texts.parts import Parts, find_parts, parts_of
 from trueval.files.texts.row import TextRow, joined
 from trueval.files.texts.rows import read_rows
 from trueval.files.texts.store import StoredTexts, TextHash, as_bytes
-from trueval.judgments import Judgments
+from trueval.judgments import QRELS, Judgments
 from trueval.printable import encodable
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ Tell = Callable[[int], object] | None
 
 FIELDS: Final = ("title", "text")  # as BEIR and MTEB join them
 QUERY_FIELDS: Final = ("text",)
-QRELS: Final = ("qrels.trec", "qrels.tsv", "qrels/test.tsv", "qrels/dev.tsv", "qrels/train.tsv")
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,9 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -24,7 +26,11 @@ from trueval.files import (
     read_given,
     read_table,
 )
+from trueval.files.writing import write_judgments
 from trueval.forks import need_polars
+
+# Where the judgments of a folder are: a collection, or a golden set.
+QRELS: Final = ("qrels.trec", "qrels.tsv", "qrels/test.tsv", "qrels/dev.tsv", "qrels/train.tsv")
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +80,8 @@ class Judgments:
         """Read a file: TREC or MS MARCO qrels, BEIR tsv, csv, jsonl, json, parquet, Arrow, gold of a log of contexts.
 
         Args:
-            source: a path, "-" for standard input, or an open file; plain, gzip or zstd.
+            source: a path, "-" for standard input, or an open file; plain, gzip or zstd. Of a folder, such as a
+                collection or a golden set, its qrels.trec.
             facets: keep the second column (diversity qrels); a document may then be graded once for each facet.
             format: one of trueval.files.FORMATS, or one that a package adds; told from the content if None.
 
@@ -84,7 +91,7 @@ class Judgments:
         """
         if facets and format == "json":
             raise PolicyError("facets=True needs a format with columns. Got 'json'. Use trec, csv, jsonl or parquet.")
-        return cls._from_table(read_table(source, "judgments", format, facets)[0])
+        return cls._from_table(read_table(judgments_file(source), "judgments", format, facets)[0])
 
     @classmethod
     def from_dict(cls, grades: Any) -> Judgments:
@@ -122,6 +129,18 @@ class Judgments:
         """
         table = read_arrays(grades, "judgments", doc_ids, query_ids, mask)
         return cls._from_table(dataclasses.replace(table, frame=table.frame.filter(pl.col("grade").is_not_nan())))
+
+    def write(self, path: str | PathLike[str]) -> None:
+        """Write a file in the form that its name asks for: .parquet, .jsonl, .csv, or TREC text; whole or not at all.
+
+        Args:
+            path: of the file.
+
+        Raises:
+            InputError: TREC text cannot hold an id, because there is white space in it.
+            OSError: the file cannot be written.
+        """
+        write_judgments(self.frame, Path(path))
 
     @classmethod
     def _from_table(cls, table: Table) -> Judgments:
@@ -175,6 +194,17 @@ class Judgments:
             )
         mapped = grades.replace({float(old): float(new) for old, new in mapping.items()})
         return dataclasses.replace(self, frame=self.frame.with_columns(grade=mapped))
+
+
+def judgments_file(source: Source) -> Source:
+    """The file of judgments where a folder is named; anything else as it is.
+
+    Args:
+        source: as `Judgments.read` takes it.
+    """
+    if not isinstance(source, str | PathLike) or not Path(source).is_dir():
+        return source
+    return next((str(Path(source) / name) for name in QRELS if (Path(source) / name).is_file()), source)
 
 
 def grade_map(text: str) -> dict[float, float]:

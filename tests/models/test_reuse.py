@@ -8,7 +8,7 @@ import pytest
 
 from trueval.collection import Candidates, Collection
 from trueval.models.kept import Part
-from trueval.models.outputs import model_outputs, settings_of
+from trueval.models.outputs import model_outputs, parts_of, settings_of
 from trueval.models.reuse import missing_items, reused_outputs
 
 pytest.importorskip("safetensors", reason='needs the extra "models"')
@@ -76,8 +76,6 @@ def test_another_model_and_other_settings_know_nothing_of_each_other(tmp_path: P
 
 
 def pairs_of(asked: Candidates) -> Part:
-    from trueval.models.outputs import parts_of
-
     return parts_of(Reranker(), COLLECTION, asked)[0]
 
 
@@ -94,6 +92,27 @@ def test_an_interrupted_pass_goes_on_where_it_was(tmp_path: Path, monkeypatch: p
     found = reused_outputs(model, spoilt, asked, folder=tmp_path)
     assert model.seen == [("abc", "x!"), ("abc", "x")]
     assert len(found.arrays["pairs"]) == 9
+
+
+def test_a_stopped_pass_serves_one_that_asks_for_others_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("trueval.models.kept.BATCHES", 1)
+    spoilt = Collection("c", "c", {**COLLECTION.documents, "d1": "x!"}, COLLECTION.queries)
+    model = Reranker()
+    with pytest.raises(KeyboardInterrupt):
+        reused_outputs(model, spoilt, candidates(q=list(range(9))), folder=tmp_path)
+    before = set(model.seen[:-2])  # the last two were under way
+    assert len(before) == 6
+    model.seen.clear()
+    asked = candidates(q=[0, *range(2, 9)], r=[5])
+    assert len(missing_items(settings_of(model), parts_of(model, spoilt, asked)[0], tmp_path)) == 3
+    found = reused_outputs(model, spoilt, asked, folder=tmp_path)
+    assert not before & set(model.seen)
+    assert len(model.seen) == 3
+    assert found.arrays["pairs"].tolist() == model_outputs(Reranker(), spoilt, asked).arrays["pairs"].tolist()
+    model.seen.clear()
+    again = reused_outputs(model, spoilt, asked, folder=tmp_path)
+    assert not model.seen
+    assert again.arrays["pairs"].tolist() == found.arrays["pairs"].tolist()
 
 
 def kept(model: Reranker, pairs: Any) -> Any:

@@ -35,10 +35,11 @@ class Details:
     ) -> None:
         from trueval.files.names import path_of  # late: it brings numpy, for which no help should wait
         from trueval.files.source.seen import Seen
+        from trueval.judgments import judgments_file
         from trueval.report.provenance import date
 
         date()  # a SOURCE_DATE_EPOCH that is no date is refused before the work
-        self._files = [("judgments", qrels), *(("run", path_of(text)) for text in runs)]
+        self._files = [("judgments", str(judgments_file(qrels))), *(("run", path_of(text)) for text in runs)]
         self._collection, self.seen = collection, Seen()
         self._beside = {**(beside or {}), "collection": collection}
         self._scores: list[Scores] = []

@@ -1,4 +1,4 @@
-"""Writing runs: the formats that every tool reads, whole or not at all."""
+"""Writing runs and judgments: the formats that every tool reads, whole or not at all."""
 
 from __future__ import annotations
 
@@ -34,6 +34,28 @@ def write_run(frame: pl.DataFrame, path: Path, tag: str) -> None:
     write_whole(path, partial(write, frame))
 
 
+def write_judgments(frame: pl.DataFrame, path: Path) -> None:
+    """Write rows of judgments in the form that the name of the file asks for; the file is there when it is whole.
+
+    Args:
+        frame: query_id, doc_id, grade.
+        path: .parquet, .jsonl or .csv; anything else is TREC text, grades that are integers without a point.
+
+    Raises:
+        InputError: TREC text cannot hold an id, because there is white space in it.
+        OSError: the file cannot be written.
+    """
+    write = WRITERS.get(path.suffix.lower())
+    frame = frame.select("query_id", "doc_id", "grade")
+    if write is None:
+        _refuse_blanks(frame)
+        grade = pl.col("grade")
+        whole = (grade == grade.round()).all()
+        shown = pl.when(whole).then(grade.cast(pl.Int64).cast(pl.String)).otherwise(grade.cast(pl.String))
+        frame, write = frame.select("query_id", pl.lit("0").alias("q0"), "doc_id", shown.alias("grade")), write_trec
+    write_whole(path, partial(write, frame))
+
+
 def as_trec(frame: pl.DataFrame, tag: str) -> pl.DataFrame:
     """The six columns of TREC text: query, Q0, document, rank, score, tag.
 
@@ -43,18 +65,22 @@ def as_trec(frame: pl.DataFrame, tag: str) -> pl.DataFrame:
     >>> as_trec(pl.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": [0.5]}), "mine").rows()
     [('q', 'Q0', 'd', 1, 0.5, 'mine')]
     """
-    for text in (tag, *_with_blanks(frame["query_id"]), *_with_blanks(frame["doc_id"])):
+    _refuse_blanks(frame, tag)
+    rank = pl.col("score").rank("ordinal", descending=True).over("query_id")  # ties in the order of the rows
+    return frame.select("query_id", pl.lit("Q0").alias("q0"), "doc_id", rank.alias("rank"), "score", tag=pl.lit(tag))
+
+
+def _refuse_blanks(frame: pl.DataFrame, *texts: str) -> None:
+    for text in (*texts, *_with_blanks(frame["query_id"]), *_with_blanks(frame["doc_id"])):
         if not text or text != "".join(text.split()):
             raise InputError(
                 f"TREC text cannot hold {text[:SHOWN]!r}: columns are separated by white space. Write a .jsonl or a "
                 ".parquet file."
             )
-    rank = pl.col("score").rank("ordinal", descending=True).over("query_id")  # ties in the order of the rows
-    return frame.select("query_id", pl.lit("Q0").alias("q0"), "doc_id", rank.alias("rank"), "score", tag=pl.lit(tag))
 
 
 def write_trec(frame: pl.DataFrame, file: Path) -> None:
-    """Write the columns of `as_trec`; scores in as few digits as give the same float64 again."""
+    """Write the columns of TREC text; scores in as few digits as give the same float64 again."""
     frame.write_csv(file, include_header=False, separator=" ", quote_style="never")
 
 

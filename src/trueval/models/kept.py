@@ -108,7 +108,8 @@ class Kept:
             file = self._shard(number)
             if not file.exists():
                 outputs = forward(self.part, chosen)
-                write_shard(file, outputs, {"identity": self.identity, "batch_size": str(model.batch_size)})
+                metadata = {"identity": self.identity, "batch_size": str(model.batch_size)}
+                write_shard(file, outputs, metadata, self.places(chosen))
             shard = self._read(number, chosen)
             # Of a kept shard the size that it was computed with: batch size changes low-precision outputs.
             sizes.add(shard.batch_size)
@@ -117,6 +118,14 @@ class Kept:
             if step is not None:
                 step(self.part.name, done, len(self.part.items))
         self._finish(shards, lengths, {**about, "batch_sizes": sorted(sizes, reverse=True)})
+
+    def places(self, chosen: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """What a shard says of where its items are; nothing where its number says it.
+
+        Args:
+            chosen: [item] of the shard, its place in the part.
+        """
+        return None
 
     def read(self, texts: Mapping[str, Any]) -> Found:
         """The rows as memory maps.

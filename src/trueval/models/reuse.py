@@ -9,17 +9,18 @@ what was computed first is what stays.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from trueval.errors import InputError
 from trueval.files.texts.sequence import Made
 from trueval.files.whole import write_whole
 from trueval.models.answers import item_keys, matches
-from trueval.models.kept import ABOUT, KEYS, LENGTHS, ROWS, Found, Kept, Part, Step, save_array
-from trueval.models.outputs import Outputs, joined_outputs, part_outputs, parts_of, prefix_of, settings_of
+from trueval.models.kept import ABOUT, KEYS, LENGTHS, ROWS, Found, Kept, Part, Step, read_shard, save_array
+from trueval.models.outputs import Outputs, joined_outputs, part_outputs, parts_of, place_of, prefix_of, settings_of
 from trueval.numerics import storage_dtype
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ class KeptByItem(Kept):
         keys = item_keys(self.part.items)
         write_whole(self.place / KEYS, lambda path: save_array(path, keys))
         super().compute(model, about, step)
+
+    def places(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where the items of a shard are, so that it serves others also where its pass was stopped."""
+        return chosen
 
 
 def reused_outputs(
@@ -65,22 +70,23 @@ def _reused(model: Any, part: Part, settings: Mapping[str, Any], folder: Path | 
     if folder is None or not len(part.items) or hasattr(model, "answers") or getattr(model, "scoring", "") == "maxsim":
         return part_outputs(model, part, settings, folder=folder, step=step)
     keys = item_keys(part.items)
-    _, first = np.unique(keys, return_index=True)
-    done = np.zeros(len(keys), dtype=bool)
-    taken = []
-    for known in _complete(folder, settings, part.name):
-        own, theirs = matches(keys, known.keys, done)
-        done[own] = True
-        taken.append((own, np.asarray(known.rows[theirs])))
-    rest = np.sort(first[~done[first]])
-    computed = _computed(model, part, rest, settings, folder, step)
-    if computed is not None:
-        own, theirs = matches(keys, keys[rest], done)
-        taken.append((own, np.asarray(computed.rows[theirs])))
-    rows = np.empty((len(keys), *taken[0][1].shape[1:]), dtype=taken[0][1].dtype)
-    for own, values in taken:
-        rows[own] = values
-    return Found(rows, part.texts(), () if computed is None else computed.batch_sizes)
+    taken = list(_matched(keys, _complete(folder, settings, part.name)))
+    own = _part_of(part, _missing(keys, taken))
+    if len(own.items) and not (place_of(settings, own.name, own.texts(), folder).place / ABOUT).is_file():
+        # No pass of just these was begun: what a stopped pass of others has is taken too.
+        taken = list(_matched(keys, [*_complete(folder, settings, part.name), *_stopped(folder, settings, part.name)]))
+        own = _part_of(part, _missing(keys, taken))
+    sizes: tuple[int, ...] = ()
+    if len(own.items):
+        computed = part_outputs(model, own, settings, folder=folder, step=step, kind=KeptByItem)
+        taken += _matched(keys, [_Known(item_keys(own.items), computed.rows)])
+        sizes = computed.batch_sizes
+    elif step is not None:
+        step(part.name, len(part.items), len(part.items))
+    rows = np.empty((len(keys), *taken[0].rows.shape[1:]), dtype=taken[0].rows.dtype)
+    for each in taken:
+        rows[each.places] = each.rows
+    return Found(rows, part.texts(), sizes)
 
 
 def missing_items(settings: Mapping[str, Any], part: Part, folder: Path) -> NDArray[np.int64]:
@@ -92,26 +98,47 @@ def missing_items(settings: Mapping[str, Any], part: Part, folder: Path) -> NDAr
         folder: the store.
     """
     keys = item_keys(part.items)
-    _, first = np.unique(keys, return_index=True)
+    return _missing(
+        keys, list(_matched(keys, [*_complete(folder, settings, part.name), *_stopped(folder, settings, part.name)]))
+    )
+
+
+class _Taken(NamedTuple):
+    """Rows for some items.
+
+    Attributes:
+        places: of the items.
+        rows: [item, any].
+    """
+
+    places: NDArray[np.int64]
+    rows: NDArray[Any]
+
+
+def _matched(keys: NDArray[np.bytes_], known: Iterable[_Known]) -> Iterator[_Taken]:
+    """What is known of items, each from the first that knows it."""
     done = np.zeros(len(keys), dtype=bool)
-    for known in _complete(folder, settings, part.name):
-        done[matches(keys, known.keys, done)[0]] = True
+    for each in known:
+        own, theirs = matches(keys, each.keys, done)
+        done[own] = True
+        yield _Taken(own, np.asarray(each.rows[theirs]))
+
+
+def _missing(keys: NDArray[np.bytes_], taken: Sequence[_Taken]) -> NDArray[np.int64]:
+    """Places of items that nobody knows; of equal ones the first."""
+    done = np.zeros(len(keys), dtype=bool)
+    for each in taken:
+        done[each.places] = True
+    _, first = np.unique(keys, return_index=True)
     places: NDArray[np.int64] = np.sort(first[~done[first]])
     return places
 
 
-def _computed(
-    model: Any, part: Part, rest: NDArray[np.int64], settings: Mapping[str, Any], folder: Path, step: Step | None
-) -> Found | None:
-    """What the model returns for some of the items; None if there are none."""
-    if not len(rest):
-        if step is not None:
-            step(part.name, len(part.items), len(part.items))
-        return None
-    items = Made(len(rest), lambda at: part.items[int(rest[at])])
-    called = Made(len(rest), lambda at: part.called[int(rest[at])])
-    own = part._replace(items=items, called=called)
-    return part_outputs(model, own, settings, folder=folder, step=step, kind=KeptByItem)
+def _part_of(part: Part, places: NDArray[np.int64]) -> Part:
+    """Some of the items."""
+    items = Made(len(places), lambda at: part.items[int(places[at])])
+    called = Made(len(places), lambda at: part.called[int(places[at])])
+    return part._replace(items=items, called=called)
 
 
 class _Known(NamedTuple):
@@ -128,15 +155,41 @@ class _Known(NamedTuple):
 
 def _complete(folder: Path, settings: Mapping[str, Any], part: str) -> Iterator[_Known]:
     """What complete passes of the same model returned, item by item; one that cannot be read is passed over."""
-    wanted = json.loads(json.dumps(dict(settings)))
-    for place in sorted(folder.glob(f"{prefix_of(settings, part)}*")):
+    for place, about, keys in _passes(folder, settings, part):
         if not (place / ROWS).is_file() or (place / LENGTHS).exists():
             continue
         try:
-            about = json.loads((place / ABOUT).read_text(encoding="utf-8"))
-            keys = np.load(place / KEYS, allow_pickle=False)
             rows = np.load(place / ROWS, mmap_mode="r", allow_pickle=False).view(storage_dtype(about["dtype"]))
         except (OSError, ValueError, KeyError):  # computed again
             continue
-        if about.get("settings") == wanted and about.get("part") == part and len(keys) == len(rows):
+        if len(keys) == len(rows):
             yield _Known(keys, rows)
+
+
+def _stopped(folder: Path, settings: Mapping[str, Any], part: str) -> Iterator[_Known]:
+    """What passes of the same model returned that were stopped, shard by shard."""
+    for place, about, keys in _passes(folder, settings, part):
+        if (place / ROWS).is_file():
+            continue
+        for file in sorted(place.glob("shard-*.safetensors")):
+            try:
+                shard = read_shard(file, str(about.get("identity")))
+                if shard.places is not None and not shard.lengths.any():
+                    yield _Known(keys[shard.places], shard.values)
+            except (OSError, InputError, IndexError):  # it went on meanwhile, or is damaged
+                continue
+
+
+def _passes(
+    folder: Path, settings: Mapping[str, Any], part: str
+) -> Iterator[tuple[Path, Mapping[str, Any], NDArray[np.bytes_]]]:
+    """Folders of passes of the same model that say of which item each row is."""
+    wanted = json.loads(json.dumps(dict(settings)))
+    for place in sorted(folder.glob(f"{prefix_of(settings, part)}*")):
+        try:
+            about = json.loads((place / ABOUT).read_text(encoding="utf-8"))
+            keys = np.load(place / KEYS, allow_pickle=False)
+        except (OSError, ValueError):
+            continue
+        if about.get("settings") == wanted and about.get("part") == part:
+            yield place, about, keys

@@ -54,6 +54,7 @@ class Pipeline:
         cache: Path | None = None,
         begin: Begin | None = None,
         max_cost: float | None = None,
+        account: Account | None = None,
     ) -> Retrieved:
         """Find the documents for every query of a collection.
 
@@ -62,13 +63,14 @@ class Pipeline:
             cache: keeps what is made, and is looked into first; None keeps nothing.
             begin: called with the name of each stage; what it returns is called as a model goes on.
             max_cost: what hosted models may cost in all, in the currency of their prices; None for no limit.
+            account: that pays for them, where it pays for other work too; it has a max_cost of its own.
 
         Raises:
             InputError: a text, a model or an output is bad, a service refuses, or hosted models would cost too much.
             MissingExtraError: the library of a stage is not installed.
         """
         scoring = self.settings.get("pipeline", {}).get("scoring", STAGES)
-        account = Account(max_cost, None if cache is None else cache / LEDGER)
+        account = account or Account(max_cost, None if cache is None else cache / LEDGER)
         with shared_work(cache, account, kept=scoring == BOTH) as shared:
             works = [
                 Work(collection, scored_in(self.settings, each), shared, begin or nobody)

@@ -12,8 +12,9 @@ from itertools import product
 from typing import Any, Final, NamedTuple
 
 from trueval.errors import InputError
+from trueval.retrieval.rewriting import AS_IS
 from trueval.retrieval.stages.config import BOTH, TABLES, Settings, Where, settings_of_tables
-from trueval.tradeoff.tables import AS_IS, RERANK, STAGES_BY_METHOD
+from trueval.tradeoff.tables import RERANK, STAGES_BY_METHOD
 
 METHOD, REWRITE, K = "method", "queries.rewrite", "K"
 # Tables that all systems of a file share, and that say nothing of a run.

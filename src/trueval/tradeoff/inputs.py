@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from trueval.collection import Collection, Tell, read_queries
+from trueval.collection import Collection, Tell
 from trueval.comparison.resampling import generator
-from trueval.errors import InputError, Place
+from trueval.errors import Place
 from trueval.evaluation.content import judgments_hash
 from trueval.judgments import Judgments
 from trueval.report.provenance import recorded
-from trueval.retrieval.indexes.analysis import one_writing
+from trueval.retrieval.rewriting import SHOWN, rewritten
 from trueval.tradeoff.plan import Measuring, Plan
-from trueval.tradeoff.tables import NORMALISED
 
 # Stream of a seed that draws queries; comparison/resampling.py has those below 2^32 + runs.
 SAMPLES: Final = 1 << 33
-SHOWN: Final = 3  # ids in a message
 
 
 class Inputs(NamedTuple):
@@ -78,7 +75,7 @@ def read_inputs(plan: Plan, tell: Tell = None) -> Inputs:
     kept = _only(judgments, set(drawn))
     texts = {query: collection.queries[query] for query in drawn}
     collections = {
-        name: replace(collection, queries=_rewritten(texts, name, file), judgments=kept)
+        name: replace(collection, queries=rewritten(texts, file or name), judgments=kept)
         for name, file in plan.rewrites.items()
     }
     about = {
@@ -148,21 +145,3 @@ def _only(judgments: Judgments, queries: set[str]) -> Judgments:
         offsets=np.concatenate(([0], np.cumsum(sizes[kept]))).astype(np.int64),
         source_codes=None if codes is None else codes[rows],
     )
-
-
-def _rewritten(texts: Mapping[str, str], name: str, file: str | None) -> dict[str, str]:
-    """The queries as a way of writing has them.
-
-    Raises:
-        InputError: the file lacks some.
-    """
-    if file is None:
-        return {query: one_writing(text) if name == NORMALISED else text for query, text in texts.items()}
-    found = read_queries(Path(file))
-    lacking = [query for query in texts if query not in found]
-    if lacking:
-        raise InputError(
-            f"{file}: {len(lacking)} of {len(texts)} queries have no text there, such as "
-            f"{', '.join(map(repr, lacking[:SHOWN]))}. It must hold every query, as queries.jsonl does."
-        )
-    return {query: found[query] for query in texts}

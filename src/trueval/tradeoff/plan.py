@@ -21,10 +21,11 @@ from trueval.judgments import grade_map
 from trueval.measures import Measure, parse_list
 from trueval.policy.conventions import convention
 from trueval.policy.policy import Policy
+from trueval.retrieval.rewriting import AS_IS, NORMALISED
 from trueval.retrieval.stages.config import TABLES, Where, beside_file, checked_table, settings_of_tables
 from trueval.specs import split
 from trueval.tradeoff.grid import Axis, Choice, K, System, axes_of, refuse_same_names, systems_of
-from trueval.tradeoff.tables import AS_IS, CONTEXTS, METHOD_NAMES, NORMALISED, SWEEP_TABLES
+from trueval.tradeoff.tables import CONTEXTS, METHOD_NAMES, SWEEP_TABLES
 
 CONFIGURATION: Final = "configuration"
 AT_K: Final = re.compile(r"@K\b")

@@ -22,6 +22,8 @@ FORMAT: Final = 1
 KIND: Final = "sweep-system"
 SYSTEMS, RUNS, SAMPLES = "systems", "runs", "samples"
 KEY_LENGTH: Final = 16
+# What the file of a system says beside its kind, format and key.
+KEYS: Final = ("settings", "collection", "seconds", "run", "recall", "memory", "tokens")
 
 
 class Store:
@@ -55,6 +57,8 @@ class Store:
             about = json.loads(path.read_text(encoding="utf-8"))
             if about["kind"] != KIND or about["format"] > FORMAT or about["key"] != key:
                 raise ValueError("it is of another kind, system or version")
+            if lacking := [name for name in KEYS if name not in about]:
+                raise ValueError(f"it has no {', '.join(lacking)}")
             run = Run.read(self.folder / self.run(key), name=key)
             if about["run"]["documents"] != run.documents.height:
                 raise ValueError("its run is another one")

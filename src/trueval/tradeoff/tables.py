@@ -10,10 +10,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from trueval.policy.policy import OPTIONS, OURS
+from trueval.retrieval.rewriting import AS_IS, NORMALISED
 from trueval.specs import Parameter, Value, bounded, choice, text, whole
 
-# Ways to write the queries; any other text is a file of their texts.
-AS_IS, NORMALISED = "as is", "normalised"
 STAGES_BY_METHOD: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "dense": ("embed", "index"),

@@ -134,10 +134,11 @@ class OpenAIClient(Client):
         weakref.finalize(self, self.client.close)
 
     def post(self, path: str, body: Mapping[str, Any]) -> Any:
-        """Create embeddings; see Client."""
+        """Create embeddings, or a completion of a chat; see Client."""
+        of_path = {"/embeddings": self.client.embeddings, "/chat/completions": self.client.chat.completions}
         try:
             # Raw, because the client's own reading takes an answer of any length and order.
-            raw = self.client.embeddings.with_raw_response.create(**body)
+            raw = of_path[path].with_raw_response.create(**body)
         except self.library.APIStatusError as error:
             raise failure_of(error.status_code, error.response.headers, error.response.text) from error
         except self.library.APIConnectionError as error:

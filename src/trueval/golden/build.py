@@ -1,0 +1,155 @@
+"""Building a golden set: the stages in a row, each resumable by itself.
+
+    rewrite   S1  queries as they are searched with       rewritten.jsonl
+    pool      S2, S3  both searches, fused                pool.parquet
+    grade     S4  every passage of the pools graded       graded.parquet
+    prune     S5  the passages that are worth refining    kept.jsonl
+    refine    S6  the best of them in order               refined.jsonl, top.trec
+    regrade       what contradicts its grade, once more   regraded.parquet     only where it is asked for
+
+What a stage is made of decides its key; a stage whose key is that of its manifest is taken as it is. After the stages
+the judgments are made of all labels: qrels.trec, labels.jsonl and golden.json (golden_set.py).
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+
+from trueval.errors import InputError, PolicyError, nearest
+from trueval.golden.estimate import Estimate, estimate
+from trueval.golden.golden_set import GoldenSet, finish
+from trueval.golden.judge import Judge
+from trueval.golden.judges import make_judge
+from trueval.golden.ledger import opened_ledger
+from trueval.golden.plan import Plan
+from trueval.golden.stages import NAMES
+from trueval.golden.work import Work
+from trueval.models.hosted.account import Account
+from trueval.retrieval.stages.work import Begin, nobody
+
+LEDGER: Final = "ledger.sqlite"
+SENT: Final = "calls.jsonl"  # every attempt that was sent, those that failed too
+
+
+def build(
+    plan: Plan,
+    out: Path,
+    *,
+    until: str | None = None,
+    ledger: Path | None = None,
+    cache: Path | None = None,
+    max_cost: float | None = None,
+    judge: Judge | None = None,
+    begin: Begin | None = None,
+) -> GoldenSet:
+    """Build a golden set, or go on where it was interrupted.
+
+    Args:
+        plan: of the golden set.
+        out: its folder, made if absent.
+        until: the last stage that is made; all by default.
+        ledger: file of the ledger, where several golden sets share one; ledger.sqlite of the folder by default.
+        cache: keeps embeddings and indexes.
+        max_cost: what may be spent in all, earlier runs of the same folder included; that of the plan by default.
+        judge: instead of the one of the plan.
+        begin: called with the name of each stage; what it returns is called as the stage goes on.
+
+    Raises:
+        InputError: an input is bad, a service refuses, or the money is spent; what is done is kept.
+        PolicyError: there is no such stage.
+    """
+    if until is not None and until not in NAMES:
+        raise PolicyError(f"until must be one of {', '.join(NAMES)}. Got {until!r}.{nearest(until, NAMES)}")
+    out.mkdir(parents=True, exist_ok=True)
+    collection = plan.read_collection()
+    limit = plan.judge.values["max_cost"] if max_cost is None else max_cost
+    account = opened_account(out / SENT, limit)
+    chosen = judge or make_judge(plan.judge, collection, account, plan.seed)
+    with opened_ledger(ledger or out / LEDGER) as book:
+        work = Work(plan, out, collection, chosen, book, account, cache, begin or nobody)
+        for name in stages_of(plan, until):
+            getattr(work, name)()
+        return finish(plan.name, out, collection, work.about(), book)
+
+
+class Estimates(NamedTuple):
+    """What a golden set takes, of which nothing is asked.
+
+    Attributes:
+        tasks: of the judge.
+        spent: so far.
+        max_cost: what may be spent in all.
+    """
+
+    tasks: tuple[Estimate, ...]
+    spent: float
+    max_cost: float | None
+
+    def sentences(self) -> list[str]:
+        """A line for each task, and one for all."""
+        costs = [each.cost for each in self.tasks if each.tokens_in is not None]
+        about = "a price that is not known" if None in costs else f"about {sum(each or 0.0 for each in costs):.4g}"
+        limit = "" if self.max_cost is None else f", of at most {self.max_cost:g}"
+        total = f"in all: {sum(each.calls for each in self.tasks):,} calls"
+        total += f", {about}; {self.spent:.4g} is spent{limit}." if costs else "."
+        return [*(each.sentence() for each in self.tasks), total]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of a dry run."""
+        return {"tasks": [each._asdict() for each in self.tasks], "spent": self.spent, "max_cost": self.max_cost}
+
+
+def dry_run(plan: Plan, out: Path, *, ledger: Path, max_cost: float | None = None) -> Estimates:
+    """What a golden set takes; nothing is asked, and nothing is written.
+
+    Args:
+        plan: of the golden set.
+        out: its folder, where pools may be known already.
+        ledger: file of the ledger.
+        max_cost: as in `build`.
+
+    Raises:
+        InputError: an input is bad.
+    """
+    collection = plan.read_collection()
+    limit = plan.judge.values["max_cost"] if max_cost is None else max_cost
+    account = opened_account(out / SENT, limit)
+    judge = make_judge(plan.judge, collection, account, plan.seed)
+    with opened_ledger(ledger) if ledger.is_file() else nullcontext() as book:
+        return Estimates(tuple(estimate(plan, out, collection, judge, book)), account.spent, limit)
+
+
+def stages_of(plan: Plan, until: str | None = None) -> tuple[str, ...]:
+    """The stages that a plan asks for, in their order.
+
+    Args:
+        plan: of the golden set.
+        until: the last one; all if None.
+    """
+    asked = NAMES if until is None else NAMES[: NAMES.index(until) + 1]
+    left_out = () if plan.refining.method == "posterior" and plan.refining.regrade else ("regrade",)
+    return tuple(name for name in asked if name not in left_out)
+
+
+def opened_account(file: Path, max_cost: float | None) -> Account:
+    """An account that knows what earlier runs spent.
+
+    Args:
+        file: with a line for each call that was sent.
+        max_cost: what may be spent in all; None for no limit.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    account = Account(max_cost, file)
+    if file.exists():
+        try:
+            spent = pl.read_ndjson(file, schema_overrides={"cost": pl.Float64}, ignore_errors=True)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise InputError(f"{file}: cannot be read ({error}). It is what was spent. Move it away.") from None
+        account.spent = float(spent["cost"].sum()) if "cost" in spent.columns else 0.0
+    return account

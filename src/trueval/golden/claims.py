@@ -1,0 +1,49 @@
+"""Claims: who asks a question just now, and whether that process is still there to write down the answer.
+
+A process that was killed leaves its claims behind. On the same machine its number tells that it ended, so that the next
+one goes on at once; numbers are given again, so a claim holds a word of chance too.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from pathlib import Path
+from typing import Final
+
+_HOST: Final = socket.gethostname()
+_WORD: Final = secrets.token_hex(8)
+OWNER: Final = f"{_HOST}:{os.getpid()}:{_WORD}"
+
+
+def is_alive(owner: str) -> bool:
+    """Whether the process of a claim may still be there.
+
+    Args:
+        owner: as `OWNER` of that process.
+
+    >>> is_alive(OWNER), is_alive(f"{OWNER}, before")
+    (True, False)
+    """
+    host, number, word = owner.rsplit(":", 2)
+    if host != _HOST:
+        return True
+    pid = int(number)
+    if pid == os.getpid():
+        return word == _WORD  # another word is that of a process that had our number before
+    return os.name != "posix" or _runs(pid)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    try:
+        # One that ended, and that its parent did not look at yet, is a zombie: Z after the name in brackets.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][:1] != "Z"
+    except OSError:
+        return True

@@ -1,0 +1,316 @@
+"""The golden set: a folder with the judgments and all that made them, and how it is read back.
+
+    golden.json    what it is: corpus, judge, stages, numbers (kind "golden")
+    qrels.trec     the judgments, as any tool reads them
+    labels.jsonl   each passage: grade, text hash, and every label with judge, call, slot, reason and date
+    top.trec       the best of each query in order, as a run
+
+A label belongs to a text: where a corpus was cut into other chunks, it stays with that text wherever it is now
+(`anchored`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+
+from trueval.collection import Collection, text_hash, texts_with_ids_hash
+from trueval.errors import InputError, Place
+from trueval.files.whole import write_whole
+from trueval.files.writing import write_judgments
+from trueval.golden.grade import grades_of
+from trueval.golden.heterogeneity import heterogeneity
+from trueval.golden.ledger import Ledger
+from trueval.golden.pool import pools_of
+from trueval.golden.prompt import speaks_to_judge
+from trueval.golden.sources import sources_worth
+from trueval.golden.stages import lines_of, read_lines
+from trueval.golden.steadiness import between_rounds, by_slot
+from trueval.judgments import Judgments
+from trueval.report.formats import to_json
+from trueval.report.provenance import recorded
+from trueval.run import Run
+from trueval.version import __version__
+
+# 1: the first.
+FORMAT_VERSION: Final = 1
+KIND: Final = "golden"
+ABOUT, QRELS, LABELS, TOP = "golden.json", "qrels.trec", "labels.jsonl", "top.trec"
+
+
+class Anchored(NamedTuple):
+    """Judgments of another cut of the corpus.
+
+    Attributes:
+        judgments: of the documents whose text was judged.
+        kept: judged passages whose text is still there.
+        moved: of these, those that have another id, or several.
+        lost: judged passages whose text is not there any more.
+    """
+
+    judgments: Judgments
+    kept: int
+    moved: int
+    lost: int
+
+
+class Changed(NamedTuple):
+    """What a corpus has become since a golden set was built from it.
+
+    Attributes:
+        same: whether documents, ids and order are the same.
+        passages: judged, each text and query.
+        lost: of these, those whose text no document has any more.
+    """
+
+    same: bool
+    passages: int
+    lost: int
+
+    def sentence(self) -> str:
+        """One line; empty where nothing changed."""
+        if self.same:
+            return ""
+        return (
+            f"The corpus is not the one that the golden set was built from: {self.lost:,} of {self.passages:,} judged "
+            "passages are not in it any more."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class GoldenSet:
+    """A golden set.
+
+    Attributes:
+        folder: where it is.
+        about: what golden.json holds.
+        labels: a row for each passage of a pool, as labels.jsonl has them.
+    """
+
+    folder: Path
+    about: Mapping[str, Any]
+    labels: tuple[Mapping[str, Any], ...]
+
+    @classmethod
+    def read(cls, folder: Path) -> GoldenSet:
+        """Read a folder.
+
+        Raises:
+            InputError: it holds no golden set, one of a newer version, or a damaged one.
+        """
+        place = Place(str(folder / ABOUT))
+        try:
+            about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+            labels = tuple(read_lines(folder / LABELS))
+        except (OSError, ValueError) as error:
+            raise place.error(
+                f"cannot be read ({error}). A golden set is a folder that trueval golden build made."
+            ) from None
+        if not isinstance(about, dict) or about.get("kind") != KIND:
+            raise place.error("not a golden set. Name a folder that trueval golden build made.")
+        if about.get("format", 0) > FORMAT_VERSION:
+            raise place.error(f"format {about['format']} is newer than {FORMAT_VERSION}. Update trueval.")
+        return cls(folder, about, labels)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `trueval golden build`."""
+        return dict(self.about)
+
+    @property
+    def judgments(self) -> Judgments:
+        """The judgments.
+
+        Raises:
+            InputError: nothing is judged.
+        """
+        return Judgments.read(str(self.folder / QRELS))
+
+    @property
+    def top(self) -> Run | None:
+        """The refined best of each query; None where nothing was refined."""
+        file = self.folder / TOP
+        return Run.read(str(file), name="golden") if file.is_file() and file.stat().st_size else None
+
+    def changed(self, collection: Collection) -> Changed:
+        """What a corpus has become since.
+
+        Args:
+            collection: the corpus of now.
+        """
+        judged = [each for each in self.labels if each["grade"] is not None]
+        if texts_with_ids_hash(collection.documents) == self.about["collection"]["sha256"]["documents"]:
+            return Changed(True, len(judged), 0)
+        known = _ids_by_text(collection, {each["text"] for each in judged})
+        return Changed(False, len(judged), sum(each["text"] not in known for each in judged))
+
+    def anchored(self, collection: Collection) -> Anchored:
+        """The judgments for another cut of the corpus: a label stays with its text.
+
+        Args:
+            collection: with the new documents. Queries keep their ids.
+
+        Raises:
+            InputError: no judged text is in it.
+        """
+        judged = [each for each in self.labels if each["grade"] is not None]
+        known = _ids_by_text(collection, {each["text"] for each in judged})
+        rows: dict[tuple[str, str], float] = {}
+        moved = lost = 0
+        for each in judged:
+            ids = known.get(each["text"], [])
+            lost += not ids
+            moved += bool(ids) and ids != [each["document"]]
+            for document in ids:
+                # The same text twice in a pool may have two grades: the higher one, as the judge saw it in both.
+                pair = (each["query"], document)
+                rows[pair] = max(rows.get(pair, 0.0), float(each["grade"]))
+        if not rows:
+            raise InputError(
+                f"{collection.source}: none of the {len(judged)} judged passages of {self.folder} is there, word for "
+                "word. Was the text changed too, and not the cuts alone? Then judge it anew."
+            )
+        frame = pl.DataFrame(
+            [(query, document, grade) for (query, document), grade in rows.items()],
+            schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64},
+            orient="row",
+        )
+        return Anchored(Judgments.from_frame(frame), len(judged) - lost, moved, lost)
+
+
+def _ids_by_text(collection: Collection, wanted: set[str]) -> dict[str, list[str]]:
+    """Text hash → ids of the documents with that text."""
+    found: dict[str, list[str]] = {}
+    for document, text in collection.documents.items():
+        key = text_hash([text])
+        if key in wanted:
+            found.setdefault(key, []).append(document)
+    return found
+
+
+def finish(name: str, folder: Path, collection: Collection, made: Mapping[str, Any], ledger: Ledger) -> GoldenSet:
+    """Make the judgments of all labels, and write what a golden set is.
+
+    Args:
+        name: of the golden set.
+        folder: with what the stages gave.
+        collection: documents and queries.
+        made: seed, judge, sha256 and stages.
+        ledger: with the calls.
+    """
+    stages = {each["stage"]: each for each in made["stages"]}
+    about: dict[str, Any] = {
+        "kind": KIND,
+        "format": FORMAT_VERSION,
+        "trueval": __version__,
+        "name": name,
+        "collection": {
+            "name": collection.name,
+            "source": recorded(collection.source),
+            "documents": len(collection.documents),
+            "queries": len(collection.queries),
+            "sha256": made["sha256"],
+        },
+        "seed": made["seed"],
+        "judge": made["judge"],
+        "stages": made["stages"],
+    }
+    rows: list[dict[str, Any]] = []
+    if "grade" in stages:
+        files = [file for name in ("grade", "regrade") if name in stages for file in stages[name]["outputs"]]
+        labels = pl.concat([pl.read_parquet(folder / file) for file in files])
+        pool = pl.read_parquet(folder / "pool.parquet")
+        grades = grades_of(pools_of(pool), labels, made["judge"]["aggregate"])
+        rows = list(_label_rows(pool, grades, labels, made["judge"]["name"], collection, ledger))
+        judged = grades.filter(pl.col("grade").is_not_null()).with_columns(pl.col("grade").cast(pl.Float64))
+        write_judgments(judged, folder / QRELS)
+        write_whole(folder / LABELS, lines_of(rows))
+        about |= _numbers(grades, labels, rows)
+        about["sources"] = sources_worth(pool, judged)
+    if "refine" in stages:
+        about["refinement"] = _refinement(read_lines(folder / "refined.jsonl"))
+    about["cost"] = _cost(made["stages"])
+    write_whole(folder / ABOUT, lambda file: file.write_text(to_json(about), encoding="utf-8"))
+    return GoldenSet(folder, about, tuple(rows))
+
+
+def _label_rows(
+    pool: pl.DataFrame,
+    grades: pl.DataFrame,
+    labels: pl.DataFrame,
+    judge: str,
+    collection: Collection,
+    ledger: Ledger,
+) -> Iterator[dict[str, Any]]:
+    times = ledger.times()
+    given: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in labels.to_dicts():
+        told = {name: row[name] for name in ("call", "round", "slot", "slots", "grade", "reason")}
+        told["slot"] += 1
+        entry = {"judge": judge, **told, "date": times.get(row["call"], "")}
+        given.setdefault((row["query_id"], row["doc_id"]), []).append(entry)
+    for passage, graded in zip(pool.to_dicts(), grades.to_dicts(), strict=True):
+        query, document = passage["query_id"], passage["doc_id"]
+        yield {
+            "query": query,
+            "document": document,
+            "grade": graded["grade"],
+            "spread": graded["spread"],
+            "rank": passage["rank"],
+            "dense": passage.get("dense"),
+            "sparse": passage.get("sparse"),
+            "text": passage["text"],
+            "speaks_to_judge": speaks_to_judge(collection.documents[document]),
+            "labels": given.get((query, document), []),
+        }
+
+
+def _numbers(grades: pl.DataFrame, labels: pl.DataFrame, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """What golden.json says of grades and labels."""
+    speaking = [{"query": row["query"], "document": row["document"]} for row in rows if row["speaks_to_judge"]]
+    return {
+        "passages": grades.height,
+        "judged": grades.height - int(grades["grade"].null_count()),
+        "unjudged": int(grades["grade"].null_count()),
+        "labels": int(labels["grade"].is_not_null().sum()),
+        "grades": {str(grade): int((grades["grade"] == grade).sum()) for grade in range(1, 6)},
+        "heterogeneity": heterogeneity(grades),
+        "rounds": between_rounds(labels),
+        "slots": by_slot(labels),
+        "speaks_to_judge": speaking,
+    }
+
+
+def _refinement(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """What golden.json says of the refinement: of each query calls, claim and contradictions."""
+    return {
+        "queries": [
+            {
+                "query": row["query"],
+                "method": row["method"],
+                "passages": len(row["documents"]),
+                "calls": row["calls"],
+                "stopped": row["stopped"],
+                "overlap": row["overlap"],
+                "bands": len({each["band"] for each in row["documents"][: row["top"]]}),
+                "disagreement": row["inconsistency"]["disagreement"],
+                "cycles": row["inconsistency"]["cycles"],
+                "inversions": len(row["inversions"]),
+            }
+            for row in rows
+        ],
+    }
+
+
+def _cost(stages: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """The sums over stages; null where nobody says."""
+
+    def total(name: str) -> Any:
+        known = [each[name] for each in stages if each.get(name) is not None]
+        return round(sum(known), 9) if known else None
+
+    return {name: total(name) for name in ("calls", "invalid", "tokens_in", "tokens_out", "cost", "judge_seconds")}

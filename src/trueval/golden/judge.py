@@ -1,0 +1,150 @@
+"""Judges: what grades passages for a query, or orders a few of them.
+
+A judge is asked in questions of a few passages. It is told no ids, ranks, scores or sources: nothing but texts. What it
+answers goes into the ledger (ledger.py) before anybody sees it, under a key of all that decides the answer, so that no
+question is paid for twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+from trueval.collection import text_hash
+
+# Part of every key: another one asks all questions anew. 1: the first.
+FORMAT: Final = 1
+
+Task: TypeAlias = Literal["grade", "order", "rewrite"]
+TASKS: Final[tuple[Task, ...]] = ("grade", "order", "rewrite")
+
+
+class Question(NamedTuple):
+    """What a judge is asked.
+
+    Attributes:
+        task: "grade", a grade for each passage; "order", the passages, best first; "rewrite", the query in other words.
+        query: its text.
+        passages: in the order in which the judge sees them; their places are called slots, from 0.
+        sample: the same question with another sample is asked again.
+    """
+
+    task: Task
+    query: str
+    passages: tuple[str, ...]
+    sample: int = 0
+
+
+class Label(NamedTuple):
+    """What one answer says of one passage.
+
+    Attributes:
+        grade: on the judge's own scale, mapped to the rubric.
+        reason: in the judge's words; "" where it gives none.
+    """
+
+    grade: int
+    reason: str = ""
+
+
+class Usage(NamedTuple):
+    """What an answer took; None where nobody says.
+
+    Attributes:
+        tokens_in: of the prompts, those of a repair too.
+        tokens_out: of the answers.
+        cost: in the currency of the judge's prices.
+    """
+
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost: float | None = None
+
+
+class Answer(NamedTuple):
+    """What a judge answered.
+
+    Attributes:
+        labels: [slot] of a question for grades; None for a passage without a valid grade.
+        order: slots, best first, of a question for an order; empty where none is valid.
+        text: of a question for other words; "" where none is valid.
+        raw: what came back, word for word, a repair after the first.
+        problems: what was not valid, one line each.
+        model: that answered, by its own account.
+        usage: that it took.
+        seconds: that it took.
+    """
+
+    labels: tuple[Label | None, ...] = ()
+    order: tuple[int, ...] = ()
+    text: str = ""
+    raw: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    model: str = ""
+    usage: Usage = Usage()
+    seconds: float = 0.0
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """Grades and orders passages; the role of models, people's labels, and ledgers.
+
+    Attributes:
+        name: how ledgers and judgments call it.
+    """
+
+    name: str
+
+    def identity(self, task: Task) -> Mapping[str, Any]:
+        """All that decides its answers to a task: model, parameters, the hash of the prompt; values of JSON."""
+        ...
+
+    def ask(self, question: Question) -> Answer:
+        """Answer a question.
+
+        Raises:
+            InputError: it cannot be asked at all: no key, no server, no money.
+        """
+        ...
+
+
+class Key(NamedTuple):
+    """What finds an answer again.
+
+    Attributes:
+        call: hash of all that decides the answer.
+        judge: hash of the judge's identity in this task.
+        query: hash of the query's text.
+        passages: [slot] hashes of their texts.
+    """
+
+    call: str
+    judge: str
+    query: str
+    passages: tuple[str, ...]
+
+
+def key_of(judge: Judge, question: Question) -> Key:
+    """The key of a question to a judge.
+
+    Args:
+        judge: who is asked.
+        question: what.
+    """
+    return key_for(judge.identity(question.task), question)
+
+
+def key_for(identity: Mapping[str, Any], question: Question) -> Key:
+    """The key of a question to a judge of an identity.
+
+    Args:
+        identity: of the judge, in the task of the question.
+        question: what is asked.
+    """
+    about = json.dumps([FORMAT, question.task, dict(identity)], sort_keys=True)
+    asked = hashlib.sha256(about.encode()).hexdigest()
+    query, passages = text_hash([question.query]), tuple(text_hash([text]) for text in question.passages)
+    whole = json.dumps([asked, query, passages, question.sample])
+    return Key(hashlib.sha256(whole.encode()).hexdigest(), asked, query, passages)

@@ -1,0 +1,95 @@
+"""Judges that a plan names: a language model, labels with stated errors, or a ledger that answers again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from trueval.collection import Collection
+from trueval.errors import InputError
+from trueval.golden.judge import Judge
+from trueval.golden.label_judge import Errors, LabelJudge, ReplayJudge
+from trueval.golden.ledger import Ledger
+from trueval.golden.model_judge import JudgeSettings, ModelJudge, Prices
+from trueval.golden.plan import LABELS, REPLAY, JudgePlan
+from trueval.golden.prompt import prompts_for
+from trueval.golden.tables import ERRORS, PARAMETERS
+from trueval.judgments import Judgments, grade_map
+from trueval.models.hosted.account import Account
+
+
+def make_judge(plan: JudgePlan, collection: Collection, account: Account, seed: int = 0) -> Judge:
+    """The judge that a plan names.
+
+    Args:
+        plan: of the judge.
+        collection: with the texts, for labels.
+        account: what is spent.
+        seed: of the errors of labels.
+
+    Raises:
+        InputError: its prompt, file or ledger is bad; or max_cost has no prices to be counted with.
+    """
+    if plan.model.startswith(LABELS):
+        return _labels(plan, collection, seed)
+    if plan.model.startswith(REPLAY):
+        return _replay(plan)
+    return model_judge(plan.values, account)
+
+
+def model_judge(values: Mapping[str, Any], account: Account) -> ModelJudge:
+    """The language model of a table [judge].
+
+    Args:
+        values: key → value.
+        account: what is spent.
+
+    Raises:
+        InputError: its prompt is bad, or max_cost has no prices to be counted with.
+    """
+    prices = Prices(values["price_per_million_input"], values["price_per_million_output"])
+    if account.max_cost is not None and None in prices:
+        raise InputError(
+            f"{values['model']}: max_cost is {account.max_cost:g}, and the prices are not known. Set "
+            "price_per_million_input and price_per_million_output in [judge]. Nothing was sent."
+        )
+    use = JudgeSettings(
+        model=values["model"],
+        base_url=values["base_url"],
+        api_key_env=values["api_key_env"],
+        parameters={name: values[name] for name in PARAMETERS if values[name] is not None},
+        timeout=values["timeout"],
+        concurrency=values["concurrency"],
+        prices=prices,
+    )
+    return ModelJudge(use, prompts_for(values["prompt"]), account)
+
+
+def _labels(plan: JudgePlan, collection: Collection, seed: int) -> LabelJudge:
+    path = plan.model.removeprefix(LABELS)
+    judgments = Judgments.read(path)
+    if plan.values["grades"] is not None:
+        judgments = judgments.map_grades(grade_map(plan.values["grades"]))
+    labels = {}
+    for query, document, grade in judgments.frame.select("query_id", "doc_id", "grade").iter_rows():
+        if grade not in (1, 2, 3, 4, 5):
+            raise InputError(
+                f"{path}: the grade {grade:g} of document {document!r} in query {query!r} is not on the rubric, from 1 "
+                "to 5. Map it: grades in [judge], such as 0:1,1:3,2:5."
+            )
+        if query in collection.queries and document in collection.documents:
+            labels[collection.queries[query], collection.documents[document]] = int(grade)
+    if not labels:
+        raise InputError(f"{path}: no label is of a query and a document of {collection.source}. Are the ids the same?")
+    errors = {name: plan.values[name] for name in ERRORS if plan.values[name] is not None}
+    return LabelJudge(
+        labels, Errors(**errors, seed=seed), unknown=plan.values["unknown"], name=f"labels:{Path(path).name}"
+    )
+
+
+def _replay(plan: JudgePlan) -> ReplayJudge:
+    path, _, name = plan.model.removeprefix(REPLAY).rpartition("#")
+    if not path or not Path(path).is_file():
+        raise InputError(f"{plan.model}: no such ledger. Write replay:LEDGER#NAME, with the name of the judge in it.")
+    return ReplayJudge(Ledger(Path(path)), name)

@@ -1,0 +1,373 @@
+"""The ledger: every call of a judge and every label that it gave, in SQLite, written before anybody sees them.
+
+    calls   key, judge, task, identity, query, passages, sample, answer, tokens, cost, time ...
+    labels  call, query, text, slot, grade, reason      one row for each passage that a call graded
+    texts   hash, text                                  so that each label can be traced to what was read
+    claims  key, until, owner                           who asks just now, so that nobody else asks the same
+
+A call is found by the hash of all that decides its answer (judge.key_of). The file is in WAL mode: two processes may
+write at once, a reader waits for nobody, and a process that is killed loses the calls that were under way, no other.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+
+from trueval.errors import InputError, Place
+from trueval.files.texts.store import as_bytes
+from trueval.files.whole import write_whole
+from trueval.golden.claims import OWNER, is_alive
+from trueval.golden.judge import Answer, Judge, Key, Question, key_for, key_of
+from trueval.golden.ledger_calls import answer_of, lines_in, question_of, read_call
+
+# 1: the first.
+FORMAT_VERSION: Final = 1
+KIND: Final = "ledger"
+BUSY: Final = 60.0  # seconds that a write waits for another process
+CLAIM: Final = 900.0  # seconds after which a claim of another machine is taken for one of a process that ended
+POLL: Final = 0.2  # seconds between looks at somebody else's question
+
+_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS calls (
+    key TEXT PRIMARY KEY, judge TEXT NOT NULL, task TEXT NOT NULL, identity TEXT NOT NULL, query TEXT NOT NULL,
+    passages TEXT NOT NULL, sample INTEGER NOT NULL, labels TEXT NOT NULL, ranking TEXT NOT NULL, text TEXT NOT NULL,
+    raw TEXT NOT NULL, problems TEXT NOT NULL, model TEXT NOT NULL, tokens_in INTEGER, tokens_out INTEGER, cost REAL,
+    seconds REAL NOT NULL, time TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS labels (
+    call TEXT NOT NULL REFERENCES calls (key), query TEXT NOT NULL, text TEXT NOT NULL, slot INTEGER NOT NULL,
+    grade INTEGER NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (call, slot)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS labels_by_text ON labels (query, text);
+CREATE TABLE IF NOT EXISTS texts (hash TEXT PRIMARY KEY, text BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS claims (key TEXT PRIMARY KEY, until REAL NOT NULL, owner TEXT NOT NULL) WITHOUT ROWID;
+"""
+_COLUMNS: Final = (
+    *("key", "judge", "task", "identity", "query", "passages", "sample", "labels", "ranking", "text", "raw"),
+    *("problems", "model", "tokens_in", "tokens_out", "cost", "seconds", "time"),
+)
+# Columns that hold JSON.
+_NESTED: Final = ("identity", "passages", "labels", "ranking", "raw", "problems")
+_EVERY: Final = f"SELECT {', '.join(_COLUMNS)} FROM calls"  # noqa: S608  the names are ours
+_ADD: Final = f"INSERT OR IGNORE INTO calls VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608
+_LABELS: Final = {
+    "judge": pl.String,
+    "identity": pl.String,
+    "call": pl.String,
+    "query": pl.String,
+    "text": pl.String,
+    "slot": pl.Int64,
+    "slots": pl.Int64,
+    "sample": pl.Int64,
+    "grade": pl.Int64,
+    "reason": pl.String,
+    "model": pl.String,
+    "time": pl.String,
+}
+
+
+class Totals(NamedTuple):
+    """What a ledger holds.
+
+    Attributes:
+        calls: answered.
+        labels: valid ones.
+        invalid: calls with an answer that was not valid in whole.
+        tokens_in: of prompts, where told.
+        tokens_out: of answers, where told.
+        cost: where known.
+    """
+
+    calls: int
+    labels: int
+    invalid: int
+    tokens_in: int
+    tokens_out: int
+    cost: float
+
+
+class Ledger:
+    """A ledger in a file; made if absent. Use `opened_ledger`, which closes it.
+
+    Args:
+        path: of the file, whose folder must exist.
+
+    Raises:
+        InputError: it is not a ledger, is newer than us, or cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        try:
+            # One connection for all threads, which take turns: a write takes a tenth of a millisecond.
+            self._base = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)
+            self._base.execute("PRAGMA journal_mode = WAL")
+            # An answer that was paid for outlives the machine too, not the process alone.
+            self._base.execute("PRAGMA synchronous = FULL")
+            with self._writing() as base:
+                self._check(base)
+        except sqlite3.Error as error:
+            raise InputError(
+                f"{path}: cannot be used as a ledger ({error}). It must be a file that trueval made, in a folder that "
+                "can be written. Name another file, or move this one away."
+            ) from error
+
+    def _check(self, base: sqlite3.Connection) -> None:
+        known = base.execute("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'").fetchall()
+        if known and ("about",) not in known:
+            raise InputError(f"{self.path}: not a ledger of trueval, but another SQLite file. Name another file.")
+        for statement in _TABLES.split(";"):
+            base.execute(statement)
+        base.execute("INSERT OR IGNORE INTO about VALUES ('kind', ?)", (KIND,))
+        base.execute("INSERT OR IGNORE INTO about VALUES ('format', ?)", (str(FORMAT_VERSION),))
+        about = dict(base.execute("SELECT name, value FROM about").fetchall())
+        if about["kind"] != KIND or int(about["format"]) > FORMAT_VERSION:
+            raise InputError(
+                f"{self.path}: format {about['format']} of kind {about['kind']}. This version reads ledgers up to "
+                f"{FORMAT_VERSION}. Update trueval."
+            )
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            self._base.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._base
+            except BaseException:
+                self._base.execute("ROLLBACK")
+                raise
+            self._base.execute("COMMIT")
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._base.close()
+
+    def find(self, key: Key) -> Answer | None:
+        """The answer to a question; None where it was never asked.
+
+        Args:
+            key: of the question.
+        """
+        with self._lock:
+            row = self._base.execute(f"{_EVERY} WHERE key = ?", (key.call,)).fetchone()
+        return None if row is None else answer_of(_unpacked(row))
+
+    def ask(
+        self,
+        judge: Judge,
+        question: Question,
+        *,
+        now: Callable[[], float] = time.time,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> tuple[Answer, bool]:
+        """Take an answer from the ledger, or ask the judge and write down what it says.
+
+        Where another process asks the same question, its answer is waited for.
+
+        Args:
+            judge: who is asked.
+            question: what.
+            now: seconds of the clock that all processes share.
+            wait: lets seconds pass.
+
+        Returns:
+            The answer, and whether the judge was asked now.
+
+        Raises:
+            InputError: the judge cannot be asked.
+        """
+        key = key_of(judge, question)
+        while (known := self.find(key)) is None and not self._claimed(key, now()):
+            wait(POLL)
+        if known is not None:
+            return known, False
+        try:
+            return self.add(judge, question, judge.ask(question)), True
+        except BaseException:
+            with self._writing() as base:
+                base.execute("DELETE FROM claims WHERE key = ?", (key.call,))
+            raise
+
+    def _claimed(self, key: Key, now: float) -> bool:
+        """Whether this process may ask: nobody else does, or who did has ended."""
+        with self._writing() as base:
+            if base.execute("SELECT 1 FROM calls WHERE key = ?", (key.call,)).fetchone():
+                return False  # answered since the last look: the next one finds it
+            held = base.execute("SELECT until, owner FROM claims WHERE key = ?", (key.call,)).fetchone()
+            if held is not None and held[0] >= now and is_alive(held[1]):
+                return False
+            base.execute("INSERT OR REPLACE INTO claims VALUES (?, ?, ?)", (key.call, now + CLAIM, OWNER))
+            return True
+
+    def add(self, judge: Judge, question: Question, answer: Answer) -> Answer:
+        """Write down an answer; where the question was answered before, that answer stays, and is returned.
+
+        Args:
+            judge: who answered.
+            question: what was asked.
+            answer: what came.
+        """
+        identity = judge.identity(question.task)
+        key = key_for(identity, question)
+        written = datetime.now(UTC).isoformat(timespec="milliseconds")
+        row = {
+            "key": key.call,
+            "judge": judge.name,
+            "task": question.task,
+            "identity": dict(identity),
+            "query": key.query,
+            "passages": key.passages,
+            "sample": question.sample,
+            "labels": answer.labels,
+            "ranking": answer.order,
+            "text": answer.text,
+            "raw": answer.raw,
+            "problems": answer.problems,
+            "model": answer.model,
+            **answer.usage._asdict(),
+            "seconds": answer.seconds,
+            "time": written,
+        }
+        texts = [(key.query, question.query), *zip(key.passages, question.passages, strict=True)]
+        with self._writing() as base:
+            new = _insert(base, row, texts)
+            base.execute("DELETE FROM claims WHERE key = ?", (key.call,))
+        return answer if new else self.find(key) or answer
+
+    def labels(self, judge: str | None = None) -> pl.DataFrame:
+        """All labels, in the order of time.
+
+        Args:
+            judge: name of one; all if None.
+
+        Returns:
+            judge, identity, call, query, text, slot, slots, sample, grade, reason, model, time; identity is JSON, query
+            and text are hashes.
+        """
+        query = (
+            "SELECT calls.judge, calls.identity, calls.key, labels.query, labels.text, labels.slot, "
+            "json_array_length(calls.passages), calls.sample, labels.grade, labels.reason, calls.model, calls.time "
+            "FROM labels JOIN calls ON calls.key = labels.call WHERE ?1 IS NULL OR calls.judge = ?1 "
+            "ORDER BY calls.time, calls.key, labels.slot"
+        )
+        with self._lock:
+            rows = self._base.execute(query, (judge,)).fetchall()
+        return pl.DataFrame(rows, schema=_LABELS, orient="row")
+
+    def times(self) -> dict[str, str]:
+        """When each call was answered, by its key."""
+        with self._lock:
+            return dict(self._base.execute("SELECT key, time FROM calls").fetchall())
+
+    def totals(self) -> Totals:
+        """What the ledger holds in all."""
+        query = (
+            "SELECT COUNT(*), (SELECT COUNT(*) FROM labels), COALESCE(SUM(problems != '[]'), 0), "
+            "COALESCE(SUM(tokens_in), 0), COALESCE(SUM(tokens_out), 0), COALESCE(SUM(cost), 0.0) FROM calls"
+        )
+        with self._lock:
+            return Totals(*self._base.execute(query).fetchone())
+
+    def calls(self) -> Iterator[dict[str, Any]]:
+        """All calls in the order of their keys, each with the texts that it was about in the place of their hashes."""
+        with self._lock:
+            rows = self._base.execute(f"{_EVERY} ORDER BY key").fetchall()
+            found = self._base.execute("SELECT hash, text FROM texts").fetchall()
+        texts = {key: text.decode("utf-8", "surrogatepass") for key, text in found}
+        for row in rows:
+            call = _unpacked(row)
+            yield {**call, "query": texts[call["query"]], "passages": [texts[each] for each in call["passages"]]}
+
+    def export(self, path: Path) -> int:
+        """Write all calls as JSON lines, each with its texts.
+
+        Args:
+            path: of the file, which is there when it is whole.
+
+        Returns:
+            How many calls it holds.
+        """
+        lines = [json.dumps(call) + "\n" for call in self.calls()]
+        write_whole(path, lambda file: file.write_text("".join(lines), encoding="utf-8", newline="\n"))
+        return len(lines)
+
+    def take(self, path: Path) -> int:
+        """Take the calls of an exported file that this ledger lacks.
+
+        Args:
+            path: of what `export` wrote.
+
+        Returns:
+            How many were new.
+
+        Raises:
+            InputError: a line is not a call, or its key is not that of what it holds; nothing is taken then.
+        """
+        calls = [read_call(line, Place(str(path), number)) for number, line in enumerate(lines_in(path), start=1)]
+        with self._writing() as base:
+            return sum(_insert(base, row, texts) for row, texts in calls)
+
+    def audit(self) -> list[str]:
+        """What is wrong in the ledger, one line each: keys that are not those of what was asked, labels of no call."""
+        wrong = [
+            f"call {call['key'][:12]}: its key is not that of what was asked; somebody changed it."
+            for call in self.calls()
+            if key_for(call["identity"], question_of(call)).call != call["key"]
+        ]
+        with self._lock:
+            told = self._base.execute(
+                "SELECT calls.key FROM calls LEFT JOIN labels ON labels.call = calls.key GROUP BY calls.key HAVING "
+                "COUNT(labels.call) != (SELECT COUNT(*) FROM json_each(calls.labels) WHERE type != 'null')"
+            ).fetchall()
+        return wrong + [
+            f"call {key[:12]}: its labels are not those of its answer; somebody changed them." for (key,) in told
+        ]
+
+
+@contextmanager
+def opened_ledger(path: Path) -> Iterator[Ledger]:
+    """A ledger that is closed at the end.
+
+    Args:
+        path: of the file, made if absent.
+
+    Raises:
+        InputError: as in Ledger.
+    """
+    ledger = Ledger(path)
+    try:
+        yield ledger
+    finally:
+        ledger.close()
+
+
+def _insert(base: sqlite3.Connection, row: Mapping[str, Any], texts: list[tuple[str, str]]) -> bool:
+    """Write a call with its labels and texts; whether it was not there."""
+    packed = [json.dumps(row[name], sort_keys=True) if name in _NESTED else row[name] for name in _COLUMNS]
+    if not base.execute(_ADD, packed).rowcount:
+        return False
+    base.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", [(key, as_bytes(text)) for key, text in texts])
+    labels = [
+        (row["key"], row["query"], row["passages"][slot], slot, *label)
+        for slot, label in enumerate(row["labels"])
+        if label is not None
+    ]
+    base.executemany("INSERT INTO labels VALUES (?, ?, ?, ?, ?, ?)", labels)
+    return True
+
+
+def _unpacked(row: tuple[Any, ...]) -> dict[str, Any]:
+    return {name: json.loads(value) if name in _NESTED else value for name, value in zip(_COLUMNS, row, strict=True)}

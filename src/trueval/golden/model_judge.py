@@ -1,0 +1,307 @@
+"""A language model as a judge, through OpenAI's client and any server that speaks the same.
+
+Answers are asked for by a JSON schema; where the server refuses that, as a JSON object; where it refuses that too, as
+text. Whatever the form, they are read strictly (answers.py). What is not valid is told to the model once; what is then
+still not valid is unjudged. Calls are counted, retried and written down by us, so the client's own retries are off.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from trueval.errors import InputError, PolicyError
+from trueval.golden.answers import Parsed, joined, parse, schema
+from trueval.golden.judge import Answer, Question, Task, Usage
+from trueval.golden.prompt import Prompt, messages, read_prompt
+from trueval.golden.throttle import Throttle
+from trueval.models.hosted.account import Account
+from trueval.models.hosted.calls import estimated_tokens
+from trueval.models.hosted.failures import CallError, Kind
+from trueval.models.hosted.retries import Retries
+from trueval.models.hosted.services import is_this_machine
+from trueval.models.hosted.wire import BROKEN, MOST_BILLED, OpenAIClient
+
+OPENAI: Final = "https://api.openai.com/v1"
+KEY: Final = "OPENAI_API_KEY"
+FORMS: Final = ("json_schema", "json_object", "text")
+# Tokens of an answer, by our estimate: of one passage, and of all else.
+TOKENS_OUT: Final = {"grade": (60, 20), "order": (4, 20), "rewrite": (0, 80)}
+TOO_MANY: Final = 429
+# A server that does not know a form of answers says so in its own words.
+_FORM: Final = re.compile(r"response_format|json_schema|json_object|structured output|guided", re.IGNORECASE)
+# What a server says of one question alone: the others go on.
+_CONTENT: Final = re.compile(r"content[ _](filter|policy|management)|safety|flagged|prohibited", re.IGNORECASE)
+PARAMETERS: Final = ("temperature", "top_p", "seed", "max_completion_tokens", "reasoning_effort", "max_tokens")
+
+
+class Prices(NamedTuple):
+    """What a million tokens cost, in any currency; None where it is not known."""
+
+    per_million_in: float | None = None
+    per_million_out: float | None = None
+
+    def cost(self, tokens_in: int | None, tokens_out: int | None) -> float | None:
+        """What tokens cost; None where a price or a count is not known.
+
+        >>> Prices(0.25, 2.0).cost(1_000_000, 100_000)
+        0.45
+        """
+        if None in (self.per_million_in, self.per_million_out, tokens_in, tokens_out):
+            return None
+        return (
+            (tokens_in or 0) * (self.per_million_in or 0.0) + (tokens_out or 0) * (self.per_million_out or 0.0)
+        ) / 1e6
+
+
+class Reply(NamedTuple):
+    """What came back of one call.
+
+    Attributes:
+        text: that the model wrote; "" where it refused or was cut off before it wrote any.
+        problem: why there is no text; "" where there is.
+        model: that answered, by its own account.
+        tokens_in: of the prompt, as billed; None where the server does not say.
+        tokens_out: of the answer.
+        cost: billed, or estimated where the server does not say.
+        refused: whether the server did not take the question, and gave it to no model.
+    """
+
+    text: str
+    problem: str = ""
+    model: str = ""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost: float | None = None
+    refused: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeSettings:
+    """How a model is asked.
+
+    Attributes:
+        model: as the server calls it.
+        base_url: where the server is.
+        api_key_env: the environment variable with the key; "" for a server that wants none.
+        parameters: of a call, such as temperature and seed.
+        timeout: seconds that an answer may take.
+        concurrency: calls under way at once, at most.
+        prices: of its tokens.
+    """
+
+    model: str
+    base_url: str = OPENAI
+    api_key_env: str = KEY
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    timeout: float = 120.0
+    concurrency: int = 8
+    prices: Prices = field(default_factory=Prices)
+
+    def __post_init__(self) -> None:
+        wrong = next((name for name in self.parameters if name not in PARAMETERS), None)
+        if wrong is not None:
+            raise PolicyError(f"{wrong!r} is not a parameter of a judge. There are: {', '.join(PARAMETERS)}.")
+        if not (0 < self.timeout < math.inf and self.concurrency >= 1):
+            raise PolicyError("timeout of a judge must be above 0, and concurrency at least 1.")
+
+
+@dataclass(eq=False, repr=False)
+class ModelJudge:
+    """A language model that grades and orders.
+
+    Args:
+        use: how it is asked.
+        prompts: of each task.
+        account: what is spent, and what may be; its ledger gets a line for each call that was sent.
+        retries: how often a call is sent.
+    """
+
+    use: JudgeSettings
+    prompts: Mapping[Task, Prompt]
+    account: Account = field(default_factory=Account)
+    retries: Retries = field(default_factory=Retries)
+
+    def __post_init__(self) -> None:
+        self.name = self.use.model
+        self.throttle = Throttle(self.use.concurrency)
+        self.repair = read_prompt("repair", "repair")
+        self.reached = False
+        self._form = 0
+        self._client: OpenAIClient | None = None
+
+    @property
+    def host(self) -> str:
+        """Who gets the texts."""
+        return urlsplit(self.use.base_url).netloc
+
+    def identity(self, task: Task) -> Mapping[str, Any]:
+        """All that decides its answers; prices, keys and numbers of calls do not."""
+        prompts = {"prompt": self.prompts[task].name, "sha256": [self.prompts[task].sha256, self.repair.sha256]}
+        place = self.use.base_url.rstrip("/")
+        return {"model": self.use.model, "base_url": place, "parameters": dict(self.use.parameters), **prompts}
+
+    def estimate(self, question: Question) -> Usage:
+        """What a question is likely to take, rather more than less."""
+        texts = messages(self.prompts[question.task], question)
+        each, own = TOKENS_OUT[question.task]
+        tokens = sum(estimated_tokens(text["content"]) for text in texts), own + each * len(question.passages)
+        return Usage(*tokens, self.use.prices.cost(*tokens))
+
+    def ask(self, question: Question) -> Answer:
+        """Ask, and once more where the answer is not valid.
+
+        Raises:
+            InputError: the key is missing, the server refuses or cannot be reached, or max_cost would be exceeded.
+        """
+        prompt, began = self.prompts[question.task], time.perf_counter()
+        said = messages(prompt, question)
+        replies = [self._reply(said, question)]
+        parsed = _parsed(replies[0], question, prompt)
+        # A server that does not take the question at all would not take it a second time.
+        if parsed.problems and not replies[0].refused:
+            told = self.repair.text.replace("{problems}", "; ".join(parsed.problems) + ".")
+            again = [{"role": "assistant", "content": replies[0].text or ""}, {"role": "user", "content": told}]
+            replies.append(self._reply([*said, *again], question))
+            second = _parsed(replies[1], question, prompt)
+            parsed = joined(parsed, second)._replace(problems=(*parsed.problems, *second.problems))
+        return _answer(parsed, replies, time.perf_counter() - began)
+
+    def _reply(self, said: Sequence[Mapping[str, str]], question: Question) -> Reply:
+        """Send what is said until it is answered, in the best form that the server takes."""
+        client = self._connected()
+        while True:
+            form = self._form
+            try:
+                return self._sent(client, self._body(said, question, FORMS[form]), question)
+            except CallError as failure:
+                if failure.status in (400, 422) and form < len(FORMS) - 1 and _FORM.search(failure.reason):
+                    self._form = max(self._form, form + 1)
+                    continue
+                if failure.kind is Kind.TOO_LARGE or (failure.status == 400 and _CONTENT.search(failure.reason)):
+                    return Reply("", f"the server refused it ({failure.reason})", refused=True)
+                raise self._refused(failure) from None
+
+    def _body(self, said: Sequence[Mapping[str, str]], question: Question, form: str) -> dict[str, Any]:
+        body: dict[str, Any] = {"model": self.use.model, "messages": list(said), **self.use.parameters}
+        shape = schema(question, self.prompts[question.task])
+        if form == "json_schema":
+            about = {"name": question.task, "strict": True, "schema": shape}
+            return {**body, "response_format": {"type": form, "json_schema": about}}
+        # Without a schema the model is told the form in words, and servers want the word JSON in a message.
+        told = {"role": "system", "content": f"Answer in JSON of this schema, and nothing else: {shape}"}
+        body["messages"] = [*said[:1], told, *said[1:]]
+        return body if form == "text" else {**body, "response_format": {"type": form}}
+
+    def _sent(self, client: OpenAIClient, body: Mapping[str, Any], question: Question) -> Reply:
+        expected = self.estimate(question)
+        self.account.reserve(expected.cost, self.name)
+        entry = {"host": self.host, "model": self.use.model, "part": question.task, "texts": len(question.passages)}
+        try:
+            reply = self.retries.answer(lambda: self._once(client, body), self._failed(entry), reached=self.reached)
+        except BaseException:
+            self.account.release(expected.cost)
+            raise
+        self.reached = True
+        cost = self.use.prices.cost(reply.tokens_in, reply.tokens_out)
+        cost = expected.cost if cost is None else cost  # what the server does not say, we estimate
+        tokens = {"tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out}
+        self.account.charge(cost, {**entry, "status": "200", **tokens}, expected.cost)
+        return reply._replace(cost=cost)
+
+    def _failed(self, entry: Mapping[str, Any]) -> Any:
+        def failed(failure: CallError, _: float | None) -> None:
+            self.account.write({**entry, "status": failure.called, "cost": None})
+
+        return failed
+
+    def _once(self, client: OpenAIClient, body: Mapping[str, Any]) -> Reply:
+        """Send once, when it is this call's turn."""
+        with self.throttle.turn():
+            began = self.throttle.now()
+            try:
+                reply = _reply_of(client.post("/chat/completions", body))
+            except CallError as failure:
+                if failure.status == TOO_MANY and failure.kind is Kind.BUSY:
+                    self.throttle.refused(began, failure.wait)
+                raise
+        self.throttle.answered()
+        return reply
+
+    def _connected(self) -> OpenAIClient:
+        """The client, made at the first call: what is in the ledger is read without key and network."""
+        if self._client is None:
+            self._client = OpenAIClient(self.use.base_url.rstrip("/"), self._key(), self.use.timeout)
+        return self._client
+
+    def _key(self) -> str:
+        variable = self.use.api_key_env
+        key = os.environ.get(variable, "").strip() if variable else ""
+        if variable and not (key and key.isascii() and key.isprintable()) and not is_this_machine(self.use.base_url):
+            raise InputError(
+                f"{self.name}: the environment variable {variable} holds no key. Set it to the key of {self.host}, or "
+                "name another variable in api_key_env. Nothing was sent."
+            )
+        return key
+
+    def _refused(self, failure: CallError) -> InputError:
+        key = self._key()
+        reason = failure.reason.replace(key, f"[{self.use.api_key_env}]") if key else failure.reason
+        return InputError(
+            f"{self.name} at {self.host}: {reason.rstrip('.')}. Correct model, base_url, key or parameters of the "
+            "judge. What was answered is kept, and the same command goes on from there."
+        )
+
+
+def _reply_of(found: Any) -> Reply:
+    """What a completion says.
+
+    Raises:
+        CallError: it is not one; the server may well give one the next time.
+    """
+    try:
+        choice = found["choices"][0]
+        message = choice["message"]
+        text, refusal = message.get("content"), message.get("refusal")
+        usage, model = found.get("usage") or {}, found.get("model")
+        tokens = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise CallError(Kind.BUSY, f"{BROKEN}: a completion without its message ({error!r})") from error
+    problem = ""
+    if refusal:
+        problem = "the model refused"
+    elif choice.get("finish_reason") == "content_filter":
+        problem = "a filter took the answer away"
+    elif choice.get("finish_reason") == "length":
+        problem = "the answer was cut off"
+    asked, given = (each if isinstance(each, int) and 0 <= each < MOST_BILLED else None for each in tokens)
+    written = text if isinstance(text, str) else ""
+    return Reply(written or str(refusal or ""), problem, str(model or ""), asked, given)
+
+
+def _parsed(reply: Reply, question: Question, prompt: Prompt) -> Parsed:
+    """What is valid in a reply; of one that was refused or cut off nothing is."""
+    if reply.problem:
+        nothing = (None,) * len(question.passages) if question.task == "grade" else ()
+        return Parsed(nothing, problems=(reply.problem,))
+    return parse(reply.text, question, prompt)
+
+
+def _answer(parsed: Parsed, replies: Sequence[Reply], seconds: float) -> Answer:
+    usage = Usage(*(_sum([getattr(reply, name) for reply in replies]) for name in Usage._fields))
+    raw = tuple(reply.text for reply in replies)
+    return Answer(
+        parsed.labels, parsed.order, parsed.text, raw, parsed.problems, replies[-1].model, usage, round(seconds, 3)
+    )
+
+
+def _sum(values: Sequence[Any]) -> Any:
+    """The sum of what is known; None where nothing is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

@@ -1,0 +1,61 @@
+"""S5, pruning: the passages of a pool that go into the refinement, by buckets of grades (P-B §3.4).
+
+All of the highest grade go first, then those of the next, until so many are kept. Within the bucket that is cut, those
+with the higher mean label stay, then those that came first in the pool. Passages without a grade are never kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+KEEP: Final = 40
+
+
+class Candidate(NamedTuple):
+    """A passage of a pool with its grade.
+
+    Attributes:
+        doc_id: of the passage.
+        grade: that its labels make; None where there is no valid one.
+        mean: of its labels.
+    """
+
+    doc_id: str
+    grade: int | None
+    mean: float
+
+
+def pruned(pool: Sequence[Candidate], keep: int = KEEP, most: Mapping[int, int] | None = None) -> tuple[Candidate, ...]:
+    """The passages that are kept, best grade first.
+
+    Args:
+        pool: in its own order.
+        keep: passages in all, at most.
+        most: grade → passages of it, at most; a grade that is not named has no limit.
+
+    >>> found = pruned([Candidate("a", 2, 2.0), Candidate("b", 5, 4.5), Candidate("c", None, 0.0)], keep=5)
+    >>> [each.doc_id for each in found]
+    ['b', 'a']
+    """
+    graded = [(place, each) for place, each in enumerate(pool) if each.grade is not None]
+    ordered = sorted(graded, key=lambda one: (-(one[1].grade or 0), -one[1].mean, one[0]))
+    taken: dict[int, int] = {}
+    kept = []
+    for _, each in ordered:
+        grade = each.grade or 0
+        if taken.get(grade, 0) < (most or {}).get(grade, len(pool)):
+            taken[grade] = taken.get(grade, 0) + 1
+            kept.append(each)
+    return tuple(kept[:keep])
+
+
+def means_of(labels: Mapping[str, Sequence[int]]) -> dict[str, float]:
+    """The mean label of each passage.
+
+    Args:
+        labels: document id → its labels.
+    """
+    return {doc_id: float(np.mean(each)) for doc_id, each in labels.items() if len(each)}

@@ -1,0 +1,72 @@
+"""Throttle: how many calls are under way at once, learned from what a server refuses.
+
+Additive increase, multiplicative decrease, as TCP does it (Chiu & Jain 1989): the limit begins at a few calls, grows by
+one for each limit's worth of answers, and is halved when the server says that there are too many (429). All callers
+wait when it names a time (Retry-After), not the one that was refused alone.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+BEGIN: Final = 4  # calls at once before anything is known
+
+
+class Throttle:
+    """Lets calls through, at most so many at once.
+
+    Args:
+        most: calls at once, whatever the server takes.
+        now: seconds of a clock that never goes back.
+    """
+
+    def __init__(self, most: int, now: Callable[[], float] = time.monotonic) -> None:
+        self.most, self.limit = most, float(min(most, BEGIN))
+        self.now = now
+        self.under_way = 0
+        self._changed = threading.Condition()
+        self._not_before = self._halved = 0.0
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait for a turn, and give it back at the end."""
+        with self._changed:
+            while (wait := self._wait()) > 0:
+                self._changed.wait(wait)
+            self.under_way += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self.under_way -= 1
+                self._changed.notify_all()
+
+    def _wait(self) -> float:
+        """Seconds until it is worth looking again; 0 for now."""
+        pause = self._not_before - self.now()
+        # Who waits for a place is told when there is one; the second is for a clock that was set.
+        return pause if pause > 0 else float(self.under_way >= int(self.limit))
+
+    def answered(self) -> None:
+        """Hear of an answer."""
+        with self._changed:
+            self.limit = min(self.most, self.limit + 1 / self.limit)
+            self._changed.notify_all()
+
+    def refused(self, began: float, wait: float | None) -> None:
+        """Hear that the server has too many calls.
+
+        Args:
+            began: when the call was sent: those that were sent before the last halving say nothing new.
+            wait: seconds that the server asks for.
+        """
+        with self._changed:
+            now = self.now()
+            if began >= self._halved:
+                self.limit, self._halved = max(1.0, self.limit / 2), now
+            self._not_before = max(self._not_before, now + (wait or 0.0))
+            self._changed.notify_all()

@@ -1,0 +1,43 @@
+"""Rewriting: the ways in which queries are written before anything searches with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from trueval.collection import read_queries
+from trueval.errors import InputError
+
+# Any other way is a file of texts.
+AS_IS, NORMALISED = "as is", "normalised"
+SHOWN: Final = 3  # ids in a message
+
+
+def rewritten(texts: Mapping[str, str], way: str) -> dict[str, str]:
+    """The queries as a way of writing has them.
+
+    Args:
+        texts: query id → text.
+        way: "as is"; "normalised", one way to write what looks the same; or the path of a file as queries.jsonl.
+
+    Raises:
+        InputError: the file is bad, or lacks some of the queries.
+
+    >>> rewritten({"q": "it’s"}, "normalised")
+    {'q': "it's"}
+    """
+    if way == AS_IS:
+        return dict(texts)
+    if way == NORMALISED:
+        from trueval.retrieval.indexes.analysis import one_writing  # late: it looks through all of Unicode
+
+        return {query: one_writing(text) for query, text in texts.items()}
+    found = read_queries(Path(way))
+    lacking = [query for query in texts if query not in found]
+    if lacking:
+        raise InputError(
+            f"{way}: {len(lacking)} of {len(texts)} queries have no text there, such as "
+            f"{', '.join(map(repr, lacking[:SHOWN]))}. It must hold every query, as queries.jsonl does."
+        )
+    return {query: found[query] for query in texts}
