@@ -266,20 +266,30 @@ def _ladder(system: str) -> Mapping[str, Any]:
         {
             "name": name,
             "system": of,
-            "recall": recall,
+            "recall": None if recall is None else _ends(recall, 0.01),
             "quality": quality,
             "low": quality - 0.03,
             "high": quality + 0.03,
-            "change": change,
+            "change": None if change is None else _ends(change, 0.01),
         }
         for name, of, recall, quality, change in told
     ]
     return {"name": system, "steps": steps}
 
 
+def _ends(value: float, spread: float) -> Entry:
+    return {"value": value, "low": value - spread, "high": value + spread, "queries": 100}
+
+
 def _tuned() -> Mapping[str, Any]:
     tried = [
-        {"efSearch": ef, "recall": 1 - 2 / ef, "quality": 0.6 - 1 / ef, "loss": 1.6 / ef, "seconds": ef * 1e-5}
+        {
+            "efSearch": ef,
+            "recall": _ends(1 - 2 / ef, 0.005),
+            "quality": _ends(0.6 - 1 / ef, 0.02),
+            "loss": {"recall": _spread(2 / ef, 0.005, names=("value", "low", "high"))},
+            "seconds": ef * 1e-5,
+        }
         for ef in (16, 32, 64, 128)
     ]
-    return {"spec": "hnsw(efSearch=128)", "efSearch": 128, "loss": 0.0125, "tried": tried}
+    return {"name": "dense 128d", "spec": "hnsw(efSearch=128)", "efSearch": 128, "tried": tried}

@@ -173,3 +173,24 @@ def test_the_advice_is_about_the_answer_and_shows_its_headrooms(swept: Path) -> 
     ceiling = sweep.configurations[advice["point"]]["ceiling"]
     assert advice["retrieval_headroom"]["value"] == pytest.approx(ceiling["retrieval_headroom"], abs=1e-5)
     assert advice["ordering_headroom"]["value"] == pytest.approx(ceiling["ordering_headroom"], abs=1e-5)
+
+
+def test_a_step_takes_as_much_longer_as_the_latencies_say(swept: Path) -> None:
+    for percentile in ("p50", "p99"):
+        result = tv.frontier(swept, resamples=40, percentile=percentile).to_dict()
+        steps = [each for each in result["marginals"] if each["milliseconds"] is not None]
+        assert steps
+        for each in steps:
+            first, second = (result["points"][place]["latency"][percentile]["value"] for place in each["points"])
+            wait = each["milliseconds"]
+            assert wait["value"] == pytest.approx(1000 * (second - first))
+            assert (each["per_millisecond"] is not None) == (wait["value"] > 0 and wait["low"] > 0)
+
+
+def test_memory_counts_the_tables_of_an_index(tmp_path: Path) -> None:
+    sweep = made_sweep(methods=("dense",), dimensions=(128,), indexes=("hnsw",))
+    sweep["systems"][0]["values"] = {"method": "dense", "embed.dimension": 128, "rerank.depth": None}
+    sweep["systems"][0]["memory"] |= {"vectors": 1000, "graph": 200, "tables": 30_000, "words": 4}
+    result = tv.frontier(write_sweep(tmp_path, sweep, queries=10), resamples=50).to_dict()
+    family = result["matched_recall"][0]["families"][0]
+    assert (family["memory"], family["name"]) == (31_204.0, "dense 128 hnsw")

@@ -15,10 +15,13 @@ from tests.tradeoff.swept import write_sweep
 
 import trueval as tv
 from trueval.errors import InputError, PolicyError
+from trueval.report.text import FRACTIONS, POINTS
+from trueval.tradeoff.changes import Bootstrap
 from trueval.tradeoff.draws import draw_latencies, draw_qualities, features_of, percentiles
 from trueval.tradeoff.groups import group
 from trueval.tradeoff.measured import read_sweep
 from trueval.tradeoff.pareto import Objectives, on_frontier, removers
+from trueval.tradeoff.views.frontier import lines
 
 Row = tuple[float, float, float]
 NAN = math.nan
@@ -297,3 +300,45 @@ def test_directories_that_are_no_sweep_are_refused_in_one_line(swept: Path, tmp_
 def test_bad_options_say_what_is_accepted(swept: Path, asked: dict[str, object], said: str) -> None:
     with pytest.raises(PolicyError, match=said):
         tv.frontier(swept, **asked)  # type: ignore[arg-type]
+
+
+def test_intervals_are_of_the_level_that_is_asked(swept: Path) -> None:
+    found = tv.frontier(swept, resamples=200, level=0.5)
+    told, said = found.to_dict(), tv.frontier(swept, resamples=50).to_dict()
+    for place, (narrow, wide) in enumerate(zip(told["points"], said["points"], strict=True)):
+        here = Bootstrap(0.5, 200).mean(found.measured.values[:, place])
+        assert (narrow["quality"]["low"], narrow["quality"]["high"]) == (here.low, here.high)
+        own = found.measured.configurations[place]["measures"][wide["quality"]["measure"]]
+        assert wide["quality"]["low"] == own["low"]
+    assert "The intervals of single latencies are those of the sweep, of 95 %." in told["notes"]
+    assert not any("single latencies" in note for note in said["notes"])
+
+
+def test_files_of_another_kind_inside_are_refused_in_one_line(swept: Path, tmp_path: Path) -> None:
+    folder = write_sweep(tmp_path, made_sweep(cutoffs=(10,), methods=("dense",)), queries=5)
+    frame = pl.read_parquet(folder / "queries.parquet")
+    for wrong in (frame.with_columns(expected=pl.lit("high")), frame.head(0)):
+        wrong.write_parquet(folder / "queries.parquet")
+        with pytest.raises(InputError, match="not as trueval sweep writes it"):
+            read_sweep(folder)
+    frame.write_parquet(folder / "queries.parquet")
+    for file in (folder / "samples").iterdir():
+        file.unlink()
+    assert read_sweep(folder).notes == (
+        "4 of 4 systems have no times in samples/: their latencies are taken as exact.",
+    )
+    with pytest.raises(PolicyError, match="min_quality must be a number"):
+        tv.frontier(folder, min_quality={"RA-nWG@K": "high"})  # type: ignore[dict-item]
+
+
+def test_points_are_points_in_every_line(swept: Path) -> None:
+    told = tv.frontier(swept, resamples=50).to_dict()
+    plain, points = ("\n".join(lines(told, scale)) for scale in (FRACTIONS, POINTS))
+    worth = told["rules"][-1]["cross_fitted"]["value"]
+    assert f"is worth {worth:.4f}" in plain
+    assert f"is worth {100 * worth:.2f}" in points
+    order = told["advice"]["ordering_headroom"]["value"]
+    assert told["advice"]["sentence"] in plain
+    assert f"{order:.4f}" in plain
+    assert f"{100 * order:.2f}" in points
+    assert f"{order:.4f}" not in points

@@ -13,10 +13,13 @@ from tests.tradeoff import planted
 from trueval import Judgments
 from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError
+from trueval.report.directory import ResultFile
 from trueval.retrieval.index import LocalIndex
 from trueval.retrieval.pipeline import Pipeline
 from trueval.tradeoff.changes import Bootstrap, Estimated
+from trueval.tradeoff.ladder import climb
 from trueval.tradeoff.tune import Loss, Tried, Tuned, _Trial, least_sufficient, tune
+from trueval.tradeoff.views.worth import ladder_block
 
 pytest.importorskip("faiss", reason='needs the extra "retrieval"')
 pytest.importorskip("safetensors", reason='needs the extra "models"')
@@ -191,3 +194,24 @@ def test_a_cache_serves_the_graph(tmp_path: Path, log: list[tuple[str, int]], mo
     second = tuned(world(), "hnsw(M=8, efSearch=77)", cache=tmp_path, values=[3, 50])
     assert [each.losses for each in second.tried] == [each.losses for each in first.tried]
     assert log == [("embed", 256), ("embed", 144), ("embed", 12)]
+
+
+def test_a_short_dimension_is_no_loss_of_the_graph(log: list[tuple[str, int]]):
+    collection = world()
+    given = planted.settings(embed={"dimension": 4}, index={"spec": "hnsw(M=8)", "depth": 3})
+    found = tune(collection, given, collection.graded, ["R@3"], values=[400], by="value", bootstrap=FAST)
+    assert found.tried[-1].recall.value == 1.0  # of exact search by the same four numbers
+    assert (found.ef_search, found.advice) == (400, "")
+
+
+def test_the_page_shows_what_ladders_and_tuners_give(log: list[tuple[str, int]]):
+    collection = world(60)
+    given = planted.settings(index={"spec": "hnsw(M=8)", "depth": 3})
+    found = tune(collection, given, collection.graded, ["R@3"], values=[60], bootstrap=FAST)
+    ladder = climb(collection, given, collection.graded, ["R@3"], bootstrap=FAST)
+    data = {"quality": "R@3", "ladder": [ladder.to_dict()], "tuned": [{"name": "dense", **found.to_dict()}]}
+    (block,) = ladder_block(ResultFile("sweep.json", "sweep", data))
+    steps, efforts = ([[cell.value for cell in row.cells] for row in table.rows] for table in block.tables)
+    assert [row[1:4] for row in steps] == [["exact float32", 1.0, 1.0], ["hnsw", 1.0, 1.0]]
+    assert [row[-1] for row in steps] == [None, 0.0]
+    assert efforts[0][:5] == ["dense", 60, 1.0, 1.0, 0.0]

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from trueval.comparison.resampling import bootstrap_sums, to_grid
-from trueval.report.text import fixed
+from trueval.report.text import FRACTIONS, Scale, fixed
 from trueval.standings.standings import Floats
 from trueval.tradeoff.marginals import interval
 from trueval.tradeoff.measured import Measured
@@ -127,19 +127,20 @@ def advise(
     }
 
 
-def sentence(found: Headrooms, said: str, name: str) -> str:
+def sentence(found: Headrooms, said: str, name: str, scale: Scale = FRACTIONS) -> str:
     """The advice in one sentence.
 
     Args:
         found: the headrooms.
         said: the verdict.
         name: of the configuration.
+        scale: of the headrooms.
 
     Example:
         >>> print(sentence(Headrooms(0.3, 0.1, 0.86, 90, None, None), "widen the pool", "dense K=10"))
         Widen the pool of dense K=10: its candidates lack 0.3000 of what there is to find, and their order loses 0.1000.
     """
-    pool, order = fixed(found.retrieval), fixed(found.ordering)
+    pool, order = fixed(found.retrieval, scale), fixed(found.ordering, scale)
     left = f"its candidates lack {pool} of what there is to find, and their order loses {order}"
     if said == WIDEN:
         return f"Widen the pool of {name}: {left}."

@@ -274,9 +274,13 @@ def _target(measured: Measured, given: float | str | Mapping[str, float] | None)
     known = {quality, *(measure for each in measured.configurations for measure in each["measures"])}
     if name not in known:
         raise PolicyError(f"{name} is not a measure of this sweep.{nearest(name, known)}")
-    if not np.isfinite(value):
+    try:
+        least = float(value)
+    except (TypeError, ValueError):
+        least = np.nan
+    if not np.isfinite(least):
         raise PolicyError(f"min_quality must be a number. Got {value!r}.")
-    return float(value), name
+    return least, name
 
 
 def _positive(name: str, value: Any) -> Any:

@@ -57,34 +57,41 @@ def steps(measured: Measured) -> Iterator[Step]:
                 yield Step(axis, first, second, float(begin), float(end))
 
 
-def marginals(measured: Measured, qualities: Qualities, latencies: Floats, level: float) -> list[dict[str, Any]]:
+def marginals(
+    measured: Measured, qualities: Qualities, latencies: Floats, level: float, percentile: str = "p50"
+) -> list[dict[str, Any]]:
     """What each step adds, as JSON: quality, milliseconds, cost, and quality for each millisecond and unit of money.
 
-    A ratio is given where the step makes the pipeline slower, or dearer, beyond noise: elsewhere it has no meaning, and
-    a reason says so. Intervals are of the resamples: of queries, and of the times.
+    A ratio is given where the step makes the pipeline slower, by the low end of the interval, or dearer: elsewhere it
+    has no meaning, and a reason says so. Intervals are of the resamples: of queries, and of the times.
 
     Args:
         measured: the sweep.
         qualities: resamples of its configurations.
         latencies: [configuration, resample] seconds.
         level: of the intervals.
+        percentile: of the latency.
     """
-    return [_marginal(measured, step, qualities, latencies, level) for step in steps(measured)]
+    return [_marginal(measured, step, qualities, latencies, level, percentile) for step in steps(measured)]
 
 
-def _marginal(measured: Measured, step: Step, qualities: Qualities, latencies: Floats, level: float) -> dict[str, Any]:
+def _marginal(
+    measured: Measured, step: Step, qualities: Qualities, latencies: Floats, level: float, percentile: str
+) -> dict[str, Any]:
     first, second = step.first, step.second
+    same = measured.system[first] == measured.system[second]
     gains = qualities.plain[second] - qualities.plain[first]
     gain = float(qualities.measured[second] - qualities.measured[first])
-    seconds = 1000 * (latencies[second] - latencies[first])
+    apart = 1000 * (latencies[second] - latencies[first])
+    exact = measured.latency(percentile)
+    wait = None if same else interval(1000 * float(exact[second] - exact[first]), apart, level)
     cost = float(measured.cost[second] - measured.cost[first])
-    same_system = measured.system[first] == measured.system[second]
-    slower = not same_system and bool(np.mean(seconds > 0) >= level)
+    slower = wait is not None and (wait["value"] or 0) > 0 and (wait["low"] or 0) > 0
     reasons = []
-    if same_system:
+    if same:
         reasons.append(f"{step.axis} does not change the latency of retrieval")
     elif not slower:
-        reasons.append("no time was measured" if np.isnan(seconds).all() else "it is not slower beyond noise")
+        reasons.append("no time was measured" if wait is None else "it is not slower beyond noise")
     if not cost > 0:
         reasons.append("no price is known" if np.isnan(cost) else "it does not cost more")
     return {
@@ -95,12 +102,20 @@ def _marginal(measured: Measured, step: Step, qualities: Qualities, latencies: F
         "to": step.end,
         "points": [first, second],
         "quality": interval(gain, gains, level),
-        "milliseconds": None if same_system else interval(float(np.median(seconds)), seconds, level),
+        "milliseconds": wait,
         "cost": None if np.isnan(cost) else cost,
-        "per_millisecond": interval(gain / float(np.median(seconds)), gains / seconds, level) if slower else None,
+        "per_millisecond": _per_millisecond(gain, gains, apart, wait, level) if wait and slower else None,
         "per_currency": interval(gain / cost, gains / cost, level) if cost > 0 else None,
         "reason": "; ".join(reasons) or None,
     }
+
+
+def _per_millisecond(
+    gain: float, gains: Floats, apart: Floats, wait: Mapping[str, float | None], level: float
+) -> dict[str, float | None] | None:
+    """The ratio, over the resamples in which the step is slower: the few others have a ratio of no meaning."""
+    slower = apart > 0
+    return interval(gain / (wait["value"] or np.nan), gains[slower] / apart[slower], level)
 
 
 def interval(value: float, draws: Floats, level: float) -> dict[str, float | None] | None:

@@ -112,7 +112,8 @@ def _family(system: Mapping[str, Any]) -> str:
     """What a system is called without its effort of search."""
     settings = system.get("settings") or {}
     spec = (settings.get("index") or {}).get("spec")
-    others = [str(value) for key, value in (system.get("values") or {}).items() if key != "index.spec"]
+    values = (system.get("values") or {}).items()
+    others = [str(value) for key, value in values if key not in ("index.spec", "method") and value is not None]
     return " ".join([system.get("method") or "", *others, _without_search(spec) if spec else ""]).strip()
 
 
@@ -131,6 +132,6 @@ def _without_search(spec: str) -> str:
 
 def _memory(system: Mapping[str, Any]) -> float:
     memory = system.get("memory") or {}
-    parts = [memory[name] for name in ("vectors", "graph", "words") if memory.get(name) is not None]
+    parts = [memory[name] for name in ("vectors", "graph", "tables", "words") if memory.get(name) is not None]
     measured = memory.get("measured")
     return float(sum(parts)) if parts else np.nan if measured is None else float(measured)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from trueval.errors import InputError, Place
+from trueval.errors import InputError, Place, TruevalError
 from trueval.report.kinds import read_json
 from trueval.standings.standings import Floats, Ints
 from trueval.tradeoff.pareto import Objectives
@@ -133,13 +133,19 @@ def read_sweep(directory: str | Path) -> Measured:
         wanted = [each["quality"] for each in result["configurations"]]
         keys = [each["key"] for each in result["systems"]]
         values = _of_queries(folder / QUERIES, names, wanted)
-        totals, notes = _totals(folder / SAMPLES, keys)
-        found = Measured(result, digest, *values, totals, tuple(notes))
+        timed = [each["latency"] is not None for each in result["systems"]]
+        totals = _totals(folder / SAMPLES, keys)
+        lost = sum(here and bool(np.isnan(own).all()) for here, own in zip(timed, totals, strict=True))
+        told = f"{lost} of {len(keys)} systems have no times in {SAMPLES}/: their latencies are taken as exact."
+        found = Measured(result, digest, *values, totals, (told,) if lost else ())
         _check_together(found, folder / QUERIES)
         # Everything that is looked at later is looked at once, while what is wrong can be said of the file.
         _ = found.prompt, found.contexts, [found.points(percentile) for percentile in PERCENTILES]
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
-        message = f"not as trueval sweep writes it: {type(error).__name__} {error}. Run the same trueval sweep again."
+    except TruevalError:
+        raise
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError, pl.exceptions.PolarsError) as error:
+        told = f"{type(error).__name__} {str(error).splitlines()[0] if str(error) else ''}".strip()
+        message = f"not as trueval sweep writes it: {told}. Run the same trueval sweep again."
         raise Place(str(place)).error(message) from error
     return found
 
@@ -199,8 +205,8 @@ def _of_queries(
     return tuple(ids), values, variances, ceilings
 
 
-def _totals(folder: Path, keys: Sequence[str]) -> tuple[Floats, list[str]]:
-    """[system, query, repeat] seconds of all stages together, and what is missing."""
+def _totals(folder: Path, keys: Sequence[str]) -> Floats:
+    """[system, query, repeat] seconds of all stages together."""
     frames = {key: _frame(file, "samples") for key in keys if (file := folder / f"{key}.parquet").exists()}
     summed = [
         frame.group_by("query_id", "repeat").agg(pl.col("seconds").sum()).with_columns(system=pl.lit(place))
@@ -208,15 +214,13 @@ def _totals(folder: Path, keys: Sequence[str]) -> tuple[Floats, list[str]]:
         if (frame := frames.get(key)) is not None and len(frame)
     ]
     if not summed:
-        return np.full((len(keys), 0, 0), np.nan), []
+        return np.full((len(keys), 0, 0), np.nan)
     table = pl.concat(summed).with_columns(pl.col("query_id").rank("dense").cast(pl.Int64) - 1)
     table = table.with_columns(pl.col("repeat").rank("dense").cast(pl.Int64) - 1)
     query, repeat = table["query_id"].to_numpy(), table["repeat"].to_numpy()
     totals = np.full((len(keys), query.max() + 1, repeat.max() + 1), np.nan)
     totals[table["system"].to_numpy(), query, repeat] = table["seconds"].to_numpy()
-    lost = len(keys) - len(summed)
-    told = f"{lost} of {len(keys)} systems have no times in {SAMPLES}/: their latencies are taken as exact."
-    return totals, [told] if lost else []
+    return totals
 
 
 def _check_together(found: Measured, file: Path) -> None:

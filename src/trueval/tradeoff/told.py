@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from trueval.comparison.intervals import tail
 from trueval.tradeoff.advice import advise
+from trueval.tradeoff.changes import Bootstrap
 from trueval.tradeoff.cross_fit import cross_fit
 from trueval.tradeoff.marginals import efficiencies, marginals
 from trueval.tradeoff.matched import matched_recall
@@ -68,7 +68,7 @@ def told(found: Frontier) -> dict[str, Any]:
         "matched_recall": matched_recall(measured, choices.percentile),
         "recall_of": next((each["recall"]["of"] for each in measured.systems if each.get("recall")), None),
         "efficiency": efficiencies(measured, choices.percentile),
-        "marginals": marginals(measured, found.qualities, found.latencies[place], choices.level),
+        "marginals": marginals(measured, found.qualities, found.latencies[place], choices.level, choices.percentile),
         "advice": advise(measured, found.leading, level=choices.level, resamples=choices.resamples, seed=choices.seed),
         "left_out": result.get("left_out", []),
         "failed": result.get("failed", []),
@@ -111,10 +111,11 @@ def _quality(found: Frontier, place: int) -> dict[str, Any]:
     each = found.measured.configurations[place]
     value = each["measures"].get(each["quality"]) or {}
     low, high = value.get("low"), value.get("high")
-    known = int((~np.isnan(found.measured.values[:, place])).sum())
-    if low is None and known > 1:
-        share = tail(known, found.choices.level)
-        low, high = map(float, np.quantile(found.qualities.plain[place], [share, 1 - share]))
+    values, choices = found.measured.values[:, place], found.choices
+    known = int((~np.isnan(values)).sum())
+    if known > 1 and (low is None or choices.level != found.measured.result.get("level")):
+        again = Bootstrap(choices.level, choices.resamples, choices.seed, choices.threads)
+        _, low, high, _ = again.mean(values)
     return {
         "measure": each["quality"],
         "value": value.get("expected"),
@@ -201,6 +202,9 @@ def _notes(found: Frontier) -> Iterator[str]:
             yield f"{int(np.isnan(values).sum())} {told}"
         elif found.choices.rule == PAPER and len(values) > 1 and np.ptp(values) == 0:
             yield f"All configurations have the same {name}, so by the rule of the paper nobody removes another."
+    said = measured.result.get("level")
+    if said is not None and said != found.choices.level and "latency" in known:
+        yield f"The intervals of single latencies are those of the sweep, of {100 * said:g} %."
     if np.isnan(measured.variances[~np.isnan(measured.values)]).any():
         yield "The spread over tie orders is not known everywhere: there resamples hold queries alone."
     if found.has_chances and np.isnan(found.qualities.shrunk.own):

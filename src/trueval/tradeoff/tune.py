@@ -34,7 +34,7 @@ from trueval.retrieval.stages.config import BOTH, HIGH, STAGES, Settings, scored
 from trueval.retrieval.stages.work import Begin, Work, nobody, shared_work
 from trueval.run import Run
 from trueval.tradeoff.changes import Bootstrap, Estimated
-from trueval.tradeoff.ladder import BELOW, Rung, cut, recall, rung_settings, rungs, search_rung
+from trueval.tradeoff.ladder import BELOW, EXACT, Rung, cut, recall, rung_settings, rungs, search_rung
 from trueval.tradeoff.worth import Judged, Worth
 
 By = Literal["bound", "value"]
@@ -299,7 +299,9 @@ class _Trial:
         Raises:
             InputError: exact search has 0 of a measure.
         """
-        first, *others = rungs(settings, len(work(settings).collection.documents))
+        _, *others = rungs(settings, len(work(settings).collection.documents))
+        # The vectors that the graph has: no effort of search brings back numbers that were cut off.
+        first = Rung(EXACT, "flat", settings["embed"]["dimension"], "index")
         depth, built = settings["index"]["depth"], work({name: settings[name] for name in ("embed", "index")})
         whole = work(rung_settings(settings, first, BELOW))
         exact = whole.dense(whole.begin("exact"))

@@ -323,3 +323,19 @@ def test_a_sweep_in_which_nothing_could_be_measured_says_so() -> None:
     assert isinstance(missing, Missing)
     assert "failed" in to_markdown(sweep)
     assert to_csv(sweep).count("\n") == 1
+
+
+def test_csv_gives_each_measure_a_column_of_its_own_and_no_column_twice() -> None:
+    sweep = made_sweep(methods=("dense",), dimensions=(128,), indexes=("flat",), cutoffs=(5, 10))
+    sweep["axes"] = [{"key": "method", "values": ["dense"]}, {"key": "K", "values": [5, 10]}]
+    for configuration in sweep["configurations"]:
+        for place, name in enumerate(("nDCG@10", "R@5", "R@100", "AP"), start=1):
+            configuration["measures"][name] = {"expected": place / 8}
+        configuration["measures"][f"P@{configuration['K']}"] = {"expected": configuration["K"] / 16}
+    text = to_csv(sweep)
+    head = text.splitlines()[0].split(",")
+    assert len(set(head)) == len(head)
+    for row in csv.DictReader(io.StringIO(text)):
+        told = [row[f"{name} expected"] for name in ("nDCG@10", "R@5", "R@100", "AP", "P")]
+        assert list(map(float, told)) == [0.125, 0.25, 0.375, 0.5, int(row["K"]) / 16]
+        assert "nDCG expected" not in row

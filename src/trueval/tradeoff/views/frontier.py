@@ -12,6 +12,7 @@ from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
 from trueval.report.terminal import grid
 from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, unit
+from trueval.tradeoff.advice import Headrooms, sentence
 from trueval.tradeoff.views.units import milliseconds, money, share
 
 Entry = Mapping[str, Any]
@@ -65,24 +66,36 @@ def _group(result: Entry, at: int) -> str:
     return f"{share(group['probability'])} of {len(group['members'])}"
 
 
-def lines(result: Entry) -> Iterator[str]:
+def lines(result: Entry, scale: Scale = FRACTIONS) -> Iterator[str]:
     """What is said beside the table: rules, advice, frontiers in time, and what the numbers mean.
 
     Args:
         result: the JSON of `trueval frontier`.
+        scale: of the quality.
     """
     for rule in result["rules"]:
         yield rule["sentence"]
         if fitted := rule["cross_fitted"]:
+            worth, flattered = fixed(fitted["value"], scale), fixed(max(fitted["optimism"], 0.0), scale)
             yield (
-                f"Chosen and measured on different queries, that choice is worth {fixed(fitted['value'])}: choosing "
-                f"flatters the best by {fixed(max(fitted['optimism'], 0.0))}."
+                f"Chosen and measured on different queries, that choice is worth {worth}: choosing flatters the best "
+                f"by {flattered}."
             )
     yield from _in_time(result)
     if result["advice"] is not None:
-        yield result["advice"]["sentence"]
+        yield _advice(result, scale)
     yield from _meaning(result)
     yield from result["notes"]
+
+
+def _advice(result: Entry, scale: Scale) -> str:
+    """The sentence of the JSON, whose headrooms are fractions, or the same on another scale."""
+    advice = result["advice"]
+    if scale == FRACTIONS:
+        return str(advice["sentence"])
+    pool, order = advice["retrieval_headroom"]["value"], advice["ordering_headroom"]["value"]
+    found = Headrooms(pool, order, advice["share"], advice["queries"], None, None)
+    return sentence(found, advice["verdict"], result["points"][advice["point"]]["name"], scale)
 
 
 def _in_time(result: Entry) -> Iterator[str]:
@@ -134,7 +147,7 @@ def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
     parts: list[Any] = [Text(_title(result), style="bold"), rows]
     if len(places) > MOST:
         parts.append(Text(f"{len(places) - MOST} more are in --format csv.", style="dim"))
-    return Group(*parts, Text(), *map(Text, [*lines(result), *unit(scale)]))
+    return Group(*parts, Text(), *map(Text, [*lines(result, scale), *unit(scale)]))
 
 
 def to_csv(result: Entry) -> str:
@@ -150,7 +163,7 @@ def to_csv(result: Entry) -> str:
 
 
 def _row(result: Entry, point: Entry) -> dict[str, Any]:
-    latency = {name: each["value"] for name, each in (point["latency"] or {}).items()}
+    latency = {name: (each or {}).get("value") for name, each in (point["latency"] or {}).items()}
     quality = {"quality" if name == "value" else name: each for name, each in point["quality"].items()}
     group, removed = point["group"], point["dominated_by"]
     return {
@@ -170,8 +183,9 @@ def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
         scale: of the quality.
     """
     rows = (cells(result, at, scale) for at in shown(result))
-    said = "".join(f"- {markdown(line)}\n" for line in [*lines(result), *unit(scale)])
-    return f"{markdown(_title(result))}\n\n{pipes(HEAD, rows, words=1)}\n\n{said}"
+    head = [each if each != "ms" else f"ms {result['percentile']}" for each in HEAD]
+    said = "".join(f"- {markdown(line)}\n" for line in [*lines(result, scale), *unit(scale)])
+    return f"{markdown(_title(result))}\n\n{pipes(head, rows, words=1)}\n\n{said}"
 
 
 def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
@@ -182,4 +196,5 @@ def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
         scale: of the quality.
     """
     rows = [list(map(latex, cells(result, at, scale))) for at in shown(result)]
-    return tabular(list(HEAD), rows, "l" + "r" * (len(HEAD) - 1), notes=[*lines(result), *unit(scale)])
+    head = [each if each != "ms" else f"ms {result['percentile']}" for each in HEAD]
+    return tabular(head, rows, "l" + "r" * (len(HEAD) - 1), notes=[*lines(result, scale), *unit(scale)])

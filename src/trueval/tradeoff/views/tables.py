@@ -187,8 +187,10 @@ def to_csv(sweep: Entry) -> str:
     Args:
         sweep: the JSON.
     """
-    axes = [axis["key"] for axis in sweep["axes"]]
-    measures = list(dict.fromkeys(_family(name) for name in measure_names(pipelines_of(sweep))))
+    axes = [axis["key"] for axis in sweep["axes"] if axis["key"] not in ("method", "K")]
+    fixed = _fixed(sweep)
+    names = measure_names(pipelines_of(sweep))
+    measures = list(dict.fromkeys(name if name in fixed else _family(name) for name in names))
     columns = [
         *("configuration", "system", "method", "K", *axes),
         *(f"{name} {end}" for name in measures for end in ENDS),
@@ -197,15 +199,38 @@ def to_csv(sweep: Entry) -> str:
         *(f"latency {name}" for name in PERCENTILES),
         *("bytes", "prompt tokens"),
     ]
-    return formats.to_csv(columns, _csv_rows(sweep))
+    return formats.to_csv(columns, _csv_rows(sweep, fixed))
 
 
-def _csv_rows(sweep: Entry) -> Iterator[dict[str, Any]]:
+def _fixed(sweep: Entry) -> set[str]:
+    """Measures with a cutoff of their own, or none: nDCG@10 of a configuration whose K is 5."""
+    return {
+        name
+        for configuration in sweep["configurations"]
+        for name in configuration["measures"]
+        if not _is_at(name, configuration["K"])
+    }
+
+
+def _is_at(name: str, k: int) -> bool:
+    return name.rpartition("@")[2] == str(k)
+
+
+def _titles(name: str, k: int, fixed: set[str]) -> Iterator[str]:
+    """The columns that a measure is in: nDCG@10 is that of nDCG@K too where K is 10."""
+    if name in fixed:
+        yield name
+    if _is_at(name, k):
+        yield _family(name)
+
+
+def _csv_rows(sweep: Entry, fixed: set[str]) -> Iterator[dict[str, Any]]:
     for configuration in sweep["configurations"]:
         system, ceiling = sweep["systems"][configuration["system"]], configuration["ceiling"] or {}
         measured = {
-            f"{_family(name)} {end}": value.get(end)
+            f"{title} {end}": value.get(end)
             for name, value in configuration["measures"].items()
+            for title in _titles(name, configuration["K"], fixed)
             for end in ENDS
         }
         latency = {f"latency {name}": value["value"] for name, value in _percentiles(system).items()}

@@ -227,11 +227,11 @@ def ladder_block(file: ResultFile) -> tuple[Block, ...]:
     columns = (
         Column("system"),
         Column("step", "/name"),
-        Column("recall", "/recall", True, fixed),
+        Column("recall", "/recall/value", True, fixed),
         Column("quality", "/quality", True, fixed, lambda _: True),
         Column("low", "/low", True, fixed),
         Column("high", "/high", True, fixed),
-        Column("change", "/change", True, signed),
+        Column("change", "/change/value", True, signed),
     )
     rows = tuple(
         row_of(pointer("ladder", place, "steps", at), columns, step, ladder["name"])
@@ -255,9 +255,9 @@ def _tuned(file: ResultFile) -> tuple[Table, ...]:
     columns = (
         Column("index"),
         Column("efSearch", "/efSearch", True, whole),
-        Column("recall", "/recall", True, fixed),
-        Column("quality", "/quality", True, fixed),
-        Column("loss", "/loss", True, fixed),
+        Column("recall", "/recall/value", True, fixed),
+        Column("quality", "/quality/value", True, fixed),
+        Column("recall lost at most", "/loss/recall/high", True, fixed),
         Column("ms", "/seconds", True, milliseconds),
         Column("chosen"),
     )
@@ -266,7 +266,7 @@ def _tuned(file: ResultFile) -> tuple[Table, ...]:
             pointer("tuned", place, "tried", at),
             columns,
             tried,
-            each["spec"],
+            each.get("name", each["spec"]),
             "chosen" if tried["efSearch"] == each["efSearch"] else "",
         )
         for place, each in enumerate(file.data.get("tuned") or ())
