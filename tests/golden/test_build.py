@@ -306,7 +306,7 @@ def test_what_contradicts_its_grade_is_graded_once_more(tmp_path: Path) -> None:
         )
         path.write_text(
             path.read_text()
-            .replace("calls = 4", "calls = 30\noverlap = 1.0")
+            .replace("calls = 4", "calls = 14\noverlap = 1.0")
             .replace("concurrency = 4", "concurrency = 1")
         )
         found = build(Plan.read(path), tmp_path / "out")

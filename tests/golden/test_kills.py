@@ -45,8 +45,17 @@ regrade = true
 """
 
 
+PROGRAM = """
+import sys
+from pathlib import Path
+from trueval.golden.build import build
+from trueval.golden.plan import Plan
+build(Plan.read(Path("golden.toml")), Path(sys.argv[1]), cache=Path("cache"))
+"""
+
+
 def start(folder: Path, name: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "trueval", "golden", "build", "golden.toml", "--out", name, "--cache", "cache"]
+    command = [sys.executable, "-W", "ignore", "-c", PROGRAM, name]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
     return subprocess.Popen(
         command, cwd=folder, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
@@ -104,15 +113,31 @@ def test_killed_at_a_hundred_random_moments(tmp_path: Path) -> None:
         server.trouble = lambda number: rng.choice(TROUBLES) if rng.random() < 0.12 else Trouble()
         server.seen.clear()
         kills, repeated, stages = killed(tmp_path, server, rng, whole)
-    print(f"{kills} kills, {calls} calls in calm, {repeated} repeated, killed in {dict(stages)}")
+    sets = len(list(tmp_path.glob("golden-*")))
+    print(f"{kills} kills over {sets} golden sets of {calls} calls, {repeated} repeated; killed {dict(stages)}")
     assert repeated == 0
     assert kills >= KILLS
-    first, last = content(tmp_path / "calm"), content(tmp_path / "golden-0")
-    assert first["qrels.trec"] == last["qrels.trec"]
-    assert first["top.trec"] == last["top.trec"]
-    assert [(row["document"], row["grade"]) for row in first["labels"]] == [
-        (row["document"], row["grade"]) for row in last["labels"]
-    ]
+    first = content(tmp_path / "calm")
+    for out in tmp_path.glob("golden-*"):
+        last = content(out) if out.is_dir() else first
+        assert first["qrels.trec"] == last["qrels.trec"]
+        assert first["top.trec"] == last["top.trec"]
+        assert [(row["document"], row["grade"]) for row in first["labels"]] == [
+            (row["document"], row["grade"]) for row in last["labels"]
+        ]
+
+
+def struck(process: subprocess.Popen[str], server: ChatServer, rng: random.Random, whole: float) -> bool:
+    """Kill a process after some of its calls, or after some time; whether it was still there."""
+    calls = len(server.seen) + rng.randrange(30) if rng.random() < 0.75 else 10**9
+    ends = time.monotonic() + (whole if calls < 10**9 else rng.uniform(0.0, whole))
+    while process.poll() is None and time.monotonic() < ends and len(server.seen) <= calls:
+        time.sleep(0.002)
+    time.sleep(rng.uniform(0.0, 0.05))
+    if process.poll() is not None:
+        return False
+    process.send_signal(signal.SIGKILL)
+    return True
 
 
 def killed(folder: Path, server: ChatServer, rng: random.Random, whole: float) -> tuple[int, int, Counter[str]]:
@@ -125,10 +150,7 @@ def killed(folder: Path, server: ChatServer, rng: random.Random, whole: float) -
         while True:
             process = start(folder, out.name)
             mark = len(server.seen)
-            try:
-                process.wait(rng.uniform(0.3, 1.0) * whole if kills < KILLS else None)
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGKILL)
+            if kills < KILLS and struck(process, server, rng, whole):
                 kills += 1
             process.communicate()
             repeated += sum(asked(seen) in before for seen in server.seen[mark:])
