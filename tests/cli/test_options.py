@@ -3,14 +3,18 @@
 import inspect
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import pytest
+import typer
 from docs.make_commands import help_of
 from tests.cli.conftest import Outcome
+from typer.testing import CliRunner
 
 from trueval.cli.main import COMMANDS, command_function
-from trueval.cli.options import DEFAULT_MEASURES
+from trueval.cli.options import DEFAULT_MEASURES, with_groups
 from trueval.policy.conventions import CONVENTIONS
 from trueval.policy.policy import CHOICES, OPTIONS
 
@@ -176,3 +180,19 @@ def test_help_fits_in_eighty_columns(command: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("docs.make_commands.WIDTH", 80)
     lines = help_of(command).splitlines()
     assert max(map(len, lines)) == 80
+
+
+def test_a_field_of_a_group_without_a_default_is_required() -> None:
+    @dataclass(frozen=True)
+    class Needed:
+        judge: Annotated[str, typer.Option(help="Who.")]
+
+    @with_groups
+    def command(*, chosen: Needed) -> None:
+        typer.echo(chosen.judge)
+
+    app = typer.Typer()
+    app.command()(command)
+    assert "[required]" in CliRunner().invoke(app, ["--help"]).output
+    assert CliRunner().invoke(app, []).exit_code == 2
+    assert CliRunner().invoke(app, ["--judge", "me"]).output == "me\n"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from copy import copy
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
@@ -54,7 +54,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
             Parameter(
                 each.name,
                 Parameter.KEYWORD_ONLY,
-                default=each.default,
+                default=Parameter.empty if each.default is MISSING else each.default,
                 annotation=_under(getattr(group, "panel", None), annotations[each.name]),
             )
             for each in fields(group)
