@@ -315,6 +315,25 @@ def test_what_contradicts_its_grade_is_graded_once_more(tmp_path: Path) -> None:
     assert [label["round"] for label in row["labels"]] == [0, 1, 2]
 
 
+@pytest.mark.parametrize("method", ["none", "paper"])
+def test_other_ways_to_the_best(tmp_path: Path, method: str) -> None:
+    path = small.written(tmp_path, small.LABELS)
+    path.write_text(path.read_text().replace("[refine]", f'[refine]\nmethod = "{method}"'))
+    found = build(Plan.read(path), tmp_path / "out")
+    assert found.top is not None
+    rows = found.top.frame.filter(pl.col("query_id") == "q2")
+    if method == "none":  # means of labels, and nothing asked
+        assert dict(zip(rows["doc_id"], rows["score"], strict=True)) == {
+            "bridges-0": 5.0, "bridges-1": 4.0, "bridges-2": 4.0
+        }  # fmt: skip
+        assert "calls" not in found.about["stages"][-1]
+    else:
+        assert rows["score"].to_list() == [2.0, 1.0, 0.0]  # ranks: its locks rank, not its scores
+        assert rows["doc_id"].to_list()[0] == "bridges-0"
+        assert found.about["stages"][-1]["calls"] <= 3 * 4
+        assert {each["method"] for each in found.about["refinement"]["queries"]} == {"paper"}
+
+
 def test_passages_that_speak_to_the_judge_are_shown(tmp_path: Path) -> None:
     path = small.written(tmp_path, small.LABELS)
     file = tmp_path / "c" / "corpus.jsonl"

@@ -90,11 +90,6 @@ class Stages:
         )
         return manifest
 
-    def forget(self, names: Iterable[str]) -> None:
-        """Remove the manifests of stages that do not belong to this golden set any more."""
-        for name in names:
-            (self.folder / FOLDER / f"{name}.json").unlink(missing_ok=True)
-
 
 def key_for_stage(name: str, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:
     """The hash of all that decides a stage.
