@@ -381,6 +381,10 @@ def test_account_of_earlier_runs(tmp_path: Path) -> None:
     account.charge(0.5, {"status": "200"})
     account.write({"status": "429", "cost": None})
     account.charge(0.25, {"status": "200"})
+    with file.open("a") as lines:
+        lines.write('{"status": "200", "cost": 0.')  # stopped in the middle of a line
     assert opened_account(file, 1.0).spent == 0.75
+    (tmp_path / "empty.jsonl").write_text("")
+    assert opened_account(tmp_path / "empty.jsonl", 1.0).spent == 0.0
     with pytest.raises(InputError, match="stopped before the max_cost of 1"):
         opened_account(file, 1.0).reserve(0.3, "more")

@@ -13,11 +13,10 @@ the judgments are made of all labels: qrels.trec, labels.jsonl and golden.json (
 
 from __future__ import annotations
 
+import json
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final, NamedTuple
-
-import polars as pl
 
 from trueval.errors import InputError, PolicyError, nearest
 from trueval.golden.estimate import Estimate, estimate
@@ -146,10 +145,18 @@ def opened_account(file: Path, max_cost: float | None) -> Account:
         InputError: the file cannot be read.
     """
     account = Account(max_cost, file)
-    if file.exists():
-        try:
-            spent = pl.read_ndjson(file, schema_overrides={"cost": pl.Float64}, ignore_errors=True)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise InputError(f"{file}: cannot be read ({error}). It is what was spent. Move it away.") from None
-        account.spent = float(spent["cost"].sum()) if "cost" in spent.columns else 0.0
+    try:
+        lines = file.read_bytes().splitlines() if file.exists() else []
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read ({error.strerror}). It says what was spent.") from None
+    account.spent = sum(map(_cost, lines))
     return account
+
+
+def _cost(line: bytes) -> float:
+    """What a call cost; 0 of half a line, which a program that was stopped left."""
+    try:
+        cost = json.loads(line)["cost"]
+    except (ValueError, KeyError, TypeError):
+        return 0.0
+    return float(cost) if isinstance(cost, int | float) else 0.0
