@@ -409,6 +409,17 @@ def test_ladders_graphs_and_routing_are_derived_once(tmp_path: Path, seen: list[
     assert without_times(again) == without_times(result)
 
 
+def test_results_say_nothing_of_the_folders_of_the_machine(tmp_path: Path, seen: list[Any]):
+    file = made.written(tmp_path, SMALL.replace('"pairs"', '"gone"'))
+    with (tmp_path / "made" / "corpus.jsonl").open("a") as corpus:
+        corpus.write('{"_id": "empty", "text": ""}\n')
+    found = sweep(file, out=tmp_path / "out")
+    assert found.notes == ("corpus.jsonl: 1 of 61 documents have no text, such as 'empty'.",)
+    written = [each for each in (tmp_path / "out").rglob("*.json") if "cache" not in each.parts]
+    assert len(written) > 3
+    assert [each for each in written if str(tmp_path) in each.read_text()] == []
+
+
 def test_where_everything_fails_the_result_says_why(tmp_path: Path, seen: list[Any]):
     file = made.written(tmp_path, SMALL.replace('"counts"', '"gone"').replace('"sparse", ', ""))
     found = sweep(file, out=tmp_path / "out")

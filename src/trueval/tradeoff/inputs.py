@@ -68,7 +68,9 @@ def read_inputs(plan: Plan, tell: Tell = None) -> Inputs:
             f"{list(collection.queries)[:SHOWN]} there and {sorted(judged)[:SHOWN]} in the judgments; are the ids the "
             "same?"
         )
-    notes = [*collection.notes, *_left_out(collection, judged)]
+    # Notes are in results, which say nothing of the folders of a machine.
+    notes = [note.replace(f"{collection.source}/", "") for note in collection.notes]
+    notes += [*_left_out(collection, judged)]
     drawn = sample(ids, plan.sample, measuring.seed)
     if plan.sample is not None and plan.sample > len(ids):
         notes.append(f"sample is {plan.sample}, and only {len(ids)} queries are judged: all are taken.")

@@ -353,7 +353,8 @@ def _recorded(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def one_line(error: Exception) -> str:
     """What an error says, in one line; with its kind where the message is none of ours."""
-    said = " ".join(str(error).split())
+    # Reasons are in results, which say nothing of the folders of a machine.
+    said = " ".join(map(recorded, str(error).split()))
     return said if isinstance(error, TruevalError) and said else f"{type(error).__name__}: {said}".rstrip(": ")
 
 

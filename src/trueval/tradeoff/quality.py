@@ -23,7 +23,7 @@ import polars as pl
 from trueval.comparison.intervals import bootstrap_intervals
 from trueval.comparison.resampling import thread_count
 from trueval.errors import TruevalWarning
-from trueval.evaluation.evaluate import evaluate
+from trueval.evaluation.evaluate import evaluate, score
 from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
 from trueval.measures import Measure, parse
@@ -31,9 +31,12 @@ from trueval.measures.worth import WORTHS
 from trueval.numerics import or_null
 from trueval.rag.unjudged import as_judged, grade_unjudged
 from trueval.run import Run
+from trueval.standings.counting import counter
 from trueval.standings.standings import Floats
 from trueval.tradeoff.plan import Measuring
 
+# Values from which threads save more than they cost.
+WORTH_THREADS: Final = 50_000
 STATISTICS: Final = ("expected", "lowest", "highest", "sd")
 
 
@@ -172,7 +175,8 @@ def _scores(
             return both.of(every), both.of(open_ones)
         filled = grade_unjudged(judgments, run, measuring.unjudged)
         scores = evaluate(run, filled, every, policy=measuring.policy)
-        raw = evaluate(run, judgments, open_ones, policy=measuring.policy)
+        count, ids = counter(run, judgments), judgments.query_ids.to_list()
+        raw = score(run.name, ids, count, tuple(open_ones), measuring.policy, (), ())
         return as_judged(scores, run, judgments, measuring.unjudged), raw
 
 
@@ -252,6 +256,7 @@ def mean_intervals(values: Floats, measuring: Measuring) -> Floats:
     """
     ends = np.full((values.shape[1], 2), np.nan)
     known = ~np.isnan(values)
+    threads = thread_count(None) if values.size > WORTH_THREADS else 1
     # Columns of the same queries share their draws.
     patterns, pattern_of = np.unique(known, axis=1, return_inverse=True)
     for number in range(patterns.shape[1]):
@@ -267,7 +272,7 @@ def mean_intervals(values: Floats, measuring: Measuring) -> Floats:
             level=measuring.level,
             resamples=measuring.resamples,
             seed=measuring.seed,
-            threads=thread_count(None),
+            threads=threads,
         ).expected
     return ends
 
