@@ -105,7 +105,8 @@ def test_killed_at_a_hundred_random_moments(tmp_path: Path) -> None:
         (tmp_path / "golden.toml").write_text(PLAN.format(corpus=CRANFIELD, url=server.url))
         began = time.monotonic()
         calm = start(tmp_path, "calm")
-        assert calm.wait() == 0, calm.communicate()[1]
+        said = calm.communicate()[1]
+        assert calm.returncode == 0, said
         whole = time.monotonic() - began
         calls = len(server.seen)
         server.seconds = 0.02
@@ -121,6 +122,7 @@ def test_killed_at_a_hundred_random_moments(tmp_path: Path) -> None:
         last = content(out) if out.is_dir() else first
         assert first["qrels.trec"] == last["qrels.trec"]
         assert first["top.trec"] == last["top.trec"]
+        assert first["refined.jsonl"] == last["refined.jsonl"]
         assert [(row["document"], row["grade"]) for row in first["labels"]] == [
             (row["document"], row["grade"]) for row in last["labels"]
         ]
