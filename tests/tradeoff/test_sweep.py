@@ -19,7 +19,8 @@ from trueval.retrieval.pipeline import Pipeline
 from trueval.tradeoff.estimate import estimate
 from trueval.tradeoff.inputs import read_inputs
 from trueval.tradeoff.plan import Plan
-from trueval.tradeoff.sweep import Sweep, sweep
+from trueval.tradeoff.sweep import sweep
+from trueval.tradeoff.swept import Sweep
 
 pytest.importorskip("faiss", reason='needs the extra "retrieval"')
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')

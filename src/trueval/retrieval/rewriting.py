@@ -8,6 +8,7 @@ from typing import Final
 
 from trueval.collection import read_queries
 from trueval.errors import InputError
+from trueval.retrieval.indexes.analysis import one_writing
 
 # Any other way is a file of texts.
 AS_IS, NORMALISED = "as is", "normalised"
@@ -30,8 +31,6 @@ def rewritten(texts: Mapping[str, str], way: str) -> dict[str, str]:
     if way == AS_IS:
         return dict(texts)
     if way == NORMALISED:
-        from trueval.retrieval.indexes.analysis import one_writing  # late: it looks through all of Unicode
-
         return {query: one_writing(text) for query, text in texts.items()}
     found = read_queries(Path(way))
     lacking = [query for query in texts if query not in found]

@@ -31,12 +31,12 @@ from trueval.retrieval.rerank import candidates_of
 from trueval.retrieval.stages.work import Work, nobody
 from trueval.run import Run
 from trueval.tradeoff.charges import Charges
+from trueval.tradeoff.gathering import check_measures
 from trueval.tradeoff.grid import System
 from trueval.tradeoff.inputs import Inputs, read_inputs
 from trueval.tradeoff.making import OF_THE_STAGE, Maker, one_line
 from trueval.tradeoff.plan import Plan, Reason
 from trueval.tradeoff.store import Store
-from trueval.tradeoff.sweep import check_measures
 from trueval.tradeoff.timing import Timer, protocol_of
 
 PROBED: Final = 16  # texts or pairs that a model is timed with

@@ -13,6 +13,7 @@ import re
 import unicodedata
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -28,10 +29,6 @@ LANGUAGES: Final = {
     "nl": ("dutch", "STOPWORDS_DUTCH"),
     "pt": ("portuguese", "STOPWORDS_PORTUGUESE"),
 }
-# Vowel signs and accents that stand by themselves: Hindi and vocalised Arabic have them inside words, and \w does not.
-MARKS: Final = "".join(filter(lambda each: unicodedata.category(each)[0] == "M", map(chr, range(0x300, 0x10000))))
-RUN: Final = rf"\w+(?:[{MARKS}]+\w*)*"
-WORD: Final = re.compile(rf"{RUN}(?:(?:(?<=[^\W\d]|[{MARKS}])['.:·](?=[^\W\d])|(?<=\d)[.,;'](?=\d)){RUN})*")
 # Articles and pronouns that French joins to the next word.
 ELIDED: Final = re.compile(r"(?:[ldjmtsnc]|qu|jusqu|lorsqu|puisqu|quoiqu|quelqu)'")
 # Ways to write an apostrophe: typographic, modifier letter, prime, full width.
@@ -44,6 +41,17 @@ UNSEEN: Final = "\u00ad\u200b\u2060\ufeff"
 SAME: Final = str.maketrans(
     {**dict.fromkeys(APOSTROPHES, "'"), **dict.fromkeys(BLANKS, " "), **dict.fromkeys(UNSEEN, None)}
 )
+
+
+@cache
+def word_pattern() -> re.Pattern[str]:
+    r"""What a word is; made when it is first asked for, since it looks through all of Unicode.
+
+    Vowel signs and accents that stand by themselves are inside words of Hindi and vocalised Arabic, and \w lacks them.
+    """
+    marks = "".join(filter(lambda each: unicodedata.category(each)[0] == "M", map(chr, range(0x300, 0x10000))))
+    run = rf"\w+(?:[{marks}]+\w*)*"
+    return re.compile(rf"{run}(?:(?:(?<=[^\W\d]|[{marks}])['.:·](?=[^\W\d])|(?<=\d)[.,;'](?=\d)){run})*")
 
 
 def one_writing(text: str) -> str:
@@ -101,7 +109,7 @@ class Analyzer:
         """
         if self.normalise:
             text = one_writing(text)
-        return WORD.findall(text.lower())
+        return word_pattern().findall(text.lower())
 
     def term(self, word: str) -> str:
         """The term of a word; "" for a stop word."""

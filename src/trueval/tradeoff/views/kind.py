@@ -5,7 +5,7 @@ from typing import Final
 from trueval.report.formats import to_json
 from trueval.report.kinds import Kind, late
 from trueval.tradeoff import told
-from trueval.tradeoff.sweep import FORMAT_VERSION, KIND
+from trueval.tradeoff.swept import FORMAT_VERSION, KIND
 
 SWEEP: Final = Kind(
     KIND,
