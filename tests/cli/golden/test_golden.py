@@ -42,6 +42,14 @@ def test_a_golden_set_is_built_shown_and_evaluated_with(trueval: Any, tmp_path: 
     assert value["queries"] == 3
 
 
+def test_where_nothing_is_valid_nothing_is_said_of_useful_passages(trueval: Any, tmp_path: Path) -> None:
+    plan = small.written(tmp_path, f"{small.LABELS}\ninvalid = 1.0", queries=1)
+    found = trueval("golden", "build", plan, "--out", tmp_path / "out")
+    assert found.status == 0, found.err
+    assert "judged 0 of 8 passages of 1 query" in found.out
+    assert "Useful passages" not in found.out
+
+
 def test_other_forms(trueval: Any, tmp_path: Path) -> None:
     plan = small.written(tmp_path, small.LABELS)
     for form in ("csv", "markdown", "latex"):
