@@ -135,6 +135,36 @@ def test_another_prompt_grades_anew_and_another_top_does_not(tmp_path: Path) -> 
         assert {row["grade"] for row in found.labels} == {1, 3, 4, 5}
 
 
+def test_orders_are_of_the_texts_of_now_where_grades_are_as_before(tmp_path: Path) -> None:
+    with chat_server(small.stars) as server:
+        plan = Plan.read(small.written(tmp_path, small.served(server.url), queries=1))
+        build(plan, tmp_path / "out")
+        kept = (tmp_path / "out" / "kept.jsonl").read_text()
+        server.seen.clear()
+        file = tmp_path / "c" / "corpus.jsonl"
+        file.write_text(file.read_text().replace("of wings, worth", "on wings, worth"))
+        build(plan, tmp_path / "out")
+        assert (tmp_path / "out" / "kept.jsonl").read_text() == kept
+        ordered = [text for seen in server.seen if seen.task == "order" for text in seen.passages]
+    assert ordered
+    assert all("on wings" in text for text in ordered)
+
+
+def test_a_call_about_two_equal_texts_counts_once(tmp_path: Path) -> None:
+    with chat_server(small.stars) as server:
+        judge = small.served(server.url) + '\nmode = "single"\nrepeat = 3'
+        plan = Plan.read(small.written(tmp_path, judge, queries=2))
+        for name in ("corpus", "queries"):
+            file = tmp_path / "c" / f"{name}.jsonl"
+            first = json.loads(file.read_text().splitlines()[0])
+            file.write_text(file.read_text() + json.dumps({**first, "_id": "again"}) + "\n")
+        found = build(plan, tmp_path / "out", until="grade")
+        sent = len(server.seen)
+    spent = opened_account(tmp_path / "out" / "calls.jsonl", None).spent
+    assert found.about["cost"]["calls"] == sent
+    assert found.about["cost"]["cost"] == pytest.approx(spent)
+
+
 TROUBLES = (
     Trouble(429, {"retry-after": "0.01"}, body='{"error": {"message": "slow down"}}'),
     Trouble(503, body="<html>"),
@@ -322,7 +352,7 @@ def test_other_ways_to_the_best(tmp_path: Path, method: str) -> None:
     found = build(Plan.read(path), tmp_path / "out")
     assert found.top is not None
     rows = found.top.frame.filter(pl.col("query_id") == "q2")
-    if method == "none":  # means of labels, and nothing asked
+    if method == "none":  # grades, and nothing asked
         assert dict(zip(rows["doc_id"], rows["score"], strict=True)) == {
             "bridges-0": 5.0, "bridges-1": 4.0, "bridges-2": 4.0
         }  # fmt: skip

@@ -53,6 +53,10 @@ def test_heterogeneity_of_three_queries() -> None:
     found = heterogeneity(frame)
     assert found["grades"]["5"] == {"median": 1.0, "mean": 1.0, "share": 0.5, "without": 1}
     assert found["useful"] == {"median": 1.0, "mean": pytest.approx(4 / 3), "share": 0.75, "without": 1}
+    unknown = pl.DataFrame([("d", "1", None)], schema=frame.schema, orient="row")  # not a query without useful passages
+    more = heterogeneity(pl.concat([frame, unknown]))
+    assert (more["queries"], more["useful"], more["grades"]) == (4, found["useful"], found["grades"])
+    assert heterogeneity(unknown)["useful"] == {"median": None, "mean": None, "share": None, "without": 0}
     assert found["by_query"][1] == {
         "query": "b", "judged": 1, "unjudged": 1, "grades": {"1": 0, "2": 0, "3": 0, "4": 0, "5": 1}
     }  # fmt: skip

@@ -24,7 +24,8 @@ def heterogeneity(grades: pl.DataFrame) -> dict[str, Any]:
 
     Returns:
         "queries"; "grades", by grade, and "useful", grade 4 and above: median and mean number of passages of a query,
-        median share of its judged pool, and the number of queries without any; "by_query": judged, unjudged, counts.
+        median share of its judged pool, and the number of queries without any, over queries with a judged passage;
+        "by_query": judged, unjudged, counts, of all.
 
     >>> frame = pl.DataFrame({"query_id": ["a", "a", "b"], "doc_id": ["1", "2", "1"], "grade": [5, 1, 1]})
     >>> found = heterogeneity(frame)
@@ -35,9 +36,10 @@ def heterogeneity(grades: pl.DataFrame) -> dict[str, Any]:
         _counts(str(query), each["grade"])
         for (query,), each in grades.group_by("query_id", maintain_order=True)
     ]  # fmt: skip
-    counts = {grade: [each["grades"][str(grade)] for each in by_query] for grade in GRADES}
-    useful = [sum(each["grades"][str(grade)] for grade in GRADES if grade >= USEFUL) for each in by_query]
-    judged = [each["judged"] for each in by_query]
+    known = [each for each in by_query if each["judged"]]  # of the others nobody knows what they have
+    counts = {grade: [each["grades"][str(grade)] for each in known] for grade in GRADES}
+    useful = [sum(each["grades"][str(grade)] for grade in GRADES if grade >= USEFUL) for each in known]
+    judged = [each["judged"] for each in known]
     return {
         "queries": len(by_query),
         "grades": {str(grade): _about(counts[grade], judged) for grade in GRADES},
@@ -57,7 +59,7 @@ def _counts(query: str, grades: pl.Series) -> dict[str, Any]:
 
 
 def _about(counts: list[int], judged: list[int]) -> Mapping[str, Any]:
-    shares = [count / of for count, of in zip(counts, judged, strict=True) if of]
+    shares = [count / of for count, of in zip(counts, judged, strict=True)]
     return {
         "median": float(np.median(counts)) if counts else None,
         "mean": float(np.mean(counts)) if counts else None,

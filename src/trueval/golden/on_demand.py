@@ -165,7 +165,7 @@ def extend(
     frame = both.with_columns(place=places).sort("place", maintain_order=True).drop("place")
     rows = _rows(found, judge, collection, ledger.times())
     made = replace(Judgments.from_frame(frame), source=judgments.source)
-    return Extended(made, found, rows, usage_of(found.answers))
+    return Extended(made, found, rows, usage_of([each.question for each in found.asked], found.answers))
 
 
 def _rows(found: Graded, judge: Judge, collection: Collection, times: Mapping[str, str]) -> tuple[dict[str, Any], ...]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from trueval.files.whole import write_whole
-from trueval.golden.judge import Answer
+from trueval.golden.judge import Answer, Question
 from trueval.report.formats import to_json
 from trueval.report.provenance import date
 from trueval.version import __version__
@@ -127,13 +127,14 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def usage_of(answers: Iterable[Answer]) -> dict[str, Any]:
+def usage_of(asked: Iterable[Question], answers: Iterable[Answer]) -> dict[str, Any]:
     """What answers took, and who gave them, as manifests say it.
 
     Args:
-        answers: of one stage; those that the ledger had count too: they were paid for once.
+        asked: of one stage; a question that is there twice, such as that of two equal texts, was asked once.
+        answers: [asked]; those that the ledger had count too: they were paid for once.
     """
-    found = list(answers)
+    found = list(dict(zip(asked, answers, strict=True)).values())
     return {
         "calls": len(found),
         "invalid": sum(bool(each.problems) for each in found),

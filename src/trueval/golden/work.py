@@ -133,7 +133,7 @@ class Work:
             rows = [{"_id": query, "text": text, "asked": queries[query]} for query, text in found.texts.items()]
             changed = sum(text != queries[query] for query, text in found.texts.items())
             about = {"queries": len(rows), "changed": changed, "notes": list(found.notes)}
-            return {"rewritten.jsonl": lines_of(rows)}, {**about, **usage_of(found.answers)}
+            return {"rewritten.jsonl": lines_of(rows)}, {**about, **usage_of(found.asked, found.answers)}
 
         self.stage("rewrite", inputs, parameters, make)
 
@@ -196,10 +196,11 @@ class Work:
             again = ask_again(
                 asked, answers, self.judge, self.ledger, repeat, seed=self.plan.seed, at_once=self.at_once
             )
+            asked += again.asked
             answers += again.second
             about = {"repeated": again.to_dict()}
         unjudged = int(found.grades["grade"].null_count())
-        about |= {"passages": found.grades.height, "unjudged": unjudged, **usage_of(answers)}
+        about |= {"passages": found.grades.height, "unjudged": unjudged, **usage_of(asked, answers)}
         return {file: found.labels.write_parquet}, about
 
     def prune(self) -> None:
@@ -219,7 +220,8 @@ class Work:
     def refine(self) -> None:
         """S6."""
         how = self.plan.refining
-        inputs = {"queries": self.hashes["queries"], **self.output("prune")}
+        # Ids and grades may be the same where texts are not: the pool has the hashes of the texts.
+        inputs = {"queries": self.hashes["queries"], **self.output("pool"), **self.output("prune")}
         repeat = self.plan.judge.values["repeat"]
         parameters = {**asdict(how), "repeat": repeat, "judge": dict(self.judge.identity("order"))}
         del parameters["regrade"]  # it decides what comes after
@@ -227,9 +229,8 @@ class Work:
         def make(step: Step) -> tuple[dict[str, Any], dict[str, Any]]:
             rows = read_lines(self.folder / "kept.jsonl")
             if how.method == "none":
-                best = graded_order(
-                    {row["query"]: list(zip(row["documents"], row["means"], strict=True)) for row in rows}, how.top
-                )
+                of = {row["query"]: [row[name] for name in ("documents", "grades", "means")] for row in rows}
+                best = graded_order({query: list(zip(*each, strict=True)) for query, each in of.items()}, how.top)
                 return {"refined.jsonl": lines_of([]), "top.trec": _run(best)}, {"queries": len(best)}
             return self._refined([row for row in rows if row["documents"]], repeat, step)
 
@@ -258,17 +259,18 @@ class Work:
             again = ask_again(
                 asked, answers, self.judge, self.ledger, repeat, seed=self.plan.seed, at_once=self.at_once
             )
+            asked += again.asked
             answers += again.second
             about = {"repeated": again.to_dict()}
         lines = lines_of([{"query": each.query_id, **each.refinement.to_dict()} for each in found])
-        about |= {"queries": len(found), **usage_of(answers)}
+        about |= {"queries": len(found), **usage_of(asked, answers)}
         return {"refined.jsonl": lines, "top.trec": _run(top_of(found))}, about
 
     def regrade(self) -> None:
         """Grade once more what the refinement puts in another order than its grades."""
         how = self.plan.judge.grading
         again = replace(how, rounds=1, first=how.rounds)
-        inputs = {"queries": self.hashes["queries"], **self.output("refine")}
+        inputs = {"queries": self.hashes["queries"], **self.output("pool"), **self.output("refine")}
         parameters = {**asdict(again), "judge": dict(self.judge.identity("grade"))}
 
         def make(step: Step) -> tuple[dict[str, Any], dict[str, Any]]:

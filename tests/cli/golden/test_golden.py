@@ -42,6 +42,14 @@ def test_a_golden_set_is_built_shown_and_evaluated_with(trueval: Any, tmp_path: 
     assert value["queries"] == 3
 
 
+def test_where_nothing_is_valid_nothing_is_said_of_useful_passages(trueval: Any, tmp_path: Path) -> None:
+    plan = small.written(tmp_path, f"{small.LABELS}\ninvalid = 1.0", queries=1)
+    found = trueval("golden", "build", plan, "--out", tmp_path / "out")
+    assert found.status == 0, found.err
+    assert "judged 0 of 8 passages of 1 query" in found.out
+    assert "Useful passages" not in found.out
+
+
 def test_other_forms(trueval: Any, tmp_path: Path) -> None:
     plan = small.written(tmp_path, small.LABELS)
     for form in ("csv", "markdown", "latex"):
@@ -81,6 +89,24 @@ def test_new_results_of_a_run_are_judged_and_old_judgments_stay(
     assert over.status == 1
     assert "never written over" in " ".join(over.err.split())
     assert qrels.read_text() == "q0 0 wings-0 2\n"
+
+
+def test_what_is_read_is_never_written_over(trueval: Any, tmp_path: Path) -> None:
+    plan, out, run = small.written(tmp_path, small.LABELS), tmp_path / "out", tmp_path / "run.trec"
+    assert trueval("golden", "build", plan, "--out", out, "--until", "grade").status == 0
+    run.write_text("q0 Q0 bridges-0 1 1 x\n")
+    before = (out / "qrels.trec").read_text(), run.read_text()
+    judge = f"labels:{tmp_path / 'c' / 'labels.trec'}"
+    words = ["golden", "grade", out, run, "--collection", tmp_path / "c", "--depth", 3, "--judge", judge, "--out"]
+    for place, told in ((out / "qrels.trec", "whose files belong together"), (run, "a run is read from there")):
+        found = trueval(*words, place)
+        assert found.status == 1
+        assert told in " ".join(found.err.split())
+    assert ((out / "qrels.trec").read_text(), run.read_text()) == before
+    words[2] = tmp_path / "absent.trec"
+    absent = trueval(*words, out / "qrels.trec")
+    assert absent.status == 1
+    assert "absent.trec" in absent.err
 
 
 def test_judgments_move_to_a_corpus_that_was_cut_anew(trueval: Any, tmp_path: Path) -> None:

@@ -85,6 +85,8 @@ def sentences(result: Entry) -> Iterator[str]:
 
 def _useful(found: Entry) -> Iterator[str]:
     useful = found["useful"]
+    if useful["median"] is None:  # nothing is judged
+        return
     without = f"; {counted(useful['without'], 'query has', 'queries have')} none" if useful["without"] else ""
     yield (
         f"Useful passages (grades 4 and 5) of a query: median {useful['median']:g}, mean {useful['mean']:.1f}, median "

@@ -115,11 +115,11 @@ def _by_query(file: ResultFile) -> Table:
     found = file.data["heterogeneity"]["by_query"]
     rows = tuple(row_of(pointer("heterogeneity", "by_query", at), columns, each) for at, each in enumerate(found))
     useful = file.data["heterogeneity"]["useful"]
-    caption = (
-        f"Passages of each query by grade; useful ones (4 and 5): median {useful['median']:g}, mean "
-        f"{useful['mean']:.1f}, median share of the pool {percent(useful['share'])}."
-    )
-    return Table("golden-queries", (caption,), file.name, columns, rows, folded=True)
+    caption = "Passages of each query by grade"
+    if useful["median"] is not None:
+        caption += f"; useful ones (4 and 5): median {useful['median']:g}, mean {useful['mean']:.1f}"
+        caption += f", median share of the pool {percent(useful['share'])}"
+    return Table("golden-queries", (f"{caption}.",), file.name, columns, rows, folded=True)
 
 
 def _judge(file: ResultFile) -> Block:
