@@ -138,6 +138,19 @@ def test_what_stays_invalid_is_unjudged_and_never_a_grade(server: ChatServer) ->
     assert judge(server).ask(ASKED._replace(task="order")).order == ()
 
 
+def test_valid_labels_are_kept_where_the_repair_cannot_be_sent(server: ChatServer, tmp_path: Path) -> None:
+    server.troubles = [Trouble(content=entries((1, 5), (3, 1))), Trouble(401)]
+    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+        answer, _ = ledger.ask(judge(server), ASKED)
+        assert grades(answer) == (5, None, 1, None)
+        assert answer.problems[-1] == "the question to repair it could not be sent"
+        assert answer.usage.tokens_in
+        server.troubles = [Trouble(content="no"), Trouble(401)]
+        with pytest.raises(InputError, match="401"):  # nothing was valid: nothing to keep
+            ledger.ask(judge(server), ASKED._replace(sample=1))
+        assert ledger.totals().calls == 1
+
+
 @pytest.mark.parametrize(
     "trouble",
     [

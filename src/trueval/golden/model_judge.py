@@ -34,6 +34,7 @@ FORMS: Final = ("json_schema", "json_object", "text")
 # Tokens of an answer, by our estimate: of one passage, and of all else.
 TOKENS_OUT: Final = {"grade": (60, 20), "order": (4, 20), "rewrite": (0, 80)}
 TOO_MANY: Final = 429
+UNSENT: Final = "the question to repair it could not be sent"
 # A server that does not know a form of answers says so in its own words.
 _FORM: Final = re.compile(r"response_format|json_schema|json_object|structured output|guided", re.IGNORECASE)
 # What a server says of one question alone: the others go on.
@@ -166,12 +167,24 @@ class ModelJudge:
         parsed = _parsed(replies[0], question, prompt)
         # A server that does not take the question at all would not take it a second time.
         if parsed.problems and not replies[0].refused:
-            told = self.repair.text.replace("{problems}", "; ".join(parsed.problems) + ".")
-            again = [{"role": "assistant", "content": replies[0].text or ""}, {"role": "user", "content": told}]
-            replies.append(self._reply([*said, *again], question))
-            second = _parsed(replies[1], question, prompt)
-            parsed = joined(parsed, second)._replace(problems=(*parsed.problems, *second.problems))
+            parsed = self._repaired(parsed, replies, said, question)
         return _answer(parsed, replies, time.perf_counter() - began)
+
+    def _repaired(
+        self, parsed: Parsed, replies: list[Reply], said: Sequence[Mapping[str, str]], question: Question
+    ) -> Parsed:
+        """Tell the model once what is not valid, and take what that adds; the reply is added to the others."""
+        told = self.repair.text.replace("{problems}", "; ".join(parsed.problems) + ".")
+        again = [{"role": "assistant", "content": replies[0].text}, {"role": "user", "content": told}]
+        try:
+            replies.append(self._reply([*said, *again], question))
+        except InputError:
+            # The labels that are valid are paid for and kept; whoever asks the next question hears what is wrong.
+            if not any(parsed.labels):
+                raise
+            return parsed._replace(problems=(*parsed.problems, UNSENT))
+        second = _parsed(replies[1], question, self.prompts[question.task])
+        return joined(parsed, second)._replace(problems=(*parsed.problems, *second.problems))
 
     def _reply(self, said: Sequence[Mapping[str, str]], question: Question) -> Reply:
         """Send what is said until it is answered, in the best form that the server takes."""
