@@ -100,9 +100,8 @@ def test_the_second_time_nothing_is_made(tmp_path: Path, monkeypatch: pytest.Mon
     began.clear()
     assert build(plan, tmp_path / "out", begin=begin).about == first.about
     assert began == []
-    (tmp_path / "out" / "kept.jsonl").write_text(
-        ""
-    )  # somebody spoiled it: made again, and what comes after is the same
+    # Somebody spoiled it: it is made again, and what comes after is the same.
+    (tmp_path / "out" / "kept.jsonl").write_text("")
     assert build(plan, tmp_path / "out", begin=begin).about["refinement"] == first.about["refinement"]
     assert began == ["prune"]
 
@@ -116,6 +115,22 @@ def test_stages_one_after_another_are_all_at_once(tmp_path: Path) -> None:
     assert content(tmp_path / "steps") == content(tmp_path / "out")
     with pytest.raises(PolicyError, match=r"until must be one of rewrite, pool, .* Got 'polo'"):
         build(plan, tmp_path / "out", until="polo")
+
+
+def test_a_shorter_build_leaves_no_judgments_that_it_does_not_speak_of(tmp_path: Path) -> None:
+    plan, out = Plan.read(small.written(tmp_path, small.LABELS)), tmp_path / "out"
+    build(plan, out)
+    first = content(out)
+    with opened_ledger(out / "ledger.sqlite") as ledger:
+        calls = ledger.totals().calls
+    build(plan, out, until="grade")
+    assert ((out / "qrels.trec").is_file(), (out / "top.trec").exists()) == (True, False)
+    build(plan, out, until="pool")
+    assert not any((out / name).exists() for name in ("qrels.trec", "labels.jsonl", "top.trec"))
+    build(plan, out)
+    assert content(out) == first
+    with opened_ledger(out / "ledger.sqlite") as ledger:
+        assert ledger.totals().calls == calls  # nothing is asked again
 
 
 def test_another_prompt_grades_anew_and_another_top_does_not(tmp_path: Path) -> None:

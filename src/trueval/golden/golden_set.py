@@ -233,6 +233,9 @@ def finish(name: str, folder: Path, collection: Collection, made: Mapping[str, A
         about["sources"] = sources_worth(pool, judged)
     if "refine" in stages:
         about["refinement"] = _refinement(read_lines(folder / "refined.jsonl"))
+    # What golden.json does not speak of may be of another corpus; the ledger makes it again without asking anybody.
+    for name in ((QRELS, LABELS) if "grade" not in stages else ()) + ((TOP,) if "refine" not in stages else ()):
+        (folder / name).unlink(missing_ok=True)
     about["cost"] = _cost(made["stages"])
     write_whole(folder / ABOUT, lambda file: file.write_text(to_json(about), encoding="utf-8"))
     return GoldenSet(folder, about, tuple(rows))
