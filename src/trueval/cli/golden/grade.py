@@ -120,14 +120,7 @@ def grade(
     from trueval.judgments import Judgments, grade_map
     from trueval.run import Run
 
-    if not out.parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {out.parent}.", param_hint="--out")
-    if out.resolve() == qrels.resolve() or (out.exists() and qrels.exists() and out.samefile(qrels)):
-        raise InputError(f"{out}: the judgments are read from there, and are never written over. Name another file.")
-    if out.resolve().parent == qrels.resolve():
-        raise InputError(f"{out}: is in the golden set, whose files belong together. Name another place.")
-    if any(out.resolve() == run.resolve() for run in runs):
-        raise InputError(f"{out}: a run is read from there, and is never written over. Name another file.")
+    _check_place(out, qrels, runs)
     plan, book = chosen.plan(), ledger or ledger_beside(out)
     labels_file = out.with_name(f"{out.stem}.labels.jsonl")
     mapped = None if scale is None else grade_map(scale)
@@ -170,3 +163,15 @@ def grade(
     say(f"wrote the new labels with their reasons to {labels_file}.")
     if unjudged:
         talk([f"{unjudged} passages got no valid label and stay unjudged."])
+
+
+def _check_place(out: Path, qrels: Path, runs: list[Path]) -> None:
+    """Refuses to write over what is read, before any work."""
+    if not out.parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {out.parent}.", param_hint="--out")
+    if out.resolve() == qrels.resolve() or (out.exists() and qrels.exists() and out.samefile(qrels)):
+        raise InputError(f"{out}: the judgments are read from there, and are never written over. Name another file.")
+    if out.resolve().parent == qrels.resolve():
+        raise InputError(f"{out}: is in the golden set, whose files belong together. Name another place.")
+    if any(out.resolve() == run.resolve() for run in runs):
+        raise InputError(f"{out}: a run is read from there, and is never written over. Name another file.")
