@@ -23,7 +23,8 @@ from trueval.retrieval.index import make_index
 from trueval.retrieval.indexes.dense import Dense
 from trueval.retrieval.pipeline import Pipeline
 from trueval.retrieval.stages.config import settings_of_tables
-from trueval.retrieval.stages.work import Work, nobody, shared_work
+from trueval.retrieval.stages.shared import nobody, shared_work
+from trueval.retrieval.stages.work import Work
 from trueval.tradeoff.latency import Protocol, Task, measure
 from trueval.tradeoff.loops import closed_loop
 from trueval.tradeoff.percentiles import times_of

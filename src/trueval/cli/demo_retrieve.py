@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 from trueval.cli.demo_model import FIELDS, MODEL
 
 if TYPE_CHECKING:
-    from trueval.retrieval.stages.work import Begin
+    from trueval.retrieval.stages.shared import Begin
 
 NAME: Final = "hybrid"
 # The dtype of one of the two passes of the audit, whose embeddings it takes.

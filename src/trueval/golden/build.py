@@ -28,7 +28,7 @@ from trueval.golden.plan import Plan
 from trueval.golden.stages import NAMES
 from trueval.golden.work import Work
 from trueval.models.hosted.account import Account
-from trueval.retrieval.stages.work import Begin, nobody
+from trueval.retrieval.stages.shared import Begin, nobody
 
 LEDGER: Final = "ledger.sqlite"
 SENT: Final = "calls.jsonl"  # every attempt that was sent, those that failed too

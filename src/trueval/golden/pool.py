@@ -22,7 +22,7 @@ from trueval.retrieval.pipeline import Pipeline
 from trueval.retrieval.ranks.lists import listed
 from trueval.retrieval.rewriting import rewritten
 from trueval.retrieval.stages.config import Settings
-from trueval.retrieval.stages.work import Begin
+from trueval.retrieval.stages.shared import Begin
 from trueval.run import Run
 
 SOURCES: Final[tuple[str, ...]] = ("dense", "sparse")

@@ -27,7 +27,7 @@ from trueval.golden.steadiness import ask_again
 from trueval.golden.tables import JUDGE_REWRITES
 from trueval.models.hosted.account import Account
 from trueval.retrieval.rewriting import AS_IS, NORMALISED, rewritten
-from trueval.retrieval.stages.work import Begin
+from trueval.retrieval.stages.shared import Begin
 from trueval.run import Run
 
 WAYS: Final = (AS_IS, NORMALISED, JUDGE_REWRITES)

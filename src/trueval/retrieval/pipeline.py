@@ -23,7 +23,8 @@ from trueval.retrieval.stages.config import (
     scored_in,
 )
 from trueval.retrieval.stages.retrieved import Retrieved, Stage
-from trueval.retrieval.stages.work import Begin, Work, nobody, shared_work
+from trueval.retrieval.stages.shared import Begin, nobody, shared_work
+from trueval.retrieval.stages.work import Work
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,8 @@ from trueval.retrieval.cutting.cutoff import documents_of, find_cuts
 from trueval.retrieval.cutting.tail import Rows, Tail
 from trueval.retrieval.pipeline import Pipeline
 from trueval.retrieval.ranks.tie_orders import Orders
-from trueval.retrieval.stages.work import Begin, Work, opened_work
+from trueval.retrieval.stages.shared import Begin
+from trueval.retrieval.stages.work import Work, opened_work
 from trueval.run import Run
 
 Floats = NDArray[np.float64]

@@ -16,7 +16,7 @@ import numpy as np
 
 from trueval.retrieval.index import read_spec
 from trueval.retrieval.stages.keys import key_of
-from trueval.retrieval.stages.work import Begin
+from trueval.retrieval.stages.shared import Begin
 from trueval.tradeoff.changes import Bootstrap
 from trueval.tradeoff.grid import System
 from trueval.tradeoff.inputs import Inputs

@@ -28,7 +28,8 @@ from trueval.models.pairs import PAIRED
 from trueval.models.reuse import missing_items
 from trueval.retrieval.ranks.union import together
 from trueval.retrieval.rerank import candidates_of
-from trueval.retrieval.stages.work import Work, nobody
+from trueval.retrieval.stages.shared import nobody
+from trueval.retrieval.stages.work import Work
 from trueval.run import Run
 from trueval.tradeoff.charges import Charges
 from trueval.tradeoff.gathering import check_measures

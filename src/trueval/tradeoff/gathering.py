@@ -17,7 +17,7 @@ import polars as pl
 from trueval.models.hosted.account import LEDGER, Account
 from trueval.numerics import or_null
 from trueval.report.provenance import date
-from trueval.retrieval.stages.work import Begin, nobody
+from trueval.retrieval.stages.shared import Begin, nobody
 from trueval.run import Run
 from trueval.tradeoff.charges import Charges, Spending
 from trueval.tradeoff.derived import Deriver, Known, routed_system

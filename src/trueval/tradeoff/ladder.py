@@ -36,7 +36,8 @@ from trueval.retrieval.pipeline import stages_of
 from trueval.retrieval.ranks.lists import listed
 from trueval.retrieval.stages.config import BOTH, HIGH, STAGES, Settings, scored_in
 from trueval.retrieval.stages.retrieved import Stage
-from trueval.retrieval.stages.work import Begin, Work, nobody, shared_work
+from trueval.retrieval.stages.shared import Begin, nobody, shared_work
+from trueval.retrieval.stages.work import Work
 from trueval.run import Run
 from trueval.specs import Value, written
 from trueval.tradeoff.changes import Bootstrap, Estimated, Floats

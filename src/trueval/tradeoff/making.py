@@ -28,7 +28,8 @@ from trueval.retrieval.ranks.union import scored_as, together
 from trueval.retrieval.rerank import rerank
 from trueval.retrieval.stages.config import SPECS, STAGES, Settings, scored_in
 from trueval.retrieval.stages.retrieved import Stage
-from trueval.retrieval.stages.work import Begin, Shared, Work
+from trueval.retrieval.stages.shared import Begin, Shared
+from trueval.retrieval.stages.work import Work
 from trueval.run import Run
 from trueval.tradeoff.charges import Charges, Spending
 from trueval.tradeoff.grid import System

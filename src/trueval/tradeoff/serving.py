@@ -46,7 +46,8 @@ from trueval.retrieval.indexes.hits import Hits
 from trueval.retrieval.indexes.vectors import truncated
 from trueval.retrieval.ranks.lists import Listed, listed
 from trueval.retrieval.stages.keys import key_of
-from trueval.retrieval.stages.work import Work, nobody
+from trueval.retrieval.stages.shared import nobody
+from trueval.retrieval.stages.work import Work
 from trueval.retrieval.suppress import sources_of
 from trueval.run import Run
 from trueval.tradeoff.latency import Protocol, Task

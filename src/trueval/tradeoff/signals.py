@@ -27,7 +27,7 @@ from trueval.retrieval.pipeline import Pipeline
 from trueval.retrieval.ranks.lists import listed
 from trueval.retrieval.ranks.union import scored_as
 from trueval.retrieval.stages.config import Settings
-from trueval.retrieval.stages.work import Begin
+from trueval.retrieval.stages.shared import Begin
 from trueval.run import Run
 from trueval.tradeoff.changes import Floats
 from trueval.tradeoff.escalation import Signal

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trueval.retrieval.stages.work import Begin
+    from trueval.retrieval.stages.shared import Begin
     from trueval.tradeoff.plan import Plan
     from trueval.tradeoff.swept import Sweep
 

@@ -31,7 +31,8 @@ from trueval.policy.policy import Policy
 from trueval.retrieval.cutting.calls import Opened
 from trueval.retrieval.index import LocalIndex, read_spec
 from trueval.retrieval.stages.config import BOTH, HIGH, STAGES, Settings, scored_in
-from trueval.retrieval.stages.work import Begin, Work, nobody, shared_work
+from trueval.retrieval.stages.shared import Begin, nobody, shared_work
+from trueval.retrieval.stages.work import Work
 from trueval.run import Run
 from trueval.tradeoff.changes import Bootstrap, Estimated
 from trueval.tradeoff.ladder import BELOW, EXACT, Rung, cut, recall, rung_settings, rungs, search_rung

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.collection import Collection, ids_in_order, texts_in_order, texts_with_ids_hash
-from trueval.errors import InputError, TruevalWarning
+from trueval.errors import InputError
 from trueval.files.texts.sequence import Made, Watched
 from trueval.models import load_model
 from trueval.models.hosted.account import LEDGER, Account
@@ -48,56 +45,9 @@ from trueval.retrieval.stages.config import (
 from trueval.retrieval.stages.kept import Candidates, keep, read_kept
 from trueval.retrieval.stages.keys import decided, key_of, versions_of
 from trueval.retrieval.stages.retrieved import Stage
+from trueval.retrieval.stages.shared import Begin, Shared, kept_if_possible, nobody, shared_work
 from trueval.retrieval.suppress import limit_sources, sources_of, suppress_duplicates
 from trueval.run import Run
-
-Begin = Callable[[str], Step]
-
-
-@dataclass(eq=False)
-class Shared:
-    """What the runs of one pipeline share, so that nothing is done twice.
-
-    Attributes:
-        cache: where what is made is kept; None for nowhere.
-        outputs: where outputs of models are kept; None for nowhere.
-        account: what hosted models cost.
-        models: by their settings.
-        vectors: by settings of the model, and the texts.
-        stages: by their keys.
-        hashes: of texts and models, by what they are of.
-    """
-
-    cache: Path | None
-    outputs: Path | None
-    account: Account
-    models: dict[str, Any] = field(default_factory=dict)
-    vectors: dict[str, NDArray[Any]] = field(default_factory=dict)
-    stages: dict[str, Stage] = field(default_factory=dict)
-    hashes: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    def hashed(self, of: Any, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """What hashes say of something; made once, since models are large.
-
-        Args:
-            of: what it is of, as JSON.
-            make: from nothing to the hashes.
-        """
-        key = json.dumps(of, sort_keys=True)
-        if key not in self.hashes:
-            self.hashes[key] = make()
-        return self.hashes[key]
-
-
-@contextmanager
-def shared_work(cache: Path | None, account: Account, *, kept: bool) -> Iterator[Shared]:
-    """What runs share; two runs without a cache keep the outputs of models as long as they take."""
-    if cache is not None or not kept:
-        yield Shared(cache, None if cache is None else cache / "outputs", account)
-        return
-    # Memory maps of files that are removed stay readable; where they cannot be removed, the system does it later.
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        yield Shared(None, Path(folder), account)
 
 
 class Work:
@@ -501,26 +451,3 @@ def opened_work(
         work = Work(collection, scored_in(settings, HIGH if scoring == BOTH else scoring), shared, begin or nobody)
         work.open()
         yield work
-
-
-@contextmanager
-def kept_if_possible(place: Path) -> Iterator[None]:
-    """Go on without what the cache cannot hold: hours of work are not lost because a disk is full or only read.
-
-    Args:
-        place: where it is to be kept; what another process put there meanwhile is the same.
-    """
-    try:
-        yield
-    except (OSError, RuntimeError, InputError, pl.exceptions.PolarsError) as error:
-        if isinstance(error, InputError) and not place.exists():
-            raise
-        if not place.exists():
-            reason = getattr(error, "strerror", None) or (str(error).splitlines() or [type(error).__name__])[0]
-            told = f"{place}: cannot be kept ({reason}). The work goes on, and would be done again."
-            warnings.warn(told, TruevalWarning, stacklevel=4)
-
-
-def nobody(_: str) -> Step:
-    """What is called where nobody wants to hear how a stage goes on."""
-    return lambda part, done, of: None
