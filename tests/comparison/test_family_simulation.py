@@ -10,7 +10,7 @@ import pytest
 from tests.comparison.made_scores import made_scores
 
 from trueval.comparison.compare import compare_scores
-from trueval.comparison.correct import holm
+from trueval.comparison.multiplicity import holm
 from trueval.comparison.tests import randomization_test
 
 PATTERNS = 999

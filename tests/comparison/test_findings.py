@@ -8,7 +8,7 @@ import pytest
 from tests.comparison.made_scores import LOSS, made_scores
 
 from trueval.comparison.compare import compare_scores
-from trueval.comparison.correct import holm
+from trueval.comparison.multiplicity import holm
 from trueval.comparison.tests import joint_maxt, randomization_test
 from trueval.errors import InputError, PolicyError
 

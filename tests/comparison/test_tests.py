@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from trueval.comparison.correct import benjamini_hochberg, holm
+from trueval.comparison.multiplicity import benjamini_hochberg, holm
 from trueval.comparison.tests import (
     effect_sizes,
     randomization_test,

@@ -11,8 +11,8 @@ import numpy as np
 from trueval.comparison.alignment import Aligned
 from trueval.comparison.choices import Choices
 from trueval.comparison.clusters import Clusters, Units
-from trueval.comparison.correct import adjust
 from trueval.comparison.intervals import Draws, Extremes, Intervals, Resampled, intervals_of
+from trueval.comparison.multiplicity import adjust
 from trueval.comparison.simultaneous import Deviations, Family, deviations, simultaneous_intervals
 from trueval.comparison.tests import Flipped, effect_sizes, joint_maxt, randomization_test, t_test, wilcoxon_test
 from trueval.standings.standings import Bools, Floats, Ints
