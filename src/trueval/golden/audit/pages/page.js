@@ -1,0 +1,397 @@
+"use strict";
+import { Kept } from "./kept.js";
+import { TASKS, choicesOf } from "./rubric.js";
+import { Away, Closed, Refused, post, token } from "./talk.js";
+
+const AHEAD = 3; // items that are there before they are asked for
+const REMEMBERED = 50; // answers that can be undone one after another
+const LONGEST = 3600; // seconds that an item is said to have taken, at most
+const PAUSES = [500, 1000, 2000, 4000]; // milliseconds between tries while the server is away
+
+const at = (id) => document.getElementById(id);
+const element = (name, properties = {}, ...children) => {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+};
+
+// ---- what lasts as long as the tab, and what as long as the browser ----
+const remembered = (store, key) => {
+  try {
+    return JSON.parse(store.getItem(key));
+  } catch {
+    return null;
+  }
+};
+const remember = (store, key, value) => {
+  try {
+    store.setItem(key, JSON.stringify(value));
+  } catch { /* a browser that keeps nothing */ }
+};
+
+const state = {
+  rater: remembered(sessionStorage, "trueval-audit-rater"), audit: null, kept: null, progress: null,
+  current: null, ahead: [], seen: new Set(), answered: [], notes: new Map(), exhausted: false,
+  since: 0, away: false, closed: "", asking: false, sending: false, tries: 0, timer: 0,
+};
+
+const tell = (words) => { at("told").textContent = words; };
+
+// ---- what is shown ----
+const message = (title, words, { form = false, retry = false } = {}) => {
+  document.body.dataset.state = "message";
+  for (const id of ["item", "panel"]) at(id).hidden = true;
+  at("message").hidden = false;
+  at("start").hidden = !form;
+  at("retry").hidden = !retry;
+  at("message-title").textContent = title;
+  at("message-text").textContent = words;
+  if (form) at("rater").focus();
+  else at("message").focus();
+};
+
+const showProgress = () => {
+  const { progress } = state;
+  at("done").hidden = !progress;
+  at("who").hidden = !state.rater;
+  at("name").textContent = state.rater ?? "";
+  if (!progress) return;
+  const mine = progress.mine + state.kept.waiting().filter(({ event }) => isMine(event)).reduce(
+    (sum, { event }) => sum + (event.kind === "grade") - (event.kind === "undo" && event.was === "grade"), 0);
+  at("counts").textContent = `${mine} by you · ${progress.all} of ${progress.items} by all`;
+  at("bar").max = Math.max(progress.items, 1);
+  at("bar").value = progress.all;
+};
+const isMine = (event) => event.rater === state.rater;
+
+const showSaved = () => {
+  const waiting = state.kept?.waiting().length ?? 0;
+  const saved = at("saved");
+  const lost = state.kept && (!state.kept.lasting || state.kept.overflow?.length);
+  saved.className = lost && waiting ? "lost" : waiting ? "waits" : "";
+  if (state.closed) saved.textContent = waiting ? `${waiting} not sent` : "";
+  else if (waiting && state.away) saved.textContent = `${waiting} kept here, server away`;
+  else if (waiting && lost) saved.textContent = `${waiting} not saved: do not close`;
+  else if (state.away) saved.textContent = "Server away";
+  else if (!waiting) saved.textContent = state.progress ? "All saved" : "";
+  // Nothing while it is sent: a word that comes and goes with every grade is noise, above all when it is read aloud.
+};
+
+const showRefused = () => {
+  const refused = state.kept?.refused() ?? [];
+  at("refused").hidden = refused.length === 0;
+  at("refusals").replaceChildren(...refused.map(({ event, why }) =>
+    element("li", { textContent: `${event.rater}: ${event.kind} ${event.value ?? ""} — ${why}` })));
+};
+
+const textBox = (title, words, level) => {
+  const box = element("div", { className: "text" });
+  if (title) box.append(element(level, { textContent: title }));
+  box.append(element("div", { className: "words", textContent: words || "(This text is empty.)", dir: "auto" }));
+  return box;
+};
+
+const showTexts = ({ task, texts }) => {
+  const titles = { order: ["Left", "Right"], answer: ["Answer"], grade: [""] }[task];
+  at("texts").className = texts.length > 1 ? "two" : "";
+  at("texts").replaceChildren(...texts.map((text, place) => textBox(titles[place], text, "h2")));
+};
+
+const showChoices = (entry) => {
+  const { task } = entry.item;
+  const choices = choicesOf(task, state.audit.scale, state.audit.anchors);
+  at("panel-title").textContent = TASKS[task].question;
+  at("choices").replaceChildren(...choices.map((choice) => {
+    const button = element("button", { type: "button", className: choice.short ? "choice short" : "choice" },
+      element("kbd", { textContent: choice.sign }), element("span", { textContent: choice.words }));
+    button.setAttribute("aria-label", choice.words ? `${choice.sign}: ${choice.words}` : choice.sign);
+    button.setAttribute("aria-pressed", String(entry.value === choice.value));
+    button.addEventListener("click", () => answer("grade", choice.value));
+    return button;
+  }));
+  at("before").hidden = entry.kind === undefined;
+  at("before").textContent = entry.kind === "skip" ? "You skipped this one."
+    : `You said ${choices.find(({ value }) => value === entry.value)?.short ?? entry.value}.`;
+  at("undo").disabled = state.answered.length === 0;
+};
+
+const showNote = () => {
+  const note = state.current && state.notes.get(state.current.item.id);
+  at("noted").hidden = !note;
+  at("noted").textContent = note ? `Note: ${note}` : "";
+};
+
+const show = (entry, words = "") => {
+  state.current = entry;
+  const { item } = entry;
+  state.seen.add(item.id);
+  if (item.note && !state.notes.has(item.id)) state.notes.set(item.id, item.note);
+  document.body.dataset.state = "work";
+  document.body.dataset.task = item.task;
+  at("message").hidden = true;
+  for (const id of ["item", "panel"]) at(id).hidden = false;
+  at("kind").textContent = TASKS[item.task].kind;
+  at("query").textContent = item.query;
+  showTexts(item);
+  showChoices(entry);
+  showNote();
+  scrollTo(0, 0);
+  at("item").focus({ preventScroll: true });
+  tell(`${words} Next: ${TASKS[item.task].kind}.`.trim());
+  state.since = performance.now();
+};
+
+// ---- work ----
+const next = (words = "") => {
+  state.current = null;
+  const entry = state.ahead.shift();
+  if (entry) show(entry, words);
+  else if (state.exhausted) finished(words);
+  else if (state.away) message("The server is away", "Your labels are kept in this browser. Work goes on as soon as the server answers.");
+  else message("One moment", "The page asks the server for work.");
+  fill();
+};
+
+const finished = (words) => {
+  message("Nothing is left for you", `${words} You have seen all that is open. Others may still skip or undo.`.trim(), { retry: true });
+};
+
+const answer = (kind, value) => {
+  const entry = state.current;
+  if (!entry) return;
+  const seconds = Math.min((performance.now() - state.since) / 1000, LONGEST);
+  const event = { id: crypto.randomUUID(), rater: state.rater, kind, item: entry.item.id, seconds: Math.round(seconds * 1000) / 1000 };
+  if (kind === "grade") event.value = value;
+  state.kept.keep(event); // before anything else: from here on it is not lost
+  state.answered.push({ item: entry.item, event: event.id, kind, value });
+  state.answered.splice(0, state.answered.length - REMEMBERED);
+  rememberAnswered();
+  next(kind === "skip" ? "Skipped." : `Said ${value}.`);
+  send();
+};
+
+const rememberAnswered = () => remember(sessionStorage, "trueval-audit-answered",
+  { rater: state.rater, audit: state.audit.audit, answered: state.answered });
+
+const undo = () => {
+  const last = state.answered.pop();
+  if (!last) return tell("There is nothing to undo.");
+  rememberAnswered();
+  state.kept.keep({ id: crypto.randomUUID(), rater: state.rater, kind: "undo", item: last.item.id, of: last.event, was: last.kind });
+  if (state.current) state.ahead.unshift(state.current);
+  show({ item: last.item, value: last.value, kind: last.kind }, "Undone.");
+  send();
+  return undefined;
+};
+
+const keepNote = (words) => {
+  if (!state.current) return;
+  const item = state.current.item.id;
+  state.notes.set(item, words);
+  state.kept.keep({ id: crypto.randomUUID(), rater: state.rater, kind: "note", item, note: words });
+  showNote();
+  tell(words ? "Note kept." : "Note removed.");
+  send();
+};
+
+// ---- the server ----
+const later = () => {
+  clearTimeout(state.timer);
+  state.timer = setTimeout(resume, PAUSES[Math.min(state.tries, PAUSES.length - 1)]);
+  state.tries += 1;
+};
+const resume = () => {
+  clearTimeout(state.timer);
+  if (!state.audit) begin();
+  else {
+    send();
+    fill();
+  }
+};
+const answered = () => {
+  state.away = false;
+  state.tries = 0;
+};
+const failed = (error) => {
+  if (error instanceof Closed) {
+    state.closed = error.message;
+    message("This address is no longer valid", "Open the address that trueval golden audit prints. What you said is kept in this browser and is sent then.");
+  } else if (error instanceof Away) {
+    state.away = true;
+    if (!state.current && !state.exhausted && state.audit) next();
+    later();
+  } else if (!(error instanceof Refused)) throw error;
+  showSaved();
+};
+
+const send = async () => {
+  showSaved();
+  if (state.sending || state.closed) return;
+  state.sending = true;
+  try {
+    for (let first; (first = state.kept.waiting()[0]);) {
+      const { key, event } = first;
+      const { was, ...sent } = event; // what only this page needs
+      try {
+        const { progress } = await post("events", sent);
+        state.kept.remove(key);
+        if (isMine(event)) state.progress = progress;
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error;
+        state.kept.refuse(key, event, error.message);
+        showRefused();
+        if (state.kept.text(key)) return; // no room to set it aside: the next ones wait behind it
+      }
+      answered();
+      showProgress();
+    }
+  } catch (error) {
+    failed(error);
+  } finally {
+    state.sending = false;
+    showSaved();
+  }
+};
+
+const fill = async () => {
+  const want = AHEAD - state.ahead.length + (state.current ? 0 : 1);
+  if (state.asking || state.closed || state.exhausted || !state.audit || want <= 0) return;
+  state.asking = true;
+  try {
+    const held = [state.current, ...state.ahead].filter(Boolean).map(({ item }) => item.id);
+    const unsent = state.kept.waiting().filter(({ event }) => isMine(event) && event.kind !== "note").map(({ event }) => event.item);
+    const { items, progress } = await post("items", { rater: state.rater, have: [...new Set([...held, ...unsent])].slice(-64), want });
+    answered();
+    const fresh = items.filter(({ id }) => !state.seen.has(id));
+    for (const item of fresh) state.seen.add(item.id);
+    state.ahead.push(...fresh.map((item) => ({ item })));
+    state.progress = progress;
+    state.exhausted = items.length < want;
+    showProgress();
+    if (!state.current) next();
+  } catch (error) {
+    if (error instanceof Refused) message("The server gives no work", error.message, { retry: true });
+    failed(error);
+  } finally {
+    state.asking = false;
+    showSaved();
+  }
+};
+
+const begin = async () => {
+  try {
+    state.audit = await post("start", { rater: state.rater });
+  } catch (error) {
+    if (error instanceof Refused) {
+      state.rater = null;
+      return message("Who grades?", error.message, { form: true });
+    }
+    message("The server is away", "The page tries again by itself.");
+    return failed(error);
+  }
+  answered();
+  remember(sessionStorage, "trueval-audit-rater", state.rater);
+  remember(localStorageOrNone(), "trueval-audit-rater", state.rater);
+  state.kept = new Kept(state.audit.audit);
+  state.progress = state.audit.progress;
+  const before = remembered(sessionStorage, "trueval-audit-answered");
+  state.answered = before && before.rater === state.rater && before.audit === state.audit.audit ? before.answered : [];
+  Object.assign(state, { current: null, ahead: [], seen: new Set(), exhausted: false });
+  showProgress();
+  showRefused();
+  showHelp();
+  send();
+  return fill();
+};
+const localStorageOrNone = () => {
+  try {
+    return localStorage;
+  } catch {
+    return null;
+  }
+};
+
+// ---- keys, buttons, boxes ----
+const showHelp = () => {
+  const grades = choicesOf("grade", state.audit.scale, state.audit.anchors);
+  const lines = [
+    ...grades.map(({ key, words }) => [key, words]),
+    ["u", "Undo the last answer"], ["s", "Skip: I cannot tell"], ["n", "Write a note"], ["?", "This help"],
+  ];
+  if (state.audit.tasks.includes("order")) lines.push(["1 2 3", "Of two passages: left, equal, right. Arrow keys and = do the same."]);
+  at("keys").replaceChildren(...lines.flatMap(([key, words]) =>
+    [element("dt", {}, element("kbd", { textContent: key })), element("dd", { textContent: words })]));
+};
+const openNote = () => {
+  if (!state.current) return;
+  at("note-text").value = state.notes.get(state.current.item.id) ?? "";
+  at("note-box").showModal();
+  at("note-text").focus();
+};
+const closed = (id) => {
+  if (at(id).open) at(id).close();
+  if (state.current) at("item").focus({ preventScroll: true });
+};
+const shortcuts = () => at("shortcuts").checked;
+
+const press = (key) => {
+  if (key === "?") return at("help-box").showModal();
+  if (key === "u") return undo();
+  if (!state.current) return undefined;
+  if (key === "s") return answer("skip");
+  if (key === "n") return openNote();
+  const choices = choicesOf(state.current.item.task, state.audit.scale, state.audit.anchors);
+  const chosen = choices.find((choice) => choice.key === key || choice.also === key);
+  return chosen && answer("grade", chosen.value);
+};
+const KEYS = /^([0-9usn?=]|Arrow(Left|Right))$/;
+addEventListener("keydown", (event) => {
+  const writes = event.target.closest("input:not([type=checkbox]), textarea, select, dialog");
+  if (writes || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return;
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  if (!shortcuts() || !state.audit || !KEYS.test(key)) return;
+  if (!key.startsWith("Arrow") || state.current?.item.task === "order") event.preventDefault();
+  if (!event.repeat) press(key); // a key that is held down grades once
+});
+
+at("start").addEventListener("submit", (event) => {
+  event.preventDefault();
+  state.rater = at("rater").value.trim();
+  if (state.rater) begin();
+});
+at("retry").addEventListener("click", () => {
+  Object.assign(state, { exhausted: false, seen: new Set() });
+  message("One moment", "The page asks the server for work.");
+  fill();
+});
+at("undo").addEventListener("click", undo);
+at("skip").addEventListener("click", () => answer("skip"));
+at("note").addEventListener("click", openNote);
+at("help").addEventListener("click", () => at("help-box").showModal());
+at("help-leave").addEventListener("click", () => closed("help-box"));
+at("note-leave").addEventListener("click", () => closed("note-box"));
+at("note-form").addEventListener("submit", () => keepNote(at("note-text").value.trim()));
+at("note-box").addEventListener("close", () => closed("note-box"));
+at("help-box").addEventListener("close", () => closed("help-box"));
+at("note-text").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) at("note-form").requestSubmit();
+});
+at("shortcuts").checked = remembered(localStorageOrNone(), "trueval-audit-keys") ?? true;
+at("shortcuts").addEventListener("change", () => remember(localStorageOrNone(), "trueval-audit-keys", shortcuts()));
+at("leave").addEventListener("click", () => {
+  sessionStorage.removeItem("trueval-audit-rater");
+  location.reload();
+});
+addEventListener("online", resume);
+addEventListener("visibilitychange", () => document.hidden || !state.away || resume());
+addEventListener("beforeunload", (event) => {
+  if (state.kept?.waiting().length && (state.away || !state.kept.lasting)) event.preventDefault();
+});
+
+if (!token) message("The address lacks its token", "Open the whole address that trueval golden audit prints, with all that comes after the #.");
+else if (state.rater) begin();
+else {
+  at("rater").value = remembered(localStorageOrNone(), "trueval-audit-rater") ?? "";
+  message("Who grades?", "You read a query and a passage and say how much the passage helps. It takes one key.", { form: true });
+}
+document.documentElement.dataset.ready = "";

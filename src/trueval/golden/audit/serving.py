@@ -1,0 +1,94 @@
+"""Serving an audit's page until somebody stops it."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from trueval.errors import InputError
+from trueval.extras import need
+from trueval.golden.audit.address import Address, read_address, write_address
+from trueval.golden.audit.door import hosts_of
+
+if TYPE_CHECKING:
+    from trueval.golden.audit.store import Store
+
+HOST: Final = "127.0.0.1"
+LEAVING: Final = 2  # seconds that requests under way get when the server is stopped
+
+
+def serve(
+    store: Store, host: str = HOST, port: int | None = None, *, ready: Callable[[str], object] = print
+) -> None:
+    """Serve the page of an audit on this machine until Ctrl-C.
+
+    Args:
+        store: of the audit.
+        host: address of this machine that it listens on; only those that no other machine reaches.
+        port: that it listens on; by default that of the last time, at first a free one.
+        ready: is given the address that raters open, with its token.
+
+    Raises:
+        MissingExtraError: starlette or uvicorn is not installed.
+        InputError: the host is not this machine alone, or the port is not free.
+    """
+    uvicorn = need("uvicorn", "The pages of audits", "web")
+    need("starlette", "The pages of audits", "web")
+    from trueval.golden.audit.connections import patient
+    from trueval.golden.audit.server import App
+
+    known = read_address(store.folder)
+    with listening(host, known.port if port is None else port) as place:
+        address = Address(known.token, place.getsockname()[1])
+        write_address(store.folder, address)
+        app = App(store, address.token, hosts_of(host, address.port))
+        config = uvicorn.Config(
+            app,
+            http=patient(),
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,  # nobody stands between
+            server_header=False,
+            timeout_graceful_shutdown=LEAVING,
+        )
+        ready(address.url(host))
+        try:
+            uvicorn.Server(config).run(sockets=[place])
+        except KeyboardInterrupt:  # uvicorn has ended in peace, and passes Ctrl-C on
+            return
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket of this machine that others on it can connect to from now on.
+
+    Raises:
+        InputError: as in `serve`.
+    """
+    try:
+        address = ipaddress.ip_address(HOST if host == "localhost" else host)
+    except ValueError:
+        address = None
+    if address is None or not address.is_loopback:
+        raise InputError(
+            f"host must be an address of this machine alone, such as {HOST}. Got {host}. For raters elsewhere use "
+            "--export, or a tunnel: ssh -L PORT:127.0.0.1:PORT."
+        )
+    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
+    place = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        # A server that was killed leaves connections that end by themselves: its port is free all the same.
+        place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        place.bind((str(address), port))
+        place.listen(128)
+    except OSError as error:
+        place.close()
+        raise InputError(
+            f"port {port} of {host} cannot be used ({error.strerror}). Stop what uses it, or name another with --port; "
+            "labels that a browser keeps unsent stay with the old one."
+        ) from None
+    return place
