@@ -1,0 +1,347 @@
+"""The store of an audit: every label that a person gave, written down before the person is told so.
+
+Events are appended to one SQLite file and never changed: a grade, a skip, a note, or that one was undone. Who has
+answered what follows from them. A process that is killed loses the event that it had not acknowledged, no other; the
+browser sends that one again, and by its own id it counts once.
+
+An item is served to as many raters as labels are wanted for it, to each at most once, in the order of the sample. Who
+is shown an item holds it for a while; who leaves without an answer holds it no longer, and somebody else gets it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from trueval.errors import InputError
+from trueval.golden.audit.events import ANSWERS, Event, RefusedError, checked_event, checked_id, checked_rater
+from trueval.golden.audit.labels import Known, Label, Progress, Shown
+from trueval.golden.audit.manifest import Sample, read_sample, read_texts
+from trueval.golden.audit.tables import FORMAT_VERSION, insert, make_tables
+
+EVENTS: Final = "audit.sqlite"
+HOLD: Final = 900.0  # seconds that an item waits for the rater to whom it was shown
+
+
+class Store:
+    """The store of an audit. Use `Store.open`, and close it.
+
+    Args:
+        folder: of the audit.
+        sample: what it asks.
+        texts: hash → text.
+        base: the open file.
+        now: seconds of a clock, since 1970.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        sample: Sample,
+        texts: Mapping[str, str],
+        base: sqlite3.Connection,
+        now: Callable[[], float],
+    ) -> None:
+        self.folder, self.sample, self._texts, self._base, self._now = folder, sample, texts, base, now
+        self.items: Final = {each.item: each for each in sample.items}
+        self._lock = threading.RLock()
+        self._known = Known()
+
+    @classmethod
+    def open(cls, folder: Path, *, now: Callable[[], float] = time.time) -> Store:
+        """Open the store of an audit whose sample was drawn; made if absent.
+
+        Args:
+            folder: of the audit.
+            now: seconds of a clock, since 1970.
+
+        Raises:
+            InputError: the folder holds no audit or a damaged one, or another process has it open.
+        """
+        sample = read_sample(folder)
+        texts = read_texts(folder, sample.items)
+        path = folder / EVENTS
+        base: sqlite3.Connection | None = None
+        try:
+            base = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+            base.row_factory = sqlite3.Row
+            # Held until it is closed, or its process ends however: two servers would serve one item twice.
+            base.execute("PRAGMA locking_mode = EXCLUSIVE")
+            base.execute("PRAGMA journal_mode = WAL")
+            base.execute("PRAGMA foreign_keys = ON")
+            store = cls(folder, sample, texts, base, now)
+            store._begin(path)
+        except sqlite3.Error as error:
+            if base is not None:
+                base.close()
+            raise _unusable(path, error) from error
+        except BaseException:
+            if base is not None:
+                base.close()
+            raise
+        return store
+
+    def _begin(self, path: Path) -> None:
+        with self._writing() as base:
+            known = base.execute("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'").fetchall()
+            if known and "about" not in {each["name"] for each in known}:
+                raise InputError(f"{path}: not the labels of an audit, but another SQLite file. Move it away.")
+            make_tables(base)
+            base.execute("INSERT OR IGNORE INTO about VALUES ('format', ?)", (str(FORMAT_VERSION),))
+            version = int(base.execute("SELECT value FROM about WHERE name = 'format'").fetchone()["value"])
+            if version > FORMAT_VERSION:
+                raise InputError(f"{path}: format {version} is newer than {FORMAT_VERSION}. Update trueval.")
+            rows = [(each.item, each.task, each.low, each.high) for each in self.items.values()]
+            base.executemany("INSERT OR IGNORE INTO items VALUES (?, ?, ?, ?)", rows)
+        self._follow(path)
+
+    def _follow(self, path: Path) -> None:
+        """What the events of earlier sessions say."""
+        stored = self._base.execute("SELECT item, task, low, high FROM items").fetchall()
+        ours = {each.item: (each.task, each.low, each.high) for each in self.items.values()}
+        strange = [each["item"] for each in stored if ours.get(each["item"]) != tuple(each)[1:]]
+        if strange:
+            raise InputError(
+                f"{path}: holds labels of another sample ({len(strange)} items, such as {strange[0]}, are not those of "
+                "items.jsonl). Put the files of the audit back as they were."
+            )
+        for row in self._base.execute("SELECT * FROM events ORDER BY number"):
+            self._known.take(dict(row))
+        for row in self._base.execute("SELECT rater, item, until FROM shown"):
+            self._known.shown.setdefault(row["item"], {})[row["rater"]] = row["until"]
+
+    def __enter__(self) -> Store:
+        """The store itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; others may open it then."""
+        with self._lock:
+            self._base.close()
+
+    # FULL: a label that was acknowledged outlives the machine, not the process alone.
+    @contextmanager
+    def _writing(self, synchronous: str = "FULL") -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            self._base.execute(f"PRAGMA synchronous = {synchronous}")
+            self._base.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._base
+                self._base.execute("COMMIT")
+            except BaseException as error:
+                if self._base.in_transaction:
+                    self._base.execute("ROLLBACK")
+                if isinstance(error, sqlite3.Error):
+                    raise _unusable(self.folder / EVENTS, error) from error
+                raise
+
+    def next_item(self, rater: str, task: str | None = None) -> Shown | None:
+        """What a rater is shown now: what the rater holds already, else the first item that needs a label.
+
+        Args:
+            rater: who asks.
+            task: of the item; None for any, in the order of the sample.
+
+        Returns:
+            The item, held for the rater from now on; None where nothing is left for this rater now.
+
+        Raises:
+            RefusedError: the name of the rater, or the task, cannot be used.
+        """
+        checked_rater(rater)
+        if task is not None and task not in self.sample.scales:
+            raise RefusedError(f"a task must be one of {', '.join(self.sample.scales)}. Got {task!r}.", "task")
+        with self._lock:
+            now = self._now()
+            open_to = [
+                each
+                for each in self.items.values()
+                if task in (None, each.task) and rater not in self._known.answers.get(each.item, ())
+            ]
+            held = (each for each in open_to if self._known.shown.get(each.item, {}).get(rater, now) > now)
+            free = (each for each in open_to if self._is_wanted(each.item, rater, now))
+            found = next(held, None) or next(free, None)
+            if found is None:
+                return None
+            self._hold(rater, found.item, now + HOLD)
+            return self.shown(found.item)
+
+    def _is_wanted(self, item: str, rater: str, now: float) -> bool:
+        """Whether an item needs one more label than it has, and than others who hold it may give."""
+        answers = self._known.answers.get(item, {})
+        held = self._known.shown.get(item, {})
+        waiting = sum(until > now for who, until in held.items() if who != rater and who not in answers)
+        return sum(each.grade is not None for each in answers.values()) + waiting < self.sample.raters
+
+    def _hold(self, rater: str, item: str, until: float) -> None:
+        with self._writing("NORMAL") as base:
+            base.execute("INSERT OR REPLACE INTO shown VALUES (?, ?, ?)", (rater, item, until))
+        self._known.shown.setdefault(item, {})[rater] = until
+
+    def shown(self, item: str) -> Shown:
+        """What raters are given of an item.
+
+        Args:
+            item: its name.
+        """
+        found = self.items[item]
+        question, *texts = (self._texts[each] for each in found.texts)
+        return Shown(found.item, found.task, question, tuple(texts), found.low, found.high)
+
+    def record(self, event: Event) -> bool:
+        """Write down what a rater did with an item that the rater was shown; it is on the disk when this returns.
+
+        Args:
+            event: as the browser sent it.
+
+        Returns:
+            Whether it is new; false where the same event came before.
+
+        Raises:
+            RefusedError: something in it is wrong, the rater was never shown the item or has answered it already, or
+                another event has its id.
+        """
+        with self._lock:
+            event = checked_event(event, self.items)
+            if self._came_before(event):
+                return False
+            if event.rater not in self._known.shown.get(event.item, ()):
+                raise RefusedError(
+                    f"item {event.item} was never shown to {event.rater}. Ask for the next item.", "shown"
+                )
+            self._append([event])
+            return True
+
+    def record_all(self, events: Iterable[Event]) -> list[bool]:
+        """Write down what raters did elsewhere: all of it, or nothing.
+
+        Args:
+            events: of raters who had the items as a file.
+
+        Returns:
+            [event] whether it is new.
+
+        Raises:
+            RefusedError: as in `record`, of the first that is wrong; nothing is written then.
+        """
+        with self._lock:
+            checked = [checked_event(each, self.items) for each in events]
+            new = [not self._came_before(each) for each in checked]
+            self._append([each for each, is_new in zip(checked, new, strict=True) if is_new])
+            return new
+
+    def _came_before(self, event: Event) -> bool:
+        row = self._base.execute("SELECT * FROM events WHERE event = ?", (event.event,)).fetchone()
+        if row is None:
+            return False
+        if (row["rater"], row["item"], row["kind"], row["grade"], row["note"]) == event[1:6]:
+            return True
+        raise RefusedError(f"another event has the id {event.event}. Each must have its own.", "event")
+
+    def _append(self, events: list[Event]) -> None:
+        rows: list[dict[str, Any]] = []
+        answered = {(who, item) for item, answers in self._known.answers.items() for who in answers}
+        with self._writing() as base:
+            for event in events:
+                pair = (event.rater, event.item)
+                if (event.kind in ANSWERS) == (pair in answered):
+                    raise _out_of_turn(event)
+                answered.add(pair)
+                item = self.items[event.item]
+                rows.append(insert(base, event, item, self._date()))
+        for row in rows:
+            self._known.take(row)
+
+    def undo(self, rater: str, event: str) -> Shown | None:
+        """Take back the last answer of a rater that is not taken back; the rater holds its item then.
+
+        Args:
+            rater: who.
+            event: what the browser calls this; one that is sent twice counts once.
+
+        Returns:
+            The item; None where the rater has nothing to take back.
+
+        Raises:
+            RefusedError: the name or the id cannot be used, or another event has that id.
+        """
+        checked_rater(rater), checked_id(event)
+        with self._lock:
+            row = self._base.execute("SELECT * FROM events WHERE event = ?", (event,)).fetchone()
+            if row is not None and (row["kind"], row["rater"]) != ("undo", rater):
+                raise RefusedError(f"another event has the id {event}. Each must have its own.", "event")
+            if row is not None:
+                return self.shown(row["item"])
+            if not self._known.order.get(rater):
+                return None
+            number = self._known.order[rater][-1]
+            item = self.items[self._known.about[number]]
+            with self._writing() as base:
+                added = insert(base, Event(event, rater, item.item, "undo"), item, self._date(), number)
+            self._known.take(added)
+            self._hold(rater, item.item, self._now() + HOLD)
+            return self.shown(item.item)
+
+    def _date(self) -> str:
+        return datetime.fromtimestamp(self._now(), UTC).isoformat(timespec="milliseconds")
+
+    def labels(self) -> dict[str, tuple[Label, ...]]:
+        """Item → what raters answered, skips too, in the order of their names; items that nobody answered are left out.
+
+        Values are as they were given: those of `order` speak of the texts as they were shown.
+        """
+        with self._lock:
+            answers = self._known.answers
+            return {
+                item: tuple(answers[item][rater] for rater in sorted(answers[item]))
+                for item in self.items
+                if answers.get(item)
+            }
+
+    def progress(self) -> tuple[Progress, ...]:
+        """How far each task is."""
+        given = self.labels()
+        return tuple(self._progress(task, given) for task in self.sample.scales)
+
+    def _progress(self, task: str, given: Mapping[str, tuple[Label, ...]]) -> Progress:
+        items = [item for item, each in self.items.items() if each.task == task]
+        grades = {item: sum(each.grade is not None for each in given.get(item, ())) for item in items}
+        return Progress(
+            task,
+            len(items),
+            sum(count > 0 for count in grades.values()),
+            sum(count >= self.sample.raters for count in grades.values()),
+            sum(not grades[item] and item in given for item in items),
+            sum(grades.values()),
+            dict(sorted(Counter(each.rater for item in items for each in given.get(item, ())).items())),
+        )
+
+
+def _out_of_turn(event: Event) -> RefusedError:
+    if event.kind == "note":
+        return RefusedError(f"{event.rater} has not answered item {event.item}. A note belongs to an answer.", "item")
+    return RefusedError(
+        f"{event.rater} has answered item {event.item} before. Undo that answer first, to give another.", "answered"
+    )
+
+
+def _unusable(path: Path, error: sqlite3.Error) -> InputError:
+    if "locked" in str(error):
+        return InputError(
+            f"{path}: another trueval golden audit has these labels open. Stop it first, or let raters use its address."
+        )
+    return InputError(
+        f"{path}: cannot be used ({error}). It must be a file that trueval golden audit made, in a folder that can be "
+        "written. Put it back as it was."
+    )
