@@ -68,10 +68,10 @@ _SAID: Final[Mapping[str, Field]] = {
     "id": _ID,
     "rater": _RATER,
     "kind": Field(lambda value: value in ("grade", "skip", "undo"), "grade, skip or undo"),
-    "item": Field(_is_like(_ITEM), "the name of an item that was shown"),
 }
 _ANSWER: Final[Mapping[str, Field]] = {
     **_SAID,
+    "item": Field(_is_like(_ITEM), "the name of an item that was shown"),
     "note": Field(_is_note, f"a text of at most {LONGEST_NOTE:,} characters", needed=False),
     "seconds": Field(_is_seconds, f"a number from 0 to {LONGEST_SECONDS:,.0f}", needed=False),
 }
@@ -79,7 +79,9 @@ CALLS: Final[Mapping[str, Mapping[str, Field]]] = {
     "start": {"rater": _RATER},
     "items": {
         "rater": _RATER,
-        "want": Field(lambda value: type(value) is int and 1 <= value <= MOST_ITEMS, f"an integer from 1 to {MOST_ITEMS}"),
+        "want": Field(
+            lambda value: type(value) is int and 1 <= value <= MOST_ITEMS, f"an integer from 1 to {MOST_ITEMS}"
+        ),
     },
     # A bool is an int to Python, and 4.0 equals 4: neither is a grade. The scale is checked by the store.
     "grade": {**_ANSWER, "value": Field(lambda value: type(value) is int, "an integer on the scale of the item")},
@@ -128,9 +130,9 @@ def _kind(value: Mapping[str, Any]) -> str:
 
 def _checked(value: dict[str, Any], fields: Mapping[str, Field]) -> dict[str, Any]:
     for name, field in fields.items():
-        if name in value or field.needed:
-            if name not in value or not field.accepts(value[name]):
-                raise MalformedError(Refusal(422, f"{name} must be {field.words}."))
+        fits = field.accepts(value[name]) if name in value else not field.needed
+        if not fits:
+            raise MalformedError(Refusal(422, f"{name} must be {field.words}."))
     if len(value) > sum(name in value for name in fields):
         raise MalformedError(Refusal(422, f"A request has these keys and no other: {', '.join(fields)}."))
     return value

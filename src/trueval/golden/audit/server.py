@@ -1,158 +1,114 @@
-"""The server of the audit's page: on this machine alone, behind a token, one page and three calls.
-
-    POST /api/start    a rater comes: scales, what grades mean, progress
-    POST /api/items    what the rater is shown next, several at once so that the next one is there at once
-    POST /api/events   a grade, a skip, or that the last one is taken back
-
-What it gives away is what raters see: texts, scales and counts. Grades of the judge, strata, ranks, scores and the
-names of documents never leave it. Imported when a server starts: it needs the extra "web".
-"""
+"""The server of an audit's page: on this machine alone, until somebody stops it."""
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
-import json
-import logging
-from collections.abc import Callable, Mapping
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+import ipaddress
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
-
-from trueval.golden.audit.door import CALLS, HEADERS, LONGEST_BODY, PAGES, Head, Refusal, allowed, refusal
-from trueval.golden.audit.events import Event, RefusedError
-from trueval.golden.audit.requests import MalformedError, request_of
-from trueval.golden.audit.rubric import anchors_of
+from trueval.errors import InputError
+from trueval.extras import need
+from trueval.golden.audit.address import Address, read_address, write_address
+from trueval.golden.audit.door import hosts_of
 
 if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
+    import uvicorn
 
-    from trueval.golden.audit.store import Shown, Store
+    from trueval.golden.audit.store import Store
 
-PATIENCE: Final = 10.0  # seconds for the body of a request
-# What the store says of an event → what HTTP calls it. Types and forms are checked before: "event" is an id used twice.
-STATUSES: Final = {"item": 404, "task": 404, "shown": 403, "answered": 409, "event": 409, "undo": 409}
-log = logging.getLogger(__name__)
+HOST: Final = "127.0.0.1"
+PATIENCE: Final = 10.0  # seconds for the head of a request, and for its body
+MOST: Final = 100  # connections at once; more end the oldest
+LEAVING: Final = 2  # seconds that requests under way get when the server is stopped
 
 
-class App:
-    """The page of an audit, as an ASGI application.
+def serve(store: Store, host: str = HOST, port: int | None = None, *, ready: Callable[[str], object] = print) -> None:
+    """Serve the page of an audit on this machine until Ctrl-C.
 
     Args:
         store: of the audit.
-        token: of its address.
-        hosts: what the server may be called.
-        patience: seconds for the body of a request.
+        host: address of this machine that it listens on; only those that no other machine reaches.
+        port: that it listens on; by default that of the last time, at first a free one.
+        ready: is given the address that raters open, with its token.
+
+    Raises:
+        MissingExtraError: starlette or uvicorn is not installed.
+        InputError: the host is not this machine alone, or the port is not free.
     """
-
-    def __init__(self, store: Store, token: str, hosts: frozenset[bytes], patience: float = PATIENCE) -> None:
-        self.store, self.token, self.hosts, self.patience = store, token, hosts, patience
-        # Which audit a browser keeps labels for: by the token, which it must not store.
-        self.audit = hashlib.sha256(b"audit " + token.encode()).hexdigest()[:32]
-        folder = files(__package__) / "pages"
-        self.pages = {path: (folder / name).read_bytes() for path, (name, _) in PAGES.items()}
-        self.calls: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-            "start": self._start,
-            "items": self._items,
-            "events": self._event,
-        }
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] != "http":
-            return
-        head = Head(scope["method"], scope["raw_path"], scope["query_string"], tuple(scope["headers"]))
-        answer = await self._answer(head, Request(scope, receive))
-        if answer is not None:
-            answer.headers.update(HEADERS)
-            await answer(scope, receive, send)
-
-    async def _answer(self, head: Head, request: Request) -> Response | None:
-        refused = refusal(head, self.token, self.hosts)
-        if refused is not None:
-            return _refused(refused, head)
-        if head.path in PAGES:
-            return Response(self.pages[head.path], media_type=PAGES[head.path][1])
+    need("uvicorn", "The pages of audits", "web")
+    need("starlette", "The pages of audits", "web")
+    known = read_address(store.folder)
+    with listening(host, known.port if port is None else port) as place:
+        address = Address(known.token, place.getsockname()[1])
+        write_address(store.folder, address)
+        server = server_of(store, address, host)
+        ready(address.url(host))
         try:
-            async with asyncio.timeout(self.patience):
-                body = await _body(request)
-            call = CALLS[head.path]
-            return _json(self.calls[call](request_of(call, body)))
-        except MalformedError as error:
-            return _refused(error.refusal, head)
-        except RefusedError as error:
-            return _refused(Refusal(STATUSES.get(error.reason, 422), str(error)), head)
-        except TimeoutError:
-            return _refused(Refusal(408, "The request took too long."), head)
-        except ClientDisconnect:
-            return None
-        except Exception:  # noqa: BLE001  whatever it is: the rater is told nothing of it, and the terminal all
-            log.exception("A request of the audit's page failed.")
-            return _refused(Refusal(503, "The server could not write this down. Its terminal says why."), head)
-
-    def _start(self, asked: dict[str, Any]) -> dict[str, Any]:
-        scales = self.store.sample.scales
-        return {
-            "audit": self.audit,
-            "scales": {task: list(scale) for task, scale in scales.items()},
-            "anchors": {task: anchors_of(task, tuple(scale)) for task, scale in scales.items()},
-            "progress": self._progress(asked["rater"]),
-        }
-
-    def _items(self, asked: dict[str, Any]) -> dict[str, Any]:
-        shown = self.store.next_items(asked["rater"], asked["want"])
-        return {"items": [_told(each) for each in shown], "progress": self._progress(asked["rater"])}
-
-    def _event(self, asked: dict[str, Any]) -> dict[str, Any]:
-        rater, event = asked["rater"], asked["id"]
-        if asked["kind"] == "undo":
-            self.store.undo(rater, event, of=asked["of"], item=asked["item"])
-        else:
-            about = (asked.get("value"), asked.get("note", ""), asked.get("seconds"))
-            self.store.record(Event(event, rater, asked["item"], asked["kind"], *about))
-        return {"progress": self._progress(rater)}
-
-    def _progress(self, rater: str) -> dict[str, int]:
-        every = self.store.progress()
-        return {
-            "mine": sum(each.raters.get(rater, 0) for each in every),
-            "all": sum(each.answered for each in every),
-            "items": sum(each.items for each in every),
-        }
+            server.run(sockets=[place])
+        except KeyboardInterrupt:  # uvicorn has ended in peace, and passes Ctrl-C on
+            return
 
 
-def _told(shown: Shown) -> dict[str, Any]:
-    """What a rater is given of an item, named one by one, so that what an item learns later is not told by itself."""
-    return {
-        "id": shown.item,
-        "task": shown.task,
-        "query": shown.query,
-        "texts": list(shown.texts),
-        "scale": [shown.low, shown.high],
-    }
+def server_of(
+    store: Store, address: Address, host: str = HOST, *, patience: float = PATIENCE, most: int = MOST
+) -> uvicorn.Server:
+    """The server of an audit, not started.
+
+    Args:
+        store: of the audit.
+        address: of its page.
+        host: that it listens on.
+        patience: seconds for the head of a request, and for its body.
+        most: connections at once.
+    """
+    import uvicorn
+
+    from trueval.golden.audit.app import App
+    from trueval.golden.audit.connections import patient
+
+    return uvicorn.Server(
+        uvicorn.Config(
+            App(store, address.token, hosts_of(host, address.port), patience),
+            http=patient(patience, most),
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,  # nobody is between
+            server_header=False,
+            timeout_graceful_shutdown=LEAVING,
+        )
+    )
 
 
-async def _body(request: Request) -> bytes:
-    """The body, read no further than its limit."""
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > LONGEST_BODY:
-            raise MalformedError(Refusal(413, f"A request must have at most {LONGEST_BODY:,} bytes."))
-    return bytes(body)
+def listening(host: str, port: int) -> socket.socket:
+    """A socket of this machine that others on it can connect to from now on.
 
-
-def _json(value: Mapping[str, Any], status: int = 200) -> Response:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-    return Response(text, status, media_type="application/json")
-
-
-def _refused(refused: Refusal, head: Head) -> Response:
-    answer = _json({"error": refused.words}, refused.status)
-    if refused.status == 405:
-        answer.headers["Allow"] = allowed(head) or ""
-    if refused.status in (408, 413):
-        answer.headers["Connection"] = "close"  # what is left of the body is nobody's next request
-    return answer
+    Raises:
+        InputError: as in `serve`.
+    """
+    try:
+        address = ipaddress.ip_address(HOST if host == "localhost" else host)
+    except ValueError:
+        address = None
+    if address is None or not address.is_loopback:
+        raise InputError(
+            f"host must be an address of this machine alone, such as {HOST}. Got {host}. For raters elsewhere use "
+            "--export, or a tunnel: ssh -L PORT:127.0.0.1:PORT."
+        )
+    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
+    place = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        # A server that was killed leaves connections that end by themselves: its port is free all the same.
+        place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        place.bind((str(address), port))
+        place.listen(128)
+    except OSError as error:
+        place.close()
+        raise InputError(
+            f"port {port} of {host} cannot be used ({error.strerror}). Stop what uses it, or name another with --port; "
+            "labels that a browser keeps unsent stay with the old one."
+        ) from None
+    return place

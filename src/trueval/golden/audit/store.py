@@ -14,9 +14,10 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -159,23 +160,37 @@ class Store:
         Raises:
             RefusedError: the name of the rater, or the task, cannot be used.
         """
+        return next(iter(self.next_items(rater, 1, task)), None)
+
+    def next_items(self, rater: str, most: int, task: str | None = None) -> list[Shown]:
+        """What a rater is shown now and next, so that a page has the next item before it is asked for.
+
+        Args:
+            rater: who asks.
+            most: items, those that the rater holds already included.
+            task: as in `next_item`.
+
+        Returns:
+            As in `next_item`, at most so many.
+
+        Raises:
+            RefusedError: as in `next_item`.
+        """
         checked_rater(rater)
         if task is not None and task not in self.sample.scales:
             raise RefusedError(f"a task must be one of {', '.join(self.sample.scales)}. Got {task!r}.", "task")
         with self._lock:
             now = self._now()
             open_to = [
-                each
+                each.item
                 for each in self.items.values()
                 if task in (None, each.task) and rater not in self._known.answers.get(each.item, ())
             ]
-            held = (each for each in open_to if self._known.shown.get(each.item, {}).get(rater, now) > now)
-            free = (each for each in open_to if self._is_wanted(each.item, rater, now))
-            found = next(held, None) or next(free, None)
-            if found is None:
-                return None
-            self._hold(rater, found.item, now + HOLD)
-            return self.shown(found.item)
+            held = [item for item in open_to if self._known.shown.get(item, {}).get(rater, now) > now]
+            free = (item for item in open_to if item not in held and self._is_wanted(item, rater, now))
+            found = [*held, *islice(free, max(most - len(held), 0))][:most]
+            self._hold(rater, found, now + HOLD)
+            return [self.shown(item) for item in found]
 
     def _is_wanted(self, item: str, rater: str, now: float) -> bool:
         """Whether an item needs one more label than it has, and than others who hold it may give."""
@@ -184,10 +199,11 @@ class Store:
         waiting = sum(until > now for who, until in held.items() if who != rater and who not in answers)
         return sum(each.grade is not None for each in answers.values()) + waiting < self.sample.raters
 
-    def _hold(self, rater: str, item: str, until: float) -> None:
+    def _hold(self, rater: str, items: Sequence[str], until: float) -> None:
         with self._writing("NORMAL") as base:
-            base.execute("INSERT OR REPLACE INTO shown VALUES (?, ?, ?)", (rater, item, until))
-        self._known.shown.setdefault(item, {})[rater] = until
+            base.executemany("INSERT OR REPLACE INTO shown VALUES (?, ?, ?)", [(rater, each, until) for each in items])
+        for item in items:
+            self._known.shown.setdefault(item, {})[rater] = until
 
     def shown(self, item: str) -> Shown:
         """What raters are given of an item.
@@ -242,7 +258,7 @@ class Store:
             return new
 
     def _came_before(self, event: Event) -> bool:
-        row = self._base.execute("SELECT * FROM events WHERE event = ?", (event.event,)).fetchone()
+        row = self._row(event.event)
         if row is None:
             return False
         if (row["rater"], row["item"], row["kind"], row["grade"], row["note"]) == event[1:6]:
@@ -263,35 +279,57 @@ class Store:
         for row in rows:
             self._known.take(row)
 
-    def undo(self, rater: str, event: str) -> Shown | None:
-        """Take back the last answer of a rater that is not taken back; the rater holds its item then.
+    def undo(self, rater: str, event: str, of: str | None = None) -> Shown | None:
+        """Take back an answer of a rater; the rater holds its item then.
 
         Args:
             rater: who.
             event: what the browser calls this; one that is sent twice counts once.
+            of: what the browser called the answer; by default the last one that is not taken back. A page names it, so
+                that a second page of the same rater, or one that sends late, takes back what its rater saw.
 
         Returns:
             The item; None where the rater has nothing to take back.
 
         Raises:
-            RefusedError: the name or the id cannot be used, or another event has that id.
+            RefusedError: the name or the id cannot be used, another event has that id, or `of` is not an answer of this
+                rater that counts.
         """
         checked_rater(rater), checked_id(event)
         with self._lock:
-            row = self._base.execute("SELECT * FROM events WHERE event = ?", (event,)).fetchone()
-            if row is not None and (row["kind"], row["rater"]) != ("undo", rater):
+            row = self._row(event)
+            number = self._number(rater, of, came_before=row is not None)
+            if row is not None and (row["kind"], row["rater"], row["undone"]) != (
+                "undo",
+                rater,
+                number or row["undone"],
+            ):
                 raise RefusedError(f"another event has the id {event}. Each must have its own.", "event")
             if row is not None:
                 return self.shown(row["item"])
-            if not self._known.order.get(rater):
+            if number is None:
                 return None
-            number = self._known.order[rater][-1]
             item = self.items[self._known.about[number]]
             with self._writing() as base:
                 added = insert(base, Event(event, rater, item.item, "undo"), item, self._date(), number)
             self._known.take(added)
-            self._hold(rater, item.item, self._now() + HOLD)
+            self._hold(rater, [item.item], self._now() + HOLD)
             return self.shown(item.item)
+
+    def _number(self, rater: str, of: str | None, *, came_before: bool) -> int | None:
+        """Which answer is taken back; None for the last one of those that there are not."""
+        standing = self._known.order.get(rater, [])
+        if of is None:
+            return None if came_before or not standing else standing[-1]
+        row = self._row(of)
+        number = None if row is None else int(row["number"])
+        if number is not None and (number in standing or (came_before and number in self._known.about)):
+            return number
+        raise RefusedError(f"{rater} has no answer that is called {of} and counts. There is nothing to undo.", "undo")
+
+    def _row(self, event: str) -> sqlite3.Row | None:
+        found: sqlite3.Row | None = self._base.execute("SELECT * FROM events WHERE event = ?", (event,)).fetchone()
+        return found
 
     def _date(self) -> str:
         return datetime.fromtimestamp(self._now(), UTC).isoformat(timespec="milliseconds")

@@ -4,6 +4,7 @@ import { TASKS, choicesOf } from "./rubric.js";
 import { Away, Closed, Refused, post, token } from "./talk.js";
 
 const AHEAD = 3; // items that are there before they are asked for
+const MOST = 16; // items that the server gives at once
 const REMEMBERED = 50; // answers that can be undone one after another
 const LONGEST = 3600; // seconds that an item is said to have taken, at most
 const PAUSES = [500, 1000, 2000, 4000]; // milliseconds between tries while the server is away
@@ -39,6 +40,8 @@ const tell = (words) => { at("told").textContent = words; };
 
 // ---- what is shown ----
 const message = (title, words, { form = false, retry = false } = {}) => {
+  const same = document.body.dataset.state === "message" && at("message-title").textContent === title;
+  if (same && at("start").hidden === !form) return; // said before: nobody wants to hear it at every try
   document.body.dataset.state = "message";
   for (const id of ["item", "panel"]) at(id).hidden = true;
   at("message").hidden = false;
@@ -57,7 +60,7 @@ const showProgress = () => {
   at("name").textContent = state.rater ?? "";
   if (!progress) return;
   const mine = progress.mine + state.kept.waiting().filter(({ event }) => isMine(event)).reduce(
-    (sum, { event }) => sum + (event.kind === "grade") - (event.kind === "undo" && event.was === "grade"), 0);
+    (sum, { event }) => sum + (event.kind === "undo" ? -1 : 1), 0);
   at("counts").textContent = `${mine} by you · ${progress.all} of ${progress.items} by all`;
   at("bar").max = Math.max(progress.items, 1);
   at("bar").value = progress.all;
@@ -92,14 +95,14 @@ const textBox = (title, words, level) => {
 };
 
 const showTexts = ({ task, texts }) => {
-  const titles = { order: ["Left", "Right"], answer: ["Answer"], grade: [""] }[task];
+  const titles = { order: ["Passage A", "Passage B"], answer: ["Answer"], grade: [""] }[task];
   at("texts").className = texts.length > 1 ? "two" : "";
   at("texts").replaceChildren(...texts.map((text, place) => textBox(titles[place], text, "h2")));
 };
 
 const showChoices = (entry) => {
   const { task } = entry.item;
-  const choices = choicesOf(task, state.audit.scale, state.audit.anchors);
+  const choices = choicesOf(task, entry.item.scale, state.audit.anchors);
   at("panel-title").textContent = TASKS[task].question;
   at("choices").replaceChildren(...choices.map((choice) => {
     const button = element("button", { type: "button", className: choice.short ? "choice short" : "choice" },
@@ -118,14 +121,13 @@ const showChoices = (entry) => {
 const showNote = () => {
   const note = state.current && state.notes.get(state.current.item.id);
   at("noted").hidden = !note;
-  at("noted").textContent = note ? `Note: ${note}` : "";
+  at("noted").textContent = note ? `Your note: ${note}` : "";
 };
 
 const show = (entry, words = "") => {
   state.current = entry;
   const { item } = entry;
   state.seen.add(item.id);
-  if (item.note && !state.notes.has(item.id)) state.notes.set(item.id, item.note);
   document.body.dataset.state = "work";
   document.body.dataset.task = item.task;
   at("message").hidden = true;
@@ -162,6 +164,8 @@ const answer = (kind, value) => {
   const seconds = Math.min((performance.now() - state.since) / 1000, LONGEST);
   const event = { id: crypto.randomUUID(), rater: state.rater, kind, item: entry.item.id, seconds: Math.round(seconds * 1000) / 1000 };
   if (kind === "grade") event.value = value;
+  const note = state.notes.get(entry.item.id);
+  if (note) event.note = note;
   state.kept.keep(event); // before anything else: from here on it is not lost
   state.answered.push({ item: entry.item, event: event.id, kind, value });
   state.answered.splice(0, state.answered.length - REMEMBERED);
@@ -177,7 +181,7 @@ const undo = () => {
   const last = state.answered.pop();
   if (!last) return tell("There is nothing to undo.");
   rememberAnswered();
-  state.kept.keep({ id: crypto.randomUUID(), rater: state.rater, kind: "undo", item: last.item.id, of: last.event, was: last.kind });
+  state.kept.keep({ id: crypto.randomUUID(), rater: state.rater, kind: "undo", of: last.event });
   if (state.current) state.ahead.unshift(state.current);
   show({ item: last.item, value: last.value, kind: last.kind }, "Undone.");
   send();
@@ -186,12 +190,10 @@ const undo = () => {
 
 const keepNote = (words) => {
   if (!state.current) return;
-  const item = state.current.item.id;
-  state.notes.set(item, words);
-  state.kept.keep({ id: crypto.randomUUID(), rater: state.rater, kind: "note", item, note: words });
+  state.notes.set(state.current.item.id, words);
+  remember(sessionStorage, "trueval-audit-notes", [...state.notes].filter(([, note]) => note).slice(-REMEMBERED));
   showNote();
-  tell(words ? "Note kept." : "Note removed.");
-  send();
+  tell(words ? "Note kept: it goes with your answer." : "Note removed.");
 };
 
 // ---- the server ----
@@ -231,9 +233,8 @@ const send = async () => {
   try {
     for (let first; (first = state.kept.waiting()[0]);) {
       const { key, event } = first;
-      const { was, ...sent } = event; // what only this page needs
       try {
-        const { progress } = await post("events", sent);
+        const { progress } = await post("events", event);
         state.kept.remove(key);
         if (isMine(event)) state.progress = progress;
       } catch (error) {
@@ -251,16 +252,17 @@ const send = async () => {
     state.sending = false;
     showSaved();
   }
+  if (!state.away) fill();
 };
 
 const fill = async () => {
-  const want = AHEAD - state.ahead.length + (state.current ? 0 : 1);
-  if (state.asking || state.closed || state.exhausted || !state.audit || want <= 0) return;
+  if (state.asking || state.closed || state.exhausted || !state.audit || state.ahead.length >= AHEAD) return;
   state.asking = true;
   try {
-    const held = [state.current, ...state.ahead].filter(Boolean).map(({ item }) => item.id);
-    const unsent = state.kept.waiting().filter(({ event }) => isMine(event) && event.kind !== "note").map(({ event }) => event.item);
-    const { items, progress } = await post("items", { rater: state.rater, have: [...new Set([...held, ...unsent])].slice(-64), want });
+    // What is here counts as shown for the server, and so does what was answered and not sent yet.
+    const unsent = state.kept.waiting().filter(({ event }) => isMine(event)).length;
+    const want = Math.min(AHEAD + 1 + unsent, MOST);
+    const { items, progress } = await post("items", { rater: state.rater, want });
     answered();
     const fresh = items.filter(({ id }) => !state.seen.has(id));
     for (const item of fresh) state.seen.add(item.id);
@@ -268,7 +270,7 @@ const fill = async () => {
     state.progress = progress;
     state.exhausted = items.length < want;
     showProgress();
-    if (!state.current) next();
+    if (!state.current && (fresh.length || state.exhausted)) next();
   } catch (error) {
     if (error instanceof Refused) message("The server gives no work", error.message, { retry: true });
     failed(error);
@@ -296,12 +298,22 @@ const begin = async () => {
   state.progress = state.audit.progress;
   const before = remembered(sessionStorage, "trueval-audit-answered");
   state.answered = before && before.rater === state.rater && before.audit === state.audit.audit ? before.answered : [];
-  Object.assign(state, { current: null, ahead: [], seen: new Set(), exhausted: false });
+  state.notes = new Map(remembered(sessionStorage, "trueval-audit-notes") ?? []);
+  Object.assign(state, { current: null, ahead: [], seen: unsentItems(), exhausted: false });
   showProgress();
   showRefused();
   showHelp();
   send();
   return fill();
+};
+// Items that were answered before the page was loaded anew, and that the server does not know of yet.
+const unsentItems = () => {
+  const answers = new Map();
+  for (const { event } of state.kept.waiting().filter(({ event }) => isMine(event))) {
+    if (event.kind === "undo") answers.delete(event.of);
+    else answers.set(event.id, event.item);
+  }
+  return new Set(answers.values());
 };
 const localStorageOrNone = () => {
   try {
@@ -313,12 +325,10 @@ const localStorageOrNone = () => {
 
 // ---- keys, buttons, boxes ----
 const showHelp = () => {
-  const grades = choicesOf("grade", state.audit.scale, state.audit.anchors);
-  const lines = [
-    ...grades.map(({ key, words }) => [key, words]),
-    ["u", "Undo the last answer"], ["s", "Skip: I cannot tell"], ["n", "Write a note"], ["?", "This help"],
-  ];
-  if (state.audit.tasks.includes("order")) lines.push(["1 2 3", "Of two passages: left, equal, right. Arrow keys and = do the same."]);
+  const { scales, anchors } = state.audit;
+  const lines = scales.grade ? choicesOf("grade", scales.grade, anchors).map(({ key, words }) => [key, words]) : [];
+  if (scales.order) lines.push(["1 2 3", "Of two passages: A is better, equal, B is better. Arrow keys and = do the same."]);
+  lines.push(["u", "Undo the last answer"], ["s", "Skip: I cannot tell"], ["n", "Write a note"], ["?", "This help"]);
   at("keys").replaceChildren(...lines.flatMap(([key, words]) =>
     [element("dt", {}, element("kbd", { textContent: key })), element("dd", { textContent: words })]));
 };
@@ -340,7 +350,7 @@ const press = (key) => {
   if (!state.current) return undefined;
   if (key === "s") return answer("skip");
   if (key === "n") return openNote();
-  const choices = choicesOf(state.current.item.task, state.audit.scale, state.audit.anchors);
+  const choices = choicesOf(state.current.item.task, state.current.item.scale, state.audit.anchors);
   const chosen = choices.find((choice) => choice.key === key || choice.also === key);
   return chosen && answer("grade", chosen.value);
 };
@@ -360,7 +370,7 @@ at("start").addEventListener("submit", (event) => {
   if (state.rater) begin();
 });
 at("retry").addEventListener("click", () => {
-  Object.assign(state, { exhausted: false, seen: new Set() });
+  Object.assign(state, { exhausted: false, seen: unsentItems() });
   message("One moment", "The page asks the server for work.");
   fill();
 });

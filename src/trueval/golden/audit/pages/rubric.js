@@ -1,10 +1,11 @@
 "use strict";
 // What there is to choose for each task, and by which keys.
 
+// As the store has it: 1 where the text that is shown first is better.
 const SIDES = [
-  { value: "left", key: "1", also: "ArrowLeft", words: "The left one is better", short: "Left", sign: "←" },
-  { value: "equal", key: "2", also: "=", words: "Both are equally good", short: "Equal", sign: "=" },
-  { value: "right", key: "3", also: "ArrowRight", words: "The right one is better", short: "Right", sign: "→" },
+  { value: 1, key: "1", also: "ArrowLeft", words: "Passage A is better", short: "A", sign: "A" },
+  { value: 0, key: "2", also: "=", words: "Both are equally good", short: "Equal", sign: "=" },
+  { value: -1, key: "3", also: "ArrowRight", words: "Passage B is better", short: "B", sign: "B" },
 ];
 
 export const TASKS = {
