@@ -67,6 +67,19 @@ class Progress(NamedTuple):
     labels: int
     raters: Mapping[str, int]
 
+    def sentence(self) -> str:
+        """One line.
+
+        >>> Progress("grade", 10, 3, 3, 1, 3, {"ann": 4}).sentence()
+        'grade: 3 of 10 items are answered, 1 was skipped by all who saw it; raters: ann (4).'
+        """
+        skipped = f", {self.skipped} {'was' if self.skipped == 1 else 'were'} skipped by all who saw it"
+        raters = ", ".join(f"{rater} ({count:,})" for rater, count in self.raters.items())
+        return (
+            f"{self.task}: {self.answered:,} of {self.items:,} items are answered{skipped if self.skipped else ''}"
+            f"{'; raters: ' if raters else ''}{raters}."
+        )
+
 
 @dataclass
 class Known:

@@ -10,7 +10,7 @@ Strata, ranks and ids of documents are in items.jsonl and never in what a rater 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -111,11 +111,13 @@ class Stratum(NamedTuple):
         name: what they have in common.
         population: how many there are; of the design `queries`, how many queries.
         sampled: how many of them are in the sample.
+        share: of a sample, by its weight: what a larger one is drawn by.
     """
 
     name: str
     population: int
     sampled: int
+    share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,25 @@ class Sample:
     items: tuple[Item, ...]
     about: Mapping[str, Any]
 
+    def sentences(self) -> list[str]:
+        """What was drawn, a line for each task."""
+        units = sum(each.sampled for each in self.strata)
+        people = f", {self.raters} raters each" if self.raters > 1 else ""
+        lines = []
+        for task in self.scales:
+            count = sum(each.task == task for each in self.items)
+            if task == "grade":
+                of = sum(each.population for each in self.strata)
+                queries = f" of {units:,} of {of:,} queries" if self.design == "queries" else f" of {of:,}"
+                strata = f" from {len(self.strata)} strata" if self.design == "documents" else ""
+                lines.append(f"{count:,} judged passages{queries}{strata}, seed {self.seed}{people}.")
+            elif task == "order":
+                about = self.about["order"]
+                lines.append(f"{count:,} neighbors of {about['lists']:,} of {about['population']:,} lists{people}.")
+            else:
+                lines.append(f"{count:,} answers{people}.")
+        return lines
+
     def to_dict(self) -> dict[str, Any]:
         """What sample.json holds."""
         counts = {task: sum(each.task == task for each in self.items) for task in self.scales}
@@ -156,16 +177,20 @@ class Sample:
         }
 
 
-def write_sample(folder: Path, sample: Sample, texts: Mapping[str, str]) -> None:
+def write_sample(
+    folder: Path, sample: Sample, texts: Mapping[str, str], write: Callable[[Path], object] = lambda stage: None
+) -> None:
     """Write a sample, all files together or none.
 
     Args:
         folder: of the audit, made if absent.
         sample: that was drawn.
         texts: hash → text, of every item.
+        write: writes what else belongs to it into the folder that it is given.
     """
 
     def make(stage: Path) -> Mapping[str, str]:
+        write(stage)
         needed = dict.fromkeys(each for item in sample.items for each in item.texts)
         lines_of(item.to_dict() for item in sample.items)(stage / ITEMS)
         lines_of({"hash": each, "text": texts[each]} for each in needed)(stage / TEXTS)
@@ -196,7 +221,7 @@ def read_sample(folder: Path) -> Sample:
         if about.get("format", 0) > FORMAT_VERSION:
             raise place.error(f"format {about['format']} is newer than {FORMAT_VERSION}. Update trueval.")
         scales = {task: (int(low), int(high)) for task, (low, high) in _scales(about).items()}
-        strata = tuple(Stratum(each["name"], each["population"], each["sampled"]) for each in about["strata"])
+        strata = tuple(Stratum(**each) for each in about["strata"])
         items = tuple(Item.of(row, scales) for row in rows)
         ours = ("kind", "format", "design", "seed", "scale", "raters", "strata", "tasks")
         rest = {name: value for name, value in about.items() if name not in ours}
