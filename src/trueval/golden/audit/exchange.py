@@ -1,7 +1,7 @@
 """Exchange: what people said as people.jsonl, items as a file for raters without the server, and their answers back.
 
-A rater's file has a line for each item: its name, the texts, the values to choose from, and three empty places: grade,
-skip and note. It tells nothing of strata, grades, scores or ranks. The same file comes back with the places filled in.
+A rater's file has a line for each item: its name, the texts, what each value means, and three empty places: grade, skip
+and note. It tells nothing of strata, grades, scores or ranks. The same file comes back with the places filled in.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from trueval.files.whole import write_whole
 from trueval.golden.audit.events import Event, RefusedError, checked_event, checked_rater
 from trueval.golden.audit.labels import Label
 from trueval.golden.audit.manifest import Item
+from trueval.golden.audit.rubric import anchors_of
 from trueval.golden.stages import lines_of
 
 if TYPE_CHECKING:
     from trueval.golden.audit.store import Store
 
 PEOPLE: Final = "people.jsonl"
+_ORDERS: Final = {1: "the first is better", 0: "they are equal", -1: "the second is better"}
 # What some programs take for ends of lines, as JSON can write it too.
 _SEPARATORS: Final = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}
 
@@ -97,9 +99,9 @@ def export_items(store: Store, path: Path) -> int:
 def _blind(store: Store, item: str) -> dict[str, Any]:
     """An item without all that its rater must not know."""
     shown = store.shown(item)
-    texts: dict[str, Any] = {"passage": shown.texts[0]}
+    texts, meanings = {"passage": shown.texts[0]}, anchors_of(shown.task, (shown.low, shown.high))
     if shown.task == "order":
-        texts = {"first": shown.texts[0], "second": shown.texts[1]}
+        texts, meanings = {"first": shown.texts[0], "second": shown.texts[1]}, _ORDERS
     elif shown.task == "answer":
         texts = {"answer": shown.texts[0]}
     return {
@@ -107,7 +109,7 @@ def _blind(store: Store, item: str) -> dict[str, Any]:
         "task": shown.task,
         "question": shown.question,
         **texts,
-        "choices": list(range(shown.low, shown.high + 1)),
+        "choices": {str(value): meanings.get(value, "") for value in range(shown.low, shown.high + 1)},
         "grade": None,
         "skip": False,
         "note": "",
@@ -141,7 +143,7 @@ class Imported(NamedTuple):
         if self.repeated:
             parts.append(f"{_several(self.repeated, 'answer')} came before")
         if self.conflicts:
-            parts.append(f"{_several(len(self.conflicts), 'answer')} differ from what was said before, which stays")
+            parts.append(f"{_several(len(self.conflicts), 'conflict')} with what was said before, which stays")
         if self.empty:
             parts.append(f"{_several(self.empty, 'item')} {'is' if self.empty == 1 else 'are'} still empty")
         return f"{'; '.join(parts)}."

@@ -163,7 +163,8 @@ def _draw(place: Path, folder: Path, choices: Choices, tell: Tell) -> Sample:
         "measure": str(measure) if runs else None,
         "runs": [{"name": run.name, "sha256": file_hash(file)} for run, file in zip(runs, choices.runs, strict=True)],
         "judged": len(people.members),
-        "unjudged": sum(each["grade"] is None for each in source.labels),
+        "unjudged": sum(each["grade"] is None for each in source.labels)
+        + int((source.judgments.frame["grade"] < 0).sum()),
     }
     scale = choices.scale or (GOLDEN_SCALE if source.is_golden else _scale_of(source.judgments))
     _check_scale(scale, source)
