@@ -205,8 +205,9 @@ def _read(path: Path, rater: str, items: Mapping[str, Item]) -> tuple[dict[str, 
 def _event(row: Mapping[str, Any], rater: str, items: Mapping[str, Item], place: Place) -> Event | None:
     """What a line says; None where nothing is filled in."""
     grade, skip, note = row.get("grade"), row.get("skip", False), row.get("note") or ""
-    if isinstance(grade, Literal) and re.fullmatch(INTEGER, grade):
-        grade = int(grade)
+    if isinstance(grade, Literal):
+        grade = int(grade) if re.fullmatch(INTEGER, grade) and len(grade) < 20 else float(grade)
+    note = str(note) if isinstance(note, str) else note
     if not isinstance(skip, bool) or (skip and grade is not None):
         raise place.error('"skip" must be true or false, and a line that is skipped has no grade. Correct the line.')
     item = row.get("item")
