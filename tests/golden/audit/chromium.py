@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -29,10 +30,18 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+def until(page: Page, condition: str, patience: float = 20.0) -> None:
+    """Wait until something holds. playwright's own way asks for `eval`, which the policy of the page forbids."""
+    deadline = time.monotonic() + patience
+    while not page.evaluate(condition):
+        assert time.monotonic() < deadline, f"{condition}: {page.inner_text('body')}"
+        page.wait_for_timeout(10)
+
+
 def come(page: Page, address: str, rater: str) -> None:
     """Open the page and give a name, by keyboard."""
     page.goto(address)
-    page.wait_for_function("document.activeElement?.id === 'rater'")
+    until(page, "document.activeElement?.id === 'rater'")
     page.keyboard.press("Control+A")  # the last name that this browser knew
     page.keyboard.type(rater)
     page.keyboard.press("Enter")
@@ -48,11 +57,11 @@ def press(page: Page, key: str) -> None:
     """A key, and the next passage, or the end."""
     page.evaluate("window.before = document.querySelector('#texts').firstChild")
     page.keyboard.press(key)
-    page.wait_for_function(
-        "document.querySelector('#texts').firstChild !== window.before || document.getElementById('item').hidden"
+    until(
+        page, "document.querySelector('#texts').firstChild !== window.before || document.getElementById('item').hidden"
     )
 
 
 def saved(page: Page) -> None:
     """Wait until the server has everything."""
-    page.wait_for_function("document.getElementById('saved').textContent === 'All saved'", timeout=20_000)
+    until(page, "document.getElementById('saved').textContent === 'All saved'")

@@ -170,9 +170,14 @@ class Process:
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait()
+        self._end()
 
     def stop(self) -> int:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT if os.name != "nt" else signal.SIGTERM)
+        return self._end()
+
+    def _end(self) -> int:
+        assert self.process.stdout is not None
+        self.process.stdout.close()
         return self.process.wait(timeout=20)

@@ -95,7 +95,7 @@ def test_raters_get_texts_and_counts_and_nothing_else(world: World) -> None:
     assert set(begun.value) == {"audit", "scales", "anchors", "progress"}
     assert set(items.value) == {"items", "progress"}
     assert {key for each in items.value["items"] for key in each} == {"id", "task", "query", "texts", "scale"}
-    assert set(items.value["progress"]) == {"mine", "all", "items"}
+    assert set(items.value["progress"]) == {"mine", "all", "items", "at"}
     assert SECRET.encode() not in begun.body + items.body
     assert page.address.token.encode() not in begun.body + items.body
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.golden.audit.chromium import chromium, come, passage, press, saved
+from tests.golden.audit.chromium import chromium, come, passage, press, saved, until
 from tests.golden.audit.served import Process, drawn, plain, served
 
 from trueval.golden.audit.store import Store
@@ -32,7 +32,8 @@ def page(browser: Browser) -> Iterator[Page]:
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("console", lambda said: complaints.append(said.text) if "ERR_CONNECTION_REFUSED" not in said.text else None)
-    page.on("dialog", lambda dialog: complaints.append(f"dialog {dialog.message}"))
+    # The page warns whoever leaves with labels that are not sent; no other box may open.
+    page.on("dialog", lambda box: box.accept() if box.type == "beforeunload" else complaints.append(box.message))
     yield page
     context.close()
     assert not complaints
@@ -124,11 +125,11 @@ def test_labels_outlive_a_server_that_is_killed_and_a_page_that_is_closed(page: 
         come(page, address, "Ann")
         press(page, "1")
         saved(page)
-        page.wait_for_function("performance.getEntriesByName(location.origin + '/api/items').length > 1")
+        until(page, "performance.getEntriesByName(location.origin + '/api/items').length > 1")
         process.kill()
         for key in "2", "u", "3", "4":
             press(page, key)
-        page.wait_for_function("document.getElementById('saved').textContent === '4 kept here, server away'")
+        until(page, "document.getElementById('saved').textContent === '4 kept here, server away'")
         page.goto("about:blank")
         process.start()
         assert process.address == address

@@ -65,6 +65,10 @@ const showProgress = () => {
   at("bar").max = Math.max(progress.items, 1);
   at("bar").value = progress.all;
 };
+// Answers may overtake each other.
+const learn = (progress) => {
+  if (!state.progress || progress.at > state.progress.at) state.progress = progress;
+};
 const isMine = (event) => event.rater === state.rater;
 
 const showSaved = () => {
@@ -76,8 +80,7 @@ const showSaved = () => {
   else if (waiting && state.away) saved.textContent = `${waiting} kept here, server away`;
   else if (waiting && lost) saved.textContent = `${waiting} not saved: do not close`;
   else if (state.away) saved.textContent = "Server away";
-  else if (!waiting) saved.textContent = state.progress ? "All saved" : "";
-  // Nothing while it is sent: a word that comes and goes with every grade is noise, above all when it is read aloud.
+  else saved.textContent = waiting ? "Saving" : state.progress ? "All saved" : "";
 };
 
 const showRefused = () => {
@@ -211,6 +214,7 @@ const resume = () => {
   }
 };
 const answered = () => {
+  if (state.away) tell("The server answers again.");
   state.away = false;
   state.tries = 0;
 };
@@ -219,6 +223,7 @@ const failed = (error) => {
     state.closed = error.message;
     message("This address is no longer valid", "Open the address that trueval golden audit prints. What you said is kept in this browser and is sent then.");
   } else if (error instanceof Away) {
+    if (!state.away) tell("The server is away. Go on: what you say is kept in this browser.");
     state.away = true;
     if (!state.current && !state.exhausted && state.audit) next();
     later();
@@ -236,7 +241,7 @@ const send = async () => {
       try {
         const { progress } = await post("events", event);
         state.kept.remove(key);
-        if (isMine(event)) state.progress = progress;
+        if (isMine(event)) learn(progress);
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
         state.kept.refuse(key, event, error.message);
@@ -267,7 +272,7 @@ const fill = async () => {
     const fresh = items.filter(({ id }) => !state.seen.has(id));
     for (const item of fresh) state.seen.add(item.id);
     state.ahead.push(...fresh.map((item) => ({ item })));
-    state.progress = progress;
+    learn(progress);
     state.exhausted = items.length < want;
     showProgress();
     if (!state.current && (fresh.length || state.exhausted)) next();
@@ -295,7 +300,8 @@ const begin = async () => {
   remember(sessionStorage, "trueval-audit-rater", state.rater);
   remember(localStorageOrNone(), "trueval-audit-rater", state.rater);
   state.kept = new Kept(state.audit.audit);
-  state.progress = state.audit.progress;
+  state.progress = null;
+  learn(state.audit.progress);
   const before = remembered(sessionStorage, "trueval-audit-answered");
   state.answered = before && before.rater === state.rater && before.audit === state.audit.audit ? before.answered : [];
   state.notes = new Map(remembered(sessionStorage, "trueval-audit-notes") ?? []);
