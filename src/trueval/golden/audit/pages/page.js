@@ -47,6 +47,7 @@ const message = (title, words, { form = false, retry = false } = {}) => {
   at("message").hidden = false;
   at("start").hidden = !form;
   at("retry").hidden = !retry;
+  at("undo-last").hidden = !retry || state.answered.length === 0;
   at("message-title").textContent = title;
   at("message-text").textContent = words;
   if (form) at("rater").focus();
@@ -115,6 +116,10 @@ const showChoices = (entry) => {
     button.addEventListener("click", () => answer("grade", choice.value));
     return button;
   }));
+  const ends = TASKS[task].ends;
+  at("ends").hidden = !ends;
+  at("ends").replaceChildren(...(ends ?? []).map((words, place) =>
+    element("span", { textContent: `${entry.item.scale[place]} ${words}` })));
   at("before").hidden = entry.kind === undefined;
   at("before").textContent = entry.kind === "skip" ? "You skipped this one."
     : `You said ${choices.find(({ value }) => value === entry.value)?.short ?? entry.value}.`;
@@ -308,7 +313,6 @@ const begin = async () => {
   Object.assign(state, { current: null, ahead: [], seen: unsentItems(), exhausted: false });
   showProgress();
   showRefused();
-  showHelp();
   send();
   return fill();
 };
@@ -330,13 +334,15 @@ const localStorageOrNone = () => {
 };
 
 // ---- keys, buttons, boxes ----
+const SIGNS = { ArrowLeft: "←", ArrowRight: "→" };
 const showHelp = () => {
-  const { scales, anchors } = state.audit;
-  const lines = scales.grade ? choicesOf("grade", scales.grade, anchors).map(({ key, words }) => [key, words]) : [];
-  if (scales.order) lines.push(["1 2 3", "Of two passages: A is better, equal, B is better. Arrow keys and = do the same."]);
-  lines.push(["u", "Undo the last answer"], ["s", "Skip: I cannot tell"], ["n", "Write a note"], ["?", "This help"]);
-  at("keys").replaceChildren(...lines.flatMap(([key, words]) =>
-    [element("dt", {}, element("kbd", { textContent: key })), element("dd", { textContent: words })]));
+  const choices = state.current ? choicesOf(state.current.item.task, state.current.item.scale, state.audit.anchors) : [];
+  const lines = choices.map(({ keys, words }) => [keys.map((key) => SIGNS[key] ?? key), words]);
+  lines.push([["u"], "Undo the last answer"], [["s"], "Skip: I cannot tell"], [["n"], "Write a note"], [["?"], "This help"]);
+  at("keys").replaceChildren(...lines.flatMap(([keys, words]) => [
+    element("dt", {}, ...keys.map((key) => element("kbd", { textContent: key }))), element("dd", { textContent: words })]));
+  at("help-box").showModal();
+  at("help-box").scrollTop = 0;
 };
 const openNote = () => {
   if (!state.current) return;
@@ -351,16 +357,16 @@ const closed = (id) => {
 const shortcuts = () => at("shortcuts").checked;
 
 const press = (key) => {
-  if (key === "?") return at("help-box").showModal();
+  if (key === "?") return showHelp();
   if (key === "u") return undo();
   if (!state.current) return undefined;
   if (key === "s") return answer("skip");
   if (key === "n") return openNote();
   const choices = choicesOf(state.current.item.task, state.current.item.scale, state.audit.anchors);
-  const chosen = choices.find((choice) => choice.key === key || choice.also === key);
+  const chosen = choices.find(({ keys }) => keys.includes(key));
   return chosen && answer("grade", chosen.value);
 };
-const KEYS = /^([0-9usn?=]|Arrow(Left|Right))$/;
+const KEYS = /^([0-9abusn?=]|Arrow(Left|Right))$/;
 addEventListener("keydown", (event) => {
   const writes = event.target.closest("input:not([type=checkbox]), textarea, select, dialog");
   if (writes || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return;
@@ -372,7 +378,7 @@ addEventListener("keydown", (event) => {
 
 at("start").addEventListener("submit", (event) => {
   event.preventDefault();
-  state.rater = at("rater").value.trim();
+  state.rater = at("rater").value.normalize("NFC").replace(/\s+/g, " ").trim(); // one name, however it is typed
   if (state.rater) begin();
 });
 at("retry").addEventListener("click", () => {
@@ -381,9 +387,10 @@ at("retry").addEventListener("click", () => {
   fill();
 });
 at("undo").addEventListener("click", undo);
+at("undo-last").addEventListener("click", undo);
 at("skip").addEventListener("click", () => answer("skip"));
 at("note").addEventListener("click", openNote);
-at("help").addEventListener("click", () => at("help-box").showModal());
+at("help").addEventListener("click", showHelp);
 at("help-leave").addEventListener("click", () => closed("help-box"));
 at("note-leave").addEventListener("click", () => closed("note-box"));
 at("note-form").addEventListener("submit", () => keepNote(at("note-text").value.trim()));
