@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import json
 import logging
+import time
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
@@ -51,6 +53,9 @@ class App:
         self.store, self.token, self.hosts, self.patience = store, token, hosts, patience
         # Which audit a browser keeps labels for: by the token, which it must not store.
         self.audit = hashlib.sha256(b"audit " + token.encode()).hexdigest()[:32]
+        # Answers may overtake each other: a page believes the latest. Microseconds at first, so that the count of the
+        # next server goes on above this one's.
+        self.moments = itertools.count(time.time_ns() // 1000)
         folder = files(__package__) / "pages"
         self.pages = {path: (folder / name).read_bytes() for path, (name, _) in PAGES.items()}
         self.calls: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -120,6 +125,7 @@ class App:
             "mine": sum(each.raters.get(rater, 0) for each in every),
             "all": sum(each.answered for each in every),
             "items": sum(each.items for each in every),
+            "at": next(self.moments),
         }
 
 

@@ -43,6 +43,11 @@ class Patient(H11Protocol):
         super().data_received(data)
         self._watch()
 
+    def on_response_complete(self) -> None:
+        """Look whether the next head has begun: it may have come with the request before it."""
+        super().on_response_complete()
+        self._watch()
+
     def _watch(self) -> None:
         """Start to wait where a head is not whole, and stop where it is."""
         if self.conn.their_state is not h11.IDLE:

@@ -47,6 +47,7 @@ const message = (title, words, { form = false, retry = false } = {}) => {
   at("message").hidden = false;
   at("start").hidden = !form;
   at("retry").hidden = !retry;
+  at("undo-last").hidden = !retry || state.answered.length === 0;
   at("message-title").textContent = title;
   at("message-text").textContent = words;
   if (form) at("rater").focus();
@@ -65,6 +66,10 @@ const showProgress = () => {
   at("bar").max = Math.max(progress.items, 1);
   at("bar").value = progress.all;
 };
+// Answers may overtake each other.
+const learn = (progress) => {
+  if (!state.progress || progress.at > state.progress.at) state.progress = progress;
+};
 const isMine = (event) => event.rater === state.rater;
 
 const showSaved = () => {
@@ -76,8 +81,7 @@ const showSaved = () => {
   else if (waiting && state.away) saved.textContent = `${waiting} kept here, server away`;
   else if (waiting && lost) saved.textContent = `${waiting} not saved: do not close`;
   else if (state.away) saved.textContent = "Server away";
-  else if (!waiting) saved.textContent = state.progress ? "All saved" : "";
-  // Nothing while it is sent: a word that comes and goes with every grade is noise, above all when it is read aloud.
+  else saved.textContent = waiting ? "Saving" : state.progress ? "All saved" : "";
 };
 
 const showRefused = () => {
@@ -112,6 +116,10 @@ const showChoices = (entry) => {
     button.addEventListener("click", () => answer("grade", choice.value));
     return button;
   }));
+  const ends = TASKS[task].ends;
+  at("ends").hidden = !ends;
+  at("ends").replaceChildren(...(ends ?? []).map((words, place) =>
+    element("span", { textContent: `${entry.item.scale[place]} ${words}` })));
   at("before").hidden = entry.kind === undefined;
   at("before").textContent = entry.kind === "skip" ? "You skipped this one."
     : `You said ${choices.find(({ value }) => value === entry.value)?.short ?? entry.value}.`;
@@ -211,6 +219,7 @@ const resume = () => {
   }
 };
 const answered = () => {
+  if (state.away) tell("The server answers again.");
   state.away = false;
   state.tries = 0;
 };
@@ -219,6 +228,7 @@ const failed = (error) => {
     state.closed = error.message;
     message("This address is no longer valid", "Open the address that trueval golden audit prints. What you said is kept in this browser and is sent then.");
   } else if (error instanceof Away) {
+    if (!state.away) tell("The server is away. Go on: what you say is kept in this browser.");
     state.away = true;
     if (!state.current && !state.exhausted && state.audit) next();
     later();
@@ -236,7 +246,7 @@ const send = async () => {
       try {
         const { progress } = await post("events", event);
         state.kept.remove(key);
-        if (isMine(event)) state.progress = progress;
+        if (isMine(event)) learn(progress);
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
         state.kept.refuse(key, event, error.message);
@@ -267,7 +277,7 @@ const fill = async () => {
     const fresh = items.filter(({ id }) => !state.seen.has(id));
     for (const item of fresh) state.seen.add(item.id);
     state.ahead.push(...fresh.map((item) => ({ item })));
-    state.progress = progress;
+    learn(progress);
     state.exhausted = items.length < want;
     showProgress();
     if (!state.current && (fresh.length || state.exhausted)) next();
@@ -295,14 +305,14 @@ const begin = async () => {
   remember(sessionStorage, "trueval-audit-rater", state.rater);
   remember(localStorageOrNone(), "trueval-audit-rater", state.rater);
   state.kept = new Kept(state.audit.audit);
-  state.progress = state.audit.progress;
+  state.progress = null;
+  learn(state.audit.progress);
   const before = remembered(sessionStorage, "trueval-audit-answered");
   state.answered = before && before.rater === state.rater && before.audit === state.audit.audit ? before.answered : [];
   state.notes = new Map(remembered(sessionStorage, "trueval-audit-notes") ?? []);
   Object.assign(state, { current: null, ahead: [], seen: unsentItems(), exhausted: false });
   showProgress();
   showRefused();
-  showHelp();
   send();
   return fill();
 };
@@ -324,13 +334,15 @@ const localStorageOrNone = () => {
 };
 
 // ---- keys, buttons, boxes ----
+const SIGNS = { ArrowLeft: "←", ArrowRight: "→" };
 const showHelp = () => {
-  const { scales, anchors } = state.audit;
-  const lines = scales.grade ? choicesOf("grade", scales.grade, anchors).map(({ key, words }) => [key, words]) : [];
-  if (scales.order) lines.push(["1 2 3", "Of two passages: A is better, equal, B is better. Arrow keys and = do the same."]);
-  lines.push(["u", "Undo the last answer"], ["s", "Skip: I cannot tell"], ["n", "Write a note"], ["?", "This help"]);
-  at("keys").replaceChildren(...lines.flatMap(([key, words]) =>
-    [element("dt", {}, element("kbd", { textContent: key })), element("dd", { textContent: words })]));
+  const choices = state.current ? choicesOf(state.current.item.task, state.current.item.scale, state.audit.anchors) : [];
+  const lines = choices.map(({ keys, words }) => [keys.map((key) => SIGNS[key] ?? key), words]);
+  lines.push([["u"], "Undo the last answer"], [["s"], "Skip: I cannot tell"], [["n"], "Write a note"], [["?"], "This help"]);
+  at("keys").replaceChildren(...lines.flatMap(([keys, words]) => [
+    element("dt", {}, ...keys.map((key) => element("kbd", { textContent: key }))), element("dd", { textContent: words })]));
+  at("help-box").showModal();
+  at("help-box").scrollTop = 0;
 };
 const openNote = () => {
   if (!state.current) return;
@@ -345,16 +357,16 @@ const closed = (id) => {
 const shortcuts = () => at("shortcuts").checked;
 
 const press = (key) => {
-  if (key === "?") return at("help-box").showModal();
+  if (key === "?") return showHelp();
   if (key === "u") return undo();
   if (!state.current) return undefined;
   if (key === "s") return answer("skip");
   if (key === "n") return openNote();
   const choices = choicesOf(state.current.item.task, state.current.item.scale, state.audit.anchors);
-  const chosen = choices.find((choice) => choice.key === key || choice.also === key);
+  const chosen = choices.find(({ keys }) => keys.includes(key));
   return chosen && answer("grade", chosen.value);
 };
-const KEYS = /^([0-9usn?=]|Arrow(Left|Right))$/;
+const KEYS = /^([0-9abusn?=]|Arrow(Left|Right))$/;
 addEventListener("keydown", (event) => {
   const writes = event.target.closest("input:not([type=checkbox]), textarea, select, dialog");
   if (writes || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return;
@@ -366,7 +378,7 @@ addEventListener("keydown", (event) => {
 
 at("start").addEventListener("submit", (event) => {
   event.preventDefault();
-  state.rater = at("rater").value.trim();
+  state.rater = at("rater").value.normalize("NFC").replace(/\s+/g, " ").trim(); // one name, however it is typed
   if (state.rater) begin();
 });
 at("retry").addEventListener("click", () => {
@@ -375,9 +387,10 @@ at("retry").addEventListener("click", () => {
   fill();
 });
 at("undo").addEventListener("click", undo);
+at("undo-last").addEventListener("click", undo);
 at("skip").addEventListener("click", () => answer("skip"));
 at("note").addEventListener("click", openNote);
-at("help").addEventListener("click", () => at("help-box").showModal());
+at("help").addEventListener("click", showHelp);
 at("help-leave").addEventListener("click", () => closed("help-box"));
 at("note-leave").addEventListener("click", () => closed("note-box"));
 at("note-form").addEventListener("submit", () => keepNote(at("note-text").value.trim()));
