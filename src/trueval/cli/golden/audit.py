@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -196,7 +196,8 @@ def _serve(store: "Store", port: int | None) -> None:
         say(address, err=False)
         say("raters open this address; Ctrl-C ends the session.")
 
-    serve(store, port=port, ready=ready)
+    with suppress(KeyboardInterrupt):  # also before the server itself listens to it
+        serve(store, port=port, ready=ready)
     for each in store.progress():
         say(each.sentence())
 

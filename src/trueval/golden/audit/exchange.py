@@ -204,7 +204,8 @@ def _read(path: Path, rater: str, items: Mapping[str, Item]) -> tuple[dict[str, 
 
 def _event(row: Mapping[str, Any], rater: str, items: Mapping[str, Item], place: Place) -> Event | None:
     """What a line says; None where nothing is filled in."""
-    grade, skip, note = row.get("grade"), row.get("skip", False), row.get("note") or ""
+    grade: Any = row.get("grade")
+    skip, note = row.get("skip", False), row.get("note") or ""
     if isinstance(grade, Literal):
         grade = int(grade) if re.fullmatch(INTEGER, grade) and len(grade) < 20 else float(grade)
     note = str(note) if isinstance(note, str) else note

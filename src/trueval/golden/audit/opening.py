@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trueval.collection import Collection
-from trueval.errors import InputError, PolicyError
+from trueval.errors import InputError, PolicyError, nearest
 from trueval.golden.audit.manifest import (
     ORDER_SCALE,
     TASKS,
@@ -148,7 +148,7 @@ def _draw(place: Path, folder: Path, choices: Choices, tell: Tell) -> Sample:
     """The first sample."""
     design = choices.design or DESIGNS[0]
     if design not in DESIGNS:
-        raise PolicyError(f"design must be one of {', '.join(DESIGNS)}. Got {design!r}.")
+        raise PolicyError(f"design must be one of {', '.join(DESIGNS)}. Got {design!r}.{nearest(design, DESIGNS)}")
     source = _source(place, choices)
     runs = [Run.read(str(run)) for run in choices.runs]
     measure = parse(choices.measure or MEASURE)
