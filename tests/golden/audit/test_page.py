@@ -118,6 +118,7 @@ def test_texts_names_and_notes_are_inert(page: Page, tmp_path: Path) -> None:
         assert len(given(here.store, HOSTILE[1])) == len(HOSTILE)
 
 
+@pytest.mark.evidence
 def test_labels_outlive_a_server_that_is_killed_and_a_page_that_is_closed(page: Page, tmp_path: Path) -> None:
     process = Process(drawn(tmp_path / "a", grades=plain(9)))
     address = process.address
@@ -149,7 +150,7 @@ def test_labels_outlive_a_server_that_is_killed_and_a_page_that_is_closed(page: 
 
 LONG = "Grenzüberschreitungsverfahrensbeschleunigungsgesetz" * 12
 ARABIC = "ما هو الرقم الذي يأتي بعد السبعة؟\nالرقم ثمانية يأتي بعد السبعة."
-TEXTS = [("line breaks", "one\n\ntwo\n  three"), (LONG, LONG), ("ما هو الرقم؟", ARABIC), ("long", "many words " * 4000)]
+TEXTS = [("line breaks", "one\n\ntwo\n  three"), (LONG, LONG), ("ما هو الرقم؟", ARABIC), ("long", "many words " * 1500)]
 
 # Texts whose color is too near to that of the ground that they are on, as WCAG 2 counts contrast.
 CONTRAST = """() => {
@@ -226,6 +227,7 @@ def test_a_screen_reader_finds_what_changes_and_what_to_press(page: Page, tmp_pa
         assert sorted(grade for grade, _ in given(here.store, "Ann").values()) == [2, 4]  # type: ignore[type-var]
 
 
+@pytest.mark.evidence
 def test_two_raters_are_shown_different_items_where_one_label_is_wanted(browser: Browser, tmp_path: Path) -> None:
     with served(drawn(tmp_path / "a", grades=plain(10))) as here:
         pages = []
