@@ -93,7 +93,8 @@ def test_what_is_brushed_in_one_plot_is_near_in_both(tab: Tab, file: Path) -> No
     # A busy machine draws late: what must come is waited for, not a time.
     tab.value(
         "new Promise((done) => { const began = Date.now(); const look = () => "
-        f"{far} > 1 || Date.now() - began > 20000 ? setTimeout(() => done(true), 300) : setTimeout(look, 50); look(); }})"
+        f"{far} > 1 || Date.now() - began > 20000 "
+        "? setTimeout(() => done(true), 300) : setTimeout(look, 50); look(); })"
     )
     half = f"{box['left'] + box['width'] / 2}"
     for side in ("<", ">"):
