@@ -1,4 +1,4 @@
-"""Killed with -9 at any moment, a store has every label that it acknowledged, once."""
+"""Killed with -9 at any moment, a store has every label that it acknowledged, once; nobody else opens it meanwhile."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.golden.audit.small_audit import small_audit
 
+from trueval.errors import InputError
 from trueval.golden.audit.store import Store
 
 ROOT = Path(__file__).parents[3]
@@ -50,6 +51,8 @@ def killed(folder: Path, unsure: list[str], seconds: float) -> list[str]:
     assert process.stdout is not None
     assert process.stdout.readline() == "open\n"
     time.sleep(seconds)
+    with pytest.raises(InputError, match="another trueval golden audit has these labels open"):
+        Store.open(folder)
     process.send_signal(signal.SIGKILL)
     said, _ = process.communicate()
     # The last line may be cut.
