@@ -243,3 +243,46 @@ def test_two_raters_are_shown_different_items_where_one_label_is_wanted(browser:
             page.context.close()
         assert [len(given(here.store, rater)) for rater in ("Ann", "Bob")] == [5, 5]
         assert all(len(labels) == 1 for labels in here.store.labels().values())
+
+
+def test_keys_of_other_keyboards_grade_by_their_place(page: Page, tmp_path: Path) -> None:
+    with served(drawn(tmp_path / "a", grades=plain(6))) as here:
+        come(page, here.address.url("127.0.0.1"), "  Ann \u00a0 Lee ")
+        for key, code, shift in (
+            ("(", "Digit5", False),  # French: digits need Shift
+            ("\u0661", "Digit1", False),  # Arabic digits
+            ("\u044b", "KeyS", False),  # Russian: skip
+            ("!", "Digit1", True),  # American: a letter of its own, which means nothing
+            ("Process", "KeyS", False),  # an input method is at work
+            ("2", "Numpad2", False),
+        ):
+            how = f"{{key: '{key}', code: '{code}', shiftKey: {str(shift).lower()}, bubbles: true}}"
+            page.evaluate(f"document.body.dispatchEvent(new KeyboardEvent('keydown', {how}))")
+        saved(page)
+        said = [label.grade for labels in here.store.labels().values() for label in labels]
+        assert sorted(map(str, said)) == ["1", "2", "5", "None"]
+        assert list(here.store.progress()[0].raters) == ["Ann Lee"]
+
+
+NO_STORAGE = """for (const name of ["localStorage", "sessionStorage"]) {
+  Object.defineProperty(window, name, { get() { throw new DOMException("no", "SecurityError"); } });
+}"""
+
+
+@pytest.mark.evidence
+def test_a_browser_that_keeps_nothing_grades_and_says_what_is_not_saved(page: Page, tmp_path: Path) -> None:
+    process = Process(drawn(tmp_path / "a", grades=plain(6)))
+    page.add_init_script(NO_STORAGE)
+    come(page, process.address, "Ann")
+    press(page, "1")
+    saved(page)
+    until(page, "performance.getEntriesByName(location.origin + '/api/items').length > 1")
+    process.kill()
+    press(page, "2")
+    until(page, "document.getElementById('saved').textContent === '1 not saved: do not close'")
+    process.start()
+    saved(page)
+    assert process.stop() == 0
+    with Store.open(tmp_path / "a") as store:
+        grades = [label.grade for labels in store.labels().values() for label in labels]
+    assert sorted(map(str, grades)) == ["1", "2"]

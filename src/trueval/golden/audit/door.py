@@ -15,8 +15,10 @@ PAGES: Final = {
     b"/": ("index.html", "text/html; charset=utf-8"),
     b"/page.css": ("page.css", "text/css; charset=utf-8"),
     b"/icon.svg": ("icon.svg", "image/svg+xml"),
-    **{f"/{name}.js".encode(): (f"{name}.js", "text/javascript; charset=utf-8") for name in ("page", "kept", "talk")},
-    b"/rubric.js": ("rubric.js", "text/javascript; charset=utf-8"),
+    **{
+        f"/{name}.js".encode(): (f"{name}.js", "text/javascript; charset=utf-8")
+        for name in ("page", "view", "kept", "keys", "rubric", "talk")
+    },
 }
 CALLS: Final = {b"/api/start": "start", b"/api/items": "items", b"/api/events": "events"}
 # Nothing but our own files, from this origin; no text becomes code, not even one that a script hands to the page.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
@@ -43,8 +44,8 @@ def serve(store: Store, host: str = HOST, port: int | None = None, *, ready: Cal
         address = Address(known.token, place.getsockname()[1])
         write_address(store.folder, address)
         server = server_of(store, address, host)
-        ready(address.url(host))
         try:
+            ready(address.url(host))
             server.run(sockets=[place])
         except KeyboardInterrupt:  # uvicorn has ended in peace, and passes Ctrl-C on
             return
@@ -75,6 +76,7 @@ def server_of(
             lifespan="off",
             interface="asgi3",
             log_config=None,
+            log_level="error",  # a flood of bad requests writes nothing
             access_log=False,
             proxy_headers=False,  # nobody is between
             server_header=False,
@@ -101,8 +103,10 @@ def listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
     place = socket.socket(family, socket.SOCK_STREAM)
     try:
-        # A server that was killed leaves connections that end by themselves: its port is free all the same.
-        place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # A server that was killed leaves connections that end by themselves: its port is free all the same. On Windows
+        # it is so by itself, and the option would let two servers share a port.
+        if os.name == "posix":
+            place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         place.bind((str(address), port))
         place.listen(128)
     except OSError as error:

@@ -133,9 +133,9 @@ class Store:
 
     # FULL: a label that was acknowledged outlives the machine, not the process alone.
     @contextmanager
-    def _writing(self, synchronous: str = "FULL") -> Iterator[sqlite3.Connection]:
+    def _writing(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
-            self._base.execute(f"PRAGMA synchronous = {synchronous}")
+            self._base.execute("PRAGMA synchronous = FULL")
             self._base.execute("BEGIN IMMEDIATE")
             try:
                 yield self._base
@@ -200,7 +200,8 @@ class Store:
         return sum(each.grade is not None for each in answers.values()) + waiting < self.sample.raters
 
     def _hold(self, rater: str, items: Sequence[str], until: float) -> None:
-        with self._writing("NORMAL") as base:
+        # On the disk as labels are: an answer to an item that the store forgot to have shown would be refused.
+        with self._writing() as base:
             base.executemany("INSERT OR REPLACE INTO shown VALUES (?, ?, ?)", [(rater, each, until) for each in items])
         for item in items:
             self._known.shown.setdefault(item, {})[rater] = until

@@ -88,5 +88,7 @@ export class Kept {
     }
   }
 
+  putAway() { this.keys("refused").forEach((key) => this.remove(key)); }
+
   refused() { return this.keys("refused").map((key) => read(this.text(key))).filter(Boolean); }
 }

@@ -1,7 +1,9 @@
 "use strict";
 import { Kept } from "./kept.js";
+import { keyOf } from "./keys.js";
 import { TASKS, choicesOf } from "./rubric.js";
 import { Away, Closed, Refused, post, token } from "./talk.js";
+import { at, message, openHelp, showChoices, showCounts, showItem, showRefusals, showWaiting, tell } from "./view.js";
 
 const AHEAD = 3; // items that are there before they are asked for
 const MOST = 16; // items that the server gives at once
@@ -9,14 +11,16 @@ const REMEMBERED = 50; // answers that can be undone one after another
 const LONGEST = 3600; // seconds that an item is said to have taken, at most
 const PAUSES = [500, 1000, 2000, 4000]; // milliseconds between tries while the server is away
 
-const at = (id) => document.getElementById(id);
-const element = (name, properties = {}, ...children) => {
-  const made = Object.assign(document.createElement(name), properties);
-  made.append(...children);
-  return made;
-};
-
 // ---- what lasts as long as the tab, and what as long as the browser ----
+// Where a browser is told to keep nothing, even to ask for its storage is an error.
+const storage = (name) => {
+  try {
+    return window[name];
+  } catch {
+    return null;
+  }
+};
+const TAB = storage("sessionStorage"), BROWSER = storage("localStorage");
 const remembered = (store, key) => {
   try {
     return JSON.parse(store.getItem(key));
@@ -27,44 +31,22 @@ const remembered = (store, key) => {
 const remember = (store, key, value) => {
   try {
     store.setItem(key, JSON.stringify(value));
-  } catch { /* a browser that keeps nothing */ }
+    return true;
+  } catch { // a browser that keeps nothing, or is full
+    return false;
+  }
 };
 
 const state = {
-  rater: remembered(sessionStorage, "trueval-audit-rater"), audit: null, kept: null, progress: null,
+  rater: remembered(TAB, "trueval-audit-rater"), audit: null, kept: null, progress: null,
   current: null, ahead: [], seen: new Set(), answered: [], notes: new Map(), exhausted: false,
   since: 0, away: false, closed: "", asking: false, sending: false, tries: 0, timer: 0,
 };
 
-const tell = (words) => { at("told").textContent = words; };
-
 // ---- what is shown ----
-const message = (title, words, { form = false, retry = false } = {}) => {
-  const same = document.body.dataset.state === "message" && at("message-title").textContent === title;
-  if (same && at("start").hidden === !form) return; // said before: nobody wants to hear it at every try
-  document.body.dataset.state = "message";
-  for (const id of ["item", "panel"]) at(id).hidden = true;
-  at("message").hidden = false;
-  at("start").hidden = !form;
-  at("retry").hidden = !retry;
-  at("undo-last").hidden = !retry || state.answered.length === 0;
-  at("message-title").textContent = title;
-  at("message-text").textContent = words;
-  if (form) at("rater").focus();
-  else at("message").focus();
-};
-
 const showProgress = () => {
-  const { progress } = state;
-  at("done").hidden = !progress;
-  at("who").hidden = !state.rater;
-  at("name").textContent = state.rater ?? "";
-  if (!progress) return;
-  const mine = progress.mine + state.kept.waiting().filter(({ event }) => isMine(event)).reduce(
-    (sum, { event }) => sum + (event.kind === "undo" ? -1 : 1), 0);
-  at("counts").textContent = `${mine} by you · ${progress.all} of ${progress.items} by all`;
-  at("bar").max = Math.max(progress.items, 1);
-  at("bar").value = progress.all;
+  const unsent = state.kept?.waiting().filter(({ event }) => isMine(event)) ?? [];
+  showCounts(state.rater, state.progress, unsent.reduce((sum, { event }) => sum + (event.kind === "undo" ? -1 : 1), 0));
 };
 // Answers may overtake each other.
 const learn = (progress) => {
@@ -73,59 +55,12 @@ const learn = (progress) => {
 const isMine = (event) => event.rater === state.rater;
 
 const showSaved = () => {
-  const waiting = state.kept?.waiting().length ?? 0;
-  const saved = at("saved");
-  const lost = state.kept && (!state.kept.lasting || state.kept.overflow?.length);
-  saved.className = lost && waiting ? "lost" : waiting ? "waits" : "";
-  if (state.closed) saved.textContent = waiting ? `${waiting} not sent` : "";
-  else if (waiting && state.away) saved.textContent = `${waiting} kept here, server away`;
-  else if (waiting && lost) saved.textContent = `${waiting} not saved: do not close`;
-  else if (state.away) saved.textContent = "Server away";
-  else saved.textContent = waiting ? "Saving" : state.progress ? "All saved" : "";
+  const lost = state.kept && (!state.kept.lasting || state.kept.overflow?.length > 0);
+  showWaiting(state.kept?.waiting().length ?? 0, { away: state.away, closed: Boolean(state.closed), lost, begun: Boolean(state.progress) });
 };
 
-const showRefused = () => {
-  const refused = state.kept?.refused() ?? [];
-  at("refused").hidden = refused.length === 0;
-  at("refusals").replaceChildren(...refused.map(({ event, why }) =>
-    element("li", { textContent: `${event.rater}: ${event.kind} ${event.value ?? ""} — ${why}` })));
-};
-
-const textBox = (title, words, level) => {
-  const box = element("div", { className: "text" });
-  if (title) box.append(element(level, { textContent: title }));
-  box.append(element("div", { className: "words", textContent: words || "(This text is empty.)", dir: "auto" }));
-  return box;
-};
-
-const showTexts = ({ task, texts }) => {
-  const titles = { order: ["Passage A", "Passage B"], answer: ["Answer"], grade: [""] }[task];
-  at("texts").className = texts.length > 1 ? "two" : "";
-  at("texts").replaceChildren(...texts.map((text, place) => textBox(titles[place], text, "h2")));
-};
-
-const showChoices = (entry) => {
-  const { task } = entry.item;
-  const choices = choicesOf(task, entry.item.scale, state.audit.anchors);
-  at("panel-title").textContent = TASKS[task].question;
-  at("choices").replaceChildren(...choices.map((choice) => {
-    const button = element("button", { type: "button", className: choice.short ? "choice short" : "choice" },
-      element("kbd", { textContent: choice.sign }), element("span", { textContent: choice.words }));
-    button.setAttribute("aria-label", choice.words ? `${choice.sign}: ${choice.words}` : choice.sign);
-    button.setAttribute("aria-pressed", String(entry.value === choice.value));
-    button.addEventListener("click", () => answer("grade", choice.value));
-    return button;
-  }));
-  const ends = TASKS[task].ends;
-  at("ends").hidden = !ends;
-  at("ends").replaceChildren(...(ends ?? []).map((words, place) =>
-    element("span", { textContent: `${entry.item.scale[place]} ${words}` })));
-  at("before").hidden = entry.kind === undefined;
-  at("before").textContent = entry.kind === "skip" ? "You skipped this one."
-    : `You said ${choices.find(({ value }) => value === entry.value)?.short ?? entry.value}.`;
-  at("undo").disabled = state.answered.length === 0;
-};
-
+const showRefused = () => showRefusals(state.kept?.refused() ?? []);
+const choicesNow = () => choicesOf(state.current.item.task, state.current.item.scale, state.audit.anchors);
 const showNote = () => {
   const note = state.current && state.notes.get(state.current.item.id);
   at("noted").hidden = !note;
@@ -136,17 +71,10 @@ const show = (entry, words = "") => {
   state.current = entry;
   const { item } = entry;
   state.seen.add(item.id);
-  document.body.dataset.state = "work";
-  document.body.dataset.task = item.task;
-  at("message").hidden = true;
-  for (const id of ["item", "panel"]) at(id).hidden = false;
-  at("kind").textContent = TASKS[item.task].kind;
-  at("query").textContent = item.query;
-  showTexts(item);
-  showChoices(entry);
+  at("undo").disabled = state.answered.length === 0;
+  showItem(TASKS[item.task].kind, item);
+  showChoices(entry, choicesNow(), (value) => answer("grade", value));
   showNote();
-  scrollTo(0, 0);
-  at("item").focus({ preventScroll: true });
   tell(`${words} Next: ${TASKS[item.task].kind}.`.trim());
   state.since = performance.now();
 };
@@ -163,7 +91,7 @@ const next = (words = "") => {
 };
 
 const finished = (words) => {
-  message("Nothing is left for you", `${words} You have seen all that is open. Others may still skip or undo.`.trim(), { retry: true });
+  message("Nothing is left for you", `${words} You have seen all that is open. Others may still skip or undo.`.trim(), { retry: true, undo: state.answered.length > 0 });
 };
 
 const answer = (kind, value) => {
@@ -177,13 +105,14 @@ const answer = (kind, value) => {
   state.kept.keep(event); // before anything else: from here on it is not lost
   state.answered.push({ item: entry.item, event: event.id, kind, value });
   state.answered.splice(0, state.answered.length - REMEMBERED);
-  rememberAnswered();
   next(kind === "skip" ? "Skipped." : `Said ${value}.`);
+  rememberAnswered();
   send();
 };
 
-const rememberAnswered = () => remember(sessionStorage, "trueval-audit-answered",
-  { rater: state.rater, audit: state.audit.audit, answered: state.answered });
+// Their texts are long, perhaps: as many as there is room for.
+const rememberAnswered = () => [REMEMBERED, 10, 1, 0].some((most) => remember(TAB, "trueval-audit-answered",
+  { rater: state.rater, audit: state.audit.audit, answered: most ? state.answered.slice(-most) : [] }));
 
 const undo = () => {
   const last = state.answered.pop();
@@ -199,7 +128,7 @@ const undo = () => {
 const keepNote = (words) => {
   if (!state.current) return;
   state.notes.set(state.current.item.id, words);
-  remember(sessionStorage, "trueval-audit-notes", [...state.notes].filter(([, note]) => note).slice(-REMEMBERED));
+  remember(TAB, "trueval-audit-notes", [...state.notes].filter(([, note]) => note).slice(-REMEMBERED));
   showNote();
   tell(words ? "Note kept: it goes with your answer." : "Note removed.");
 };
@@ -302,14 +231,14 @@ const begin = async () => {
     return failed(error);
   }
   answered();
-  remember(sessionStorage, "trueval-audit-rater", state.rater);
-  remember(localStorageOrNone(), "trueval-audit-rater", state.rater);
+  remember(TAB, "trueval-audit-rater", state.rater);
+  remember(BROWSER, "trueval-audit-rater", state.rater);
   state.kept = new Kept(state.audit.audit);
   state.progress = null;
   learn(state.audit.progress);
-  const before = remembered(sessionStorage, "trueval-audit-answered");
+  const before = remembered(TAB, "trueval-audit-answered");
   state.answered = before && before.rater === state.rater && before.audit === state.audit.audit ? before.answered : [];
-  state.notes = new Map(remembered(sessionStorage, "trueval-audit-notes") ?? []);
+  state.notes = new Map(remembered(TAB, "trueval-audit-notes") ?? []);
   Object.assign(state, { current: null, ahead: [], seen: unsentItems(), exhausted: false });
   showProgress();
   showRefused();
@@ -325,25 +254,9 @@ const unsentItems = () => {
   }
   return new Set(answers.values());
 };
-const localStorageOrNone = () => {
-  try {
-    return localStorage;
-  } catch {
-    return null;
-  }
-};
 
 // ---- keys, buttons, boxes ----
-const SIGNS = { ArrowLeft: "←", ArrowRight: "→" };
-const showHelp = () => {
-  const choices = state.current ? choicesOf(state.current.item.task, state.current.item.scale, state.audit.anchors) : [];
-  const lines = choices.map(({ keys, words }) => [keys.map((key) => SIGNS[key] ?? key), words]);
-  lines.push([["u"], "Undo the last answer"], [["s"], "Skip: I cannot tell"], [["n"], "Write a note"], [["?"], "This help"]);
-  at("keys").replaceChildren(...lines.flatMap(([keys, words]) => [
-    element("dt", {}, ...keys.map((key) => element("kbd", { textContent: key }))), element("dd", { textContent: words })]));
-  at("help-box").showModal();
-  at("help-box").scrollTop = 0;
-};
+const showHelp = () => openHelp(state.current ? choicesNow() : []);
 const openNote = () => {
   if (!state.current) return;
   at("note-text").value = state.notes.get(state.current.item.id) ?? "";
@@ -362,16 +275,14 @@ const press = (key) => {
   if (!state.current) return undefined;
   if (key === "s") return answer("skip");
   if (key === "n") return openNote();
-  const choices = choicesOf(state.current.item.task, state.current.item.scale, state.audit.anchors);
-  const chosen = choices.find(({ keys }) => keys.includes(key));
+  const chosen = choicesNow().find(({ keys }) => keys.includes(key));
   return chosen && answer("grade", chosen.value);
 };
-const KEYS = /^([0-9abusn?=]|Arrow(Left|Right))$/;
 addEventListener("keydown", (event) => {
   const writes = event.target.closest("input:not([type=checkbox]), textarea, select, dialog");
   if (writes || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return;
-  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-  if (!shortcuts() || !state.audit || !KEYS.test(key)) return;
+  const key = keyOf(event);
+  if (!shortcuts() || !state.audit || !key) return;
   if (!key.startsWith("Arrow") || state.current?.item.task === "order") event.preventDefault();
   if (!event.repeat) press(key); // a key that is held down grades once
 });
@@ -387,6 +298,10 @@ at("retry").addEventListener("click", () => {
   fill();
 });
 at("undo").addEventListener("click", undo);
+at("put-away").addEventListener("click", () => {
+  state.kept.putAway();
+  showRefused();
+});
 at("undo-last").addEventListener("click", undo);
 at("skip").addEventListener("click", () => answer("skip"));
 at("note").addEventListener("click", openNote);
@@ -399,10 +314,10 @@ at("help-box").addEventListener("close", () => closed("help-box"));
 at("note-text").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) at("note-form").requestSubmit();
 });
-at("shortcuts").checked = remembered(localStorageOrNone(), "trueval-audit-keys") ?? true;
-at("shortcuts").addEventListener("change", () => remember(localStorageOrNone(), "trueval-audit-keys", shortcuts()));
+at("shortcuts").checked = remembered(BROWSER, "trueval-audit-keys") ?? true;
+at("shortcuts").addEventListener("change", () => remember(BROWSER, "trueval-audit-keys", shortcuts()));
 at("leave").addEventListener("click", () => {
-  sessionStorage.removeItem("trueval-audit-rater");
+  TAB?.removeItem("trueval-audit-rater");
   location.reload();
 });
 addEventListener("online", resume);
@@ -414,7 +329,7 @@ addEventListener("beforeunload", (event) => {
 if (!token) message("The address lacks its token", "Open the whole address that trueval golden audit prints, with all that comes after the #.");
 else if (state.rater) begin();
 else {
-  at("rater").value = remembered(localStorageOrNone(), "trueval-audit-rater") ?? "";
+  at("rater").value = remembered(BROWSER, "trueval-audit-rater") ?? "";
   message("Who grades?", "You read a query and a passage and say how much the passage helps. It takes one key.", { form: true });
 }
 document.documentElement.dataset.ready = "";

@@ -3,7 +3,7 @@
 
 const PATIENCE = 10000; // milliseconds for an answer
 // What the server says of an event and would say of it again, however often it is sent.
-const FINAL = new Set([400, 404, 409, 413, 415, 422]);
+const FINAL = new Set([400, 403, 404, 409, 413, 415, 422]);
 
 // The server is away, or busy: the same request may succeed later.
 export class Away extends Error {}
