@@ -50,9 +50,9 @@ def killed(folder: Path, unsure: list[str], seconds: float) -> list[str]:
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "open\n"
-    time.sleep(seconds)
     with pytest.raises(InputError, match="another trueval golden audit has these labels open"):
         Store.open(folder)
+    time.sleep(seconds)
     process.send_signal(signal.SIGKILL)
     said, _ = process.communicate()
     # The last line may be cut.
@@ -62,7 +62,7 @@ def killed(folder: Path, unsure: list[str], seconds: float) -> list[str]:
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 @pytest.mark.parametrize("lives", [2, pytest.param(40, marks=pytest.mark.evidence)])
 def test_a_store_that_is_killed_loses_no_label(tmp_path: Path, lives: int) -> None:
-    folder = small_audit(tmp_path / "audit", items=400 * lives, raters=2, order=False)
+    folder = small_audit(tmp_path / "audit", items=150 * lives, raters=2, order=False)
     chance, acknowledged, unsure = random.Random(0), {}, []
     for _ in range(lives):
         said = killed(folder, unsure, chance.uniform(0.0, 0.1))

@@ -334,9 +334,14 @@ def test_a_store_is_open_once(store: Store) -> None:
 def test_labels_of_another_sample_are_refused(tmp_path: Path) -> None:
     folder = small_audit(tmp_path / "audit")
     Store.open(folder).close()
-    small_audit(folder, items=4)
+    small_audit(folder, items=4, raters=2)
     with pytest.raises(InputError, match="holds labels of another sample"):
         Store.open(folder)
+    small_audit(folder, order=False)
+    with pytest.raises(InputError, match="such as o1, are not those"):
+        Store.open(folder)
+    small_audit(folder)
+    Store.open(folder).close()
 
 
 def test_a_sample_that_grew_keeps_its_labels(tmp_path: Path) -> None:
