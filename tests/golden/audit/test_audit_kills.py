@@ -1,4 +1,4 @@
-"""Killed with -9 at any moment, a store has every label that it acknowledged, once."""
+"""Killed with -9 at any moment, a store has every label that it acknowledged, once; nobody else opens it meanwhile."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.golden.audit.small_audit import small_audit
 
+from trueval.errors import InputError
 from trueval.golden.audit.store import Store
 
 ROOT = Path(__file__).parents[3]
@@ -49,6 +50,8 @@ def killed(folder: Path, unsure: list[str], seconds: float) -> list[str]:
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "open\n"
+    with pytest.raises(InputError, match="another trueval golden audit has these labels open"):
+        Store.open(folder)
     time.sleep(seconds)
     process.send_signal(signal.SIGKILL)
     said, _ = process.communicate()
@@ -59,7 +62,7 @@ def killed(folder: Path, unsure: list[str], seconds: float) -> list[str]:
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 @pytest.mark.parametrize("lives", [2, pytest.param(40, marks=pytest.mark.evidence)])
 def test_a_store_that_is_killed_loses_no_label(tmp_path: Path, lives: int) -> None:
-    folder = small_audit(tmp_path / "audit", items=400 * lives, raters=2, order=False)
+    folder = small_audit(tmp_path / "audit", items=150 * lives, raters=2, order=False)
     chance, acknowledged, unsure = random.Random(0), {}, []
     for _ in range(lives):
         said = killed(folder, unsure, chance.uniform(0.0, 0.1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from tests.golden.audit.small_audit import small_audit
 
 from trueval.errors import InputError
 from trueval.golden.audit.events import Event
-from trueval.golden.audit.exchange import Imported, export_items, import_answers, people_rows, write_people
+from trueval.golden.audit.exchange import Imported, export_items, import_answers, people_kept, people_rows, write_people
 from trueval.golden.audit.store import Store
 
 
@@ -90,6 +91,20 @@ def test_people_is_the_lower_median_of_raters_and_says_who_skipped(store: Store)
     assert row["notes"] == {"cem": "by cem"}
     assert write_people(store) == 1
     assert [json.loads(line) for line in (store.folder / "people.jsonl").read_text().splitlines()] == [row]
+
+
+def test_people_follows_a_session_so_that_a_kill_leaves_little_behind(store: Store) -> None:
+    path = store.folder / "people.jsonl"
+    with people_kept(store, 0.005):
+        assert path.read_text() == ""
+        store.next_item("ann")
+        store.record(Event("e", "ann", "g0", "grade", 3))
+        until = time.monotonic() + 20
+        while not path.read_text() and time.monotonic() < until:
+            time.sleep(0.005)
+        assert json.loads(path.read_text())["grade"] == 3
+        store.undo("ann", "u")
+    assert path.read_text() == ""
 
 
 def test_what_everybody_skipped_has_a_line_without_a_grade(store: Store) -> None:

@@ -99,7 +99,7 @@ def test_every_number_of_whole_queries_is_a_simple_random_sample_of_queries(monk
 
 
 def test_seeds_draw_every_passage_of_a_stratum_equally_often() -> None:
-    """Half of a sample is answered, under 2,000 seeds: no passage is 5 standard errors from its chance."""
+    """Half of a sample is answered, under 1,000 seeds: no passage is 5 standard errors from its chance."""
     members = tuple(Member(f"q{at % 3}", f"d{at}", "many" if at < 12 else "few") for at in range(18))
     population = Population("documents", members, {"many": 0.5, "few": 0.5})
     assert [(each.name, each.sampled) for each in strata_of(population, drawn(population, 10, 0))] == [
@@ -108,15 +108,15 @@ def test_seeds_draw_every_passage_of_a_stratum_equally_often() -> None:
     ]
     times: Counter[Member] = Counter()
     expected = dict.fromkeys(("many", "few"), 0.0)
-    for seed in range(2000):
+    for seed in range(1000):
         answered = drawn(population, 10, seed)[:5]
         times.update(answered)
         counts = Counter(each.stratum for each in answered)
         for name, size in population.sizes.items():
             expected[name] += counts[name] / size
     for member in members:
-        chance = expected[member.stratum] / 2000
-        assert abs(times[member] / 2000 - chance) < 5 * (chance * (1 - chance) / 2000) ** 0.5
+        chance = expected[member.stratum] / 1000
+        assert abs(times[member] / 1000 - chance) < 5 * (chance * (1 - chance) / 1000) ** 0.5
 
 
 def test_a_larger_sample_begins_with_the_smaller_one_whatever_the_order_of_the_file() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -323,12 +321,8 @@ def test_the_file_itself_takes_nothing_that_is_wrong(store: Store, statement: st
         store._base.execute(statement)
 
 
-def test_two_servers_cannot_open_one_store(store: Store) -> None:
-    program = "import pathlib, sys; from trueval.golden.audit.store import Store; Store.open(pathlib.Path(sys.argv[1]))"
-    other = subprocess.run(
-        [sys.executable, "-c", program, str(store.folder)], capture_output=True, text=True, check=False
-    )
-    assert "another trueval golden audit has these labels open" in other.stderr.splitlines()[-1]
+def test_a_store_is_open_once(store: Store) -> None:
+    """Also over processes: test_audit_kills.py."""
     with pytest.raises(InputError, match="Stop it first"):
         Store.open(store.folder)
     grade(store, "ann")
@@ -340,9 +334,14 @@ def test_two_servers_cannot_open_one_store(store: Store) -> None:
 def test_labels_of_another_sample_are_refused(tmp_path: Path) -> None:
     folder = small_audit(tmp_path / "audit")
     Store.open(folder).close()
-    small_audit(folder, items=4)
+    small_audit(folder, items=4, raters=2)
     with pytest.raises(InputError, match="holds labels of another sample"):
         Store.open(folder)
+    small_audit(folder, order=False)
+    with pytest.raises(InputError, match="such as o1, are not those"):
+        Store.open(folder)
+    small_audit(folder)
+    Store.open(folder).close()
 
 
 def test_a_sample_that_grew_keeps_its_labels(tmp_path: Path) -> None:

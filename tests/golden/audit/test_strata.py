@@ -93,11 +93,11 @@ def test_seats_are_given_one_after_another() -> None:
         assert before == population
 
 
-@pytest.mark.parametrize("name", ["DCG@3", "nDCG@3", "P@2", "RBP@4", "AP@3", "P@9"])
+@pytest.mark.parametrize("name", ["DCG@3", "nDCG@3", "P@2", "RBP@4", "AP@3", "P@9", "RA-nWG@2", "gm(nDCG@3)"])
 def test_influence_is_the_mean_weight_over_all_orders_of_ties(name: str) -> None:
     """Over the 4! x 2 orders of two runs' ties, and their root mean square."""
     measure = parse(name)
-    cutoff = measure.cutoff or 9
+    cutoff = measure.innermost.cutoff or 9
     judgments = Judgments.from_dict({"q": {"a": 3, "b": 0, "c": 2, "unlisted": 5}, "r": {"a": 1}})
     scores = [{"q": {"a": 1, "b": 1, "x": 1, "c": 1, "y": 0.5}}, {"q": {"c": 4, "x": 3, "a": 2, "b": 2}, "r": {"a": 1}}]
 
@@ -106,7 +106,7 @@ def test_influence_is_the_mean_weight_over_all_orders_of_ties(name: str) -> None
             return 0.0
         if name.startswith("RBP"):
             return float(0.2 * 0.8 ** (rank - 1))
-        return 1.0 if name.startswith("P") else 1 / math.log2(rank + 1)
+        return 1.0 if name.startswith(("P", "RA")) else 1 / math.log2(rank + 1)
 
     def mean_weight(found: dict[str, float], document: str) -> float:
         orders = [

@@ -1,8 +1,7 @@
 """`trueval golden audit`: people grade a random sample of what a judge graded."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -136,7 +135,9 @@ def audit(
 
     Example: trueval golden audit golden --import ann.jsonl --rater ann
     """
+    from trueval.golden.audit.exchange import people_kept
     from trueval.golden.audit.opening import FOLDER, is_golden, open_audit
+    from trueval.golden.audit.store import Store
 
     if (import_ is None) != (rater is None):
         raise typer.BadParameter("--import and --rater belong together.", param_hint="--rater")
@@ -149,27 +150,13 @@ def audit(
             found = open_audit(folder, place, sample.choices(runs or []), tell=lambda done: step("documents", done, 0))
         for line in found.sentences():
             say(line)
-        with _opened(place) as store:
+        with Store.open(place) as store, people_kept(store):
             if import_ is not None and rater is not None:
                 _take(store, import_, rater)
             if export is not None:
                 _give(store, export)
             if export is None and import_ is None and not no_serve:
                 _serve(store, port)
-
-
-@contextmanager
-def _opened(place: Path) -> "Iterator[Store]":
-    """The store; what people said is in people.jsonl before and after, however the last session ended."""
-    from trueval.golden.audit.exchange import write_people
-    from trueval.golden.audit.store import Store
-
-    with Store.open(place) as store:
-        write_people(store)
-        try:
-            yield store
-        finally:
-            write_people(store)
 
 
 def _take(store: "Store", path: Path, rater: str) -> None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median_low
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from trueval.golden.audit.store import Store
 
 PEOPLE: Final = "people.jsonl"
+EVERY: Final = 10.0  # seconds between looks at what is new
 _ORDERS: Final = {1: "the first is better", 0: "they are equal", -1: "the second is better"}
 # What some programs take for ends of lines, as JSON can write it too.
 _SEPARATORS: Final = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}
@@ -78,6 +81,36 @@ def write_people(store: Store) -> int:
     rows = people_rows(store)
     write_whole(store.folder / PEOPLE, lines_of(rows))
     return len(rows)
+
+
+@contextmanager
+def people_kept(store: Store, seconds: float = EVERY) -> Iterator[None]:
+    """Keep people.jsonl up to date: written at once, every few seconds in which something was said, and at the end.
+
+    A session that is killed leaves the labels in the store and a file that is some seconds old; the next one writes it.
+
+    Args:
+        store: of the audit, open until the end.
+        seconds: between two looks.
+    """
+    left = threading.Event()
+
+    def keep() -> None:
+        before = store.labels()
+        while not left.wait(seconds):
+            if (now := store.labels()) != before:
+                write_people(store)
+                before = now
+
+    write_people(store)
+    keeper = threading.Thread(target=keep, daemon=True)
+    keeper.start()
+    try:
+        yield
+    finally:
+        left.set()
+        keeper.join()
+        write_people(store)
 
 
 def export_items(store: Store, path: Path) -> int:

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 # Measures in which the first k ranks weigh the same. RBP has weights of its own; any other is taken to fall with the
 # rank as DCG does, which is what it is for DCG and nDCG, and a likeness for AP and RR.
-FLAT: Final = ("P", "Hits", "R", "F1", "Success", "AllGold", "Judged")
+FLAT: Final = (
+    *("P", "Hits", "R", "F1", "Success", "AllGold", "Judged", "novelty"),
+    *("RA-nWG", "nWG", "N-Recall4+", "N-Recall5", "P4+", "Harm"),
+)
 
 
 def influence(judgments: Judgments, runs: Sequence[Run], measure: Measure) -> Floats:
@@ -62,7 +65,9 @@ def expected_weights(standings: Standings, measure: Measure) -> Floats:
         standings: of one run.
         measure: whose weights count.
     """
-    last, weights = standings.limit(measure.cutoff), _weights(standings, measure)
+    inner = measure.innermost
+    last = standings.limit(measure.cutoff if inner.cutoff is None else inner.cutoff)
+    weights = _weights(standings, inner, last)
     found = np.zeros(len(standings.query))
     some = np.flatnonzero(standings.above < last)
     if len(some):
@@ -71,8 +76,7 @@ def expected_weights(standings: Standings, measure: Measure) -> Floats:
     return found
 
 
-def _weights(standings: Standings, measure: Measure) -> Weights:
-    last = standings.limit(measure.cutoff)
+def _weights(standings: Standings, measure: Measure, last: int) -> Weights:
     if measure.name == "RBP":
         return geometric(measure.number("p"), last, standings.table_length)
     return Top(last) if measure.name in FLAT else discounts(last, standings.table_length)

@@ -90,12 +90,24 @@ class Known:
         order: rater → numbers of the answers that are not undone.
         about: number of an answer → item.
         shown: item → rater → until when it is held.
+        seen: the same, rater → item → until when.
     """
 
     answers: dict[str, dict[str, Label]] = field(default_factory=dict)
     order: dict[str, list[int]] = field(default_factory=dict)
     about: dict[int, str] = field(default_factory=dict)
     shown: dict[str, dict[str, float]] = field(default_factory=dict)
+    seen: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def show(self, rater: str, item: str, until: float) -> None:
+        """Note that a rater is shown an item.
+
+        Args:
+            rater: who.
+            item: its name.
+            until: when it is held no longer.
+        """
+        self.shown.setdefault(item, {})[rater] = self.seen.setdefault(rater, {})[item] = until
 
     def take(self, row: Mapping[str, Any]) -> None:
         """Follow one event.

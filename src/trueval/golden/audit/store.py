@@ -54,6 +54,7 @@ class Store:
         self.items: Final = {each.item: each for each in sample.items}
         self._lock = threading.RLock()
         self._known = Known()
+        self._places = {item: place for place, item in enumerate(self.items)}
 
     @classmethod
     def open(cls, folder: Path, *, now: Callable[[], float] = time.time) -> Store:
@@ -99,24 +100,28 @@ class Store:
             version = int(base.execute("SELECT value FROM about WHERE name = 'format'").fetchone()["value"])
             if version > FORMAT_VERSION:
                 raise InputError(f"{path}: format {version} is newer than {FORMAT_VERSION}. Update trueval.")
+            self._check(path)
             rows = [(each.item, each.task, each.low, each.high) for each in self.items.values()]
             base.executemany("INSERT OR IGNORE INTO items VALUES (?, ?, ?, ?)", rows)
-        self._follow(path)
+        self._follow()
 
-    def _follow(self, path: Path) -> None:
-        """What the events of earlier sessions say."""
-        stored = self._base.execute("SELECT item, task, low, high FROM items").fetchall()
+    def _check(self, path: Path) -> None:
+        """Refuse labels of another sample, before anything of this one is written down beside them."""
         ours = {each.item: (each.task, each.low, each.high) for each in self.items.values()}
+        stored = self._base.execute("SELECT item, task, low, high FROM items").fetchall()
         strange = [each["item"] for each in stored if ours.get(each["item"]) != tuple(each)[1:]]
         if strange:
             raise InputError(
                 f"{path}: holds labels of another sample ({len(strange)} items, such as {strange[0]}, are not those of "
                 "items.jsonl). Put the files of the audit back as they were."
             )
+
+    def _follow(self) -> None:
+        """What the events of earlier sessions say."""
         for row in self._base.execute("SELECT * FROM events ORDER BY number"):
             self._known.take(dict(row))
         for row in self._base.execute("SELECT rater, item, until FROM shown"):
-            self._known.shown.setdefault(row["item"], {})[row["rater"]] = row["until"]
+            self._known.show(row["rater"], row["item"], row["until"])
 
     def __enter__(self) -> Store:
         """The store itself."""
@@ -181,16 +186,21 @@ class Store:
             raise RefusedError(f"a task must be one of {', '.join(self.sample.scales)}. Got {task!r}.", "task")
         with self._lock:
             now = self._now()
-            open_to = [
-                each.item
-                for each in self.items.values()
-                if task in (None, each.task) and rater not in self._known.answers.get(each.item, ())
-            ]
-            held = [item for item in open_to if self._known.shown.get(item, {}).get(rater, now) > now]
-            free = (item for item in open_to if item not in held and self._is_wanted(item, rater, now))
+            seen = self._known.seen.get(rater, {})
+            held = [item for item, until in seen.items() if until > now and self._is_open(item, rater, task)]
+            held.sort(key=self._places.__getitem__)
+            free = (
+                item
+                for item in self.items
+                if seen.get(item, now) <= now and self._is_open(item, rater, task) and self._is_wanted(item, rater, now)
+            )
             found = [*held, *islice(free, max(most - len(held), 0))][:most]
             self._hold(rater, found, now + HOLD)
             return [self.shown(item) for item in found]
+
+    def _is_open(self, item: str, rater: str, task: str | None) -> bool:
+        """Whether an item is of a task, and not answered by a rater."""
+        return task in (None, self.items[item].task) and rater not in self._known.answers.get(item, ())
 
     def _is_wanted(self, item: str, rater: str, now: float) -> bool:
         """Whether an item needs one more label than it has, and than others who hold it may give."""
@@ -204,7 +214,7 @@ class Store:
         with self._writing() as base:
             base.executemany("INSERT OR REPLACE INTO shown VALUES (?, ?, ?)", [(rater, each, until) for each in items])
         for item in items:
-            self._known.shown.setdefault(item, {})[rater] = until
+            self._known.show(rater, item, until)
 
     def shown(self, item: str) -> Shown:
         """What raters are given of an item.
@@ -268,11 +278,12 @@ class Store:
 
     def _append(self, events: list[Event]) -> None:
         rows: list[dict[str, Any]] = []
-        answered = {(who, item) for item, answers in self._known.answers.items() for who in answers}
+        answered: set[tuple[str, str]] = set()  # by the events before, of this call
         with self._writing() as base:
             for event in events:
                 pair = (event.rater, event.item)
-                if (event.kind in ANSWERS) == (pair in answered):
+                known = pair in answered or event.rater in self._known.answers.get(event.item, ())
+                if (event.kind in ANSWERS) == known:
                     raise _out_of_turn(event)
                 answered.add(pair)
                 item = self.items[event.item]

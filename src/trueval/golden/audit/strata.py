@@ -23,8 +23,9 @@ from trueval.standings.standings import Floats
 
 FLOOR: Final = 2  # of each stratum: a variance needs two
 PLAIN: Final = 0.5  # of the sample is drawn without regard to influence and disagreement
-# Passages whose labels disagree are taken to be wrong by so much more than others: a guess that can only cost width.
-DISPUTED: Final = 1.5
+# How much more people's grades spread, given the judge's, where two of its labels differ: the median over 135 pairs of
+# judges of LLMJudge is 1.2 (1.05 to 1.55). A wrong guess can only cost width.
+DISPUTED: Final = 1.25
 WEIGHTS: Final = ("no weight", "light", "heavy")
 
 
