@@ -51,7 +51,10 @@ class Rater:
         press(self.page, key)
 
     def finish(self) -> None:
-        while shown := passage(self.page):
+        while True:
+            until(self.page, "!document.getElementById('item').hidden || !document.getElementById('retry').hidden")
+            if not (shown := passage(self.page)):
+                return
             self.said.append((shown, "3"))
             self.pressed["grade"] += 1
             press(self.page, "3")
@@ -80,9 +83,7 @@ def test_no_label_is_lost_and_none_counts_twice_when_the_server_is_killed(tmp_pa
             time.sleep(rng.random() / 2)
             process.start()
         for each in raters:
-            until(each.page, "!document.getElementById('item').hidden || !document.getElementById('retry').hidden")
             each.finish()
-            until(each.page, "!document.getElementById('retry').hidden")
             saved(each.page)
             times += each.page.evaluate("window.times")
             assert each.page.evaluate("document.getElementById('refused').hidden")

@@ -51,9 +51,10 @@ class App:
 
     def __init__(self, store: Store, token: str, hosts: frozenset[bytes], patience: float) -> None:
         self.store, self.token, self.hosts, self.patience = store, token, hosts, patience
-        # For which audit a browser keeps labels: the same whatever the token is, so that a new one strands none.
-        about = json.dumps([store.sample.to_dict(), list(store.items)], sort_keys=True, default=str)
-        self.audit = hashlib.sha256(about.encode("utf-8", "replace")).hexdigest()[:32]
+        # For which audit a browser keeps labels: the same with another token and with a sample that grew, so that none
+        # is stranded.
+        about = json.dumps([store.sample.design, store.sample.seed, store.sample.about.get("qrels")])
+        self.audit = hashlib.sha256(about.encode()).hexdigest()[:32]
         # Answers may overtake each other: a page believes the latest. Microseconds at first, so that the count of the
         # next server goes on above this one's.
         self.moments = itertools.count(time.time_ns() // 1000)
