@@ -82,3 +82,12 @@ def test_ctrl_c_ends_it_in_peace_and_a_second_one_of_the_same_audit_is_refused(t
         Store.open(folder)
     assert process.stop() == 0
     Store.open(folder).close()
+
+
+def test_a_browser_finds_what_it_kept_when_the_token_changed_and_the_sample_grew(tmp_path: Path) -> None:
+    names = []
+    for count in (2, 5):
+        folder = drawn(tmp_path / str(count), grades=plain(count))
+        with served(folder) as page:
+            names.append(page.post("start", {"rater": "Ann"}).value["audit"])
+    assert names[0] == names[1]
