@@ -143,3 +143,16 @@ def _is_note(note: Any) -> bool:
 def _told(value: Any) -> str:
     shown = repr(value)
     return shown if len(shown) <= LONGEST_ID else f"{shown[:LONGEST_ID]}..."
+
+
+def out_of_turn(event: Event) -> RefusedError:
+    """The error of an answer to an item that its rater has answered, or of a note to one that the rater has not.
+
+    Args:
+        event: that is refused.
+    """
+    if event.kind == "note":
+        return RefusedError(f"{event.rater} has not answered item {event.item}. A note belongs to an answer.", "item")
+    return RefusedError(
+        f"{event.rater} has answered item {event.item} before. Undo that answer first, to give another.", "answered"
+    )

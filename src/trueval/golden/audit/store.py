@@ -22,10 +22,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from trueval.errors import InputError
-from trueval.golden.audit.events import ANSWERS, Event, RefusedError, checked_event, checked_id, checked_rater
+from trueval.golden.audit.events import (
+    ANSWERS,
+    Event,
+    RefusedError,
+    checked_event,
+    checked_id,
+    checked_rater,
+    out_of_turn,
+)
 from trueval.golden.audit.labels import Known, Label, Progress, Shown
 from trueval.golden.audit.manifest import Sample, read_sample, read_texts
-from trueval.golden.audit.tables import FORMAT_VERSION, insert, make_tables
+from trueval.golden.audit.tables import FORMAT_VERSION, insert, make_tables, unusable
 
 EVENTS: Final = "audit.sqlite"
 HOLD: Final = 900.0  # seconds that an item waits for the rater to whom it was shown
@@ -55,6 +63,7 @@ class Store:
         self._lock = threading.RLock()
         self._known = Known()
         self._places = {item: place for place, item in enumerate(self.items)}
+        self._short = dict.fromkeys(self.items)  # items with fewer grades than are wanted, in their order
 
     @classmethod
     def open(cls, folder: Path, *, now: Callable[[], float] = time.time) -> Store:
@@ -83,7 +92,7 @@ class Store:
         except sqlite3.Error as error:
             if base is not None:
                 base.close()
-            raise _unusable(path, error) from error
+            raise unusable(path, error) from error
         except BaseException:
             if base is not None:
                 base.close()
@@ -119,7 +128,7 @@ class Store:
     def _follow(self) -> None:
         """What the events of earlier sessions say."""
         for row in self._base.execute("SELECT * FROM events ORDER BY number"):
-            self._known.take(dict(row))
+            self._take(dict(row))
         for row in self._base.execute("SELECT rater, item, until FROM shown"):
             self._known.show(row["rater"], row["item"], row["until"])
 
@@ -149,7 +158,7 @@ class Store:
                 if self._base.in_transaction:
                     self._base.execute("ROLLBACK")
                 if isinstance(error, sqlite3.Error):
-                    raise _unusable(self.folder / EVENTS, error) from error
+                    raise unusable(self.folder / EVENTS, error) from error
                 raise
 
     def next_item(self, rater: str, task: str | None = None) -> Shown | None:
@@ -191,7 +200,7 @@ class Store:
             held.sort(key=self._places.__getitem__)
             free = (
                 item
-                for item in self.items
+                for item in self._short
                 if seen.get(item, now) <= now and self._is_open(item, rater, task) and self._is_wanted(item, rater, now)
             )
             found = [*held, *islice(free, max(most - len(held), 0))][:most]
@@ -207,7 +216,7 @@ class Store:
         answers = self._known.answers.get(item, {})
         held = self._known.shown.get(item, {})
         waiting = sum(until > now for who, until in held.items() if who != rater and who not in answers)
-        return sum(each.grade is not None for each in answers.values()) + waiting < self.sample.raters
+        return self._grades(item) + waiting < self.sample.raters
 
     def _hold(self, rater: str, items: Sequence[str], until: float) -> None:
         # On the disk as labels are: an answer to an item that the store forgot to have shown would be refused.
@@ -284,12 +293,25 @@ class Store:
                 pair = (event.rater, event.item)
                 known = pair in answered or event.rater in self._known.answers.get(event.item, ())
                 if (event.kind in ANSWERS) == known:
-                    raise _out_of_turn(event)
+                    raise out_of_turn(event)
                 answered.add(pair)
                 item = self.items[event.item]
                 rows.append(insert(base, event, item, self._date()))
         for row in rows:
-            self._known.take(row)
+            self._take(row)
+
+    def _take(self, row: Mapping[str, Any]) -> None:
+        """Follow an event that is written down."""
+        self._known.take(row)
+        item = row["item"]
+        if self._grades(item) >= self.sample.raters:
+            self._short.pop(item, None)
+        elif item not in self._short:  # taken back: it has its old place again
+            self._short = dict.fromkeys(sorted([*self._short, item], key=self._places.__getitem__))
+
+    def _grades(self, item: str) -> int:
+        """How many raters graded an item."""
+        return sum(each.grade is not None for each in self._known.answers.get(item, {}).values())
 
     def undo(self, rater: str, event: str, of: str | None = None) -> Shown | None:
         """Take back an answer of a rater; the rater holds its item then.
@@ -324,7 +346,7 @@ class Store:
             item = self.items[self._known.about[number]]
             with self._writing() as base:
                 added = insert(base, Event(event, rater, item.item, "undo"), item, self._date(), number)
-            self._known.take(added)
+            self._take(added)
             self._hold(rater, [item.item], self._now() + HOLD)
             return self.shown(item.item)
 
@@ -376,22 +398,3 @@ class Store:
             sum(grades.values()),
             dict(sorted(Counter(each.rater for item in items for each in given.get(item, ())).items())),
         )
-
-
-def _out_of_turn(event: Event) -> RefusedError:
-    if event.kind == "note":
-        return RefusedError(f"{event.rater} has not answered item {event.item}. A note belongs to an answer.", "item")
-    return RefusedError(
-        f"{event.rater} has answered item {event.item} before. Undo that answer first, to give another.", "answered"
-    )
-
-
-def _unusable(path: Path, error: sqlite3.Error) -> InputError:
-    if "locked" in str(error):
-        return InputError(
-            f"{path}: another trueval golden audit has these labels open. Stop it first, or let raters use its address."
-        )
-    return InputError(
-        f"{path}: cannot be used ({error}). It must be a file that trueval golden audit made, in a folder that can be "
-        "written. Put it back as it was."
-    )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+from pathlib import Path
 from typing import Any, Final
 
+from trueval.errors import InputError
 from trueval.golden.audit.events import Event
 from trueval.golden.audit.manifest import Item
 
@@ -86,3 +88,20 @@ def insert(
         tuple(row.values()),
     )
     return {"number": added.lastrowid, **row}
+
+
+def unusable(path: Path, error: sqlite3.Error) -> InputError:
+    """The error of a file that cannot be used, or that another process has open.
+
+    Args:
+        path: of the file.
+        error: what SQLite said.
+    """
+    if "locked" in str(error):
+        return InputError(
+            f"{path}: another trueval golden audit has these labels open. Stop it first, or let raters use its address."
+        )
+    return InputError(
+        f"{path}: cannot be used ({error}). It must be a file that trueval golden audit made, in a folder that can be "
+        "written. Put it back as it was."
+    )
