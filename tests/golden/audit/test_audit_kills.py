@@ -60,7 +60,7 @@ def killed(folder: Path, unsure: list[str], seconds: float) -> list[str]:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
-@pytest.mark.parametrize("lives", [2, pytest.param(40, marks=pytest.mark.evidence)])
+@pytest.mark.parametrize("lives", [2, pytest.param(20, marks=pytest.mark.evidence)])
 def test_a_store_that_is_killed_loses_no_label(tmp_path: Path, lives: int) -> None:
     folder = small_audit(tmp_path / "audit", items=150 * lives, raters=2, order=False)
     chance, acknowledged, unsure = random.Random(0), {}, []
