@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from trueval.golden.audit.store import Store
 
 # What the store says of an event → what HTTP calls it. Types and forms are checked before: "event" is an id used twice.
-STATUSES: Final = {"item": 404, "task": 404, "shown": 403, "answered": 409, "event": 409, "undo": 409}
+STATUSES: Final = {"item": 404, "shown": 403, "answered": 409, "event": 409, "undo": 409}
 log = logging.getLogger(__name__)
 
 
