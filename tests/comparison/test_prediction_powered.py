@@ -149,9 +149,16 @@ def test_a_judge_that_is_always_right_leaves_nothing_open() -> None:
     assert ours.variance == pytest.approx(0.0, abs=1e-20)
 
 
-def test_degrees_of_one_stratum_are_its_answers_less_one_and_of_several_no_more_than_all() -> None:
-    rng = np.random.default_rng(5)
-    one = Units(rng.random(9), rng.random(9), np.zeros(9, dtype=np.int64), np.array([50.0]), 25.0)
-    assert total(one, np.zeros(9)).degrees == pytest.approx(8)
-    two = Units(rng.random(9), rng.random(9), np.repeat([0, 1], [3, 6]), np.array([50.0, 20.0]), 35.0)
-    assert 2 <= total(two, np.zeros(9)).degrees <= 7
+def test_degrees_are_at_most_one_less_than_the_answers_and_few_where_few_values_are_large() -> None:
+    even, far = np.arange(9.0), np.array([0.0] * 8 + [9.0])
+
+    def degrees(people: np.ndarray, sizes: list[int], populations: list[float]) -> float:
+        strata = np.repeat(np.arange(len(sizes)), sizes)
+        return total(Units(people, people, strata, np.array(populations), 0.0), np.zeros(9)).degrees
+
+    assert degrees(even, [9], [50.0]) == pytest.approx(8)
+    # s^2 = 9, m_4 = 1/9 (8 1^4 + 8^4) = 456: Var(s^2) = (456 - 81 * 6/8) / 9 = 43.92, 2 * 81 / 43.92
+    assert degrees(far, [9], [50.0]) == pytest.approx(2 * 81 / ((456 - 81 * 6 / 8) / 9))
+    # Satterthwaite: parts 50 (50 - 3) / 3 and 20 (20 - 6) / 6 * 3.5
+    parts = np.array([50 * 47 / 3, 20 * 14 / 6 * 3.5])
+    assert degrees(even, [3, 6], [50.0, 20.0]) == pytest.approx(parts.sum() ** 2 / (parts**2 / [2, 5]).sum())
