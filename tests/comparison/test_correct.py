@@ -50,7 +50,7 @@ def passages(people: Grades, rows: list[tuple[str, str]], scale: tuple[float, fl
     return Audited("documents", frame.drop("grade"), frame.drop("stratum"), {"all": count}, scale)
 
 
-MEASURES = ["nDCG@3", "P@3", "RR", "AP", "R@2", "RBP", "ERR@3", "Rprec"]
+MEASURES = ["nDCG@3", "P@3", "RR", "AP", "Rprec"]
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def over_passages(measure: str, size: int, target: str, draws: int) -> Tally:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_intervals_over_queries_hold_the_mean_and_a_good_judge_makes_them_narrow(target: str) -> None:
-    found = over_queries(0.8, 0.5, target, 60)
+    found = over_queries(0.8, 0.5, target, 40)
     assert 0.88 <= found.coverage() < 1
     assert found.ratio() < 0.9
 
