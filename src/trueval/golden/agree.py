@@ -28,6 +28,7 @@ from trueval.golden.agreement.ratings import KEYS, Ratings
 from trueval.golden.agreement.reading import Choices, Labels, read_labels, scale_of
 from trueval.golden.agreement.resampled import Resampler
 from trueval.golden.golden_set import ABOUT, QRELS, GoldenSet
+from trueval.report.text import counted
 from trueval.version import __version__
 
 KIND: Final = "golden-agree"
@@ -95,7 +96,7 @@ def agree(
     ]
     found["together"] = together_of(ratings, {"judges": list(range(1, len(named) + 1))}, draw)
     found["order"] = None
-    found["notes"] = [*_left_out([said, *named]), *_few(found["pairs"])]
+    found["notes"] = [*left_out([said, *named]), *_few(found["pairs"])]
     return Agreement(found)
 
 
@@ -150,7 +151,7 @@ def _audited(
     found["pairs"][0]["bias"] |= bias_of_calls(ratings, golden, people, draw)
     found["together"] = together_of(ratings, {"raters": list(humans), "judges": list(machines)}, draw)
     found["order"] = people.orders()
-    found["notes"] = [*_left_out([own, *others]), *_few(found["pairs"])]
+    found["notes"] = [*left_out([own, *others]), *_few(found["pairs"])]
     return Agreement(found)
 
 
@@ -172,15 +173,19 @@ def _design(people: People, ratings: Ratings) -> dict[str, Any]:
     return {**found, "answered": int(answered.sum()), "strata": strata}
 
 
-def _left_out(labels: Sequence[Labels]) -> list[str]:
+def left_out(labels: Sequence[Labels]) -> list[str]:
+    """A line for each thing that was left out of files.
+
+    Args:
+        labels: of several files.
+    """
     told = (
-        ("duplicates", "lines are left out, whose query and document are there twice"),
-        ("outside", "labels are left out, whose grade is not on the scale"),
-        ("unjudged", "lines with a grade below 0 are left out: nobody judged them"),
+        ("duplicates", "left out, whose query and document are there twice"),
+        ("outside", "left out, whose grade is not on the scale"),
+        ("unjudged", "left out with a grade below 0: nobody judged them"),
     )
-    return [
-        f"{each.name}: {getattr(each, name)} {words}." for each in labels for name, words in told if getattr(each, name)
-    ]
+    left = ((each.name, getattr(each, name), words) for each in labels for name, words in told)
+    return [f"{name}: {counted(count, 'label', 'labels')} {words}." for name, count, words in left if count]
 
 
 def _few(pairs: Sequence[dict[str, Any]]) -> list[str]:
