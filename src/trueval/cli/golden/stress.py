@@ -1,15 +1,15 @@
 """`trueval golden stress`: what becomes of conclusions where a judge labels, and how easily it is fooled."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from trueval.cli.compare import TestOptions
 from trueval.cli.golden.agree import PEOPLE_HELP, LabelOptions
 from trueval.cli.options import (
     Form,
+    Level,
     MeasureList,
     Memory,
     OutputOptions,
@@ -34,13 +34,40 @@ class SystemOptions:
     people: Annotated[Path | None, typer.Option(metavar="QRELS", help=PEOPLE_HELP)] = None
     runs: Annotated[
         list[str] | None,
-        typer.Option("--runs", metavar="RUN", help="A run file, or name=path; once for each run, two at least."),
+        typer.Option(metavar="RUN", help="A run file, name=path, or a folder of run files; repeated for more."),
     ] = None
     family: Annotated[
         Path | None,
         typer.Option(metavar="FILE.toml", help="Which runs and judges are of one model family: \\[runs], \\[judges]."),
     ] = None
     top: Annotated[int, typer.Option(metavar="N", min=2, help="Best systems by people, looked at by themselves.")] = 10
+
+    def files(self) -> list[str]:
+        """The run files, those of folders in the order of their names."""
+        found: list[str] = []
+        for each in self.runs or ():
+            inside = sorted(Path(each).iterdir()) if Path(each).is_dir() else []
+            found += [str(path) for path in inside if path.is_file() and not path.name.startswith(".")] or [each]
+        return found
+
+
+@dataclass(frozen=True)
+class DecisionOptions:
+    """How differences are decided."""
+
+    panel: ClassVar = "Comparison"
+
+    test: Annotated[str, typer.Option(metavar="NAME", help="Test that decides: randomization, t or wilcoxon.")] = (
+        "randomization"
+    )
+    correction: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="For many pairs: maxt, holm, benjamini-hochberg. Default: as in compare."),
+    ] = ""
+    level: Level = 0.95
+    resamples: Annotated[int, typer.Option(metavar="N", min=100, help="Resamples for intervals of κ, α, τ, lifts.")] = (
+        2000
+    )
 
 
 @dataclass(frozen=True)
@@ -79,7 +106,7 @@ def stress(
     measures: MeasureList = None,
     policy: PolicyOptions,
     labels: LabelOptions,
-    tests: TestOptions,
+    decisions: DecisionOptions,
     traps: TrapOptions,
     output: OutputOptions,
     form: Form = "table",
@@ -100,25 +127,24 @@ def stress(
             raise typer.BadParameter("asks a judge, and takes no labels or runs.", param_hint="--gullibility")
         _gullibility(traps, output, form)
         return
-    if not judges or systems.people is None or len(systems.runs or ()) < 2:
+    if not judges or systems.people is None or len(systems.files()) < 2:
         raise typer.BadParameter("name people (--people), one judge or more, and two runs or more (--runs).")
     from trueval.golden.stress import stress as library
     from trueval.golden.views.kind import STRESS
 
-    comparing: dict[str, Any] = vars(tests.to_choices(policy.seed)).copy()
     with progress(1 + len(judges), verb="evaluating by") as begin:
         found = library(
             judges,
             systems.people,
-            systems.runs,
+            systems.files(),
             measures_of(measures),
             families=systems.family,
             top=systems.top,
             choices=labels.to_choices(),
-            resamples=comparing.pop("resamples"),
             policy=policy.to_policy(),
             tell=begin,
-            **comparing,
+            seed=policy.seed or 0,
+            **asdict(decisions),
         )
     result = found.to_dict()
     talk(result["notes"])
