@@ -171,4 +171,5 @@ def foreign(text: str) -> str:
     """
     words = _WORD.findall(text.lower())
     of = {name: sum(word in usual for word in words) for name, (usual, _) in _LANGUAGES.items()}
-    return _LANGUAGES[min(of, key=lambda name: of[name])][1]
+    least = min(of, key=lambda name: of[name])
+    return _LANGUAGES[least][1]

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trueval.golden.agreement.resampled import Resampler, Value
 from trueval.standings.standings import Floats, Ints
@@ -50,7 +51,7 @@ def _ratio(sums: Floats) -> dict[str, Floats]:
     return {"mean": mean}
 
 
-def by_group(seen: Observed, groups: Sequence[Any], of: Sequence[Any], draw: Resampler) -> list[dict[str, Any]]:
+def by_group(seen: Observed, groups: Sequence[Any], of: ArrayLike, draw: Resampler) -> list[dict[str, Any]]:
     """The mean difference in each group.
 
     Args:

@@ -88,7 +88,8 @@ def ordinal_distances(coincidences: Floats) -> Floats:
 
 
 def _unlike(grades: Floats) -> Floats:
-    return (grades[:, None] != grades).astype(np.float64)
+    found: Floats = (grades[:, None] != grades).astype(np.float64)
+    return found
 
 
 def _apart(grades: Floats) -> Floats:

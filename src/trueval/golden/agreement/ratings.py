@@ -97,7 +97,7 @@ class Ratings:
 
     def both(self, first: int, second: int) -> Bools:
         """[item] whether both raters labelled it."""
-        found: Bools = np.isfinite(self.labels[:, [first, second]]).all(axis=1)
+        found: Bools = np.isfinite(self.labels[:, first]) & np.isfinite(self.labels[:, second])
         return found
 
     def weights(self, answered: Bools) -> Floats:

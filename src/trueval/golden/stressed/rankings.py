@@ -76,7 +76,8 @@ class Means(NamedTuple):
 def means_of(sums: Floats) -> Floats:
     """[..., system] means of sums with their counts behind them."""
     counts = sums[..., -1:]
-    return np.divide(sums[..., :-1], counts, out=np.full(sums[..., :-1].shape, np.nan), where=counts > 0)
+    found: Floats = np.divide(sums[..., :-1], counts, out=np.full(sums[..., :-1].shape, np.nan), where=counts > 0)
+    return found
 
 
 def top_of(people: Floats, top: int) -> list[int]:

@@ -103,11 +103,9 @@ def sheets(result: Entry, scale: Scale = FRACTIONS) -> list[Sheet]:
             rows.append((*lead, *numbers, "" if designed and over == SAMPLE else signed(bias)))
     shown = "L" + "l" * designed + "r" * (len(head) - 1 - designed)
     spare = ("κ linear", "α nominal", "α interval", "same", "items")
-    found = [Sheet("Agreement of labels", head, shown, tuple(rows), spare)]
-    if len(result["pairs"]) <= FEW:
-        for pair in result["pairs"]:
-            found += [_grades(pair), _biases(pair)]
-    return found
+    few = result["pairs"] if len(result["pairs"]) <= FEW else ()
+    printed = [each for pair in few for each in (_grades(pair), _biases(pair))]
+    return [Sheet("Agreement of labels", head, shown, tuple(rows), spare), *printed]
 
 
 def _grades(pair: Entry) -> Sheet:
@@ -148,10 +146,20 @@ def sentences(result: Entry) -> list[str]:
     Args:
         result: the JSON of `trueval golden agree`.
     """
-    return [*_told(result), *_order(result), *_legend(result)]
+    return [*told(result), *legend(result)]
 
 
-def _told(result: Entry) -> Iterator[str]:
+def told(result: Entry) -> Iterator[str]:
+    """What was found.
+
+    Args:
+        result: the JSON of `trueval golden agree`.
+    """
+    yield from _pairs(result)
+    yield from _order(result)
+
+
+def _pairs(result: Entry) -> Iterator[str]:
     pairs = result["pairs"]
     for pair in pairs if len(pairs) <= FEW else ():
         over, found = next(_parts(pair))
@@ -187,7 +195,12 @@ def _order(result: Entry) -> Iterator[str]:
         )
 
 
-def _legend(result: Entry) -> Iterator[str]:
+def legend(result: Entry) -> Iterator[str]:
+    """What the columns mean.
+
+    Args:
+        result: the JSON of `trueval golden agree`.
+    """
     yield f"Intervals at {result['level']:g} are over queries. bias: mean of the second less the first, in grades."
     design = result["design"]
     if design is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from trueval.golden.views.agree import TITLES, called, groups, sentences
+from trueval.golden.views.agree import TITLES, called, groups, legend, told
 from trueval.report.content import Block, Column, Figure, Number, Part, Row, Table, Words, row_of
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW, Chart, tone
@@ -27,9 +27,8 @@ def build(file: ResultFile, directory: Directory) -> Part:
         directory: not needed.
     """
     pairs = file.data["pairs"]
-    told = sentences(file.data)
     blocks = [_coefficients(file), _tables(file), _biases(file), *_order(file), *_design(file)]
-    return Part(verdict=_verdict(file, pairs), summary=tuple((line,) for line in told[1:]), blocks=tuple(blocks))
+    return Part(verdict=_verdict(file, pairs), summary=tuple((line,) for line in told(file.data)), blocks=tuple(blocks))
 
 
 def _verdict(file: ResultFile, pairs: Sequence[Entry]) -> Words:
@@ -78,7 +77,7 @@ def _table(file: ResultFile, over: str) -> Table:
     what = "All judged passages, as the sample estimates them" if over == "population" else "The items of the sample"
     caption = f"{what}; low and high are of quadratic κ." if file.data["design"] else "Low and high: of quadratic κ."
     reasons = {value["reason"] for pair in pairs for value in pair[over]["coefficients"].values() if "reason" in value}
-    notes = tuple(f"{NOT_AVAILABLE}: {reason}." for reason in sorted(reasons))
+    notes = (*legend(file.data), *(f"{NOT_AVAILABLE}: {reason}." for reason in sorted(reasons)))
     return Table(f"agree-{over}", (caption,), file.name, columns, rows, notes=notes)
 
 
@@ -167,8 +166,8 @@ def _biases(file: ResultFile) -> Block:
             figures.append(Figure(f"agree-bias-{at}", shortened(called(pair), 44), about, dot_plot(dots), key=KEY))
     words = (
         "By how much the second grades higher, in grades. By the grade of the one side a bias falls and by the grade "
-        "of the other it rises, even where nobody is biased: who errs is nearer to the middle. Look at all, at slots and "
-        "at lengths, and at what both sides show."
+        "of the other it rises, even where nobody is biased: who errs is nearer to the middle. Look at all, at slots "
+        "and at lengths, and at what both sides show."
     )
     return Block("agree-bias", "Bias", words=((words,),), figures=tuple(figures), tables=tuple(_bias_tables(file)))
 

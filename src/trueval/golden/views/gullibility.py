@@ -89,10 +89,15 @@ def sentences(result: Entry) -> list[str]:
     Args:
         result: the JSON of `trueval golden stress --gullibility`.
     """
-    return [*_told(result)]
+    return [*told(result), *legend(result)]
 
 
-def _told(result: Entry) -> Iterator[str]:
+def told(result: Entry) -> Iterator[str]:
+    """What was found.
+
+    Args:
+        result: the JSON of `trueval golden stress --gullibility`.
+    """
     fooled = [each for each in result["kinds"] if each["fooled"]]
     for each in fooled:
         yield (
@@ -109,6 +114,14 @@ def _told(result: Entry) -> Iterator[str]:
     lost = [each for each in result["kinds"] if each["unjudged"]]
     if lost:
         yield "No valid grade: " + ", ".join(f"{each['unjudged']} of {each['kind']}" for each in lost) + "."
+
+
+def legend(result: Entry) -> Iterator[str]:
+    """What the columns mean, and what it took.
+
+    Args:
+        result: the JSON of `trueval golden stress --gullibility`.
+    """
     yield (
         f"relevant: grade {result['relevant']} or higher; intervals at {result['level']:g} by Clopper and Pearson. "
         "lifted, lowered: queries whose passage has a higher or lower grade than their clean one; p: exact sign test, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from trueval.golden.views.gullibility import sentences
+from trueval.golden.views.gullibility import legend, told
 from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.plots import Dot, dot_plot
@@ -32,7 +32,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
         Block("gullibility", title, figures=figures, tables=(_kinds(file),)),
         Block("gullibility-all", "Every passage", tables=(_traps(file),), place="details"),
     )
-    return Part(verdict=_verdict(file), summary=tuple((line,) for line in sentences(file.data)), blocks=blocks)
+    return Part(verdict=_verdict(file), summary=tuple((line,) for line in told(file.data)), blocks=blocks)
 
 
 def _verdict(file: ResultFile) -> Words:
@@ -67,7 +67,7 @@ def _kinds(file: ResultFile) -> Table:
     )
     rows = tuple(row_of(pointer("kinds", at), columns, each) for at, each in enumerate(file.data["kinds"]))
     caption = f"Grade {file.data['relevant']} or higher is relevant; lifted and lowered are against the clean passage."
-    return Table("gullibility-kinds", (caption,), file.name, columns, rows)
+    return Table("gullibility-kinds", (caption,), file.name, columns, rows, notes=tuple(legend(file.data)))
 
 
 def _traps(file: ResultFile) -> Table:

@@ -113,10 +113,10 @@ def _families(measure: Entry, scale: Scale) -> Sheet:
     for each in measure["families"]:
         lifts = (each["lift"][name]["value"] for name in ("own", "others", "extra"))
         extra = each["lift"]["extra"]
-        told = map(lifted, lifts)
+        shown = map(lifted, lifts)
         span = NOT_AVAILABLE if extra["low"] is None else f"[{lifted(extra['low'])}, {lifted(extra['high'])}]"
         taus = (fixed(each[name]["value"], scale) for name in ("tau", "tau_without"))
-        rows.append((each["judge"], each["family"], str(len(each["runs"])), *told, span, *taus))
+        rows.append((each["judge"], each["family"], str(len(each["runs"])), *shown, span, *taus))
     head = ("judge", "family", "runs", "lift", "by\nothers", "extra", "interval", "τ", "τ without\nthem")
     return Sheet(f"{measure['measure']}: runs of the judge's own family", head, "LLrrrrrrr", tuple(rows), ("runs",))
 
@@ -127,17 +127,27 @@ def sentences(result: Entry) -> list[str]:
     Args:
         result: the JSON of `trueval golden stress`.
     """
-    return [line for measure in result["measures"] for line in _told(result, measure)] + [*_legend(result)]
+    return [*told(result), *legend(result)]
 
 
-def _told(result: Entry, measure: Entry) -> Iterator[str]:
+def told(result: Entry) -> Iterator[str]:
+    """What was found.
+
+    Args:
+        result: the JSON of `trueval golden stress`.
+    """
+    for measure in result["measures"]:
+        yield from _of_measure(result, measure)
+
+
+def _of_measure(result: Entry, measure: Entry) -> Iterator[str]:
     name, judges = measure["measure"], measure["judges"]
     known = [each for each in judges if each["tau"]["value"] is not None]
     if known:
         best = max(known, key=lambda each: each["tau"]["value"])
         least = min(known, key=lambda each: each["tau"]["value"])
-        told = f" to {fixed(best['tau']['value'])} ({best['judge']})" if len(known) > 1 else ""
-        yield f"{name}: τ with people is {fixed(least['tau']['value'])} ({least['judge']}){told}."
+        up = f" to {fixed(best['tau']['value'])} ({best['judge']})" if len(known) > 1 else ""
+        yield f"{name}: τ with people is {fixed(least['tau']['value'])} ({least['judge']}){up}."
     worst = [each for each in judges if each["all"]["false_rate"] is not None]
     if worst:
         each = max(worst, key=lambda judge: judge["all"]["false_rate"])
@@ -157,12 +167,18 @@ def _told(result: Entry, measure: Entry) -> Iterator[str]:
     if lifts:
         most = max(lifts, key=lambda each: each["lift"]["extra"]["value"])
         yield (
-            f"{name}: {len(lifts)} of {counted(len(measure['families']), 'judge', 'judges')} with runs of the same family "
-            f"rank them higher than other judges do, {most['judge']} by {most['lift']['extra']['value']:.1f} ranks."
+            f"{name}: {len(lifts)} of {counted(len(measure['families']), 'judge', 'judges')} with runs of the same "
+            f"family rank them higher than other judges do, {most['judge']} by "
+            f"{most['lift']['extra']['value']:.1f} ranks."
         )
 
 
-def _legend(result: Entry) -> Iterator[str]:
+def legend(result: Entry) -> Iterator[str]:
+    """What the columns mean.
+
+    Args:
+        result: the JSON of `trueval golden stress`.
+    """
     yield (
         f"τ is Kendall's τ-b between the means of the systems by the judge and by people; top: of the first "
         f"{result['top']} by people. Intervals at {result['level']:g} are over queries."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from trueval.golden.views.stress import lifted, sentences
+from trueval.golden.views.stress import legend, lifted, told
 from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW, Chart, axis_domain, tone
@@ -27,9 +27,8 @@ def build(file: ResultFile, directory: Directory) -> Part:
         file: the result.
         directory: not needed.
     """
-    told = sentences(file.data)
     blocks = [block for at in range(len(file.data["measures"])) for block in _blocks(file, at)]
-    return Part(verdict=_verdict(file), summary=tuple((line,) for line in told), blocks=tuple(blocks))
+    return Part(verdict=_verdict(file), summary=tuple((line,) for line in told(file.data)), blocks=tuple(blocks))
 
 
 def _verdict(file: ResultFile) -> Words:
@@ -54,7 +53,7 @@ def _blocks(file: ResultFile, at: int) -> Iterator[Block]:
     measure = file.data["measures"][at]
     name = measure["measure"]
     figures = [*_taus(file, at), *_hidden(file, at)]
-    tables = (_judges(file, at), _labels(file, at))
+    tables = (_judges(file, at), _differences(file, at), _labels(file, at))
     yield Block(f"stress-judges-{at}", f"{name}: judges against people", figures=tuple(figures), tables=tables)
     dots = [Dot(each["run"], each["mean"], each["least_mean"], each["greatest_mean"]) for each in measure["systems"]]
     about = f"{name} of each run by people, and its range over judges, best by people first."
@@ -125,13 +124,25 @@ def _judges(file: ResultFile, at: int) -> Table:
         _value("low", "/tau/low"),
         _value("high", "/tau/high"),
         _value("τ top", "/tau_top/value"),
+    )
+    measure = file.data["measures"][at]
+    rows = tuple(
+        row_of(pointer("measures", at, "judges", place), columns, each) for place, each in enumerate(measure["judges"])
+    )
+    caption = "How the systems are ranked by each judge and by people."
+    return Table(f"stress-tau-table-{at}", (caption,), file.name, columns, rows, notes=tuple(legend(file.data)))
+
+
+def _differences(file: ResultFile, at: int) -> Table:
+    columns = (
+        Column("judge", "/judge"),
         _value("false rate", "/all/false_rate", strong=True),
         _value("missed rate", "/all/missed_rate", strong=True),
-        _count("separated", "/separated"),
-        _count("same", "/all/same"),
-        _count("reversed", "/all/reversed"),
         _count("false", "/all/false"),
         _count("missed", "/all/missed"),
+        _count("reversed", "/all/reversed"),
+        _count("same", "/all/same"),
+        _count("separated", "/separated"),
         _value("false rate, top", "/best/false_rate"),
         _value("missed rate, top", "/best/missed_rate"),
     )
