@@ -171,5 +171,5 @@ def foreign(text: str) -> str:
     """
     words = _WORD.findall(text.lower())
     of = {name: sum(word in usual for word in words) for name, (usual, _) in _LANGUAGES.items()}
-    least = min(of, key=lambda name: of[name])
-    return _LANGUAGES[least][1]
+    passages: dict[str, str] = {name: passage for name, (_, passage) in _LANGUAGES.items()}
+    return passages[min(of, key=lambda name: of[name])]

@@ -59,8 +59,8 @@ def _blocks(file: ResultFile, at: int) -> Iterator[Block]:
     about = f"{name} of each run by people, and its range over judges, best by people first."
     plot = dot_plot(dots, row=row_height(len(dots)))
     figure = Figure(f"stress-systems-plot-{at}", "Systems", about, plot, key=OF_SYSTEMS)
-    tables = (_systems(file, at), _pairs(file, at))
-    yield Block(f"stress-systems-{at}", f"{name}: systems under all judges", figures=(figure,), tables=tables)
+    title, listed = f"{name}: systems under all judges", (_systems(file, at), _pairs(file, at))
+    yield Block(f"stress-systems-{at}", title, figures=(figure,), tables=listed)
     if measure["families"]:
         words = (
             "A judge may like what a model of its own family wrote or ranked. lift: mean ranks that such runs are "
