@@ -69,7 +69,7 @@ def sheet(result: Entry, scale: Scale = FRACTIONS) -> Sheet:
             fixed(each["share"]["value"], scale),
             interval(each["share"]["low"], each["share"]["high"], scale),
             NOT_AVAILABLE if each["mean"] is None else f"{each['mean']:.2f}",
-            *("" if each["p_holm"] is None else shown for shown in _against(each)),
+            *_against(each),
         )
         for each in result["kinds"]
     )
@@ -79,7 +79,9 @@ def sheet(result: Entry, scale: Scale = FRACTIONS) -> Sheet:
 
 
 def _against(each: Entry) -> tuple[str, ...]:
-    """What a kind is against its clean passages."""
+    """What a kind is against its clean passages; the control is against nothing."""
+    if each["p_holm"] is None:
+        return "", "", "", ""
     return str(each["lifted"]), str(each["lowered"]), f"{each['p_holm']:.3g}", "yes" if each["fooled"] else "no"
 
 
