@@ -149,7 +149,7 @@ def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"Two judges would be called 'people'"):
         agree([f"people={folder / 'qrels.trec'}"], folder / "qrels.trec")
     (folder / "audit" / "people.jsonl").unlink()
-    with pytest.raises(InputError, match="nobody has answered yet"):
+    with pytest.raises(InputError, match="nobody has graded a passage yet"):
         agree([folder])
     (folder / "audit" / "sample.json").unlink()
     with pytest.raises(InputError, match="there is no audit"):

@@ -12,13 +12,14 @@ are estimates for all judged passages; those of the sample are beside them. Inte
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import polars as pl
 
 from trueval.errors import InputError
 from trueval.files.names import name_files
@@ -128,21 +129,13 @@ def _audited(
     if not (folder / ABOUT).is_file():
         raise InputError(f"{folder}: not a golden set. Name its folder, or labels of people with --people.")
     golden, people = GoldenSet.read(folder), People.read(folder / FOLDER)
-    own = read_labels(folder / QRELS, str(golden.about["judge"]["name"]), how, people.scale)
-    others = named_judges(judges[1:], how, people.scale) if len(judges) > 1 else []
+    own = read_labels(folder / QRELS, str(golden.about["judge"]["name"]), how, people.audited.scale)
+    others = named_judges(judges[1:], how, people.audited.scale) if len(judges) > 1 else []
     raters = people.raters()
-    # What nobody in the audit graded tells nothing of people.
-    asked = people.labels.select(KEYS)
-    labels = {PEOPLE: people.labels, **{each.name: each.frame for each in (own, *others)}}
-    labels |= {f"rater {name}": frame for name, frame in raters.items()}
-    ratings = Ratings.of({name: frame.join(asked, on=KEYS, how="semi") for name, frame in labels.items()}, people.scale)
-    ratings = Ratings(
-        *(ratings.raters, ratings.items, ratings.queries, ratings.labels, ratings.grades),
-        people.design_of(ratings.items, ratings.queries),
-    )
-    machines, humans = range(1, 2 + len(others)), range(2 + len(others), len(labels))
-    found = _head(people.scale, draw)
-    told = {"name": PEOPLE, "source": FOLDER, "labels": people.labels.height, "raters": list(raters)}
+    ratings = _ratings(people, (own, *others), raters)
+    machines, humans = range(1, 2 + len(others)), range(2 + len(others), len(ratings.raters))
+    found = _head(people.audited.scale, draw)
+    told = {"name": PEOPLE, "source": FOLDER, "labels": people.audited.labels.height, "raters": list(raters)}
     found |= {"people": told, "design": _design(people, ratings), "judges": [each.to_dict() for each in (own, *others)]}
     pairs = [(0, place, "judge and people") for place in machines]
     pairs += [(*pair, "raters") for pair in combinations(humans, 2)]
@@ -155,6 +148,16 @@ def _audited(
     return Agreement(found)
 
 
+def _ratings(people: People, judges: Sequence[Labels], raters: Mapping[str, pl.DataFrame]) -> Ratings:
+    """People, then judges, then single raters, on the passages that people graded: others tell nothing of people."""
+    said = people.audited.labels
+    labels = {PEOPLE: said, **{each.name: each.frame for each in judges}}
+    labels |= {f"rater {name}": frame for name, frame in raters.items()}
+    asked = {name: frame.join(said, on=KEYS, how="semi") for name, frame in labels.items()}
+    found = Ratings.of(asked, people.audited.scale)
+    return replace(found, design=people.design_of(found.items, found.queries))
+
+
 def _head(scale: tuple[float, float], draw: Resampler) -> dict[str, Any]:
     about = {"kind": KIND, "format": FORMAT_VERSION, "trueval": __version__}
     return {**about, "scale": list(scale), **draw._asdict()}
@@ -162,13 +165,13 @@ def _head(scale: tuple[float, float], draw: Resampler) -> dict[str, Any]:
 
 def _design(people: People, ratings: Ratings) -> dict[str, Any]:
     design, answered = ratings.design, np.isfinite(ratings.labels[:, 0])
-    found = {"name": people.design, "population": sum(people.strata.values())}
-    if design is None or people.design == "queries":
+    found = {"name": people.audited.design, "population": sum(people.audited.population.values())}
+    if design is None or people.audited.design == "queries":
         return {**found, "answered": len(np.unique(ratings.queries[answered])), "strata": []}
-    counts = np.bincount(design.stratum[answered], minlength=len(people.strata)).tolist()
+    counts = np.bincount(design.stratum[answered], minlength=len(people.audited.population)).tolist()
     strata = [
         {"name": name, "population": size, "answered": count}
-        for (name, size), count in zip(people.strata.items(), counts, strict=True)
+        for (name, size), count in zip(people.audited.population.items(), counts, strict=True)
     ]
     return {**found, "answered": int(answered.sum()), "strata": strata}
 

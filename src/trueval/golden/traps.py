@@ -124,9 +124,10 @@ def unrelated(collection: Collection, query: str, rng: np.random.Generator) -> s
         rng: draws them.
     """
     ids, wanted = list(collection.documents), _words(query)
-    drawn = rng.permutation(len(ids))[:DRAWS].tolist()
-    shared = {ids[place]: len(wanted & _words(collection.documents[ids[place]])) for place in drawn}
-    return min(shared, key=lambda each: shared[each])  # the first drawn of the fewest
+    drawn: list[int] = rng.permutation(len(ids))[:DRAWS].tolist()
+    shared: dict[str, int] = {ids[place]: len(wanted & _words(collection.documents[ids[place]])) for place in drawn}
+    least: str = min(shared, key=lambda each: shared[each])  # the first drawn of the fewest
+    return least
 
 
 def _words(text: str) -> set[str]:

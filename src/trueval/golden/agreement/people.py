@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -12,14 +11,15 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from trueval.errors import InputError, Place
+from trueval.comparison.audited import PEOPLE, SAMPLE, TASK, Audited
+from trueval.errors import Place
 from trueval.golden.agreement.ratings import KEYS, Design
-from trueval.golden.golden_set import LABELS, GoldenSet
+from trueval.golden.golden_set import GoldenSet
 from trueval.golden.stages import read_lines
 from trueval.standings.standings import Ints
 
 FOLDER: Final = "audit"
-ABOUT, PEOPLE, TEXTS = "sample.json", "people.jsonl", "texts.jsonl"
+TEXTS: Final = "texts.jsonl"  # hash and text of what is shown
 _SCHEMA: Final = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64}
 
 
@@ -29,16 +29,12 @@ class People:
 
     Attributes:
         folder: of the audit.
-        design: "queries" or "documents".
-        scale: least and greatest grade.
-        strata: name → population.
-        rows: lines of people.jsonl.
+        audited: the grades that all raters of each passage make, and how the passages were drawn.
+        rows: lines of people.jsonl, those of other tasks too.
     """
 
     folder: Path
-    design: str
-    scale: tuple[float, float]
-    strata: Mapping[str, int]
+    audited: Audited
     rows: tuple[Mapping[str, Any], ...]
 
     @classmethod
@@ -49,41 +45,27 @@ class People:
             folder: GOLDEN/audit.
 
         Raises:
-            InputError: there is none, nobody answered, or it is damaged.
+            InputError: there is none, nobody answered, or it is damaged; with the line.
         """
-        place = Place(str(folder / ABOUT))
-        if not (folder / ABOUT).is_file():
-            raise place.error("there is no audit. Make one with trueval golden audit, or name labels with --people.")
+        if not (folder / SAMPLE).is_file():
+            raise Place(str(folder / SAMPLE)).error(
+                "there is no audit. Make one with trueval golden audit, or name labels with --people."
+            )
+        audited, place = Audited.read(folder), Place(str(folder / PEOPLE))
         try:
-            about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-            strata = {each["name"]: int(each["population"]) for each in about["strata"]}
-            least, greatest = map(float, about["scale"])
             rows = tuple(read_lines(folder / PEOPLE)) if (folder / PEOPLE).is_file() else ()
-            for row in rows:
-                _check(row, strata, (least, greatest), str(about["design"]))
+            _check(rows, audited.scale)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise place.error(f"cannot be read ({error}). An audit is a folder of trueval golden audit.") from None
-        if not rows:
-            raise Place(str(folder / PEOPLE)).error("nobody has answered yet. Open the audit: trueval golden audit.")
-        return cls(folder, str(about["design"]), (least, greatest), strata, rows)
-
-    def of_task(self, task: str) -> list[Mapping[str, Any]]:
-        """The lines of a task."""
-        return [row for row in self.rows if row["task"] == task]
-
-    @property
-    def labels(self) -> pl.DataFrame:
-        """query_id, doc_id, grade: the one grade that the labels of each passage make."""
-        graded = [row for row in self.of_task("grade") if row["grade"] is not None]
-        return pl.DataFrame(
-            [(row["query"], row["document"], float(row["grade"])) for row in graded], _SCHEMA, orient="row"
-        )
+        if not rows or audited.labels.is_empty():
+            raise place.error("nobody has graded a passage yet. Open the audit: trueval golden audit.")
+        return cls(folder, audited, rows)
 
     def raters(self) -> dict[str, pl.DataFrame]:
         """Rater → query_id, doc_id, grade."""
         given: dict[str, list[tuple[str, str, float]]] = {}
-        for row in self.of_task("grade"):
-            for label in row["labels"]:
+        for row in self.rows:
+            for label in row["labels"] if row["task"] == TASK else ():
                 given.setdefault(label["rater"], []).append((row["query"], row["document"], float(label["grade"])))
         return {name: pl.DataFrame(rows, _SCHEMA, orient="row") for name, rows in sorted(given.items())}
 
@@ -91,15 +73,15 @@ class People:
         """How some items were sampled.
 
         Args:
-            items: query_id, doc_id; of each somebody in the audit graded.
+            items: query_id, doc_id; all of them are of the sample.
             queries: [item] number of its query.
         """
-        if self.design == "queries":
-            return Design("queries", self.strata, queries)
-        number = {name: place for place, name in enumerate(self.strata)}
-        of = {(row["query"], row["document"]): number[row["stratum"]] for row in self.of_task("grade")}
-        pairs = items.select(KEYS).iter_rows()
-        return Design("documents", self.strata, np.array([of[pair] for pair in pairs], dtype=np.int64))
+        population = self.audited.population
+        if self.audited.design == "queries":
+            return Design("queries", population, queries)
+        number = {name: place for place, name in enumerate(population)}
+        strata = items.join(self.audited.items, on=KEYS, how="left", maintain_order="left")["stratum"]
+        return Design("documents", population, np.array([number[name] for name in strata.to_list()], dtype=np.int64))
 
     def lengths(self) -> dict[str, int]:
         """Text hash → its characters, of the texts that were shown; empty where they are not there."""
@@ -113,7 +95,7 @@ class People:
 
         In people.jsonl the upper of two comes first: 1 says that it is the better one, 0 equal, −1 the lower one.
         """
-        rows = [row for row in self.of_task("order") if row["grade"] is not None]
+        rows = [row for row in self.rows if row["task"] == "order" and row["grade"] is not None]
         if not rows:
             return None
         return {"queries": len({row["query"] for row in rows}), **shares(row["grade"] for row in rows)}
@@ -153,14 +135,11 @@ def texts_of(golden: GoldenSet) -> dict[tuple[str, str], str]:
     return {(row["query"], row["document"]): row["text"] for row in golden.labels}
 
 
-def _check(row: Mapping[str, Any], strata: Mapping[str, int], scale: tuple[float, float], design: str) -> None:
-    if row["task"] != "grade":
-        return
-    grades = [label["grade"] for label in row["labels"]] + [row["grade"]]
-    outside = [each for each in grades if each is not None and not scale[0] <= float(each) <= scale[1]]
-    if outside:
-        raise InputError(
-            f"{LABELS}: the grade {outside[0]} of {row['document']!r} is outside the scale {scale[0]:g} to {scale[1]:g}"
-        )
-    if design == "documents" and row["stratum"] not in strata:
-        raise InputError(f"the stratum {row['stratum']!r} is none of the sample's")
+def _check(rows: Sequence[Mapping[str, Any]], scale: tuple[float, float]) -> None:
+    """Refuse a label of one rater that is not on the scale: `Audited` looks at what they make together."""
+    for row in rows:
+        for label in row["labels"] if row["task"] == TASK else ():
+            if not scale[0] <= float(label["grade"]) <= scale[1]:
+                raise ValueError(
+                    f"a grade of {label['rater']} is {label['grade']}, outside {scale[0]:g} to {scale[1]:g}"
+                )
