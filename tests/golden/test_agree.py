@@ -140,6 +140,15 @@ def test_other_judges_may_be_named_beside_a_golden_set(tmp_path: Path) -> None:
     assert found["pairs"][-1]["same"] == pytest.approx(6 / 7)
 
 
+def test_an_audit_of_judgments_that_are_no_golden_set_weighs_the_same(tmp_path: Path) -> None:
+    folder = audits.written(tmp_path / "g")
+    whole = agree([folder], **FAST).to_dict()
+    alone = agree([f"gpt={folder / 'qrels.trec'}"], folder / "audit", **FAST).to_dict()
+    assert alone["pairs"][0]["population"] == whole["pairs"][0]["population"]
+    assert alone["design"] == whole["design"]
+    assert alone["pairs"][0]["bias"]["by_slot"] == []
+
+
 def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path) -> None:
     folder = audits.written(tmp_path / "g")
     with pytest.raises(InputError, match="not a golden set"):

@@ -21,6 +21,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from trueval.comparison.audited import SAMPLE
 from trueval.errors import InputError
 from trueval.files.names import name_files
 from trueval.golden.agreement.pairs import Tell, bias_of_calls, pair_of, together_of
@@ -69,7 +70,7 @@ def agree(
 
     Args:
         judges: files of judgments; without `people`, the first is the folder of a golden set with an audit.
-        people: file of what people said.
+        people: file of what people said, or the folder of an audit of what is no golden set.
         between_judges: whether judges are compared with each other too.
         choices: what to do with labels that cannot be taken as they are; refused by default.
         resamples: of the intervals.
@@ -83,7 +84,10 @@ def agree(
     """
     how, draw = (choices or Choices()).checked(), Resampler(resamples, seed, level).checked()
     if people is None:
-        return _audited(judges, between_judges, how, draw, tell)
+        return _golden(judges, between_judges, how, draw, tell)
+    if (Path(people) / SAMPLE).is_file():
+        said = People.read(Path(people))
+        return _audited(said, named_judges(judges, how, said.audited.scale), between_judges, draw, tell)
     said = read_labels(people, PEOPLE, how, how.scale)
     scale = how.scale or scale_of(said.frame)
     named = named_judges(judges, how, scale)
@@ -122,29 +126,41 @@ def named_judges(judges: Sequence[str | Path], how: Choices, scale: tuple[float,
     return [read_labels(file.path, name, how, scale) for name, file in zip(names, files, strict=True)]
 
 
-def _audited(
-    judges: Sequence[str | Path], between: bool, how: Choices, draw: Resampler, tell: Tell | None
-) -> Agreement:
+def _golden(judges: Sequence[str | Path], between: bool, how: Choices, draw: Resampler, tell: Tell | None) -> Agreement:
+    """The judge of a golden set against the people of its audit, further judges beside."""
     folder = Path(judges[0]) if judges else Path()
     if not (folder / ABOUT).is_file():
         raise InputError(f"{folder}: not a golden set. Name its folder, or labels of people with --people.")
     golden, people = GoldenSet.read(folder), People.read(folder / FOLDER)
     own = read_labels(folder / QRELS, str(golden.about["judge"]["name"]), how, people.audited.scale)
     others = named_judges(judges[1:], how, people.audited.scale) if len(judges) > 1 else []
+    return _audited(people, [own, *others], between, draw, tell, golden)
+
+
+def _audited(
+    people: People,
+    judges: Sequence[Labels],
+    between: bool,
+    draw: Resampler,
+    tell: Tell | None,
+    golden: GoldenSet | None = None,
+) -> Agreement:
+    """Judges against the people of an audit, and its raters against each other."""
     raters = people.raters()
-    ratings = _ratings(people, (own, *others), raters)
-    machines, humans = range(1, 2 + len(others)), range(2 + len(others), len(ratings.raters))
+    ratings = _ratings(people, judges, raters)
+    machines, humans = range(1, 1 + len(judges)), range(1 + len(judges), len(ratings.raters))
     found = _head(people.audited.scale, draw)
     told = {"name": PEOPLE, "source": FOLDER, "labels": people.audited.labels.height, "raters": list(raters)}
-    found |= {"people": told, "design": _design(people, ratings), "judges": [each.to_dict() for each in (own, *others)]}
+    found |= {"people": told, "design": _design(people, ratings), "judges": [each.to_dict() for each in judges]}
     pairs = [(0, place, "judge and people") for place in machines]
     pairs += [(*pair, "raters") for pair in combinations(humans, 2)]
     pairs += [(*pair, "judges") for pair in combinations(machines, 2)] if between else []
     found["pairs"] = [pair_of(ratings, *pair, draw, tell) for pair in pairs]
-    found["pairs"][0]["bias"] |= bias_of_calls(ratings, golden, people, draw)
+    if golden is not None:
+        found["pairs"][0]["bias"] |= bias_of_calls(ratings, golden, people, draw)
     found["together"] = together_of(ratings, {"raters": list(humans), "judges": list(machines)}, draw)
     found["order"] = people.orders()
-    found["notes"] = [*left_out([own, *others]), *_few(found["pairs"])]
+    found["notes"] = [*left_out(judges), *_few(found["pairs"])]
     return Agreement(found)
 
 

@@ -61,8 +61,10 @@ def test_what_is_wrong_in_labels_is_one_line_with_its_place_and_the_cure(trueval
     found = trueval(*words, "--duplicates", "last", "--outside", "drop")
     assert found.status == 0, found.err
     assert "gpt: 1 label left out, whose grade is not on the scale." in " ".join(found.err.split())
-    assert trueval(*words, "--scale", "3:0").status == 2
+    assert trueval(*words, "--scale", "3-0").status == 2
     assert trueval(*words, "--duplicates", "mean").status == 2
+    wide = trueval(*words, "--duplicates", "first", "--scale", "0-10", "--format", "json")
+    assert json.loads(wide.out)["scale"] == [0.0, 10.0]
 
 
 def test_judges_are_put_under_stress(trueval: Any, tmp_path: Path) -> None:

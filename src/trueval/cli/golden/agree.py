@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from trueval.golden.agreement.reading import Choices
 
 PEOPLE_HELP = "Labels of people: judgments in any form that evaluate takes."
+AUDIT_HELP = "Labels of people: judgments, or the folder of an audit."
 Resamples = Annotated[int, typer.Option(metavar="N", min=100, help="Resamples of queries, for intervals.")]
 Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Of the resamples; the same seed gives the same result.")]
 
@@ -26,7 +27,7 @@ class LabelOptions:
 
     scale: Annotated[
         str | None,
-        typer.Option(metavar="L:H", help="Least and greatest grade, such as 0:3. Default: those of the people."),
+        typer.Option(metavar="LOW-HIGH", help="Least and greatest grade, such as 0-3. Default: those of the people."),
     ] = None
     duplicates: Annotated[
         Literal["refuse", "first", "last", "drop"],
@@ -44,13 +45,13 @@ class LabelOptions:
 
 
 def _scale(text: str) -> tuple[float, float]:
-    least, _, greatest = text.partition(":")
+    least, _, greatest = text.rpartition("-")
     try:
         found = float(least), float(greatest)
     except ValueError:
         found = (0.0, 0.0)
     if not found[0] < found[1] < float("inf") or found[0] == float("-inf"):
-        raise typer.BadParameter(f"must be two numbers, the lesser first, as 0:3. Got {text}.", param_hint="--scale")
+        raise typer.BadParameter(f"must be two numbers, the lesser first, as 0-3. Got {text}.", param_hint="--scale")
     return found
 
 
@@ -63,7 +64,7 @@ def agree(
         ),
     ],
     *,
-    people: Annotated[Path | None, typer.Option(metavar="QRELS", help=PEOPLE_HELP)] = None,
+    people: Annotated[Path | None, typer.Option(metavar="QRELS|DIR", help=AUDIT_HELP)] = None,
     between_judges: Annotated[
         bool, typer.Option("--between-judges", help="Compare judges with each other too.")
     ] = False,
