@@ -86,8 +86,8 @@ def agree(
     if people is None:
         return _golden(judges, between_judges, how, draw, tell)
     if (Path(people) / SAMPLE).is_file():
-        said = People.read(Path(people))
-        return _audited(said, named_judges(judges, how, said.audited.scale), between_judges, draw, tell)
+        audit = People.read(Path(people))
+        return _audited(audit, named_judges(judges, how, audit.audited.scale), between_judges, draw, tell)
     said = read_labels(people, PEOPLE, how, how.scale)
     scale = how.scale or scale_of(said.frame)
     named = named_judges(judges, how, scale)
