@@ -32,21 +32,22 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
 
 def _verdict(file: ResultFile, pairs: Sequence[Entry]) -> Words:
-    over = "population" if file.data["design"] else "sample"
-    values = [(pair[over]["coefficients"]["kappa_quadratic"]["value"], at) for at, pair in enumerate(pairs)]
+    over = _over(file)
+    of_judges = [at for at, pair in enumerate(pairs) if pair["between"] == "judge and people"]
+    values = [(pairs[at][over]["coefficients"]["kappa_quadratic"]["value"], at) for at in of_judges]
     known = [each for each in values if each[0] is not None]
     if not known:
         return ("No coefficient of agreement can be given: see the reasons below.",)
     value, at = max(known)
     where = file.source("pairs", str(at), over, "coefficients", "kappa_quadratic", "value")
     number = Number(fixed(value), value, where)
-    if len(pairs) == 1:
-        return (f"{pairs[at]['first']} and {pairs[at]['second']} agree with a quadratic κ of ", number, ".")
-    return (f"Of {len(pairs)} pairs {called(pairs[at])} agrees most: quadratic κ ", number, ".")
+    if len(of_judges) == 1:
+        return (f"{pairs[at]['second']} agrees with people by a quadratic κ of ", number, ".")
+    return (f"Of {len(of_judges)} judges {called(pairs[at])} agrees most with people: quadratic κ ", number, ".")
 
 
 def _coefficients(file: ResultFile) -> Block:
-    pairs, over = file.data["pairs"], "population" if file.data["design"] else "sample"
+    pairs, over = file.data["pairs"], _over(file)
     dots = [
         Dot(called(pair), found["value"], found["low"], found["high"])
         for pair in pairs
@@ -57,6 +58,11 @@ def _coefficients(file: ResultFile) -> Block:
     figures = (Figure("agree-kappa", "Quadratic κ", about, dot_plot(dots), key=KEY),) if dots else ()
     tables = [_table(file, over), *([_table(file, "sample")] if over == "population" else [])]
     return Block("agree-coefficients", "Agreement", figures=figures, tables=(*tables, *_together(file)))
+
+
+def _over(file: ResultFile) -> str:
+    """Whose coefficients come first: of all judged passages where a design says what the sample stands for."""
+    return "population" if file.data["design"] else "sample"
 
 
 def _table(file: ResultFile, over: str) -> Table:
@@ -70,14 +76,16 @@ def _table(file: ResultFile, over: str) -> Table:
         ),
         Column("low", f"/{over}/coefficients/kappa_quadratic/low", numeric=True, show=fixed),
         Column("high", f"/{over}/coefficients/kappa_quadratic/high", numeric=True, show=fixed),
-        Column("bias", "/bias/all/value", numeric=True, show=signed),
+        # A bias is that of all judged passages where there is a design, and has its place beside those.
+        *((Column("bias", "/bias/all/value", numeric=True, show=signed),) if over == _over(file) else ()),
     )
     pairs = file.data["pairs"]
     rows = tuple(row_of(pointer("pairs", at), columns, pair, called(pair)) for at, pair in enumerate(pairs))
     what = "All judged passages, as the sample estimates them" if over == "population" else "The items of the sample"
     caption = f"{what}; low and high are of quadratic κ." if file.data["design"] else "Low and high: of quadratic κ."
     reasons = {value["reason"] for pair in pairs for value in pair[over]["coefficients"].values() if "reason" in value}
-    notes = (*legend(file.data), *(f"{NOT_AVAILABLE}: {reason}." for reason in sorted(reasons)))
+    meant = legend(file.data) if over == _over(file) else ()
+    notes = (*meant, *(f"{NOT_AVAILABLE}: {reason}." for reason in sorted(reasons)))
     return Table(f"agree-{over}", (caption,), file.name, columns, rows, notes=notes)
 
 
@@ -107,7 +115,7 @@ def _together(file: ResultFile) -> Iterator[Table]:
 
 
 def _tables(file: ResultFile) -> Block:
-    pairs, over = file.data["pairs"], "population" if file.data["design"] else "sample"
+    pairs, over = file.data["pairs"], _over(file)
     figures = [
         Figure(f"agree-table-{at}", shortened(called(pair), 44), _described(pair), heat_map(pair, over))
         for at, pair in enumerate(pairs[:SHOWN])
