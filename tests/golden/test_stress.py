@@ -82,6 +82,7 @@ def test_a_judge_that_likes_the_runs_of_its_family_lifts_them(world: dict[str, A
     assert found["lift"]["own"]["value"] == 3.0  # last by people, first by its judge
     assert found["lift"]["extra"]["low"] > 0
     assert found["tau_without"]["value"] > found["tau"]["value"]
+    assert (found["without"]["pairs"], of(world, "kin")["all"]["pairs"]) == (3, 6)
 
 
 def test_verdicts_are_those_of_compare(world: dict[str, Any]) -> None:

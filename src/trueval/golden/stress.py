@@ -246,7 +246,7 @@ def _measure(
         "systems": _systems(means, runs, measure),
         "pairs": pairs,
         "spread": in_short(pairs, len(judges)),
-        "families": [] if related is None else _kinship(means, runs, judges, related, draw),
+        "families": [] if related is None else _kinship(means, runs, judges, related, said, draw),
     }
 
 
@@ -271,9 +271,14 @@ def _systems(means: Means, runs: Sequence[str], measure: Measure) -> list[dict[s
 
 
 def _kinship(
-    means: Means, runs: Sequence[str], judges: Sequence[str], related: Families, draw: Resampler
+    means: Means,
+    runs: Sequence[str],
+    judges: Sequence[str],
+    related: Families,
+    said: Sequence[dict[tuple[str, str], str]],
+    draw: Resampler,
 ) -> list[dict[str, Any]]:
-    """Of each judge with a family: how it ranks the runs of it, and τ with and without them."""
+    """Of each judge with a family: how it ranks the runs of it, and what is left without them."""
     found = []
     for at, judge in enumerate(judges):
         kin = [runs.index(each) for each in related.kin(judge)]
@@ -290,6 +295,7 @@ def _kinship(
                 "lift": lift(means, at + 1, others, kin, draw).to_dict(),
                 "tau": taus(means, range(len(runs)), [at + 1], draw)[0].to_dict(),
                 "tau_without": taus(means, rest, [at + 1], draw)[0].to_dict(),
+                "without": rates(said[0], said[at + 1], [runs[place] for place in rest]),
             }
         )
     return found

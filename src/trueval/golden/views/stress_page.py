@@ -217,6 +217,8 @@ def _families(file: ResultFile, at: int) -> Table:
         _lift("high", "/lift/extra/high"),
         _value("τ", "/tau/value"),
         _value("τ without them", "/tau_without/value"),
+        _value("false rate without", "/without/false_rate"),
+        _value("missed rate without", "/without/missed_rate"),
     )
     found = file.data["measures"][at]["families"]
     rows = tuple(row_of(pointer("measures", at, "families", place), columns, each) for place, each in enumerate(found))
