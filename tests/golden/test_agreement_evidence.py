@@ -115,5 +115,10 @@ def test_judges_lift_what_their_own_team_ranked_and_find_what_people_do_not(foun
     assert measure["separated"] == 47
     assert np.median([each["all"]["false_rate"] for each in measure["judges"]]) == pytest.approx(0.619, abs=5e-4)
     assert np.median([each["all"]["missed_rate"] for each in measure["judges"]]) == pytest.approx(0.532, abs=5e-4)
+    left = [each["without"] for each in measure["families"]]
+    assert np.median([each["false_rate"] for each in left]) == pytest.approx(0.412, abs=5e-4)
+    assert np.median([each["missed_rate"] for each in left]) == pytest.approx(0.452, abs=5e-4)
+    spread = measure["spread_unrelated"]
+    assert (spread["pairs"], spread["all_judges_agree"], spread["judges_oppose"]) == (136, 50, 3)
     best = next(each for each in measure["judges"] if each["judge"] == "willia-umbrela1")
     assert (best["separated"], best["all"]["false"], best["all"]["missed"]) == (81, 34, 0)

@@ -245,7 +245,10 @@ def _measure(
         ],
         "systems": _systems(means, runs, measure),
         "pairs": pairs,
-        "spread": in_short(pairs, len(judges)),
+        "spread": in_short(pairs),
+        "spread_unrelated": None
+        if related is None
+        else in_short(spread(said[0], said[1:], [related.kin(judge) for judge in judges])),
         "families": [] if related is None else _kinship(means, runs, judges, related, said, draw),
     }
 

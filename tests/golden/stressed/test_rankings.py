@@ -82,7 +82,12 @@ def test_the_rates_count_what_they_say() -> None:
         "with_people": 1,
         "judges": {"first": 1, "second": 1, "none": 0},
     }
-    assert in_short(every, 2) == {"pairs": 5, "all_judges_agree": 2, "judges_oppose": 1, "people_alone": 0}
+    assert in_short(every) == {"pairs": 5, "all_judges_agree": 2, "judges_oppose": 1, "people_alone": 0}
+    # A judge is not asked about its own kin: of the pairs with c people alone are left, and they agree with themselves.
+    unrelated = spread(people, [judge, people], [("c",), ()])
+    assert [sum(each["judges"].values()) for each in unrelated] == [2, 1, 1, 2, 2]
+    assert in_short(unrelated)["judges_oppose"] == 0
+    assert in_short(spread(people, [judge], ["abcd"]))["pairs"] == 0
 
 
 def test_families_are_read_and_what_is_unknown_is_named_with_its_line(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ people separate. People's verdict is a test on the same queries, not the truth: 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 from trueval.comparison.comparison import Comparison
@@ -68,31 +68,37 @@ def rates(people: dict[tuple[str, str], str], judge: dict[tuple[str, str], str],
     }
 
 
-def spread(people: dict[tuple[str, str], str], judges: Sequence[dict[tuple[str, str], str]]) -> list[dict[str, Any]]:
+def spread(
+    people: dict[tuple[str, str], str],
+    judges: Sequence[dict[tuple[str, str], str]],
+    kin: Sequence[Collection[str]] | None = None,
+) -> list[dict[str, Any]]:
     """What people and how many judges say of each pair.
 
     Args:
         people: pair → who is ahead.
         judges: likewise, of each judge.
+        kin: [judge] runs of its family, about which it is not asked; None asks every judge about every pair.
     """
     found = []
     for pair, said in people.items():
-        of = Counter(judge[pair] for judge in judges)
+        asked = [judge for at, judge in enumerate(judges) if kin is None or not set(pair) & set(kin[at])]
+        of = Counter(judge[pair] for judge in asked)
         told = {side: of[side] for side in (FIRST, SECOND, NONE)}
         found.append({"first": pair[0], "second": pair[1], "people": said, "judges": told, "with_people": of[said]})
     return found
 
 
-def in_short(pairs: Sequence[dict[str, Any]], judges: int) -> dict[str, Any]:
+def in_short(pairs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """How far judges agree on the verdicts of all pairs.
 
     Args:
-        pairs: of `spread`.
-        judges: how many.
+        pairs: of `spread`; those that no judge was asked about are not counted.
     """
+    said = [each for each in pairs if any(each["judges"].values())]
     return {
-        "pairs": len(pairs),
-        "all_judges_agree": sum(judges in each["judges"].values() for each in pairs),
-        "judges_oppose": sum(bool(each["judges"][FIRST] and each["judges"][SECOND]) for each in pairs),
-        "people_alone": sum(each["with_people"] == 0 for each in pairs),
+        "pairs": len(said),
+        "all_judges_agree": sum(sum(each["judges"].values()) in each["judges"].values() for each in said),
+        "judges_oppose": sum(bool(each["judges"][FIRST] and each["judges"][SECOND]) for each in said),
+        "people_alone": sum(each["with_people"] == 0 for each in said),
     }

@@ -163,6 +163,12 @@ def _of_measure(result: Entry, measure: Entry) -> Iterator[str]:
             f"{name}: {len(judges)} judges say the same of {spread['all_judges_agree']} of {spread['pairs']} pairs, "
             f"and separate {spread['judges_oppose']} in opposite directions."
         )
+    unrelated = measure["spread_unrelated"]
+    if unrelated is not None:
+        yield (
+            f"{name}: judges of other families than a pair's say the same of {unrelated['all_judges_agree']} of "
+            f"{unrelated['pairs']} pairs, and separate {unrelated['judges_oppose']} in opposite directions."
+        )
     lifts = [each for each in measure["families"] if (each["lift"]["extra"]["low"] or 0) > 0]
     if lifts:
         most = max(lifts, key=lambda each: each["lift"]["extra"]["value"])
