@@ -20,7 +20,7 @@ from trueval.golden.views.kind import GULLIBILITY
 
 pytest.importorskip("openai", reason='needs the extra "judge"')
 pytestmark = pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
-QUERIES = 12
+QUERIES = 8
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def plan_of(folder: Path, url: str) -> Plan:
-    """Twelve queries about other things than the forty documents."""
+    """Eight queries about other things than the forty documents."""
     (folder / "c").mkdir(parents=True)
     queries = [{"_id": f"q{n}", "text": f"how does machine{n} make bread{n}"} for n in range(QUERIES)]
     words = ("river", "stone", "cloud", "meadow")

@@ -99,16 +99,16 @@ def test_a_judge_is_asked_about_traps(trueval: Any, tmp_path: Path, monkeypatch:
         plan_of(tmp_path / "p", server.url)
         words = ["golden", "stress", "--gullibility", tmp_path / "p" / "golden.toml", "--out", tmp_path / "out"]
         dry = trueval(*words, "--dry-run")
-        assert dry.out.startswith("grade: 72 calls with 72 passages, about "), dry
+        assert dry.out.startswith("grade: 48 calls with 48 passages, about "), dry
         assert server.seen == []
         found = trueval(*words, columns=140)
         assert found.status == 0, found.err
         assert (
             "served is fooled by a passage with the words of the query pasted into it: it graded 100.00%" in found.out
         )
-        assert len(server.seen) == 72
+        assert len(server.seen) == 48
         again = trueval(*words, "--format", "csv")
-        assert len(server.seen) == 72
+        assert len(server.seen) == 48
         assert again.out.splitlines()[0] == "query,trap,document,characters,grade,clean,call"
     page = (tmp_path / "out" / "report.html").read_text()
     assert "How easily served is fooled" in page
