@@ -8,8 +8,9 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.golden.agreement import twins
 
 from trueval.golden.agreement.coefficients import of_coincidences, of_tables
@@ -49,7 +50,7 @@ def values(found: Ratings, first: int = 0, second: int = 1) -> dict[str, float]:
     return {name: float(each) for name, each in of_tables(table, found.grades).items()}
 
 
-@settings(max_examples=25)
+@examples(150)
 @given(st.lists(st.tuples(GRADES, GRADES), min_size=2, max_size=9))
 def test_of_two_raters_all_are_as_defined(pairs: list[tuple[int, int]]) -> None:
     found = values(ratings([list(pair) for pair in pairs]))
@@ -65,7 +66,7 @@ def test_of_two_raters_all_are_as_defined(pairs: list[tuple[int, int]]) -> None:
             assert found[name] == pytest.approx(float(expected), abs=1e-12), name
 
 
-@settings(max_examples=25)
+@examples(150)
 @given(st.lists(st.lists(st.none() | GRADES, min_size=4, max_size=4), min_size=2, max_size=7))
 def test_alpha_of_several_raters_with_gaps_is_as_defined(matrix: list[list[int | None]]) -> None:
     everybody: list[list[int | None]] = [*matrix, [0, None, None, None], [None, 1, None, None]]  # every rater is there

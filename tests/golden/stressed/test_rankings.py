@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from trueval.errors import InputError
 from trueval.golden.agreement.resampled import Resampler
@@ -19,6 +20,7 @@ DRAW = Resampler(resamples=200)
 VALUES = st.lists(st.integers(0, 3), min_size=5, max_size=5)
 
 
+@examples(150)
 @given(VALUES, VALUES)
 def test_tau_is_that_of_scipy_ties_included(one: list[int], other: list[int]) -> None:
     from scipy.stats import kendalltau
