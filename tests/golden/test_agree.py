@@ -157,7 +157,12 @@ def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path) -> None:
         agree([folder], resamples=3)
     with pytest.raises(InputError, match=r"Two judges would be called 'people'"):
         agree([f"people={folder / 'qrels.trec'}"], folder / "qrels.trec")
-    (folder / "audit" / "people.jsonl").unlink()
+    said = folder / "audit" / "people.jsonl"
+    before = said.read_text()
+    said.write_text(before.replace('"rater": "bob", "grade": 4', '"rater": "bob", "grade": 9', 1))
+    with pytest.raises(InputError, match=r"people.jsonl: cannot be read \(a grade of bob is 9, outside 1 to 5\)"):
+        agree([folder])
+    said.unlink()
     with pytest.raises(InputError, match="nobody has graded a passage yet"):
         agree([folder])
     (folder / "audit" / "sample.json").unlink()

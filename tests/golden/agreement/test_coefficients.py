@@ -117,6 +117,12 @@ def test_of_one_query_there_is_a_value_and_no_interval() -> None:
     assert told.value == pytest.approx(float(twins.kappa([(0, 0), (1, 2), (3, 3)], twins.unlike) or 0))
 
 
+def test_queries_without_a_shared_item_are_no_part_of_an_interval() -> None:
+    found = ratings([[0, 0], [1, 2], [3, 3], [1, None], [None, 2]], ["q", "q", "q", "r", "s"])
+    told = found.coefficients(0, 1, found.both(0, 1).astype(float), QUICK)["kappa"]
+    assert told.reason == "one query only: no interval"
+
+
 def test_intervals_are_over_queries_and_not_over_items() -> None:
     # Ten copies of each query's labels tell nothing new of other queries, so the interval stays.
     rng = np.random.default_rng(3)
