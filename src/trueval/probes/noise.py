@@ -8,7 +8,7 @@ as one set of queries of the pipeline, so that a cache keeps all of it and a sto
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -25,7 +25,7 @@ from trueval.judgments import Judgments
 from trueval.measures import Measure, parse_list
 from trueval.models.hosted.account import LEDGER, Account
 from trueval.policy.policy import Policy
-from trueval.probes.chatter import BANKS, LEVELS, noisy
+from trueval.probes.chatter import BANKS, LEVELS, Noisy, noisy
 from trueval.probes.denoise import denoise
 from trueval.retrieval.indexes.analysis import one_writing
 from trueval.retrieval.pipeline import Pipeline, stages_of
@@ -155,7 +155,7 @@ def probe_noise(
     collection: Collection,
     design: Design,
     *,
-    measures: Sequence[Measure] | str | None = None,
+    measures: str | Sequence[str | Measure] | None = None,
     rewriter: Rewriter | None = None,
     cache: Path | None = None,
     begin: Begin | None = None,
@@ -187,7 +187,10 @@ def probe_noise(
     written = texts_of(conditions, queries, design, rewriter)
     found = _searched(pipeline, chosen, written.texts, cache, begin, max_cost)
     ids, kept = tuple(queries), policy or Policy()
-    runs = [_run_of(found.run, found.numbers, dict(zip(ids, row, strict=True)), str(at)) for at, row in enumerate(written.texts)]
+    runs = [
+        _run_of(found.run, found.numbers, dict(zip(ids, row, strict=True)), str(at))
+        for at, row in enumerate(written.texts)
+    ]
     lists = lists_of(runs, judged, kept, ids)
     moved = [reshuffle(lists[0], each) for each in lists]
     worth = _worth(runs, judged, wanted, kept, ids)
@@ -228,12 +231,37 @@ def drawn(collection: Collection, design: Design) -> Collection:
     )
 
 
-def measures_of(measures: Sequence[Measure] | str | None, judgments: Judgments) -> tuple[Measure, ...]:
+def measures_of(measures: str | Sequence[str | Measure] | None, judgments: Judgments) -> tuple[Measure, ...]:
     """The measures that are asked for, or those that the grades allow."""
     if measures is None:
         graded = bool((judgments.frame["grade"] >= 4).any())
         measures = f"{DEFAULT_MEASURES} {GRADED_MEASURE}" if graded else DEFAULT_MEASURES
     return parse_list(measures)
+
+
+def raw_texts(queries: Mapping[str, str], design: Design) -> list[str]:
+    """The different texts that a rewriter gets.
+
+    Args:
+        queries: id → text, of those that are drawn.
+        design: of the probe.
+    """
+    return list(
+        dict.fromkeys(each.text for rows in _chatter(design.conditions(), queries, design).values() for each in rows)
+    )
+
+
+def _chatter(
+    conditions: Iterable[Condition], queries: Mapping[str, str], design: Design
+) -> dict[tuple[int, str], list[Noisy]]:
+    """Level and templates → each query with that chatter."""
+    return {
+        (each.level, each.templates): [
+            noisy(text, each.level, design.language, seed=design.seed, bank=each.templates or BANKS[0])
+            for text in queries.values()
+        ]
+        for each in dict.fromkeys(each._replace(denoised=NONE, normalised=False) for each in conditions)
+    }
 
 
 class Written(NamedTuple):
@@ -259,13 +287,7 @@ def texts_of(
         design: language and seed.
         rewriter: of the way "judge"; each different text goes to it once.
     """
-    chatter = {
-        (each.level, each.templates): [
-            noisy(text, each.level, design.language, seed=design.seed, bank=each.templates or BANKS[0])
-            for text in queries.values()
-        ]
-        for each in conditions
-    }
+    chatter = _chatter(conditions, queries, design)
     raw = {key: [each.text for each in rows] for key, rows in chatter.items()}
     asked = [text for each in conditions if each.denoised == JUDGE for text in raw[each.level, each.templates]]
     different = list(dict.fromkeys(asked))
