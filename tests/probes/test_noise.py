@@ -30,6 +30,7 @@ from trueval.probes.noise import (
 from trueval.probes.noise_summary import is_clean, means, summarized, told
 from trueval.probes.stripped import stripped
 from trueval.probes.systems import systems
+from trueval.retrieval.indexes.analysis import one_writing
 from trueval.retrieval.pipeline import Pipeline
 from trueval.retrieval.stages.config import settings_of_tables
 from trueval.sample import sample_path
@@ -100,6 +101,15 @@ def test_a_noisy_condition_is_the_pipeline_with_the_noisy_texts(probe: NoiseProb
     )
 
 
+def test_the_guard_writes_one_way_at_the_end_and_denoising_does_not() -> None:
+    design = replace(DESIGN, language="fr", levels=(4,))
+    conditions = (CLEAN, Condition(4, "known", "rules", False), Condition(4, "known", "rules", True))
+    queries = {f"q{at}": f"Qu'est-ce que l'été {at} ?" for at in range(20)}
+    _, cut, guarded = texts_of(conditions, queries, design, None).texts
+    assert any(one_writing(text) != text for text in cut)
+    assert [one_writing(text) for text in cut] == list(guarded)
+
+
 def test_conditions_are_every_way_once_the_clean_one_first() -> None:
     found = list(DESIGN.conditions())
     assert found[0] == CLEAN
@@ -123,6 +133,7 @@ def test_each_different_text_is_embedded_once_and_cosines_are_of_the_texts(
     assert sorted(set(made.seen) - set(sample.documents.values())) == sorted(different - set(sample.documents.values()))
     assert len(made.seen) == len(sample.documents) + len(different)
     assert found.cosines is not None
+    assert found.cosines.shape == (len(found.conditions), 8)
     assert found.cosines[0] == pytest.approx(1)
     vectors = [made.embed_queries([row[3]], ["q"])[0] for row in (texts[0], texts[-1])]
     assert found.cosines[-1, 3] == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-6)

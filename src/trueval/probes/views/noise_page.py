@@ -120,7 +120,7 @@ def _points(model: Mapping[str, Any], name: str, series: tuple[str, str]) -> Ite
         mine = level["denoised"] == way and level["templates"] in (bank, None)
         if not mine or level["normalised"] != _guard(model):
             continue
-        found = level["measures"].get(name) or level[name]
+        found = level["measures"].get(name) or level[name] or {}  # BM25 has no cosines
         value = found.get("change", found.get("mean"))
         if value is not None:
             label = SERIES[series][0]
