@@ -15,7 +15,7 @@ from trueval.report.figures import NARROW, Chart, axis_domain, panels, tone, wri
 from trueval.report.text import NOT_AVAILABLE, fixed, signed
 
 ROW = 22  # CSS pixels of a condition
-KEY = (("dot", "mean over queries and runs"), ("line", "interval over queries"))
+KEY = (("dot", "mean over queries and runs"), ("thin", "interval over queries"))
 
 
 def build(file: ResultFile, directory: Directory) -> Part:
