@@ -156,10 +156,6 @@ class NamesResult:
 
         return printed(self.to_dict())
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """One flat row for each scorer and condition; see `rows`."""
-        return rows(self.to_dict())
-
 
 def summarise(
     probes: Iterable[NamesProbe],
@@ -226,73 +222,6 @@ def _conditions(probe: NamesProbe, least: float, how: Resampling) -> Iterator[di
 
 def _ratio(one: float, other: float) -> float | None:
     return one / other if other else None
-
-
-def rows(self) -> Iterator[dict[str, Any]]:
-    """One flat row for each scorer and condition; see `rows`."""
-    return rows(self.to_dict())
-
-
-def summarise(
-    probes: Iterable[NamesProbe],
-    *,
-    level: float = LEVEL,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    threads: int | None = None,
-) -> NamesResult:
-    """Gather probes for a report.
-
-    Args:
-        probes: of scorers and languages.
-        level: of intervals.
-        resamples: of intervals.
-        seed: of intervals.
-        threads: that share the work; one for each processor if None.
-    """
-    return NamesResult(tuple(probes), Resampling(level, resamples, seed, thread_count(threads)))
-
-
-def _probe_dict(probe: NamesProbe, how: Resampling) -> dict[str, Any]:
-    least = least_margin(probe)
-    named = ("language", "source", "queries", "runs", "seed", "texts", "unit")
-    return {
-        "name": probe.scorer,
-        **{name: getattr(probe, name) for name in named},
-        "grain": float(np.median(probe.margins[BASE].grain)),
-        "least_margin": or_null(least if np.isfinite(least) else np.nan),
-        "conditions": [_condition(probe, name, least, how) for name in probe.margins],
-    }
-
-
-def _condition(probe: NamesProbe, name: str, least: float, how: Resampling) -> dict[str, Any]:
-    margins, base = probe.margins[name], probe.margins[BASE]
-    everything = np.ones(margins.values.shape[:2], dtype=bool)
-    found = [statistic(margins.values[..., at], everything, probe.authors, how) for at in range(len(MARGINS))]
-    topic = found[1].mean
-    return {
-        "name": name,
-        **{f"delta_{which}": each.to_dict() for which, each in zip(MARGINS, found, strict=True)},
-        "name_over_topic": found[0].mean / topic if topic else None,
-        "change": None if name == BASE else _change(margins, base, least, probe.authors, how),
-        "kept_apart": float((margins.values[..., 0] > margins.grain).mean()),
-        "within_grain": float((np.abs(margins.values[..., 0]) <= margins.grain).mean()),
-        "tied": float((margins.values[..., 0] == 0).mean()),
-    }
-
-
-def _change(margins: Margins, base: Margins, least: float, authors: Ints, how: Resampling) -> Mapping[str, Any]:
-    before, difference = base.values[..., 0], margins.values[..., 0] - base.values[..., 0]
-    kept = before >= least
-    part = np.divide(difference, before, out=np.zeros_like(difference), where=kept & (before != 0))
-    everything = np.ones(kept.shape, dtype=bool)
-    whole = float(before.mean())
-    return {
-        "absolute": statistic(difference, everything, authors, how).to_dict(),
-        "relative": statistic(part, kept, authors, how).to_dict(),
-        "relative_bundles": int(kept.sum()),
-        "of_means": float(difference.mean()) / whole if whole else None,
-    }
 
 
 def rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
