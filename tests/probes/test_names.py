@@ -15,7 +15,7 @@ from trueval.probes.people import sample_people
 from trueval.probes.scorers import Bm25Scorer, Hybrid, PairScorer
 from trueval.probes.summary import LEAST_PART, Resampling, Statistic, least_margin, statistics, summarise
 
-QUERIES, RUNS = 12, 3
+QUERIES, RUNS = 10, 2
 PLAIN = Resampling(0.95, 1000, 0, 1)
 
 
@@ -87,12 +87,12 @@ def test_a_probe_is_the_same_on_one_thread_and_two(design: NamesDesign, probe: N
 
 def test_fewer_ablations_or_runs_change_nothing_else(probe: NamesProbe) -> None:
     some = design_names(
-        sample_people("fr"), language="fr", queries=QUERIES, runs=2, seed=4, ablations=["initials_form"]
+        sample_people("fr"), language="fr", queries=QUERIES, runs=1, seed=4, ablations=["initials_form"]
     )
     found = probe_names(CosineScorer(Passed(Letters()), scoring="float64"), some)
     assert list(found.margins) == ["base", "initials_form"]
     for condition, margins in found.margins.items():
-        assert (margins.values == probe.margins[condition].values[:2]).all()
+        assert (margins.values == probe.margins[condition].values[:1]).all()
 
 
 def test_every_text_goes_through_a_model_once(design: NamesDesign, tmp_path: Path) -> None:
