@@ -137,11 +137,11 @@ def _guard(model: Mapping[str, Any]) -> bool:
 
 
 def _plots(file: ResultFile, name: str, part: str, title: str) -> Block:
-    models = [model for model in file.data["models"] if name != "cosine" or model["levels"][0]["cosine"]]
+    models = [*_embedders(file)] if name == "cosine" else file.data["models"]
     figures = tuple(
         Figure(
             f"probe-noise-{name.replace('@', '-')}-{at}",
-            heading(model),
+            model["name"],
             f"{name} of {model['name']} by level of noise, for each bank of templates and way of denoising.",
             level_plot(file.data, model, name),
         )
@@ -158,6 +158,16 @@ def _plots(file: ResultFile, name: str, part: str, title: str) -> Block:
         ),
     }
     return Block(f"probe-noise-{name.replace('@', '-')}", title, (words[part],), figures=figures)
+
+
+def _embedders(file: ResultFile) -> Iterator[Mapping[str, Any]]:
+    """The systems that embed; of several with one embedder, as a hybrid has it too, the first."""
+    seen: list[list[Any]] = []
+    for model in file.data["models"]:
+        cosines = [level["cosine"] for level in model["levels"]]
+        if cosines[0] and cosines not in seen:
+            seen.append(cosines)
+            yield model
 
 
 def _told(file: ResultFile) -> Iterator[Words]:
@@ -239,7 +249,7 @@ def _stripped(file: ResultFile) -> Block:
     )
     words: Words = (
         "Recall: share of the characters of chatter that the rules take out. Precision: share of what they take "
-        "out that is chatter. They were written for the known templates; those held out are as what others write. "
+        "out that is chatter. They were written for the known templates; those held out are for what others write. "
         f"Of {found['clean']['queries']:,} clean queries they change ",
         clean,
         ".",
