@@ -85,6 +85,8 @@ def test_the_page_has_a_panel_for_each_scorer_and_every_number_its_source(result
     part = NAMES.page(file, Directory(tmp_path, (file,)))
     panels = next(block for block in part.blocks if block.id == "probe-names-changes").figures
     assert len(panels) == 4
+    domains = {re.search(r'"domain": \[[^]]*\]', json.dumps(each.chart.to_dict(validate=False)))[0] for each in panels}
+    assert len(domains) == 1, "panels can be compared"
     for at, panel in enumerate(panels):
         drawn = json.dumps(panel.chart.to_dict(validate=False), ensure_ascii=False)
         assert all(name in drawn for name in ABLATIONS)
