@@ -108,3 +108,12 @@ def test_a_page_of_base_alone_has_no_panels(tmp_path: Path) -> None:
     part = NAMES.page(file, Directory(tmp_path, (file,)))
     assert "probe-names-changes" not in {block.id for block in part.blocks}
     assert result["scorers"][0]["conditions"][0]["delta_name"]["run_sd"] is None
+
+
+def test_margins_within_rounding_are_told() -> None:
+    design = design_names(sample_people("en"), queries=4, runs=1, ablations=[])
+    coarse = CosineScorer(Passed(Letters()), scoring="float8_e5m2")
+    result = summarise([probe_names(coarse, design)], resamples=250).to_dict()
+    share = result["scorers"][0]["conditions"][0]["within_grain"]
+    assert share > 0
+    assert any(f"{share:.4f} of its base margins are within the grain" in line for line in legend(result))
