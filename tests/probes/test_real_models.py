@@ -22,16 +22,18 @@ def probed(threads: int, asked: Asked, folder: Path | None = None) -> list[Names
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        design = design_names(sample_people("en"), queries=20, runs=1)
+        design = design_names(sample_people("en"), queries=6, runs=1)
         return [probe_names(each, design) for each in Entrants(asked, folder=folder).scorers("en")]
     finally:
         torch.set_num_threads(before)
 
 
-def test_margins_are_the_same_on_one_thread_and_two() -> None:
+def test_threads_move_margins_of_models_by_the_last_bits_alone_and_others_not_at_all() -> None:
+    """torch adds in another order on another number of threads; nothing of ours does."""
     for one, two in zip(probed(1, ASKED), probed(2, ASKED), strict=True):
-        for condition, margins in one.margins.items():
-            assert (margins.values == two.margins[condition].values).all(), (one.scorer, condition)
+        moved = max(np.abs(found.values - two.margins[name].values).max() for name, found in one.margins.items())
+        print(one.scorer, moved)
+        assert moved <= (0 if one.unit == "BM25" else 1e-5), one.scorer
 
 
 def test_a_mask_takes_all_of_the_margin_in_any_format(tmp_path: Path) -> None:
