@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
+from trueval.cli.labels import LabelOptions
 from trueval.cli.options import (
     JUDGMENTS,
     OUTPUT,
@@ -96,6 +97,7 @@ def compare(
     policy: PolicyOptions,
     inputs: InputOptions,
     tests: TestOptions,
+    labels: LabelOptions,
     clusters: ClusterFile = None,
     output: OutputOptions,
     shown: PairOptions,
@@ -127,16 +129,21 @@ def compare(
         check_folder(output.out)
     # Win probabilities go back to the lists for the orders of their ties, so here the runs stay in memory.
     orders: list[TieOrders] = []
+    lists: list[Run] = []
 
     def observe(run: "Run", judgments: "Judgments", scores: "Scores") -> None:
         orders.append(TieOrders(run, judgments, scores.policy, len(orders)))
+        lists.append(run)
 
+    given = inputs.to_inputs(chosen, policy.grade_map())
     with progress(1 + len(paths)) as begin:
+        begin(qrels)
+        joined = labels.read(qrels, given)
         evaluated = evaluate_files(
-            qrels,
+            joined.used,
             paths,
             chosen,
-            inputs=inputs.to_inputs(chosen, policy.grade_map()),
+            inputs=given,
             observe=observe,
             begin=begin,
             policy=policy.to_policy(),
@@ -145,7 +152,8 @@ def compare(
     name = None if baseline is None else scores[paths.index(baseline)].name
     found = compare_scores(scores, baseline=name, orders=orders, clusters=members, threads=threads, **asdict(choices))
     talk([*evaluated.notes, *found.notes])
-    comparison = found.to_dict()
+    corrected = labels.correct(joined, lists, chosen, policy.to_policy(), baseline=name, level=choices.level)
+    comparison = labels.add_to(found.to_dict(), corrected, joined, qrels)
     if output.out is not None:
         save(output.out, (COMPARE, comparison))
     show(COMPARE, comparison, form, percent=output.percent, pairs=shown.pairs or "")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from trueval.comparison.views.corrected import differences_of, values_of
 from trueval.comparison.views.formats import BOUNDED, BOUNDED_LEGEND
+from trueval.evaluation.views.corrected_page import block
 from trueval.report.content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words, row_of
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.plots import Span, dot_of, lead_figure, letters_of, shortened, span_plot
@@ -64,7 +67,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
         Verdict, advice, the matrix of runs and measures, close calls, every pair and the choices behind them.
     """
     pairs = _pairs(file.data)
-    blocks = (*_matrix_block(file), _close_block(file, pairs))
+    blocks = (*_matrix_block(file), *_corrected_blocks(file, directory), _close_block(file, pairs))
     verdict, *rest = [*_verdicts(file)] or [()]
     # A second measure changes a decision where somebody else leads on it.
     leader = _leader(file.data, 0)
@@ -235,6 +238,19 @@ def _ranks(ends: Sequence[int] | None) -> str:
     if ends is None:
         return NOT_AVAILABLE
     return str(ends[0]) if ends[0] == ends[1] else f"{ends[0]}–{ends[1]}"
+
+
+# ---- corrected values ----
+
+
+def _corrected_blocks(file: ResultFile, directory: Directory) -> Iterator[Block]:
+    """Corrected values, where no evaluation of the same runs shows them, and corrected differences."""
+    if "audit" not in file.data:
+        return
+    if not _evaluated(file.data, directory):
+        yield block(file, values_of(file.data), "run", name="compared-")
+    differences = block(file, differences_of(file.data), "difference", differences=True, name="differences-")
+    yield replace(differences, title="Differences, corrected by people's labels")
 
 
 # ---- pairs ----
