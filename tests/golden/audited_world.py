@@ -1,4 +1,4 @@
-"""A golden set that people audited, as files: a judge that errs, people who know, and runs, one of them the judge's own.
+"""A golden set that people audited, as files: a judge that errs, people who know, and runs, one the judge's own.
 
 Truth and judge's grades are 1 to 5. The judge sees the truth through noise and lifts the documents that `flattered`
 puts first, so that it is the best run by the judge's labels and not by people's.

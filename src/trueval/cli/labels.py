@@ -27,8 +27,8 @@ class LabelOptions:
     labels: Annotated[
         Literal["judge", "corrected", "people", "people-first"],
         typer.Option(
-            help="Whose grades values and gates are of, where people audited the judgments: judge (of QRELS), corrected "
-            "(the judge's, and gates look at the values that people's labels correct), people (the queries that they "
+            help="Whose grades values and gates are of, where people audited QRELS: judge (those of QRELS), corrected (the "
+            "judge's, and gates look at the values that people's labels correct), people (of the queries that they "
             "graded as a whole, and nothing else), people-first (people's where there is one, else the judge's)."
         ),
     ] = "judge"

@@ -6,6 +6,7 @@ Nothing is written: people's labels never replace the judge's in a file. What is
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -89,7 +90,7 @@ def join(
     if folder is None:
         if labels != JUDGE:
             raise InputError(
-                f"--labels {labels} needs an audit: name its folder with --audit, or make one with trueval golden audit."
+                f"--labels {labels} needs an audit: name its folder with --audit, or make one by trueval golden audit."
             )
         return Joined(mapped, mapped, None)
     try:
@@ -161,8 +162,7 @@ def refuse_other(judgments: Judgments, audited: Audited, folder: Path) -> None:
         InputError: the sample was drawn from other grades, holds passages that nobody judged here, or people's scale is
             not the judge's.
     """
-    drawn = drawn_from(folder)
-    if drawn is not None and drawn != judgments_hash(judgments):
+    if not _same(judgments, folder):
         raise InputError(
             f"{folder}: drawn from other judgments than {judgments.source} holds now. Name those that it was drawn "
             "from, or draw a new audit with trueval golden audit."
@@ -175,14 +175,19 @@ def _check_labels(labels: str) -> None:
         raise PolicyError(f"labels must be one of {', '.join(LABELS)}. Got {labels!r}.")
 
 
-def drawn_from(folder: Path) -> str | None:
-    """The hash of the judgments that a sample was drawn from; None where its sample.json does not say.
+def _same(judgments: Judgments, folder: Path) -> bool:
+    """Whether a sample was drawn from these judgments, as far as its sample.json says.
 
-    Args:
-        folder: of an audit that was read without an error.
+    "judgments" is the hash of their rows; "qrels" that of the bytes of their file, which says the same of a copy only.
     """
-    said = json.loads((folder / SAMPLE).read_text(encoding="utf-8")).get("judgments")
-    return said if isinstance(said, str) else None
+    about = json.loads((folder / SAMPLE).read_text(encoding="utf-8"))
+    if isinstance(about.get("judgments"), str):
+        return bool(about["judgments"] == judgments_hash(judgments))
+    file = Path(judgments.source)
+    if not isinstance(about.get("qrels"), str) or not file.is_file():
+        return True
+    with file.open("rb") as opened:
+        return bool(about["qrels"] == hashlib.file_digest(opened, "sha256").hexdigest())
 
 
 def labelled(judgments: Judgments, audited: Audited, labels: str) -> Judgments:

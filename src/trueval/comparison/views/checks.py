@@ -92,7 +92,7 @@ def sentences(checks: Sequence[Check]) -> Iterator[str]:
         passing = "pass" if by_people[0].passed else "fail"
         yield (
             f"{counted(len(by_people), 'check', 'checks')} cannot tell from people's labels whether the limit is kept: "
-            f"--when-unclear lets them {passing}. More labels narrow the intervals; trueval golden correct says how many."
+            f"--when-unclear lets them {passing}. More labels narrow intervals; trueval golden correct says how many."
         )
     if not unclear:
         return

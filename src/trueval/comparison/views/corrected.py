@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trueval.evaluation.views import corrected
-from trueval.evaluation.views.corrected import Told
+from trueval.evaluation.views.corrected import Told, turned_entry
 from trueval.report.formats import markdown
 from trueval.report.text import Scale, signed
 
@@ -15,29 +15,45 @@ if TYPE_CHECKING:
 
 
 def values_of(comparison: Mapping[str, Any]) -> list[Told]:
-    """The entries of every run.
+    """The entries of every run, by measure, the best by the judge's labels first.
 
     Args:
         comparison: the JSON of `trueval compare`.
     """
-    return [
+    found = [
         Told(run["name"], entry, ("corrected", at, "corrected", place))
         for at, run in enumerate(comparison.get("corrected", ()))
         for place, entry in enumerate(run["corrected"])
     ]
+    places = _places(comparison)
+    return sorted(found, key=lambda each: places[each.measure, each.name])
 
 
 def differences_of(comparison: Mapping[str, Any]) -> list[Told]:
-    """The entries of every pair, the first run less the second; against a baseline named by the run alone.
+    """The entries of every pair, as the tables of pairs show them: the better run by the judge's labels first.
 
     Args:
-        comparison: the JSON of `trueval compare`, or of `trueval golden correct`.
+        comparison: the JSON of `trueval compare`.
     """
-    found = []
-    for place, row in enumerate(comparison["differences"]):
-        entry, source = (row["corrected"], ("corrected",)) if "corrected" in row else (row, ())
-        found.append(Told(f"{row['first']} − {row['second']}", entry, ("differences", place, *source)))
-    return [each for each in found if "design" in each.entry]
+    found, places = [], _places(comparison)
+    for at, row in enumerate(comparison["differences"]):
+        names = [row["first"], row["second"]]
+        rank = [places[row["measure"], name] for name in names]
+        turned = comparison["baseline"] is None and rank[0] > rank[1]
+        entry = turned_entry(row["corrected"]) if turned else row["corrected"]
+        one, other = reversed(names) if turned else names
+        told = Told(f"{one} - {other}", entry, ("differences", at, "corrected"), turned)
+        found.append(((min(rank), max(rank)) if comparison["baseline"] is None else rank, told))
+    return [told for _, told in sorted(found, key=lambda each: each[0])]
+
+
+def _places(comparison: Mapping[str, Any]) -> dict[tuple[str, str], tuple[int, int]]:
+    """The place of each measure and run: among the measures, and in the ranking."""
+    return {
+        (board["measure"], row["run"]): (number, place)
+        for number, board in enumerate(comparison["leaderboards"])
+        for place, row in enumerate(board["ranking"])
+    }
 
 
 def corrected_parts(comparison: Mapping[str, Any], scale: Scale) -> Iterator[RenderableType]:

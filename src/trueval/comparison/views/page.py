@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 from trueval.comparison.views.corrected import differences_of, values_of
 from trueval.comparison.views.formats import BOUNDED, BOUNDED_LEGEND
+from trueval.evaluation.views.corrected import turned_signs
 from trueval.evaluation.views.corrected_page import block
 from trueval.report.content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words, row_of
 from trueval.report.directory import Directory, ResultFile, pointer
@@ -74,7 +75,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
     changing = [words for index, words in enumerate(rest, start=1) if _leader(file.data, index) != leader]
     return Part(
         verdict=verdict,
-        summary=(_counts(file), *changing[:MOST]),
+        summary=(*_corrected_summary(file), _counts(file), *changing[:MOST]),
         findings=(*(each for each in rest if each not in changing), *changing[MOST:]),
         advice=tuple(_advice(file.data)),
         blocks=blocks,
@@ -241,6 +242,12 @@ def _ranks(ends: Sequence[int] | None) -> str:
 
 
 # ---- corrected values ----
+
+
+def _corrected_summary(file: ResultFile) -> Iterator[Words]:
+    """Which differences people's labels turn, where the whole corrected interval is on the other side."""
+    if "audit" in file.data:
+        yield from ((line,) for line in islice(turned_signs(differences_of(file.data), surely=True), MOST))
 
 
 def _corrected_blocks(file: ResultFile, directory: Directory) -> Iterator[Block]:

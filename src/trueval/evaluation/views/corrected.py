@@ -38,13 +38,15 @@ class Told(NamedTuple):
 
     Attributes:
         name: of the run, or of two runs and a minus.
-        entry: as the JSON holds it.
+        entry: as it is shown.
         source: where it is in the JSON.
+        turned: whether a difference is shown the other way round than the JSON has it.
     """
 
     name: str
     entry: Entry
     source: tuple[str | int, ...]
+    turned: bool = False
 
     @property
     def measure(self) -> str:
@@ -53,8 +55,8 @@ class Told(NamedTuple):
 
     @property
     def refused(self) -> str:
-        """Why there is no number; empty where there is."""
-        return str(self.entry.get("refused", ""))
+        """Why there is no number, without the name of the measure; empty where there is."""
+        return str(self.entry.get("refused", "")).removeprefix(f"{self.measure}: ")
 
 
 def of_runs(results: Mapping[str, Any]) -> list[Told]:
@@ -68,6 +70,27 @@ def of_runs(results: Mapping[str, Any]) -> list[Told]:
         for at, run in enumerate(results["runs"])
         for place, entry in enumerate(run.get("corrected", ()))
     ]
+
+
+def turned_entry(entry: Entry) -> Entry:
+    """The entry of a difference the other way round: second - first.
+
+    >>> part = {"estimate": 0.5, "low": 0.25, "high": 0.75}
+    >>> turned_entry({"judge": {"estimate": 0.0}, "corrected": part, "people": part})["corrected"]
+    {'estimate': -0.5, 'low': -0.75, 'high': -0.25}
+    """
+    if "refused" in entry:
+        return entry
+
+    def less(part: Entry) -> Entry:
+        ends = {"low": _minus(part["high"]), "high": _minus(part["low"])} if "low" in part else {}
+        return {**part, "estimate": _minus(part["estimate"]), **ends}
+
+    return {**entry, **{name: less(entry[name]) for name in ("judge", "corrected", "people")}}
+
+
+def _minus(value: float | None) -> float | None:
+    return -value if value else value  # no minus zero
 
 
 def by_measure(told: Iterable[Told]) -> list[tuple[str, list[Told]]]:
@@ -145,9 +168,7 @@ def flat(entry: Entry | None) -> dict[str, Any]:
     """
     if entry is None or "refused" in entry:
         return {} if entry is None else {"refused": entry["refused"]}
-    ends = {
-        f"{name}_{end}": entry[name].get(end) for name in ("corrected", "people") for end in ("low", "high")
-    }
+    ends = {f"{name}_{end}": entry[name].get(end) for name in ("corrected", "people") for end in ("low", "high")}
     values = {name: entry[name]["estimate"] for name in ("judge", "corrected", "people")}
     return {**values, **ends, "people_queries": entry["queries"], "people_labels": entry["labels"]}
 
@@ -231,18 +252,23 @@ def _best(told: Sequence[Told], part: str, measure: str) -> str:
     return max(told, key=lambda each: sign * float(each.entry[part]["estimate"])).name
 
 
-def turned_signs(told: Sequence[Told]) -> Iterator[str]:
+def turned_signs(told: Sequence[Told], *, surely: bool = False) -> Iterator[str]:
     """A sentence for each difference whose sign the correction turns.
 
     Args:
         told: entries of differences.
+        surely: whether to name only those whose whole interval is on the other side.
     """
     for each in told:
-        if each.refused:
+        if each.refused or each.entry["judge"]["estimate"] is None or each.entry["corrected"]["estimate"] is None:
             continue
         judge, value = (each.entry[name]["estimate"] for name in ("judge", "corrected"))
-        if judge is not None and value is not None and judge * value < 0:
-            yield f"{each.measure}, {each.name}: {signed(judge)} by the judge's labels, {signed(value)} corrected."
+        end = each.entry["corrected"]["low" if value > 0 else "high"]
+        if judge * value < 0 and not (surely and (end is None or end * value <= 0)):
+            yield (
+                f"{each.measure}, {each.name}: {signed(judge)} by the judge's labels, {signed(value)} corrected by "
+                f"people's {span(each.entry['corrected'], FRACTIONS, signed)}."
+            )
 
 
 def span(part: Entry, scale: Scale, show: Show) -> str:

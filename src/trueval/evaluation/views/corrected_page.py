@@ -12,7 +12,9 @@ from trueval.evaluation.views.corrected import (
     of_runs,
     refusals,
     sample_sentence,
+    turned_entry,
     turned_leads,
+    turned_signs,
     warnings,
 )
 from trueval.report.content import Block, Cell, Column, Figure, Row, Table, Words, row_of
@@ -70,7 +72,8 @@ def block(file: ResultFile, told: Sequence[Told], head: str, *, differences: boo
         name: put before the ids of the block, where a page has several.
     """
     known = [each for each in told if not each.refused]
-    lead = (" ".join([*(() if differences else turned_leads(told)), sample_sentence(file.data["audit"])]),)
+    turned = turned_signs(told) if differences else turned_leads(told)
+    lead = (" ".join([*turned, sample_sentence(file.data["audit"])]),)
     figures = tuple(_figures(known, name, differences=differences))
     matrix = () if differences else tuple(_matrix(file, told, name))
     tables = (*matrix, *([_table(file, told, head, name, differences=differences)] if told else []))
@@ -188,8 +191,8 @@ def _matrix_cell(told: Told | None, part: str) -> Cell:
 def _table(file: ResultFile, told: Sequence[Told], head: str, name: str, *, differences: bool) -> Table:
     show = signed if differences else fixed
 
-    def value(title: str, field: str, *, strong: bool = False) -> Column:
-        return Column(title, field, numeric=True, show=show, strong=lambda _: strong)
+    def value(title: str, field: str, turned: str = "", *, strong: bool = False) -> Column:
+        return Column(title, field, numeric=True, show=show, strong=lambda _: strong, turned=f"-{turned or field}")
 
     level = f"{told[0].entry['level']:.0%}"
     columns = (
@@ -197,17 +200,26 @@ def _table(file: ResultFile, told: Sequence[Told], head: str, name: str, *, diff
         Column(head),
         value("judge", "/judge/estimate"),
         value("corrected", "/corrected/estimate", strong=True),
-        value(f"{level} from", "/corrected/low"),
-        value("to", "/corrected/high"),
+        value(f"{level} from", "/corrected/low", "/corrected/high"),
+        value("to", "/corrected/high", "/corrected/low"),
         value("people", "/people/estimate"),
-        value("people from", "/people/low"),
-        value("to", "/people/high"),
+        value("people from", "/people/low", "/people/high"),
+        value("to", "/people/high", "/people/low"),
         Column("correlation", "/correlation", numeric=True, show=fixed),
         Column("weight of the judge", "/weight", numeric=True, show=fixed),
         Column("labels", "/labels", numeric=True, show=lambda count: NOT_AVAILABLE if count is None else f"{count:,}"),
     )
+    # What is shown the other way round is read from the entry as it is in the file, by the turned fields.
     rows = tuple(
-        row_of(pointer(*each.source), columns, each.entry, each.name) for _, mine in by_measure(told) for each in mine
+        row_of(
+            pointer(*each.source),
+            columns,
+            turned_entry(each.entry) if each.turned else each.entry,
+            each.name,
+            turned=each.turned,
+        )
+        for _, mine in by_measure(told)
+        for each in mine
     )
     caption = (
         "By the judge's labels of every query, corrected by people's labels, and by people's labels alone; a "
