@@ -69,10 +69,17 @@ class Labels:
         found: Bools = (ids.is_in(graded.implode()) & ~ids.is_in(open_passages.implode())).to_numpy()
         return found
 
-    def place(self, query_ids: pl.Series) -> Ints:
-        """The number of each query among all."""
-        number = {query: at for at, query in enumerate(self.query_ids)}
-        return np.array([number[query] for query in query_ids.to_list()], dtype=np.int64)
+    @cached_property
+    def owner(self) -> Ints:
+        """[row of the judgments] the number of its query."""
+        return np.repeat(np.arange(len(self.query_ids)), np.diff(self.judge.offsets))
+
+    @cached_property
+    def graded(self) -> pl.DataFrame:
+        """Row of the judgments, and stratum, of the passages that people graded."""
+        rows = self.judge.frame.select(KEYS).with_row_index("row")
+        asked = self.audited.items.join(self.audited.labels, on=list(KEYS), how="semi")
+        return rows.join(asked, on=list(KEYS), how="inner", maintain_order="left").select("row", "stratum")
 
     def check(self) -> None:
         """Refuse labels that cannot be about the same passages on the same scale.
@@ -90,6 +97,14 @@ class Labels:
             raise place.error(
                 f"document {document!r} of query {query!r} is in the audit and not judged here, as {len(strange)} in "
                 "all. Give the judgments that the sample was drawn from, or draw a new sample."
+            )
+        populations = sum(self.audited.population.values())
+        drawn_from = self.judged["query_id"].n_unique() if self.audited.design == "queries" else len(self.judged)
+        if populations != drawn_from:
+            what = "queries" if self.audited.design == "queries" else "judged passages"
+            raise place.error(
+                f"{drawn_from:,} {what}, and the sample was drawn from {populations:,}. Give the judgments that it was "
+                "drawn from, or draw a new sample."
             )
         outside = self.judged.filter(~pl.col("grade").is_between(low, high))
         if len(outside):

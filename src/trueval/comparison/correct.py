@@ -17,7 +17,9 @@ import numpy as np
 
 from trueval.comparison.audited import ALL_QUERIES, Audited, no_labels
 from trueval.comparison.both_labels import Labels, Sides
+from trueval.comparison.contributions import contributions
 from trueval.comparison.corrected import Corrected, Correction
+from trueval.comparison.document_design import FEWEST, Strata, by_documents, merged
 from trueval.comparison.estimated import NEW, TARGETS, Estimated
 from trueval.comparison.query_design import by_queries
 from trueval.errors import InputError, PolicyError
@@ -26,11 +28,11 @@ from trueval.measures import Measure, parse_list
 from trueval.policy.conventions import choose
 from trueval.report.text import counted
 from trueval.run import Run
+from trueval.standings.standings import Floats, sum_by
 
 if TYPE_CHECKING:
     from trueval.evaluation.evaluate import Measures
     from trueval.policy.policy import Policy
-    from trueval.standings.standings import Floats
 
 __all__ = ["Corrected", "Correction", "correct"]
 
@@ -153,7 +155,39 @@ class _Asked:
             return _refused(empty, f"it is a {measure.definition.mean} mean over queries; correct {measure.inner}")
         if measure.needs_facets:
             return _refused(empty, "it needs grades of facets, and people graded passages; no design has it")
-        return self._by_queries(empty, measure, side, other)
+        design = self._by_queries if empty.design == "queries" else self._by_documents
+        return design(empty, measure, side, other)
+
+    def _by_documents(self, empty: Correction, measure: Measure, side: Sides, other: Sides | None) -> Correction:
+        added = contributions(side, measure)
+        taken = None if other is None else contributions(other, measure)
+        if isinstance(added, str) or isinstance(taken, str):
+            return _refused(empty, added if isinstance(added, str) else str(taken))
+        if taken is not None:
+            added = added.less(taken)
+        labels, owner = self.labels, self.labels.owner
+        rows = labels.graded["row"].to_numpy().astype(np.int64)
+        number = int(added.there.sum())
+        if len(rows) < FEWEST or number < FEWEST:
+            return _refused(empty, f"at least 2 graded passages and 2 queries are needed. Got {len(rows)} and {number}")
+        strata = merged(labels.audited.population, labels.graded["stratum"].to_list())
+        found = by_documents(added, rows, strata, owner, self.target, self.level)
+        judge = sum_by(owner, added.judge, len(added.there)) + added.constant
+        begun = replace(empty, labels=len(rows), queries=len(np.unique(owner[rows])), judge_queries=number)
+        begun = replace(begun, judge=_mean(judge[added.there]))
+        return self._filled(begun, found, strata.names, self._unanswered(strata))
+
+    def _unanswered(self, strata: Strata) -> Iterator[str]:
+        """What is said of strata that were merged, and of passages that were skipped."""
+        audited = self.labels.audited
+        if len(strata.names) < len(audited.population):
+            count = len(audited.population)
+            yield f"{count} strata were merged to {len(strata.names)}: the others have fewer than 2 answers."
+        if audited.skipped:
+            yield (
+                f"{counted(len(audited.skipped), 'passage', 'passages')} that people skipped: the others of their "
+                "strata stand for them."
+            )
 
     def _by_queries(self, empty: Correction, measure: Measure, side: Sides, other: Sides | None) -> Correction:
         values = side.values(measure)
@@ -202,15 +236,16 @@ class _Asked:
             yield f"{sampled - whole} of {sampled} queries of the sample are not answered whole and are left out."
         if audited.skipped:
             yield (
-                f"{counted(len(audited.skipped), 'passage', 'passages')} that people skipped keep the judge's grade: the interval "
-                "takes the judge to be right about them."
+                f"{counted(len(audited.skipped), 'passage', 'passages')} that people skipped keep the judge's grade: "
+                "the interval takes the judge to be right about them."
             )
 
 
 def _few(labels: int) -> Iterator[str]:
     if labels < FEW_LABELS:
         yield (
-            f"only {counted(labels, 'label', 'labels')} of people: below about {FEW_LABELS} the interval has no stated coverage."
+            f"only {counted(labels, 'label', 'labels')} of people: below about {FEW_LABELS} the interval has no stated "
+            "coverage."
         )
 
 

@@ -10,8 +10,8 @@ people's labels, known where it was drawn; J its value by the judge's, whose sum
     variance  sum of N_h^2 (1 - n_h / N_h) / n_h s_h^2, s_h^2 of the residuals H - mean_h(H) - l_i (J - mean_h(J))
 
 With one l for all units the estimate is the known one, sum of N_h mean_h(H - l J) + l C. Weights that leave out the
-unit that they are applied to keep it unbiased: with one stratum exactly, for every sample size, and with all units drawn
-it is the sum of H, whatever the weights (tests/comparison/test_prediction_powered.py enumerates all samples).
+unit that they are applied to keep it unbiased: with one stratum exactly, for every sample size; and with all units
+drawn it is the sum of H, whatever the weights (tests/comparison/test_prediction_powered.py enumerates all samples).
 
 Sources: Angelopoulos et al. 2023; PPI++ (Angelopoulos, Duchi, Zrnic 2023), whose two samples are disjoint, while here
 one is part of the other; Cochran 1977 §5.
