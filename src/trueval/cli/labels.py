@@ -27,7 +27,7 @@ class LabelOptions:
     labels: Annotated[
         Literal["judge", "corrected", "people", "people-first"],
         typer.Option(
-            help="Whose grades values and gates are of, where people audited QRELS: judge (those of QRELS), corrected (the "
+            help="Whose grades values and gates are of, where people audited QRELS: judge (of QRELS), corrected (the "
             "judge's, and gates look at the values that people's labels correct), people (of the queries that they "
             "graded as a whole, and nothing else), people-first (people's where there is one, else the judge's)."
         ),
@@ -131,7 +131,7 @@ class LabelOptions:
         """
         if found is None:
             return results
-        from trueval.comparison.labels import with_corrections
+        from trueval.comparison.beside import with_corrections
         from trueval.report.provenance import recorded
 
         return with_corrections(results, found, joined, recorded(str(self.folder(qrels))), self.labels)

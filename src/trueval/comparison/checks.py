@@ -62,8 +62,8 @@ class Check:
         bounded: whether the interval, or the mean of "min", is known by bounds only.
         queries: that the comparison counts; None where there is none.
         clusters: that they are in; None where each counts by itself.
-        needed: how many queries, or clusters where there are any, would decide a check that cannot tell; None where
-            no number would, or it is decided.
+        needed: how many queries, or clusters where there are any, would decide a check that cannot tell; of corrected
+            values, how many queries or passages people must have graded. None where no number would, or it is decided.
         labels: whose grades the value is of: "judge" (those of the judgments), "corrected" or "people".
     """
 

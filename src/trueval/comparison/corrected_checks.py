@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from trueval.comparison.checks import CANNOT_TELL, FAILED, NOT_WORSE, PASSED, WORSE, Check
+from trueval.comparison.checks import CANNOT_TELL, FAILED, NOT_WORSE, PASSED, POWER, WORSE, Check
 from trueval.comparison.corrected import Bounded, Corrected, Correction
 from trueval.comparison.estimated import interval
 from trueval.comparison.labels import CORRECTED, PEOPLE
 from trueval.comparison.limits import MaxDrop, Minimum
+from trueval.comparison.planning import labels_needed
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.scores import Scores
 from trueval.measures import parse
@@ -63,8 +64,13 @@ class Judged:
         """
         if math.isnan(value.se):
             return math.nan, math.nan
-        found = interval(value.estimate, value.se**2, value.degrees, 1 - (1 - self.level) / self.checks)
+        found = interval(value.estimate, value.se**2, value.degrees, self.level_of_one)
         return found.low, found.high
+
+    @property
+    def level_of_one(self) -> float:
+        """The level that each check has, so that all hold together."""
+        return 1 - (1 - self.level) / self.checks
 
 
 def check_labels(labels: str, corrected: Corrected | None) -> None:
@@ -181,8 +187,25 @@ def _check(
         found.second,
         judged.level,
         queries=found.queries,
+        needed=_needed(limit, found, judged, value) if known and verdict == CANNOT_TELL else None,
         labels=judged.labels,
     )
+
+
+def _needed(limit: Minimum | MaxDrop, found: Correction, judged: Judged, value: float) -> int | None:
+    """How many queries, or passages, people must have graded to decide, if the value stays; None where none would do.
+
+    Decided with a chance of POWER: the value is t + z standard errors from the limit, so that the width is 2 t of them.
+    """
+    from scipy.special import ndtri, stdtrit
+
+    gap = abs(value - limit.limit) if found.second is None else abs(value + limit.limit)
+    if judged.labels != CORRECTED or gap == 0:  # how people's own interval narrows is another matter
+        return None
+    level = judged.level_of_one
+    t = float(stdtrit(found.corrected.degrees, (1 + level) / 2))
+    needed = labels_needed(replace(found, level=level), 2 * t * gap / (t + float(ndtri(POWER))))
+    return None if needed.units is None else needed.units + sum(each.audited for each in found.strata)
 
 
 def _line(

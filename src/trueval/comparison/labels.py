@@ -10,14 +10,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from trueval.comparison.audited import ALL_QUERIES, KEYS, SAMPLE, Audited, no_labels
+from trueval.comparison.audited import KEYS, SAMPLE, Audited, no_labels
 from trueval.comparison.both_labels import Labels as Both
-from trueval.comparison.corrected import Corrected
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.content import judgments_hash
 from trueval.judgments import Judgments, judgments_file
@@ -107,47 +106,6 @@ def join(
         return Joined(mapped, mapped, None, (f"{folder}: {no_labels(audited)} Values are not corrected.",))
     used = labelled(judgments, audited, labels)
     return Joined(mapped, used if grades is None else used.map_grades(grades), said)
-
-
-def with_corrections(
-    results: Mapping[str, Any], found: Corrected, joined: Joined, folder: str, labels: str = JUDGE
-) -> dict[str, Any]:
-    """The JSON of an evaluation or a comparison with corrected values beside its own, and what was audited.
-
-    Args:
-        results: of `trueval evaluate` or `trueval compare`, of the same runs.
-        found: their corrected values.
-        joined: judgments and audit behind them.
-        folder: of the audit, as it is recorded.
-        labels: whose labels the values of the results are of.
-    """
-    audited = joined.audited
-    if audited is None:
-        return dict(results)
-    by_query = audited.design == ALL_QUERIES
-    whole = int(Both(joined.judge, audited, OURS).whole.sum())
-    about = {
-        "folder": folder,
-        "labels": labels,
-        "design": found.design,
-        "target": found.target,
-        "level": found.level,
-        "sampled": whole if by_query else len(audited.labels),
-        "population": sum(audited.population.values()),
-        "people_labels": len(audited.labels),
-        "skipped": len(audited.skipped),
-    }
-    entries = {name: [each.to_dict() for each in found.corrections if each.run == name] for name in found.runs}
-    added = {**results, "audit": about}
-    if "leaderboards" in results:
-        pairs = {(each.run, each.second, each.measure): each.to_dict() for each in found.differences}
-        added["corrected"] = [{"name": name, "corrected": entries[name]} for name in results["runs"]]
-        added["differences"] = [
-            {**row, "corrected": pairs[row["first"], row["second"], row["measure"]]} for row in results["differences"]
-        ]
-    else:
-        added["runs"] = [{**run, "corrected": entries[run["name"]]} for run in results["runs"]]
-    return added
 
 
 def refuse_other(judgments: Judgments, audited: Audited, folder: Path) -> None:

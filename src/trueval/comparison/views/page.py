@@ -70,12 +70,15 @@ def build(file: ResultFile, directory: Directory) -> Part:
     pairs = _pairs(file.data)
     blocks = (*_matrix_block(file), *_corrected_blocks(file, directory), _close_block(file, pairs))
     verdict, *rest = [*_verdicts(file)] or [()]
+    turned = tuple(_corrected_summary(file))
+    first = next((board["measure"] for board in file.data["leaderboards"] if board["ranking"]), "")
+    otherwise = verdict and any(True for _ in _turned(file, first))
     # A second measure changes a decision where somebody else leads on it.
     leader = _leader(file.data, 0)
     changing = [words for index, words in enumerate(rest, start=1) if _leader(file.data, index) != leader]
     return Part(
-        verdict=verdict,
-        summary=(*_corrected_summary(file), _counts(file), *changing[:MOST]),
+        verdict=(*verdict, " People's labels say otherwise.") if otherwise else verdict,
+        summary=(*turned, _counts(file), *changing[:MOST]),
         findings=(*(each for each in rest if each not in changing), *changing[MOST:]),
         advice=tuple(_advice(file.data)),
         blocks=blocks,
@@ -246,8 +249,13 @@ def _ranks(ends: Sequence[int] | None) -> str:
 
 def _corrected_summary(file: ResultFile) -> Iterator[Words]:
     """Which differences people's labels turn, where the whole corrected interval is on the other side."""
+    yield from ((line,) for line in islice(_turned(file), MOST))
+
+
+def _turned(file: ResultFile, measure: str | None = None) -> Iterator[str]:
     if "audit" in file.data:
-        yield from ((line,) for line in islice(turned_signs(differences_of(file.data), surely=True), MOST))
+        told = differences_of(file.data)
+        yield from turned_signs([each for each in told if measure in (None, each.measure)], surely=True)
 
 
 def _corrected_blocks(file: ResultFile, directory: Directory) -> Iterator[Block]:

@@ -66,10 +66,18 @@ def of_runs(results: Mapping[str, Any]) -> list[Told]:
         results: the JSON of `trueval evaluate`.
     """
     return [
-        Told(run["name"], entry, ("runs", at, "corrected", place))
+        Told(run["name"], _with_judge(entry, run, results), ("runs", at, "corrected", place))
         for at, run in enumerate(results["runs"])
         for place, entry in enumerate(run.get("corrected", ()))
     ]
+
+
+def _with_judge(entry: Entry, run: Mapping[str, Any], results: Mapping[str, Any]) -> Entry:
+    """An entry that was refused with the judge's value, where the values of the results are the judge's."""
+    if "refused" not in entry or results["audit"]["labels"] not in ("judge", "corrected"):
+        return entry
+    value = run.get("measures", {}).get(entry["measure"], {}).get("expected")
+    return {**entry, "judge": {"estimate": value}}
 
 
 def turned_entry(entry: Entry) -> Entry:

@@ -72,13 +72,13 @@ def block(file: ResultFile, told: Sequence[Told], head: str, *, differences: boo
         name: put before the ids of the block, where a page has several.
     """
     known = [each for each in told if not each.refused]
-    turned = turned_signs(told) if differences else turned_leads(told)
-    lead = (" ".join([*turned, sample_sentence(file.data["audit"])]),)
+    # What is said of values is not said again of their differences.
+    sentences = turned_signs(told) if differences else (sample_sentence(file.data["audit"]), *turned_leads(told))
     figures = tuple(_figures(known, name, differences=differences))
     matrix = () if differences else tuple(_matrix(file, told, name))
     tables = (*matrix, *([_table(file, told, head, name, differences=differences)] if told else []))
-    notes = tuple((line,) for line in (*refusals(told), *warnings(told)))
-    return Block(f"{name}corrected-block", TITLE, (lead, *notes), figures, tables, place="decisions")
+    said = tuple((line,) for line in (*sentences, *refusals(told), *warnings(told)))
+    return Block(f"{name}corrected-block", TITLE, said, figures, tables, place="decisions")
 
 
 def summary_of(file: ResultFile) -> Iterator[Words]:

@@ -67,7 +67,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
     matrix = () if comparisons else matrix_block(file, measures)
     return Part(
         verdict=said.verdict,
-        summary=(*summary_of(file), *said.summary),
+        summary=(*(() if comparisons else summary_of(file)), *said.summary),
         advice=(*notes_of_all(results), *advice(results, compared=bool(comparisons))),
         blocks=(
             *matrix,
