@@ -48,7 +48,7 @@ class Strata(NamedTuple):
 
 
 def merged(population: Mapping[str, int], of_label: Sequence[str]) -> Strata:
-    """Merge strata with fewer than two answers with the one whose rate of answers is nearest.
+    """Merge strata with fewer than two answers, unless that is all, with the one whose rate of answers is nearest.
 
     Args:
         population: stratum → passages in it.
@@ -60,9 +60,12 @@ def merged(population: Mapping[str, int], of_label: Sequence[str]) -> Strata:
     names = [[name] for name in population]
     sizes, number = list(population.values()), {name: at for at, name in enumerate(population)}
     answers = np.bincount([number[name] for name in of_label], minlength=len(sizes)).tolist()
-    while len(sizes) > 1 and min(answers) < FEWEST:
+    while len(sizes) > 1:
         rates = [count / size for count, size in zip(answers, sizes, strict=True)]
-        low = min(range(len(sizes)), key=lambda at: (answers[at], rates[at]))
+        short = [at for at, count in enumerate(answers) if count < min(FEWEST, sizes[at])]
+        if not short:
+            break
+        low = min(short, key=lambda at: (answers[at], rates[at]))
         near = min((at for at in range(len(sizes)) if at != low), key=lambda at: (abs(rates[at] - rates[low]), at))
         keep, drop = sorted((low, near))
         names[keep] += names.pop(drop)
@@ -152,6 +155,6 @@ class _OfQueries:
         cell = self.of_query * len(scale) + units.stratum
         sums = sum_by(cell, left, queries * len(scale)).reshape(queries, len(scale))
         squares = sum_by(units.stratum, left**2, len(scale))
-        of_queries = float(units.factors / (units.drawn - 1) @ (squares - (sums**2).sum(axis=0) / units.drawn))
+        of_queries = float(units.factors / units.free @ (squares - (sums**2).sum(axis=0) / units.drawn))
         noise = (of_queries - variance / self.number) / (self.number - 1)
         return max(0.0, spread - noise) / self.number

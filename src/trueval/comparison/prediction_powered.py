@@ -53,6 +53,11 @@ class Units(NamedTuple):
         return np.bincount(self.stratum, minlength=len(self.population)).astype(np.float64)
 
     @property
+    def free(self) -> Floats:
+        """[stratum] degrees of freedom, n_h - 1; a stratum of one unit, which is drawn, has nothing to vary."""
+        return np.maximum(self.drawn - 1, 1.0)
+
+    @property
     def factors(self) -> Floats:
         """[stratum] N_h^2 (1 - n_h / N_h) / n_h: what turns the variance of units into that of the estimate."""
         return self.population * (self.population - self.drawn) / self.drawn
@@ -89,7 +94,7 @@ def tuned(units: Units) -> Floats:
     """[unit] l_i, how much of the judge helps most, from all labeled units but this one.
 
     Args:
-        units: at least two of each stratum.
+        units: at least two of each stratum that is not drawn whole.
 
     >>> people, judge = np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 5.0])
     >>> tuned(Units(people, judge, np.zeros(3, dtype=np.int64), np.array([9.0]), 27.0)).tolist()
@@ -112,10 +117,11 @@ def _left_out(units: Units, products: Floats) -> Floats:
     """
     drawn, factors = units.drawn, _weights_of_strata(units)
     sums = sum_by(units.stratum, products, len(drawn))
-    whole = factors * sums / (drawn - 1)
+    whole = factors * sums / units.free
     own, count = units.stratum, drawn[units.stratum]
     # Leaving out one of n values takes n / (n - 1) of its product off the sum: the mean moves too.
-    rest = np.where(count > 2, (sums[own] - count / (count - 1) * products) / np.maximum(count - 2, 1), 0.0)
+    moved = count / units.free[own] * products
+    rest = np.where(count > 2, (sums[own] - moved) / np.maximum(count - 2, 1), 0.0)
     return np.asarray(whole.sum() - whole[own] + factors[own] * rest)
 
 
@@ -129,7 +135,7 @@ def total(units: Units, weights: Floats) -> Total:
     """Estimate the sum of H over all units.
 
     Args:
-        units: at least two of each stratum.
+        units: at least two of each stratum that is not drawn whole.
         weights: [unit] l_i, as `tuned` has them; all 0 for people's labels alone, all 1 for the judge untuned.
 
     >>> units = Units(np.array([1.0, 2.0]), np.array([1.0, 3.0]), np.zeros(2, dtype=np.int64), np.array([4.0]), 10.0)
@@ -144,16 +150,16 @@ def total(units: Units, weights: Floats) -> Total:
     spread_of_weights = sum_by(units.stratum, weights * around, strata) @ (scale - 1)
     estimate = people - float(weights.mean()) * (judge - units.total) - float(spread_of_weights)
     residual = units.centered(units.people) - weights * around
-    spread = sum_by(units.stratum, residual**2, strata) / (drawn - 1)
+    spread = sum_by(units.stratum, residual**2, strata) / units.free
     parts = units.factors * spread
-    return Total(estimate, residual, spread, parts, _degrees(parts, drawn))
+    return Total(estimate, residual, spread, parts, _degrees(parts, units.free))
 
 
-def _degrees(parts: Floats, drawn: Floats) -> float:
+def _degrees(parts: Floats, free: Floats) -> float:
     """Satterthwaite's degrees of freedom of a sum of variances; all there are where nothing varies."""
     if not parts.any():
-        return float((drawn - 1).sum())
-    return float(parts.sum() ** 2 / (parts**2 / (drawn - 1)).sum())
+        return float(free.sum())
+    return float(parts.sum() ** 2 / (parts**2 / free).sum())
 
 
 def correlation(units: Units) -> float:
