@@ -75,7 +75,8 @@ class LabelOptions:
             )
         if odd:
             judgments = raw if inputs.grades is None else raw.map_grades(inputs.grades)
-            return Joined(judgments, judgments, None, (f"Values are not corrected by people's labels under {odd[0]}.",))
+            talk([f"Values are not corrected by people's labels under {odd[0]}."])
+            return Joined(judgments, judgments, None)
         joined = join(raw, folder, self.labels, grades=inputs.grades, found=self.audit is None)
         talk(joined.notes)
         return joined

@@ -72,7 +72,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
     verdict, *rest = [*_verdicts(file)] or [()]
     turned = tuple(_corrected_summary(file))
     first = next((board["measure"] for board in file.data["leaderboards"] if board["ranking"]), "")
-    otherwise = verdict and any(True for _ in _turned(file, first))
+    otherwise = verdict and any(True for _ in _overturned(file, first))
     # A second measure changes a decision where somebody else leads on it.
     leader = _leader(file.data, 0)
     changing = [words for index, words in enumerate(rest, start=1) if _leader(file.data, index) != leader]
@@ -249,10 +249,10 @@ def _ranks(ends: Sequence[int] | None) -> str:
 
 def _corrected_summary(file: ResultFile) -> Iterator[Words]:
     """Which differences people's labels turn, where the whole corrected interval is on the other side."""
-    yield from ((line,) for line in islice(_turned(file), MOST))
+    yield from ((line,) for line in islice(_overturned(file), MOST))
 
 
-def _turned(file: ResultFile, measure: str | None = None) -> Iterator[str]:
+def _overturned(file: ResultFile, measure: str | None = None) -> Iterator[str]:
     if "audit" in file.data:
         told = differences_of(file.data)
         yield from turned_signs([each for each in told if measure in (None, each.measure)], surely=True)
