@@ -56,6 +56,9 @@ class TestOptions:
         int,
         typer.Option(metavar="N", help="Tie orders to draw where they cannot all be listed; 0: normal, with bounds."),
     ] = 0
+    threads: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Default: one for each processor. Changes no number.")
+    ] = None
 
     def to_choices(self, seed: int | None) -> "Choices":
         """The choices of a comparison, checked.
@@ -65,7 +68,8 @@ class TestOptions:
         """
         from trueval.comparison.compare import Choices
 
-        return Choices(seed=seed or 0, **asdict(self))
+        chosen = {name: value for name, value in asdict(self).items() if name != "threads"}
+        return Choices(seed=seed or 0, **chosen)
 
 
 @dataclass(frozen=True)
@@ -102,12 +106,6 @@ def compare(
     output: OutputOptions,
     shown: PairOptions,
     form: Form = "table",
-    threads: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, rich_help_panel="Comparison", help="Default: one for each processor. Changes no number."
-        ),
-    ] = None,
 ) -> None:
     """Compares runs: differences with intervals, tests, win probabilities over tie orders, verdicts and groups.
 
@@ -150,7 +148,9 @@ def compare(
         )
     scores = evaluated.scores
     name = None if baseline is None else scores[paths.index(baseline)].name
-    found = compare_scores(scores, baseline=name, orders=orders, clusters=members, threads=threads, **asdict(choices))
+    found = compare_scores(
+        scores, baseline=name, orders=orders, clusters=members, threads=tests.threads, **asdict(choices)
+    )
     talk([*evaluated.notes, *found.notes])
     corrected = labels.correct(joined, lists, chosen, policy.to_policy(), baseline=name, level=choices.level)
     comparison = labels.add_to(found.to_dict(), corrected, joined, qrels)

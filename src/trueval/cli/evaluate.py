@@ -62,6 +62,12 @@ class ShownOptions:
     per_query: Annotated[
         bool, typer.Option("--per-query", help="Print the values of every query too; --out keeps them.")
     ] = False
+    collection: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Folder with corpus.jsonl and queries.jsonl, whose texts --out shows beside their ids."
+        ),
+    ] = None
 
 
 @with_groups
@@ -88,14 +94,6 @@ def evaluate(
             help="What to print: table, json, csv, markdown, latex or trec.",
         ),
     ] = "table",
-    collection: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            rich_help_panel=OUTPUT,
-            help="Folder with corpus.jsonl and queries.jsonl, whose texts --out shows beside their ids.",
-        ),
-    ] = None,
 ) -> None:
     """Measures run files exactly under ties: expected, lowest, highest and tie-broken value, bias, standard deviation.
 
@@ -109,7 +107,7 @@ def evaluate(
     from trueval.report.kinds import ROUNDED
 
     chosen = measures_of(measures)
-    first = sort_by(shown.sort, chosen)
+    first, collection = sort_by(shown.sort, chosen), shown.collection
     limits = gates.limits(chosen, labels.labels)  # what is misused is refused before any file is read
     check_subjects(chosen, correct=evidence.correct is not None, with_sensitivity=evidence.sensitivity)
     if collection is not None and output.out is None:

@@ -76,25 +76,22 @@ def gate(
     Args:
         scores: of the runs.
         limits: what they must keep. Without MinQueries, all judged queries, 6 of them with something to find.
-        baseline: what MaxDrop compares with: scores, the name of a run, or a folder of results (DIR#RUN);
-            only where it is one of the runs are the other limits about it too.
+        baseline: what MaxDrop compares with: scores, a run's name, or a folder of results (DIR#RUN).
         when_unclear: whether a check that cannot tell is a "pass" or a "fail".
-        when_same: whether a run with the rows of its baseline, by their hash, is a "pass" or a "fail".
-        missing: what a judged query counts as that a run lacks, "worst" or "skip"; None: a lack fails.
-        corrected: values of the same runs, as `trueval.correct` gives them; needed for these labels:
-        labels: "corrected": Minimum and MaxDrop look at corrected values and their intervals; "people": Minimum looks
-            at the interval of people's labels alone, of which the scores are too; else at the scores.
-        clusters: of queries that belong together, as in compare; not of corrected values.
-        threads: as in compare.
-        choices: of the comparison behind MaxDrop: level, resamples, seed.
+        when_same: whether a run with the rows of its baseline is a "pass" or a "fail".
+        missing: what a query that a run lacks counts as, "worst" or "skip"; None: a lack fails.
+        corrected: of `trueval.correct`, for these labels:
+        labels: "corrected": Minimum and MaxDrop look at its intervals; "people": Minimum at people's alone.
+        clusters: as in compare; not of corrected values.
+        threads, choices: as in compare, of MaxDrop: level, resamples, seed.
 
     Returns:
-        What was found; where the judgments know no query or no document of a run, that alone, and it fails.
+        What was found; where the judgments know nothing of a run, that alone, and it fails.
 
     Raises:
         InputError: there is no run, or no such baseline.
         MeasureError: a measure has no interval, as geometric means.
-        PolicyError: a limit names a measure that was not evaluated, or MaxDrop comes without a baseline.
+        PolicyError: a limit is of another measure, or MaxDrop or labels lack what they need.
 
     >>> from trueval import Judgments, Run, evaluate
     >>> run = Run.from_dict({f"q{query}": {"a": 1.0, "b": 1.0} for query in range(6)}, name="tied")
