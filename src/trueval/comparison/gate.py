@@ -83,7 +83,8 @@ def gate(
         corrected: of `trueval.correct`, for these labels:
         labels: "corrected": Minimum and MaxDrop look at its intervals; "people": Minimum at people's alone.
         clusters: as in compare; not of corrected values.
-        threads, choices: as in compare, of MaxDrop: level, resamples, seed.
+        threads: as in compare.
+        choices: of the comparison behind MaxDrop: level, resamples, seed.
 
     Returns:
         What was found; where the judgments know nothing of a run, that alone, and it fails.

@@ -23,8 +23,8 @@ def correct(
     target: Annotated[
         Literal["these", "new"],
         typer.Option(
-            help="What intervals are of: these queries, as if people had graded all of them, or new ones, of which these "
-            "are a sample."
+            help="What intervals are of: these queries, as if people had graded all of them, or new ones, of which "
+            "these are a sample."
         ),
     ] = "new",
     level: Level = 0.95,

@@ -92,8 +92,8 @@ def sentences(checks: Sequence[Check]) -> Iterator[str]:
         passing = "pass" if by_people[0].passed else "fail"
         yield (
             f"{counted(len(by_people), 'check', 'checks')} cannot tell from people's labels whether the limit is kept: "
-            f"--when-unclear lets them {passing}. As many queries (of the design documents: passages) that people graded "
-            f"as {NEEDED} would decide with a chance of {POWER:.0%}, if the value stays; trueval golden correct says more."
+            f"--when-unclear lets them {passing}. {NEEDED.capitalize()}: queries, or passages of the design documents, "
+            f"that people must have graded to decide with a chance of {POWER:.0%}, if the value stays."
         )
     if not unclear:
         return
