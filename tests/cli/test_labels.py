@@ -261,7 +261,7 @@ def test_what_corrected_gates_cannot_do_is_refused(trueval: Command, kept: World
 def test_choices_go_together(
     trueval: Command, kept: World, passages: World, tmp_path: Path, design: str, convention: str | None, missing: str
 ) -> None:
-    """Beside every choice the judge's value of a correction is the value of the table, of a run that lacks queries too."""
+    """Under every choice the judge's value of a correction is that of the table; the run lacks two queries."""
     world = kept if design == "queries" else passages
     run = tmp_path / "part.trec"
     lines = world.runs[0].read_text().splitlines(keepends=True)

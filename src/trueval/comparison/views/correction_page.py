@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from trueval.evaluation.views.corrected_page import block
 from trueval.report.closing import policy_block
 from trueval.report.content import Block, Column, Figure, Part, Table, row_of
 from trueval.report.directory import Directory, ResultFile, pointer
-from trueval.report.figures import NARROW, Chart, RUN_TONES, tone
+from trueval.report.figures import NARROW, RUN_TONES, Chart, tone
 from trueval.report.plots import distinct, shortened
 from trueval.report.text import NOT_AVAILABLE, fixed, percent
 
