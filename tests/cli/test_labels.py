@@ -422,3 +422,16 @@ def test_the_page_shows_them(trueval: Command, kept: World, tmp_path: Path) -> N
     for block in ("corrected-block", "differences-corrected-block", "corrected-matrix"):
         assert f'id="{block}"' in page
     assert "by the corrected values honest" in page
+
+
+def test_the_docs_show_what_is_printed(trueval: Command, kept: World) -> None:
+    docs = (Path(__file__).resolve().parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
+    corrected, gate = (block for block in docs.split("```\n") if "0.8321" in block)
+    asked = ("-m", "nDCG@5", "--min", "nDCG@5=0.9", "--baseline", kept.runs[2], "--max-drop", "0.05")
+    plain = trueval("evaluate", kept.golden, *kept.runs[:2], *asked, columns=120)
+    assert (plain.status, plain.err.startswith("\nall 4 checks passed")) == (0, True)
+    outcome = trueval("evaluate", kept.golden, *kept.runs[:2], *asked, "--labels", "corrected", columns=120)
+    for block, shown in ((corrected, outcome.out), (gate, outcome.err)):
+        lines = [line.rstrip() for line in shown.splitlines()]
+        first = lines.index(block.splitlines()[0].rstrip())
+        assert lines[first : first + len(block.splitlines())] == block.splitlines()

@@ -143,7 +143,8 @@ def evaluate(
                 policy=policy.to_policy(),
             )
         talk(found.notes)
-        held_against = gates.baseline_of(found.scores, runs, paths)
+        # Differences are corrected against a baseline, or else the first run: nobody looks at all pairs here.
+        held_against = gates.baseline_of(found.scores, runs, paths) or found.scores[0].name
         corrected = labels.correct(joined, lists, chosen, policy.to_policy(), baseline=held_against)
         gated = gates.check(
             found.scores,

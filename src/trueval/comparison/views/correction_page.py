@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ from trueval.comparison.views.correction import differences_of, headline, plan_s
 from trueval.evaluation.views.corrected import Told, by_measure, of_runs, turned_leads, turned_signs
 from trueval.evaluation.views.corrected_page import block
 from trueval.report.closing import policy_block
-from trueval.report.content import Block, Column, Figure, Part, Table, row_of
+from trueval.report.content import Block, Column, Figure, Part, Table, Words, row_of
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW, RUN_TONES, Chart, tone
 from trueval.report.plots import distinct, shortened
@@ -37,12 +37,17 @@ def build(file: ResultFile, _: Directory) -> Part:
     return Part(
         verdict=(headline(data),),
         summary=tuple((line,) for line in turned[:MOST]),
-        advice=((" ".join(line.strip() + ("" if line.endswith((".", ":")) else ";") for line in worth(data, values)),),)
-        if any(True for _ in worth(data, values))
-        else (),
+        advice=tuple(_advice(data, values)),
         blocks=tuple(blocks),
         closing=(policy_block(file),),
     )
+
+
+def _advice(data: Mapping[str, Any], values: Sequence[Told]) -> Iterator[Words]:
+    """Where the next labels are worth most, in one paragraph."""
+    first, *rest = [line.strip() for line in worth(data, values)] or [""]
+    if first:
+        yield (f"{first} {'; '.join(rest)}." if rest else first,)
 
 
 def _plan_blocks(file: ResultFile, told: Sequence[Told]) -> Iterator[Block]:

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from trueval.evaluation.views.corrected import (
     TITLE,
     Told,
+    best_first,
     by_measure,
     of_runs,
     refusals,
@@ -71,6 +72,7 @@ def block(file: ResultFile, told: Sequence[Told], head: str, *, differences: boo
         differences: whether values are differences, which have a sign and a line at 0.
         name: put before the ids of the block, where a page has several.
     """
+    told = told if differences else best_first(told)
     known = [each for each in told if not each.refused]
     # What is said of values is not said again of their differences.
     sentences = turned_signs(told) if differences else (sample_sentence(file.data["audit"]), *turned_leads(told))
