@@ -1,6 +1,7 @@
 """People's labels from files to every format: found by themselves, asked for, missing, damaged, of something else."""
 
 import csv
+import hashlib
 import io
 import json
 from collections.abc import Callable
@@ -9,6 +10,11 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Outcome
 from tests.golden.audited_world import QUERIES, World, answer, written
+
+from trueval.comparison.views.page import build as build_comparison
+from trueval.evaluation.views.page import build as build_evaluation
+from trueval.report.directory import ResultFile
+from trueval.report.kinds import read_directory
 
 Command = Callable[..., Outcome]
 
@@ -114,7 +120,7 @@ def test_people_alone_are_their_own_qrels(trueval: Command, kept: World, tmp_pat
 def test_people_first_changes_no_file(trueval: Command, kept: World) -> None:
     before = {path: path.read_bytes() for path in sorted(kept.golden.rglob("*")) if path.is_file()}
     for labels in LABELS:
-        trueval("evaluate", kept.golden, *kept.runs, "--labels", labels)
+        trueval("evaluate", kept.golden, kept.runs[0], "-m", "nDCG@5", "--labels", labels)
     assert {path: path.read_bytes() for path in sorted(kept.golden.rglob("*")) if path.is_file()} == before
 
 
@@ -268,7 +274,8 @@ def test_choices_go_together(
     run.write_text("".join(line for line in lines if not line.startswith(("q00", "q17"))))
     asked = ("-m", "P(rel=4)@3 DCG@5 nDCG@5", "--missing", missing, "--format", "json")
     more = () if convention is None else ("--convention", convention)
-    for labels in LABELS if design == "queries" else ("judge", "corrected", "people-first"):
+    several = LABELS if design == "queries" else ("judge", "corrected", "people-first")
+    for labels in several if convention is None else ("judge",):
         outcome = trueval("evaluate", world.golden, run, *asked, *more, "--labels", labels)
         assert outcome.status == 0, outcome.err
         found = json.loads(outcome.out)["runs"][0]
@@ -407,21 +414,66 @@ def test_no_query_is_whole_yet(trueval: Command, tmp_path: Path) -> None:
     assert (refused.status, "no query is graded as a whole yet, and 7 passages are" in refused.err) == (1, True)
 
 
+def test_results_name_the_files_of_the_audit(trueval: Command, kept: World, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert trueval("evaluate", kept.golden, kept.runs[0], "-m", "nDCG@5", "--out", out).status == 0
+    files = json.loads((out / "details.json").read_text())["files"]
+    assert [(each["role"], Path(each["path"]).name) for each in files] == [
+        ("judgments", "qrels.trec"),
+        ("run", "honest.trec"),
+        ("audit", "sample.json"),
+        ("audit", "items.jsonl"),
+        ("audit", "people.jsonl"),
+    ]
+    said = (kept.audit / "people.jsonl").read_bytes()
+    assert (files[4]["bytes"], files[4]["sha256"]) == (len(said), hashlib.sha256(said).hexdigest())
+
+
 # ---- pages ----
 
 
 def test_the_page_shows_them(trueval: Command, kept: World, tmp_path: Path) -> None:
-    pytest.importorskip("vl_convert")
+    """The parts of the page, before any plot is drawn."""
     out = tmp_path / "out"
     asked = (kept.golden, *kept.runs, "-m", "nDCG@5 AP(rel=4)", "--out", out)
     assert trueval("evaluate", *asked).status == 0
+    alone = build_evaluation(only(out, "results.json"), read_directory(out))
+    assert "by the corrected values honest" in str(alone.summary[0])
     assert trueval("compare", *asked, "--resamples", 200).status == 0
-    assert trueval("report", out).status == 0
-    page = (out / "report.html").read_text()
-    assert "People's labels say otherwise." in page or "People&#39;s labels say otherwise." in page
-    for block in ("corrected-block", "differences-corrected-block", "corrected-matrix"):
-        assert f'id="{block}"' in page
-    assert "by the corrected values honest" in page
+    directory = read_directory(out)
+    evaluated = build_evaluation(only(out, "results.json"), directory)
+    compared = build_comparison(only(out, "comparison.json"), directory)
+    assert compared.verdict[-1] == " People's labels say otherwise."
+    assert [block.id for block in compared.blocks][:2] == ["matrix-block", "differences-corrected-block"]
+    (block,) = (block for block in evaluated.blocks if block.id == "corrected-block")
+    matrix, table = block.tables
+    # Every number has its source in the file.
+    results = json.loads((out / "results.json").read_text())
+    for row in table.rows:
+        _, _, run, _, place = row.source.split("/")
+        entry = results["runs"][int(run)]["corrected"][int(place)]
+        assert row.cells[3].value == entry["corrected"]["estimate"]
+    # The best corrected run comes first, whatever the judge says.
+    assert [row.cells[0].text for row in matrix.rows] == ["honest", "flattered", "weak"]
+
+
+def only(folder: Path, name: str) -> ResultFile:
+    return next(file for file in read_directory(folder).files if file.name == name)
+
+
+def test_turned_differences_are_those_of_the_file(trueval: Command, kept: World, tmp_path: Path) -> None:
+    """A pair that the page shows the other way round has the numbers of the file with their signs changed."""
+    out = tmp_path / "out"
+    assert trueval("compare", kept.golden, *kept.runs, *FEW, "--out", out).status == 0
+    part = build_comparison(only(out, "comparison.json"), read_directory(out))
+    (table,) = next(block for block in part.blocks if block.id == "differences-corrected-block").tables
+    rows = json.loads((out / "comparison.json").read_text())["differences"]
+    shown = {row.cells[1].text: row for row in table.rows}
+    assert list(shown) == ["flattered - honest", "flattered - weak", "honest - weak"]
+    entry = next(row["corrected"] for row in rows if (row["first"], row["second"]) == ("honest", "flattered"))
+    cells = [cell.value for cell in shown["flattered - honest"].cells[2:6]]
+    part_of = entry["corrected"]
+    assert cells == [-entry["judge"]["estimate"], -part_of["estimate"], -part_of["high"], -part_of["low"]]
 
 
 def test_the_docs_show_what_is_printed(trueval: Command, kept: World) -> None:

@@ -60,7 +60,7 @@ class Judged:
 
         >>> one = Judged(Corrected("queries", "new queries", 0.95, (), (), (), {}), "corrected", "pass", checks=2)
         >>> [round(end, 3) for end in one.interval(Bounded(0.5, 0.0, 1.0, 0.1, 20.0))]
-        [0.257, 0.743]
+        [0.258, 0.742]
         """
         if math.isnan(value.se):
             return math.nan, math.nan

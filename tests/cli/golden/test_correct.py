@@ -1,4 +1,4 @@
-"""`trueval golden correct`: values, differences, what a width takes, and where labels are worth most, in every format."""
+"""`trueval golden correct`: values, differences, what a width takes, and where labels are worth most."""
 
 import csv
 import io
