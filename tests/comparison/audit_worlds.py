@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from trueval.comparison.audited import Audited
 from trueval.comparison.both_labels import Both, Labels, Sides
 from trueval.comparison.contributions import Contributions, contributions
-from trueval.comparison.document_design import Strata
+from trueval.comparison.document_design import Strata, merged
 from trueval.judgments import Judgments
 from trueval.measures import parse
 from trueval.policy.policy import OURS
@@ -107,13 +107,16 @@ class World(NamedTuple):
         """The mean over queries if people graded everything."""
         return float(self.added.people.sum() / len(self.added.there))
 
-    def drawn_again(self, rng: np.random.Generator) -> World:
-        """As many queries, drawn with replacement: a sample of new ones."""
-        rows = [np.flatnonzero(self.owner == q) for q in rng.integers(0, len(self.added.there), len(self.added.there))]
+    def again(self, rng: np.random.Generator) -> NDArray[np.int64]:
+        """As many queries, drawn with replacement: a sample of new ones, as numbers of the old."""
+        return rng.integers(0, len(self.added.there), len(self.added.there))
+
+    def of_queries(self, queries: NDArray[np.int64]) -> tuple[Contributions, NDArray[np.int64], NDArray[np.int64]]:
+        """Contributions, numbers of queries and passages of some queries, which may be there several times."""
+        rows = [np.flatnonzero(self.owner == query) for query in queries.tolist()]
         take = np.concatenate(rows)
         added = Contributions(self.added.judge[take], self.added.people[take], self.added.constant, self.added.there)
-        owner = np.repeat(np.arange(len(rows)), [len(each) for each in rows])
-        return World(added, owner, self.grade[take], self.weight[take])
+        return added, np.repeat(np.arange(len(rows)), [len(each) for each in rows]), take
 
 
 @cache
@@ -129,6 +132,33 @@ def world(judge: str, run: str, measure: str) -> World:
     return World(added, labels.owner, labels.judge.frame["grade"].to_numpy(), weight.judge)
 
 
+class Drawing(NamedTuple):
+    """How passages are drawn.
+
+    Attributes:
+        names: [stratum].
+        of_passage: [passage] its stratum.
+        share: stratum → its share of a sample.
+    """
+
+    names: tuple[str, ...]
+    of_passage: NDArray[np.int64]
+    share: dict[str, float]
+
+
+@cache
+def drawing(judge: str, run: str, measure: str, size: int) -> Drawing:
+    """The strata of `trueval golden audit`."""
+    of_audit = pytest.importorskip("trueval.golden.audit.strata", reason="needs the strata of trueval golden audit")
+    found = world(judge, run, measure)
+    rows = zip(found.grade.tolist(), found.weight.tolist(), strict=True)
+    passages = [of_audit.Judged("q", "d", grade, None, weight) for grade, weight in rows]
+    strata = of_audit.stratified(passages, size)
+    names = sorted(set(strata))
+    codes = np.array([names.index(name) for name in strata], dtype=np.int64)
+    return Drawing(tuple(names), codes, of_audit.shares(passages, strata))
+
+
 class Sampled(NamedTuple):
     """A stratified sample of passages: rows and their strata."""
 
@@ -136,21 +166,18 @@ class Sampled(NamedTuple):
     strata: Strata
 
 
-def sample(rng: np.random.Generator, weight: NDArray[np.float64], grade: NDArray[np.float64], size: int) -> Sampled:
-    """Draw passages: strata by the judge's grade and whether the passage weighs in the measure, those that do oftener.
+def sample(rng: np.random.Generator, drawn: Drawing, size: int) -> Sampled:
+    """Draw passages as `trueval golden audit` does.
 
     Args:
         rng: of the draw.
-        weight: [passage] of its rank.
-        grade: [passage] by the judge.
+        drawn: from which strata.
         size: of the sample.
     """
-    number = np.unique(np.stack([weight > 0, grade]), axis=1, return_inverse=True)[1].ravel()
-    population = np.bincount(number)
-    heavy = np.sqrt(np.bincount(number, weight**2) / population)
-    wanted = population * np.maximum(heavy, 0.1 * heavy.max())
-    counts = np.clip(np.round(size * wanted / wanted.sum()).astype(int), np.minimum(4, population), population)
-    rows = np.concatenate(
-        [rng.choice(np.flatnonzero(number == h), n, replace=False) for h, n in enumerate(counts.tolist())]
-    )
-    return Sampled(rows, Strata(tuple(map(str, range(len(population)))), population.astype(float), number[rows]))
+    from trueval.golden.audit.strata import allocated
+
+    own = {name: np.flatnonzero(drawn.of_passage == at) for at, name in enumerate(drawn.names)}
+    sizes = {name: len(members) for name, members in own.items() if len(members)}
+    counts = allocated({name: drawn.share[name] for name in sizes}, sizes, size)
+    rows = np.concatenate([rng.choice(own[name], counts[name], replace=False) for name in sizes])
+    return Sampled(rows, merged(sizes, [drawn.names[at] for at in drawn.of_passage[rows].tolist()]))

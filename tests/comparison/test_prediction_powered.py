@@ -149,9 +149,38 @@ def test_a_judge_that_is_always_right_leaves_nothing_open() -> None:
     assert ours.variance == pytest.approx(0.0, abs=1e-20)
 
 
-def test_degrees_of_one_stratum_are_its_answers_less_one_and_of_several_no_more_than_all() -> None:
-    rng = np.random.default_rng(5)
-    one = Units(rng.random(9), rng.random(9), np.zeros(9, dtype=np.int64), np.array([50.0]), 25.0)
-    assert total(one, np.zeros(9)).degrees == pytest.approx(8)
-    two = Units(rng.random(9), rng.random(9), np.repeat([0, 1], [3, 6]), np.array([50.0, 20.0]), 35.0)
-    assert 2 <= total(two, np.zeros(9)).degrees <= 7
+def test_degrees_are_at_most_one_less_than_the_answers_and_few_where_few_values_are_large() -> None:
+    even, far = np.arange(9.0), np.array([0.0] * 8 + [9.0])
+
+    def degrees(people: np.ndarray, sizes: list[int], populations: list[float]) -> float:
+        strata = np.repeat(np.arange(len(sizes)), sizes)
+        return total(Units(people, people, strata, np.array(populations), 0.0), np.zeros(9)).degrees
+
+    assert degrees(even, [9], [50.0]) == pytest.approx(8)
+    # s^2 = 9, m_4 = 1/9 (8 1^4 + 8^4) = 456: Var(s^2) = (456 - 81 * 6/8) / 9 = 43.92, 2 * 81 / 43.92
+    assert degrees(far, [9], [50.0]) == pytest.approx(2 * 81 / ((456 - 81 * 6 / 8) / 9))
+    # Satterthwaite: parts 50 (50 - 3) / 3 and 20 (20 - 6) / 6 * 3.5
+    parts = np.array([50 * 47 / 3, 20 * 14 / 6 * 3.5])
+    assert degrees(even, [3, 6], [50.0, 20.0]) == pytest.approx(parts.sum() ** 2 / (parts**2 / [2, 5]).sum())
+
+
+def test_on_disjoint_samples_the_estimate_and_its_variance_are_those_of_ppi_python() -> None:
+    """Our weight l of one sample inside all is theirs, (1 - f) l, of two samples apart; so is the variance."""
+    ppi = pytest.importorskip("ppi_py", reason="needs the package ppi-python")
+    rng = np.random.default_rng(23)
+    people = rng.random(60)
+    judge = 0.6 * people + 0.4 * rng.random(60)
+    others = np.tile(judge, 4)  # as spread as the labeled ones: they take the variance of each sample, we of one
+    whole, part = 300.0, 60 / 300
+    found = Units(people, judge, np.zeros(60, dtype=np.int64), np.array([whole]), float(judge.sum() + others.sum()))
+    for weight in (0.4, 1.0):
+        ours = total(found, np.full(60, weight))
+        point = ppi.ppi_mean_pointestimate(people, judge, others, lam=(1 - part) * weight)
+        low, high = ppi.ppi_mean_ci(people, judge, others, lam=(1 - part) * weight, alpha=0.05)
+        variance = ours.variance / whole**2 + people.var(ddof=1) / whole
+        assert ours.estimate / whole == pytest.approx(float(np.squeeze(point)), abs=1e-12)
+        # They divide by n where we divide by n - 1.
+        theirs = float(np.squeeze(high - low)) / 2 / 1.959963984540054
+        assert np.sqrt(variance * 59 / 60) == pytest.approx(theirs, rel=1e-9)
+    tuned_by_them = ppi.ppi_mean_pointestimate(people, judge, others, lam=None)
+    assert total(found, tuned(found)).estimate / whole == pytest.approx(float(np.squeeze(tuned_by_them)), abs=1e-3)

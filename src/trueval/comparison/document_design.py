@@ -11,8 +11,9 @@ In the second, what the sample adds to the differences between queries is taken 
 fewer than two answers are merged with the one whose rate of answers is nearest, so that no estimate mixes passages that
 were drawn often with passages that were drawn rarely more than it must.
 
-Degrees of freedom of t: Satterthwaite's over strata, since most of the variance may come from one with few answers; for
-new queries at most N - 1, since S^2 has no more.
+Degrees of freedom of t: 2 V^2 / Var(V), Satterthwaite's over strata, since most of the variance may come from one with
+few answers, with fourth moments, since most passages add nothing and few much. For new queries at most those of S^2(T),
+N - 1 or fewer by the fourth moment.
 
 Sources: docs/formulas.md §10; Cochran 1977 §5; Satterthwaite 1946.
 """
@@ -27,7 +28,15 @@ import numpy as np
 from trueval.comparison.contributions import Contributions
 from trueval.comparison.corrected import Bounded
 from trueval.comparison.estimated import NEW, Estimated, interval
-from trueval.comparison.prediction_powered import Total, Units, correlation, total, tuned
+from trueval.comparison.prediction_powered import (
+    Total,
+    Units,
+    correlation,
+    degrees_of_sum,
+    total,
+    tuned,
+    variance_of_variance,
+)
 from trueval.standings.standings import Floats, Ints, sum_by
 
 FEWEST = 2  # answers of a stratum, below which it has no variance
@@ -141,20 +150,28 @@ class _OfQueries:
         mean = (found.estimate + float(self.added.constant[self.added.there].sum())) / self.number
         variance, degrees, between = found.variance / self.number**2, found.degrees, 0.0
         if target == NEW:
-            between = self._between(float(weights.mean()), found.variance)
-            degrees = min(degrees, self.number - 1)
+            between, of_spread = self._between(float(weights.mean()), found.variance)
+            degrees = min(degrees, of_spread)
         return _Told(interval(mean, variance + between, degrees, level), found, between)
 
-    def _between(self, weight: float, variance: float) -> float:
-        """The part of the variance that lies between queries; the sample's own part in it taken out."""
+    def _between(self, weight: float, variance: float) -> tuple[float, float]:
+        """The part of the variance that lies between queries, the sample's own part taken out; degrees of freedom."""
         units, queries = self.units, len(self.judge)
         left = units.people - weight * units.judge
         scale = units.population / units.drawn
         values = self.added.constant + weight * self.judge + sum_by(self.of_query, scale[units.stratum] * left, queries)
-        spread = float(values[self.added.there].var(ddof=1))
+        counting = values[self.added.there]
+        spread = float(counting.var(ddof=1))
         cell = self.of_query * len(scale) + units.stratum
         sums = sum_by(cell, left, queries * len(scale)).reshape(queries, len(scale))
         squares = sum_by(units.stratum, left**2, len(scale))
         of_queries = float(units.factors / units.free @ (squares - (sums**2).sum(axis=0) / units.drawn))
         noise = (of_queries - variance / self.number) / (self.number - 1)
-        return max(0.0, spread - noise) / self.number
+        return max(0.0, spread - noise) / self.number, _degrees_of(counting, spread)
+
+
+def _degrees_of(values: Floats, spread: float) -> float:
+    """Degrees of freedom of the variance of some values."""
+    one, number = np.array([spread]), float(len(values))
+    moments = np.array([float(((values - values.mean()) ** 4).mean())])
+    return degrees_of_sum(one, variance_of_variance(one, moments, np.array([number])), number - 1)
