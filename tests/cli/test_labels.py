@@ -406,6 +406,10 @@ def test_skips_are_counted(trueval: Command, tmp_path: Path) -> None:
         file.write(json.dumps(answer(last, None)) + "\n")
     outcome = trueval("evaluate", world.golden, world.runs[0], "-m", "nDCG@5", columns=130)
     assert "(239 labels, 1 answer skipped; design queries)" in " ".join(outcome.out.split())
+    alone = trueval("evaluate", world.golden, world.runs[0], "-m", "nDCG@5", "--labels", "people")
+    assert (
+        "of 30 queries that they graded as a whole; 1 passage that they skipped keeps the judge's grade." in alone.err
+    )
 
 
 def test_no_query_is_whole_yet(trueval: Command, tmp_path: Path) -> None:

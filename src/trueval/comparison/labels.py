@@ -202,6 +202,10 @@ def people_only(judgments: Judgments, audited: Audited) -> Judgments:
         )
     count = int(whole.sum())
     note = f"labels: people's alone, of {counted(count, 'query', 'queries')} that they graded as a whole."
+    open_ones = sum(judgments.query_ids.filter(pl.Series(whole)).is_in([query]).any() for query, _ in audited.skipped)
+    if open_ones:
+        left = counted(open_ones, "passage", "passages")
+        note = f"{note[:-1]}; {left} that they skipped {'keeps' if open_ones == 1 else 'keep'} the judge's grade."
     if asked > count:
         left = counted(asked - count, "query", "queries")
         note = f"{note[:-1]}; {left} of the sample {'is' if asked - count == 1 else 'are'} not done and left out."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from html import escape
 from typing import Any, Final
 
 from rich.console import Group, RenderableType
@@ -11,9 +12,11 @@ from rich.text import Text
 
 from trueval.evaluation.views import corrected
 from trueval.evaluation.views.corrected import CSV, Told, flat, of_runs
+from trueval.printable import printable_all
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.terminal import Grid, grid
+from trueval.report.printed import notebook
+from trueval.report.terminal import Grid, drawn, grid
 from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent, signed, unit
 
 COLUMNS: Final = ("run", "second", "measure", *CSV, "width", "wanted", "more_units", "more_labels", "least_width")
@@ -51,6 +54,42 @@ def table(result: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> Group:
             _plan_grid(result, [*values, *differences], scale),
         ]
     return Group(*parts, Text(), *map(Text, [*lines(result), *unit(scale)]))
+
+
+def console(result: Mapping[str, Any]) -> str:
+    """What Python prints: values, differences, and what is refused or to be careful about.
+
+    Args:
+        result: what `Corrected.to_dict` returns.
+    """
+    result = printable_all(result)
+    values, differences = of_runs(result), differences_of(result)
+    parts: list[RenderableType] = [corrected.table(values)]
+    if differences:
+        parts += [Text(), corrected.table(differences, show=signed)]
+    return drawn(Group(*parts, *map(Text, _words(result, values, differences))))
+
+
+def html(result: Mapping[str, Any]) -> str:
+    """The same as tables of HTML, everything in them escaped.
+
+    Args:
+        result: what `Corrected.to_dict` returns.
+    """
+    result = printable_all(result)
+    values, differences = of_runs(result), differences_of(result)
+    head, rows = corrected.rows_of(values)
+    parts = [notebook(("run", *head), rows, words=2)]
+    if differences:
+        head, rows = corrected.rows_of(differences, show=signed)
+        parts.append(notebook(("difference", *head), rows, words=2))
+    return "".join([*parts, *(f"<p>{escape(line)}</p>" for line in _words(result, values, differences))])
+
+
+def _words(result: Mapping[str, Any], values: Sequence[Told], differences: Sequence[Told]) -> Iterator[str]:
+    yield f"Design {result['design']}, intervals for {result['target']}."
+    yield from corrected.refusals([*values, *differences])
+    yield from corrected.warnings([*values, *differences])
 
 
 def lines(result: Mapping[str, Any]) -> Iterator[str]:

@@ -74,7 +74,7 @@ def of_runs(results: Mapping[str, Any]) -> list[Told]:
 
 def _with_judge(entry: Entry, run: Mapping[str, Any], results: Mapping[str, Any]) -> Entry:
     """An entry that was refused with the judge's value, where the values of the results are the judge's."""
-    if "refused" not in entry or results["audit"]["labels"] not in ("judge", "corrected"):
+    if "refused" not in entry or results.get("audit", {}).get("labels") not in ("judge", "corrected"):
         return entry
     value = run.get("measures", {}).get(entry["measure"], {}).get("expected")
     return {**entry, "judge": {"estimate": value}}
@@ -149,6 +149,17 @@ def markdown(told: Sequence[Told], scale: Scale, head: Sequence[str] = ("run",),
     """
     rows = ([each.name, each.measure, *_cells(each, scale, show)] for each in told)
     return pipes((*head, "measure", *headings(told)), rows, words=2)
+
+
+def rows_of(told: Sequence[Told], show: Show = fixed) -> tuple[tuple[str, ...], list[list[str]]]:
+    """Headings after that of the name, and the cells of each row.
+
+    Args:
+        told: entries.
+        show: how a value is written.
+    """
+    cells = [[each.name, each.measure, *_cells(each, FRACTIONS, show)] for each in told]
+    return ("measure", *headings(told)), cells
 
 
 def tabular_of(
