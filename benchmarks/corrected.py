@@ -23,7 +23,7 @@ QUERIES = 200
 DRAWS = 300
 GRADED = (20, 100)
 CORRELATIONS = (0.0, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-REAL = 0.23  # median of the real judges of LLMJudge
+REAL = 0.17  # median of the real judges of LLMJudge: tests/comparison/test_correct_simulation.py
 KEPT = Path(__file__).with_name("corrected.json")
 IMAGE = Path(__file__).parents[1] / "docs" / "images" / "corrected.svg"
 
@@ -69,28 +69,27 @@ def draw(rows: list[dict[str, object]]) -> None:
     import altair as alt
     import vl_convert
 
-    data = [{**row, "panel": f"{row['graded']} of {QUERIES} queries graded"} for row in rows]
-    base = alt.Chart(alt.Data(values=data)).encode(
-        x=alt.X("correlation:Q", title="correlation of the judge's values with people's", axis=alt.Axis(format=".1f"))
-    )
+    scale = alt.Scale(domain=[0.4, 1.6], zero=False)
     color = alt.Color(
-        "weight:N",
-        title="judge",
-        scale=alt.Scale(domain=["tuned", "untuned"], range=["#1f5fa8", "#c2571a"]),
+        "weight:N", title="judge", scale=alt.Scale(domain=["tuned", "untuned"], range=["#1f5fa8", "#c2571a"])
     )
-    width = alt.Scale(domain=[0.4, 1.6])
-    band = base.mark_area(opacity=0.18, clip=True).encode(
-        y=alt.Y("low:Q", scale=width, title="width of the interval, people alone = 1"), y2="high:Q", color=color
-    )
-    line = base.mark_line(point=True, clip=True).encode(y=alt.Y("ratio:Q", scale=width), color=color)
-    same = alt.Chart(alt.Data(values=[{"y": 1}])).mark_rule(color="#444444").encode(y="y:Q")
-    real = alt.Chart(alt.Data(values=[{"x": REAL}])).mark_rule(color="#888888", strokeDash=[4, 3]).encode(x="x:Q")
-    panels = [
-        alt.layer(same, real, band, line)
-        .transform_filter(f"!isValid(datum.graded) || datum.graded == {graded}")
-        .properties(width=300, height=240, title=f"{graded} of {QUERIES} queries graded")
-        for graded in GRADED
-    ]
+
+    def panel(graded: int) -> alt.LayerChart:
+        own = [row for row in rows if row["graded"] == graded]
+        base = alt.Chart(alt.Data(values=own)).encode(
+            x=alt.X(
+                "correlation:Q", title="correlation of the judge's values with people's", axis=alt.Axis(format=".1f")
+            )
+        )
+        width = alt.Y("low:Q", scale=scale, title="width of the interval, people alone = 1")
+        band = base.mark_area(opacity=0.18, clip=True).encode(y=width, y2="high:Q", color=color)
+        line = base.mark_line(point=True, clip=True).encode(y=alt.Y("ratio:Q", scale=scale), color=color)
+        same = alt.Chart(alt.Data(values=[{"y": 1}])).mark_rule(color="#444444").encode(y=alt.Y("y:Q", scale=scale))
+        real = alt.Chart(alt.Data(values=[{"x": REAL}])).mark_rule(color="#888888", strokeDash=[4, 3]).encode(x="x:Q")
+        layers = alt.layer(same, real, band, line)
+        return layers.properties(width=300, height=240, title=f"{graded} of {QUERIES} queries graded")
+
+    panels = [panel(graded) for graded in GRADED]
     spec = alt.hconcat(*panels).to_dict()
     spec["config"] = {"view": {"stroke": None}, "axis": {"gridColor": "#dddddd", "domain": False}}
     IMAGE.write_text(vl_convert.vegalite_to_svg(spec) + "\n", newline="\n")

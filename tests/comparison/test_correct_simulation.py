@@ -12,9 +12,15 @@ import pytest
 from tests.comparison import audit_worlds
 from tests.comparison.audit_worlds import drawing, judge_names, mean_of_worlds, sample, simulated, world
 
+from trueval import Judgments
+from trueval.comparison.both_labels import Labels, Sides
+from trueval.comparison.correct import correct
 from trueval.comparison.document_design import by_documents
 from trueval.comparison.estimated import NEW, TARGETS, THESE, Estimated
 from trueval.comparison.query_design import by_queries
+from trueval.errors import InputError
+from trueval.measures import parse
+from trueval.policy.policy import OURS
 
 QUERIES = 200
 HOW = ("people", "corrected", "untuned")
@@ -119,11 +125,25 @@ def test_an_untuned_judge_makes_most_intervals_wider_where_it_is_as_good_as_real
     assert found.ratio() < found.ratio("untuned")
 
 
-def test_a_grade_outside_the_scale_is_refused_and_mapped_where_that_is_chosen() -> None:
-    from trueval import Judgments
-    from trueval.comparison.correct import correct
-    from trueval.errors import InputError
+@pytest.mark.evidence
+def test_values_of_real_judges_go_weakly_with_those_of_people() -> None:
+    """Correlation over the 25 queries, of each judge with four pseudo-runs."""
+    names, every = judge_names(), []
+    for measure in ("P@10", "P(rel=2)@10", "DCG@10", "nDCG@10", "RR(rel=2)@10", "AP(rel=2)"):
+        found = []
+        for at, judge in enumerate(names):
+            labels = Labels(audit_worlds.judgments(judge), audit_worlds.census(), OURS)
+            for run in (names[(at + step) % len(names)] for step in range(1, 5)):
+                both = Sides.of(audit_worlds.pseudo_run(run), labels).values(parse(measure))
+                if both.judge.std() and both.people.std():
+                    found.append(float(np.corrcoef(both.judge, both.people)[0, 1]))
+        print(f"{measure}: median {np.median(found):.2f}, quartiles {np.quantile(found, [0.25, 0.75]).round(2)}")
+        every += found
+    print(f"all: median {np.median(every):.2f} of {len(every)}")
+    assert 0.1 < np.median(every) < 0.25
 
+
+def test_a_grade_outside_the_scale_is_refused_and_mapped_where_that_is_chosen() -> None:
     if audit_worlds.BROKEN not in judge_names():
         pytest.skip("needs the labels of h2oloo-zeroshot2")
     path = audit_worlds.LLMJUDGE / "judges" / f"{audit_worlds.BROKEN}.qrels.gz"

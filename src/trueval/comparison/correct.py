@@ -1,6 +1,6 @@
 """Correcting: runs, a judge's labels and people's labels of a sample in; measures with intervals out.
 
-Source: docs/formulas.md §10; Angelopoulos et al. 2023; Oosterhuis et al. 2024.
+Source: docs/formulas.md §7; Angelopoulos et al. 2023; Oosterhuis et al. 2024.
 """
 
 from __future__ import annotations

@@ -106,7 +106,6 @@ class Correction:
         strata: where more labels are worth how much.
         open: audited queries in which judge and people differ most.
         fixed: the part of the variance of `corrected` that no label takes away: queries are few.
-        linearised: whether the estimate is one of a ratio in each query, by linearisation.
         warnings: one line each.
         refused: why there are no numbers, and the design that has them; None where there are.
     """
@@ -131,7 +130,6 @@ class Correction:
     strata: tuple[Stratum, ...] = ()
     open: tuple[Open, ...] = ()
     fixed: float = 0.0
-    linearised: bool = False
     warnings: tuple[str, ...] = ()
     refused: str | None = None
 
@@ -152,7 +150,6 @@ class Correction:
             "labels": self.labels,
             "queries": self.queries,
             "skipped": self.skipped,
-            "linearised": self.linearised,
             "strata": [each.to_dict() for each in self.strata],
             "open_queries": [each._asdict() for each in self.open],
             "warnings": list(self.warnings),

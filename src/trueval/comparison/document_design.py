@@ -15,7 +15,7 @@ Degrees of freedom of t: 2 V^2 / Var(V), Satterthwaite's over strata, since most
 few answers, with fourth moments, since most passages add nothing and few much. For new queries at most those of S^2(T),
 N - 1 or fewer by the fourth moment.
 
-Sources: docs/formulas.md §10; Cochran 1977 §5; Satterthwaite 1946.
+Sources: docs/formulas.md §7; Cochran 1977 §5; Satterthwaite 1946.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 in which every stratum grows by the same factor until all of it is graded, since items are served in one random order.
 The least number is found by halving.
 
-Source: docs/formulas.md §10, inverted.
+Source: docs/formulas.md §7, inverted.
 """
 
 from __future__ import annotations

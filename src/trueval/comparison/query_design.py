@@ -12,7 +12,7 @@ l_i of prediction_powered.py for both:
 Where every query counts, this is mean over N of l M^J + mean over n of (M^H - l M^J), with the variance
 (1 - f) Var(M^H - l M^J) / n for these queries, and f Var(M^H) / n + (1 - f) Var(M^H - l M^J) / n for new ones.
 
-Sources: docs/formulas.md §10; Cochran 1977 §6 (ratios).
+Sources: docs/formulas.md §7; Cochran 1977 §6 (ratios).
 """
 
 from __future__ import annotations
