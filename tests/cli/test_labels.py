@@ -1,6 +1,7 @@
 """People's labels from files to every format: found by themselves, asked for, missing, damaged, of something else."""
 
 import csv
+import gzip
 import hashlib
 import io
 import json
@@ -431,6 +432,36 @@ def test_results_name_the_files_of_the_audit(trueval: Command, kept: World, tmp_
     ]
     said = (kept.audit / "people.jsonl").read_bytes()
     assert (files[4]["bytes"], files[4]["sha256"]) == (len(said), hashlib.sha256(said).hexdigest())
+
+
+@pytest.mark.parametrize("design", ["queries", "documents"])
+def test_from_the_sample_to_the_gate(trueval: Command, kept: World, tmp_path: Path, design: str) -> None:
+    """What golden audit draws and takes back is what evaluate corrects by; a packed copy is the same judgments."""
+    corpus, qrels, people = tmp_path / "corpus", tmp_path / "qrels.trec", tmp_path / "people"
+    corpus.mkdir()
+    for name, ids in (("corpus", [f"d{at}" for at in range(8)]), ("queries", list(kept.judge))):
+        lines = (json.dumps({"_id": each, "text": f"text of {each}"}) + "\n" for each in ids)
+        (corpus / f"{name}.jsonl").write_text("".join(lines))
+    qrels.write_text((kept.golden / "qrels.trec").read_text())
+    audit = ("golden", "audit", qrels, "--out", people, "--no-serve")
+    drawn = ("--collection", corpus, "--design", design, "--size", 30 if design == "queries" else 160, "--scale", "1-5")
+    assert trueval(*audit, *drawn).status == 0
+    nobody = trueval("evaluate", qrels, kept.runs[0], "-m", "DCG@5", "--audit", people)
+    assert (nobody.status, "nobody has graded any" in nobody.err) == (0, True)
+    assert trueval(*audit, "--export", tmp_path / "items.jsonl").status == 0
+    known = {row["item"]: row for row in map(json.loads, (people / "items.jsonl").read_text().splitlines())}
+    rows = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
+    for row in rows:
+        row["grade"] = kept.truth[known[row["item"]]["query"]][known[row["item"]]["document"]]
+    (tmp_path / "ann.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert trueval(*audit, "--import", tmp_path / "ann.jsonl", "--rater", "ann").status == 0
+    packed = tmp_path / "packed.trec.gz"
+    packed.write_bytes(gzip.compress("".join(sorted(qrels.read_text().splitlines(keepends=True))).encode()))
+    gate = ("-m", "DCG@5", "--min", "DCG@5=12", "--labels", "corrected", "--format", "json")
+    outcome = trueval("evaluate", packed, *kept.runs[:2], *gate, "--audit", people)
+    checks = {run["name"]: run["checks"][0] for run in json.loads(outcome.out)["runs"]}
+    assert (checks["flattered"]["verdict"], outcome.status) == ("failed", 1), outcome.err
+    assert checks["honest"]["value"] > checks["flattered"]["value"]
 
 
 # ---- pages ----
