@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from trueval.comparison.comparison import flatten
 from trueval.evaluation.views import corrected
-from trueval.evaluation.views.corrected import Told, turned_entry
+from trueval.evaluation.views.corrected import CSV, Told, flat, turned_entry
 from trueval.report.formats import markdown
 from trueval.report.text import Scale, signed
 
@@ -102,6 +103,20 @@ def corrected_latex(comparison: Mapping[str, Any], scale: Scale) -> Iterator[str
     values, differences = values_of(comparison), differences_of(comparison)
     yield corrected.tabular_of(values, scale, notes=_lines(comparison, values, differences))
     yield corrected.tabular_of(differences, scale, "difference", signed)
+
+
+def csv_rows(comparison: Mapping[str, Any]) -> tuple[list[str], list[dict[str, Any]]]:
+    """Names and rows of CSV, a row for each difference with what its correction says.
+
+    Args:
+        comparison: the JSON of `trueval compare`.
+    """
+    rows, names = [], list[str]()
+    for row in comparison["differences"]:
+        own = dict(flatten({name: value for name, value in row.items() if name != "corrected"}))
+        names = names or [*own, *(CSV if "audit" in comparison else ())]
+        rows.append({**own, **flat(row.get("corrected"))})
+    return names, rows
 
 
 def _lines(comparison: Mapping[str, Any], values: Sequence[Told], differences: Sequence[Told]) -> Iterator[str]:

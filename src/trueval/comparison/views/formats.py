@@ -7,10 +7,9 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from trueval.comparison.comparison import INTERVALS, flatten
+from trueval.comparison.comparison import INTERVALS
 from trueval.comparison.verdict import REVERSED, UNDECIDABLE
-from trueval.comparison.views.corrected import corrected_latex, corrected_markdown, corrected_parts
-from trueval.evaluation.views.corrected import CSV, flat
+from trueval.comparison.views.corrected import corrected_latex, corrected_markdown, corrected_parts, csv_rows
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
 from trueval.report.terminal import grid
@@ -229,12 +228,7 @@ def to_csv(comparison: Mapping[str, Any]) -> str:
     Returns:
         Comma-separated values under a line of names; a number that is not available is empty.
     """
-    own = [{name: value for name, value in row.items() if name != "corrected"} for row in comparison["differences"]]
-    rows = [
-        {**dict(flatten(row)), **flat(whole.get("corrected"))}
-        for row, whole in zip(own, comparison["differences"], strict=True)
-    ]
-    return formats.to_csv([*dict(flatten(own[0])), *(CSV if "audit" in comparison else ())], rows)
+    return formats.to_csv(*csv_rows(comparison))
 
 
 def to_markdown(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS, pairs: str = "") -> str:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
-from trueval.comparison.views.corrected import differences_of, values_of
+from trueval.comparison.views.corrected_page import corrected_blocks, overturned
 from trueval.comparison.views.formats import BOUNDED, BOUNDED_LEGEND
-from trueval.evaluation.views.corrected import turned_signs
-from trueval.evaluation.views.corrected_page import block
 from trueval.report.content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words, row_of
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.plots import Span, dot_of, lead_figure, letters_of, shortened, span_plot
@@ -68,11 +65,15 @@ def build(file: ResultFile, directory: Directory) -> Part:
         Verdict, advice, the matrix of runs and measures, close calls, every pair and the choices behind them.
     """
     pairs = _pairs(file.data)
-    blocks = (*_matrix_block(file), *_corrected_blocks(file, directory), _close_block(file, pairs))
+    blocks = (
+        *_matrix_block(file),
+        *corrected_blocks(file, values=not _evaluated(file.data, directory)),
+        _close_block(file, pairs),
+    )
     verdict, *rest = [*_verdicts(file)] or [()]
-    turned = tuple(_corrected_summary(file))
+    turned = tuple((line,) for line in islice(overturned(file), MOST))
     first = next((board["measure"] for board in file.data["leaderboards"] if board["ranking"]), "")
-    otherwise = verdict and any(True for _ in _overturned(file, first))
+    otherwise = verdict and any(True for _ in overturned(file, first))
     # A second measure changes a decision where somebody else leads on it.
     leader = _leader(file.data, 0)
     changing = [words for index, words in enumerate(rest, start=1) if _leader(file.data, index) != leader]
@@ -242,30 +243,6 @@ def _ranks(ends: Sequence[int] | None) -> str:
     if ends is None:
         return NOT_AVAILABLE
     return str(ends[0]) if ends[0] == ends[1] else f"{ends[0]}–{ends[1]}"
-
-
-# ---- corrected values ----
-
-
-def _corrected_summary(file: ResultFile) -> Iterator[Words]:
-    """Which differences people's labels turn, where the whole corrected interval is on the other side."""
-    yield from ((line,) for line in islice(_overturned(file), MOST))
-
-
-def _overturned(file: ResultFile, measure: str | None = None) -> Iterator[str]:
-    if "audit" in file.data:
-        told = differences_of(file.data)
-        yield from turned_signs([each for each in told if measure in (None, each.measure)], surely=True)
-
-
-def _corrected_blocks(file: ResultFile, directory: Directory) -> Iterator[Block]:
-    """Corrected values, where no evaluation of the same runs shows them, and corrected differences."""
-    if "audit" not in file.data:
-        return
-    if not _evaluated(file.data, directory):
-        yield block(file, values_of(file.data), "run", name="compared-")
-    differences = block(file, differences_of(file.data), "difference", differences=True, name="differences-")
-    yield replace(differences, title="Differences, corrected by people's labels")
 
 
 # ---- pairs ----
