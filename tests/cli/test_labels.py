@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -315,7 +316,7 @@ def test_what_people_did_not_see_is_not_corrected(trueval: Command, kept: World,
 def test_the_page_shows_them(trueval: Command, kept: World, tmp_path: Path) -> None:
     """The parts of the page, before any plot is drawn."""
     out = tmp_path / "out"
-    asked = (kept.golden, *kept.runs, "-m", "nDCG@5 AP(rel=4)", "--out", out)
+    asked = (kept.golden, *reversed(kept.runs), "-m", "nDCG@5 AP(rel=4)", "--out", out)
     assert trueval("evaluate", *asked).status == 0
     alone = build_evaluation(only(out, "results.json"), read_directory(out))
     assert "by the corrected values honest" in str(alone.summary[0])
@@ -346,6 +347,9 @@ def test_turned_differences_are_those_of_the_file(trueval: Command, kept: World,
     out = tmp_path / "out"
     assert trueval("compare", kept.golden, *kept.runs, *FEW, "--out", out).status == 0
     part = build_comparison(only(out, "comparison.json"), read_directory(out))
+    text = trueval("compare", kept.golden, *kept.runs, *FEW, columns=130).out
+    low, high = (float(end) for end in re.findall(r"flattered - honest .*?\[(\S+), (\S+)\]", text)[0])
+    assert low < high < 0
     (table,) = next(block for block in part.blocks if block.id == "differences-corrected-block").tables
     rows = json.loads((out / "comparison.json").read_text())["differences"]
     shown = {row.cells[1].text: row for row in table.rows}

@@ -27,7 +27,7 @@ from trueval.judgments import Judgments
 from trueval.measures import Measure, parse_list
 from trueval.policy.conventions import choose
 from trueval.report.text import counted
-from trueval.run import Run
+from trueval.run import Run, is_one_run
 from trueval.standings.standings import Floats, sum_by
 
 if TYPE_CHECKING:
@@ -115,10 +115,8 @@ def _runs(given: Any) -> list[Run]:
     Raises:
         InputError: two have the same.
     """
-    if isinstance(given, Mapping) and not any(isinstance(value, Run | str | Path) for value in given.values()):
-        runs = [Run.of(given)]
-    else:
-        runs = Run.of_several(given) if isinstance(given, list | tuple | Mapping) else [Run.of(given)]
+    several = isinstance(given, list | tuple) or (isinstance(given, Mapping) and not is_one_run(given))
+    runs = Run.of_several(given) if several else [Run.of(given)]
     name, times = Counter(run.name for run in runs).most_common(1)[0]
     if times > 1:
         raise InputError(f"Runs must have different names. Got {name!r} {times} times; rename one.")
