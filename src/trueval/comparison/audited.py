@@ -21,6 +21,7 @@ import polars as pl
 
 from trueval.errors import InputError, Place
 from trueval.files.json.lines import decode_object
+from trueval.files.source.seen import note_bytes
 from trueval.forks import need_polars
 
 if TYPE_CHECKING:
@@ -151,14 +152,21 @@ def _check(audited: Audited) -> None:
             )
 
 
+def _text(path: Path) -> str:
+    """The text of a file, of which a result notes what it was."""
+    data = path.read_bytes()
+    note_bytes(str(path), data)
+    return data.decode("utf-8")
+
+
 def _read_sample(path: Path) -> dict[str, Any]:
     """Design, scale and populations of sample.json."""
     place = Place(str(path))
     try:
-        about = json.loads(path.read_text(encoding="utf-8"))
+        about = json.loads(_text(path))
     except OSError as error:
         raise place.error(f"cannot be read ({error.strerror}). An audit is a folder of trueval golden audit.") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise place.error(f"not JSON: {error}. Put the file back as it was drawn.") from None
     if not isinstance(about, dict) or about.get("kind") != KIND:
         raise place.error('not an audit: "kind" must be "audit". Name a folder that trueval golden audit made.')
@@ -183,7 +191,7 @@ def _read_sample(path: Path) -> dict[str, Any]:
 def _rows(path: Path) -> Iterator[tuple[Place, dict[str, Any]]]:
     """The objects of the task "grade" in a file of JSON lines, and where they are."""
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = _text(path).split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise Place(str(path)).error(
             f"cannot be read ({error}). An audit is a folder of trueval golden audit."

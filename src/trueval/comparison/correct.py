@@ -52,37 +52,35 @@ def correct(
     policy: Policy | None = None,
     **choices: Any,
 ) -> Corrected:
-    """Correct measures of runs, and their differences, by people's labels of a sample of what a judge graded.
+    """Correct measures of runs, and their differences, by people's labels of a sample.
 
-    Each estimate is the judge's mean over all queries plus what people's labels say the judge got wrong: no worse than
-    people's labels alone, and narrower the more the two go together.
+    Each is the judge's mean over all queries plus what people's labels say the judge got wrong.
 
     Args:
-        runs: one run, or several in a list or in a dict by name: Runs, or what `Run.of` takes.
+        runs: one run, or several in a list or a dict by name, as `Run.of` takes them.
         judgments: of the judge, as they were when the sample was drawn; as in evaluate.
         audited: what people said: an Audited, or the folder of an audit.
         measures: as in evaluate.
-        target: "new queries", of which these are a sample, or "these queries", as if all of them had been graded by
-            people.
+        target: "new queries", of which these are a sample, or "these queries", had people graded all.
         level: of the intervals.
         baseline: name of the run that the others are compared with; None for all pairs.
         policy: as in evaluate.
         choices: attributes of Policy, as in evaluate.
 
     Returns:
-        Corrected: of each measure the judge's mean, people's alone and the corrected one, with t intervals; "refused"
-        where the design of the audit has no estimate of a measure.
+        Corrected: of each measure the judge's mean, people's alone and the corrected one, or why not.
 
     Raises:
-        InputError: labels and judgments do not belong together, nobody graded anything, or a run is bad.
+        InputError: labels and judgments do not belong together, nobody graded, or a run is bad.
         PolicyError: the target or a choice is unknown.
 
     >>> import polars as pl
-    >>> judge = {f"q{i}": {"a": 1, "b": 0} for i in range(4)}
-    >>> items = pl.DataFrame({"query_id": ["q0", "q0", "q1", "q1"], "doc_id": ["a", "b"] * 2, "stratum": "queries"})
+    >>> judge = {query: {"a": 1, "b": 0} for query in "1234"}
+    >>> items = pl.DataFrame({"query_id": list("1122"), "doc_id": list("abab"), "stratum": "queries"})
     >>> said = items.select("query_id", "doc_id", grade=pl.Series([1.0, 0.0, 0.0, 0.0]))
     >>> audited = Audited("queries", items, said, {"queries": 4}, (0.0, 1.0))
-    >>> found = correct({q: {"a": 2.0, "b": 1.0} for q in judge}, judge, audited, "P@1").of("run", "P@1")
+    >>> run = {query: {"a": 2.0, "b": 1.0} for query in judge}
+    >>> found = correct(run, judge, audited, "P@1").of("run", "P@1")
     >>> found.judge, found.people.estimate, found.corrected.estimate
     (1.0, 0.5, 0.5)
     """

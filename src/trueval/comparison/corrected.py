@@ -208,6 +208,18 @@ class Corrected:
             lambda each: (each.run, each.second, each.measure) == wanted,
         )
 
+    def __repr__(self) -> str:
+        """The tables of values and of differences."""
+        from trueval.comparison.views.correction import console  # late: only views know how results look
+
+        return console(self.to_dict())
+
+    def _repr_html_(self) -> str:
+        """The tables for notebooks."""
+        from trueval.comparison.views.correction import html
+
+        return html(self.to_dict())
+
     def to_dict(self) -> dict[str, object]:
         """The JSON of `trueval golden correct`."""
         from trueval.version import __version__

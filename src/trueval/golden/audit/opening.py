@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError, nearest
+from trueval.evaluation.content import judgments_hash
 from trueval.golden.audit.manifest import (
     ORDER_SCALE,
     TASKS,
@@ -160,6 +161,7 @@ def _draw(place: Path, folder: Path, choices: Choices, tell: Tell) -> Sample:
         "size": size,
         "source": "golden set" if source.is_golden else recorded(str(source.file)),
         "qrels": file_hash(source.file),
+        "judgments": judgments_hash(source.judgments),
         "measure": str(measure) if runs else None,
         "runs": [{"name": run.name, "sha256": file_hash(file)} for run, file in zip(runs, choices.runs, strict=True)],
         "judged": len(people.members),
