@@ -26,8 +26,12 @@ from trueval.tradeoff.plan import Measuring, Plan
 from trueval.tradeoff.signals import route_pipeline
 from trueval.tradeoff.store import KEY_LENGTH, Store, write_json
 from trueval.tradeoff.tune import tune
+from trueval.version import __version__
 
 DERIVED: Final = "derived"
+# Raised whenever ladders, tuned graphs or routing are computed in another way: what was kept is then derived again.
+# 1: the first.
+FORMAT: Final = 1
 # Which system of those that search the same vectors in the same way has the ladder.
 LADDERS: Final = ("dense+rerank", "dense", "hybrid+rerank", "hybrid")
 
@@ -166,6 +170,8 @@ class Deriver:
             return None
         measuring = self.plan.measuring
         decides = [
+            FORMAT,
+            __version__,
             known.key,
             known.system.name,
             self.measures,

@@ -85,7 +85,7 @@ def _mean(shares: Sequence[float], measuring: Measuring) -> dict[str, float | No
     """The mean over queries, with its interval."""
     if not len(shares):
         return {"value": None, "low": None, "high": None}
-    low, high = mean_intervals(np.array(shares)[:, None], measuring)[0].tolist()
+    low, high = mean_intervals(np.array(shares)[:, None], measuring)[0].clip(0, 1).tolist()  # NaN stays
     return {"value": float(np.mean(shares)), "low": or_null(low), "high": or_null(high)}
 
 

@@ -24,12 +24,13 @@ RERANK: Final = "+rerank"
 METHODS: Final = tuple(f"{name}{end}" for end in ("", RERANK) for name in STAGES_BY_METHOD)
 
 
-def several(one: Parameter, *, least: int = 1) -> Parameter:
+def several(one: Parameter, *, least: int = 1, most: int | None = None) -> Parameter:
     """A parameter that is one value or a list of them, and is kept as a tuple.
 
     Args:
         one: what each value must be.
         least: values that there must be.
+        most: values that there may be; None for any number.
 
     >>> several(whole(None, 1, "documents")).check([10, 20]), several(whole(None, 1, "documents")).check(5)
     ((10, 20), (5,))
@@ -37,12 +38,14 @@ def several(one: Parameter, *, least: int = 1) -> Parameter:
 
     def check(value: Any) -> Any:
         values = value if isinstance(value, list | tuple) else [value]
-        if len(values) < least or len(set(map(repr, values))) < len(values):
+        too_many = most is not None and len(values) > most
+        if len(values) < least or too_many or len(set(map(repr, values))) < len(values):
             raise ValueError(value)
         return tuple(one.check(each) for each in values)
 
     default = one.default if one.default is None or isinstance(one.default, tuple) else (one.default,)
-    return Parameter(default, f"{one.accepts}, or a list of different ones", check, one.about)  # type: ignore[arg-type]
+    accepts = f"{one.accepts}, or a list of different ones" if most is None else f"a list of {most}, each {one.accepts}"
+    return Parameter(default, accepts, check, one.about)  # type: ignore[arg-type]
 
 
 def _any(about: str) -> Parameter:
@@ -112,7 +115,7 @@ TUNE: Final[Mapping[str, Parameter]] = MappingProxyType(
     {"within": bounded(0.02, 0, 1, "part of the quality of exact search that may be lost")}
 )
 ROUTE: Final[Mapping[str, Parameter]] = MappingProxyType(
-    {"depths": several(whole(None, 1, "depths of the reranker, chosen query by query"), least=2)}
+    {"depths": several(whole(None, 1, "fewer and more candidates of the reranker"), least=2, most=2)}
 )
 
 # Table → its keys, of those that a pipeline file does not have.
