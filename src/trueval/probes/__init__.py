@@ -1,0 +1,1 @@
+"""Probes: small constructed tests of a scorer, of names and of noise."""

@@ -1,0 +1,1 @@
+"""How probes look: tables, small multiples, pages."""
