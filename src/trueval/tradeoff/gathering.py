@@ -22,6 +22,7 @@ from trueval.run import Run
 from trueval.tradeoff.charges import Charges, Spending
 from trueval.tradeoff.derived import Deriver, Known, routed_system
 from trueval.tradeoff.inputs import Inputs, read_inputs
+from trueval.tradeoff.judging import Judging
 from trueval.tradeoff.latency import Protocol
 from trueval.tradeoff.making import Made, Maker
 from trueval.tradeoff.plan import Measuring, Plan, Reason, above_pool
@@ -50,10 +51,20 @@ def gather(
     inputs = read_inputs(chosen, lambda done: step("documents", done, 0))
     check_measures(chosen, inputs)
     store = Store(out)
+    judging = None if chosen.judge is None else Judging.of(chosen, inputs, out)
     with _place(out, cache) as place:
         gathered = _Gathered(chosen, inputs, store, charges, begin("systems"))
-        maker = Maker(inputs, place, store, Account(max_cost, place / LEDGER), begin, gathered.add)
+        found_one = gathered.add if judging is None else judging.add
+        maker = Maker(inputs, place, store, Account(max_cost, place / LEDGER), begin, found_one)
         maker.make(chosen.systems, routed_system(chosen))
+        judged = None
+        if judging is not None:
+            judged = judging.judge(begin("judging"))
+            inputs = judged.inputs
+            gathered = _Gathered(chosen, inputs, store, charges, begin("systems"))
+            for each in judging.waiting:
+                with maker.guarded(each.system, each.key):
+                    gathered.add(judging.read(each, store))
         done = [Known(each.system, each.key) for each in gathered.in_order()]
         derived = Deriver(chosen, inputs, place, store, begin).derive(done)
         systems = _timed(gathered.in_order(), maker, Timer(_protocol(chosen), store, chosen.measuring, begin("times")))
@@ -68,6 +79,7 @@ def gather(
                 (
                     *chosen.notes,
                     *inputs.notes,
+                    *(() if judged is None else judged.notes),
                     *charges.notes([each.settings for each in chosen.systems], date().date()),
                 )
             )
@@ -75,6 +87,7 @@ def gather(
         machine(),
         charges.to_dict(),
         derived,
+        None if judged is None else judged.about,
     )
     if out is not None:
         found.write(out)

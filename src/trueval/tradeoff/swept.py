@@ -120,6 +120,7 @@ class Sweep:
         machine: where it ran.
         prices: what costs are made of.
         derived: ladders, tuned graphs and routing.
+        judge: who labelled what nobody had judged, and how much; None where nobody was asked.
     """
 
     plan: Plan
@@ -131,6 +132,7 @@ class Sweep:
     machine: Mapping[str, Any]
     prices: Mapping[str, Any]
     derived: Derived
+    judge: Mapping[str, Any] | None = None
 
     @property
     def queries(self) -> pl.DataFrame:
@@ -173,6 +175,7 @@ class Sweep:
             "ladder": self.derived.ladder,
             "tuned": self.derived.tuned,
             "route": self.derived.route,
+            **({} if self.judge is None else {"judge": dict(self.judge)}),
             "left_out": [{"name": each.name, "reason": each.reason} for each in self.left_out],
             "failed": [each._asdict() for each in self.failed],
             "notes": [*self.notes, *self.derived.notes],

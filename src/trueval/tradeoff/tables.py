@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from trueval.golden.tables import JUDGE as GOLDEN_JUDGE
 from trueval.policy.policy import OPTIONS, OURS
 from trueval.retrieval.rewriting import AS_IS, NORMALISED
 from trueval.specs import Parameter, Value, bounded, choice, text, whole
@@ -117,7 +118,16 @@ TUNE: Final[Mapping[str, Parameter]] = MappingProxyType(
 ROUTE: Final[Mapping[str, Parameter]] = MappingProxyType(
     {"depths": several(whole(None, 1, "fewer and more candidates of the reranker"), least=2, most=2)}
 )
+JUDGE: Final[Mapping[str, Parameter]] = MappingProxyType(
+    {
+        "depth": whole(None, 1, "first documents of each list that are judged; the greatest K by default"),
+        "scale": text(None, "grades of these judgments for those of the judge, such as 1:0,2:0,3:1,4:2,5:3"),
+        **GOLDEN_JUDGE,
+    }
+)
 
+# Tables that are there only where a file has them.
+ASKED_FOR: Final = ("tune", "route", "judge")
 # Table → its keys, of those that a pipeline file does not have.
 SWEEP_TABLES: Final[Mapping[str, Mapping[str, Parameter]]] = MappingProxyType(
     {
@@ -128,6 +138,7 @@ SWEEP_TABLES: Final[Mapping[str, Mapping[str, Parameter]]] = MappingProxyType(
         "limits": LIMITS,
         "tune": TUNE,
         "route": ROUTE,
+        "judge": JUDGE,
     }
 )
 METHOD_NAMES: Final = several(_of(METHODS, "stages that a system has; by default all that have a table"))
