@@ -9,6 +9,7 @@ from rich.text import Text
 
 from trueval.comparison.comparison import INTERVALS, flatten
 from trueval.comparison.verdict import REVERSED, UNDECIDABLE
+from trueval.comparison.views import reshuffle
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
 from trueval.report.terminal import grid
@@ -56,6 +57,7 @@ def table(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS, pairs: str
         parts += [Text(_heading(board), style="bold"), ranking, Text(), _pair_grid(comparison, board, scale, pairs)]
         left = _left_out(comparison, board, pairs)
         parts += [*([Text(left, style="dim")] if left else []), Text()]
+    parts += reshuffle.table(comparison)
     return Group(*parts, *map(Text, [*legend(comparison), *unit(scale)]))
 
 
@@ -261,6 +263,7 @@ def to_markdown(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS, pair
         left = _left_out(comparison, board, pairs)
         below = f"\n{markdown(left)}\n" if left else ""
         parts.append(f"### {_heading(board)}\n\n{ranking}\n{pipes(head, rows, words=len(head))}{below}\n")
+    parts.append(reshuffle.to_markdown(comparison))
     return "".join([*parts, *(f"- {markdown(line)}\n" for line in [*legend(comparison), *unit(scale)])])
 
 

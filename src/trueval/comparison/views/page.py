@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from trueval.comparison.views import reshuffle
 from trueval.comparison.views.formats import BOUNDED, BOUNDED_LEGEND
 from trueval.report.content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words, row_of
 from trueval.report.directory import Directory, ResultFile, pointer
@@ -64,7 +65,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
         Verdict, advice, the matrix of runs and measures, close calls, every pair and the choices behind them.
     """
     pairs = _pairs(file.data)
-    blocks = (*_matrix_block(file), _close_block(file, pairs))
+    blocks = (*_matrix_block(file), _close_block(file, pairs), *reshuffle.block(file))
     verdict, *rest = [*_verdicts(file)] or [()]
     # A second measure changes a decision where somebody else leads on it.
     leader = _leader(file.data, 0)

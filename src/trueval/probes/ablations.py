@@ -1,0 +1,269 @@
+"""Ablations: ten changes of a bundle, each a pure function of it (P-B §4.2).
+
+Some take the identity of the author away, some write it in another way, some move it to another place. What each does
+when it is done again is part of what it promises: reversible ones have a way back, idempotent ones change nothing more,
+and `neither` says that there is neither.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, Literal, NamedTuple
+
+from trueval.errors import PolicyError, nearest
+from trueval.probes.bundles import TEMPLATES, Bundle, Parts, Writing
+from trueval.probes.edits import near_miss
+from trueval.probes.people import Name, plain
+
+Claim = Literal["reversible", "idempotent", "neither"]
+BASE: Final = "base"
+DESTROYING, WRITING, LAYOUT = "identity", "writing", "layout"
+
+# Letters and digits of a token: without those that look like others.
+SYMBOLS: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+SYMBOLS_IN_ALL: Final = 6
+# What Unicode calls combining diacritical marks; vowel signs of other scripts are letters, not diacritics.
+MARKS: Final = "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+DIACRITICS: Final = re.compile(f"[{MARKS}]")
+CURLY: Final = str.maketrans({"’": "'", "‘": "'", "ʼ": "'"})
+HYPHENS: Final = re.compile("[-\u2010\u2011]")
+NARROW: Final = "\u202f"
+BEFORE_MARKS: Final = re.compile(r"\s*([:;!])")
+
+
+class Ablation(NamedTuple):
+    """A change of a bundle.
+
+    Attributes:
+        name: as the paper has it.
+        family: "identity", "writing" or "layout".
+        claim: what doing it again, or a way back, gives.
+        about: what it does, in one sentence.
+        apply: from a bundle to the changed one.
+        undo: the way back of a reversible one.
+    """
+
+    name: str
+    family: str
+    claim: Claim
+    about: str
+    apply: Callable[[Bundle], Bundle]
+    undo: Callable[[Bundle], Bundle] | None = None
+
+
+def hard_name_mask(bundle: Bundle) -> Bundle:
+    """One mask in the place of every author, in the query too: C1, C2a and C2b become one text.
+
+    >>> from trueval.probes.people import sample_people
+    >>> from trueval.probes.bundles import bundles
+    >>> masked = hard_name_mask(bundles(sample_people("en"), "en", 2, 0, 0)[1]).texts()
+    >>> masked.candidates[0].endswith("Author: AUTHOR_001."), len(set(masked.candidates))
+    (True, 2)
+    """
+    mask = f"{TEMPLATES[bundle.language].mask}{bundle.number:03d}"
+    return bundle.with_all(lambda parts: parts._replace(author=Name("", mask)))
+
+
+def gibberish_name(bundle: Bundle) -> Bundle:
+    """A token such as ID-7KQ2MX in the place of each author, the same for the same author everywhere."""
+    tokens: dict[str, str] = {}
+    for author in map(_written, (bundle.query, *bundle.candidates)):
+        if author not in tokens:
+            # A hash may be that of another author of the bundle; then the next one is taken.
+            tokens[author] = next(token for token in _tokens(author) if token not in tokens.values())
+    return bundle.with_all(lambda parts: parts._replace(author=Name("", tokens[_written(parts)])))
+
+
+def _written(parts: Parts) -> str:
+    return plain(parts.author.text)
+
+
+def _tokens(author: str) -> Iterator[str]:
+    """Tokens of a name, one after another, each a hash of the name and its number."""
+    number = 0
+    while True:
+        digest = hashlib.blake2b(
+            f"{number}:{author}".encode(errors="surrogatepass"), digest_size=SYMBOLS_IN_ALL
+        ).digest()
+        yield "ID-" + "".join(SYMBOLS[byte % len(SYMBOLS)] for byte in digest)
+        number += 1
+
+
+def edit_distance_near_miss(bundle: Bundle) -> Bundle:
+    """Impostors named as the author but for 1, 2 and 3 letters: C2a, C2b and C4. C1 and C3 stay."""
+    true = _written(bundle.query)
+    c1, c2a, c2b, c3, c4 = bundle.candidates
+    near = [
+        parts._replace(author=Name("", near_miss(true, distance, bundle.names)))
+        for distance, parts in ((1, c2a), (2, c2b), (3, c4))
+    ]
+    return bundle._replace(candidates=(c1, near[0], near[1], c3, near[2]))
+
+
+def remove_label(bundle: Bundle) -> Bundle:
+    """No "Author:" before the author."""
+    return bundle.with_all(lambda parts: parts._replace(label=""))
+
+
+def strip_diacritics(bundle: Bundle) -> Bundle:
+    """No diacritical marks in any text; letters that are not made of a letter and a mark, such as ø and ł, stay."""
+    return bundle.with_all(lambda parts: _also_written(parts, without_diacritics))
+
+
+def without_diacritics(text: str) -> str:
+    """A text decomposed, without combining diacritical marks, and composed again.
+
+    >>> without_diacritics("Łukasz Świętosławski à Þórshöfn")
+    'Łukasz Swietosławski a Þorshofn'
+    """
+    return unicodedata.normalize("NFC", DIACRITICS.sub("", unicodedata.normalize("NFD", text)))
+
+
+def initials_form(bundle: Bundle) -> Bundle:
+    """Given names as initials: "A. Dupont", "J.-B. Oudinet"."""
+    return bundle.with_all(
+        lambda parts: parts._replace(author=parts.author._replace(given=initials(parts.author.given)))
+    )
+
+
+def initials(given: str) -> str:
+    """Initials of given names, those joined by a hyphen joined still.
+
+    >>> initials("Jean-Baptiste Élie"), initials("J. R.")
+    ('J.-B. É.', 'J. R.')
+    """
+    words = [[_first(part) for part in HYPHENS.split(word) if part] for word in given.split()]
+    return " ".join("-".join(parts) for parts in words if parts)
+
+
+def _first(word: str) -> str:
+    """The first letter of a word with the marks on it, and a full stop."""
+    end = next((at for at in range(1, len(word)) if unicodedata.category(word[at])[0] != "M"), len(word))
+    return f"{word[:end]}."
+
+
+def name_order_inversion(bundle: Bundle) -> Bundle:
+    """Candidates name their author as a list of references does, "Dupont, Alice"; done again, as before."""
+    return bundle.with_candidates(
+        lambda parts: parts._replace(author=parts.author._replace(inverted=not parts.author.inverted))
+    )
+
+
+def case_punct_perturb(bundle: Bundle) -> Bundle:
+    """Authors in another case, curly apostrophes straight, and hyphens as spaces.
+
+    The case is that of the query's number: candidates have upper case, lower case or titles in turn, and the query the
+    next of these, so that no query has the case of its candidates.
+    """
+    cases = (str.upper, str.lower, str.title)
+    there, here = cases[bundle.number % 3], cases[(bundle.number + 1) % 3]
+    changed = bundle.with_candidates(lambda parts: _recased(parts, there))
+    return changed._replace(query=_recased(bundle.query, here))
+
+
+def _recased(parts: Parts, case: Writing) -> Parts:
+    given, family = (
+        case(HYPHENS.sub(" ", text.translate(CURLY))) for text in (parts.author.given, parts.author.family)
+    )
+    return parts._replace(author=parts.author._replace(given=given, family=family))
+
+
+def author_position_shift(bundle: Bundle) -> Bundle:
+    """Candidates name their author first."""
+
+    def shifted(parts: Parts) -> Parts:
+        # The sort keeps the order of what is equal, so the other segments stay as they were.
+        return parts._replace(segments=tuple(sorted(parts.segments, key=lambda each: "{author}" not in each)))
+
+    return bundle.with_candidates(shifted)
+
+
+def unicode_normalization_stress(bundle: Bundle) -> Bundle:
+    """The query in NFC, candidates in NFD and with narrow no-break spaces before : ; and !."""
+    changed = bundle.with_candidates(lambda parts: _also_written(parts, stressed))
+    return changed._replace(query=_also_written(bundle.query, plain))
+
+
+def stressed(text: str) -> str:
+    r"""A text in NFD with one narrow no-break space before each of : ; and !, in the place of spaces there.
+
+    >>> ascii(stressed("Été : quoi!"))
+    "'E\\u0301te\\u0301\\u202f: quoi\\u202f!'"
+    """
+    return BEFORE_MARKS.sub(rf"{NARROW}\1", unicodedata.normalize("NFD", text))
+
+
+def _also_written(parts: Parts, writing: Writing) -> Parts:
+    return parts._replace(writings=(*parts.writings, writing))
+
+
+_ALL = (
+    Ablation(
+        "hard_name_mask",
+        DESTROYING,
+        "idempotent",
+        "one mask for every author: what is left of the margin is not the name",
+        hard_name_mask,
+    ),
+    Ablation(
+        "gibberish_name", DESTROYING, "neither", "a token for each author: the same identity, no name", gibberish_name
+    ),
+    Ablation(
+        "edit_distance_near_miss",
+        DESTROYING,
+        "idempotent",
+        "impostors 1, 2 and 3 letters from the author",
+        edit_distance_near_miss,
+    ),
+    Ablation("remove_label", LAYOUT, "idempotent", "no label before the author", remove_label),
+    Ablation("strip_diacritics", WRITING, "idempotent", "no diacritical marks in any text", strip_diacritics),
+    Ablation("initials_form", WRITING, "idempotent", "given names as initials", initials_form),
+    Ablation(
+        "name_order_inversion",
+        WRITING,
+        "reversible",
+        "candidates have the family name first, with a comma",
+        name_order_inversion,
+        name_order_inversion,
+    ),
+    Ablation(
+        "case_punct_perturb",
+        WRITING,
+        "idempotent",
+        "authors in another case, apostrophes straight, hyphens as spaces",
+        case_punct_perturb,
+    ),
+    Ablation(
+        "author_position_shift", LAYOUT, "idempotent", "candidates name their author first", author_position_shift
+    ),
+    Ablation(
+        "unicode_normalization_stress",
+        WRITING,
+        "idempotent",
+        "the query in NFC, candidates in NFD with narrow no-break spaces",
+        unicode_normalization_stress,
+    ),
+)
+ABLATIONS: Mapping[str, Ablation] = MappingProxyType({each.name: each for each in _ALL})
+"""Every ablation by its name, in the order of the paper's tables."""
+
+
+def find_ablations(names: Sequence[str] | None) -> tuple[Ablation, ...]:
+    """Ablations by their names, in the order of the paper's tables; all of them for None.
+
+    Raises:
+        PolicyError: there is none of a name; the nearest is offered.
+
+    >>> [each.name for each in find_ablations(["remove_label", "hard_name_mask"])]
+    ['hard_name_mask', 'remove_label']
+    """
+    for name in names or ():
+        if name not in ABLATIONS:
+            raise PolicyError(
+                f"There is no ablation {name!r}.{nearest(name, ABLATIONS)} Known: {', '.join(ABLATIONS)}."
+            )
+    return tuple(each for each in _ALL if names is None or each.name in names)
