@@ -52,7 +52,6 @@ class Predicted(NamedTuple):
         signal: of the probe.
         measure: that loses.
         found: the correlations.
-        moved: share of the queries whose signal is not the least that it can be: that the change reached at all.
         lost: share of the queries whose value fell.
         gained: share of the queries whose value rose.
         danger: mean of the signal; NaN where nothing is known.
@@ -64,7 +63,6 @@ class Predicted(NamedTuple):
     signal: str
     measure: str
     found: Correlations
-    moved: float
     lost: float
     gained: float
     danger: float
@@ -72,7 +70,7 @@ class Predicted(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """As results have it."""
-        shares = {name: or_null(getattr(self, name)) for name in ("moved", "lost", "gained", "danger", "loss")}
+        shares = {name: or_null(getattr(self, name)) for name in ("lost", "gained", "danger", "loss")}
         named = {name: getattr(self, name) for name in ("name", "condition", "signal", "measure")}
         return {**named, **self.found.to_dict(), **shares}
 
@@ -265,7 +263,7 @@ class _Table(NamedTuple):
             found = correlate([stratum], **choices._asdict(), names=(key[2], f"the change in {key[3]}"))
             known = stratum.known
             x, y = stratum.x[known], stratum.y[known]
-            shares = (float(each.mean()) if len(x) else np.nan for each in (_moved(key[2], x), y > 0, y < 0, x, y))
+            shares = (float(each.mean()) if len(x) else np.nan for each in (y > 0, y < 0, x, y))
             yield Predicted(*key, found, *shares)
 
     def pooled(self, choices: Choices) -> Iterator[Pooled]:
@@ -301,11 +299,6 @@ class _Table(NamedTuple):
             most = max((len(each) for each in means.values()), default=0)
             kept = [np.mean(each, axis=0) for each in means.values() if len(each) == most]
             yield order_of(ALL, signal, measure, np.array(kept).reshape(-1, 2))
-
-
-def _moved(signal: str, danger: Floats) -> Floats:
-    """[query] 1 where a change reached the query; a margin is of the query as it was, which nothing reaches."""
-    return np.full(len(danger), np.nan) if signal == "margin" else (danger > 0).astype(np.float64)
 
 
 def order_of(condition: str, signal: str, measure: str, means: Floats) -> Order:

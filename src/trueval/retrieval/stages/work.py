@@ -203,16 +203,28 @@ class Work:
         """Embed queries and documents, and search an index of the documents."""
         chosen, settings, model = self.settings["embed"], self.settings["index"], self.embedder()
         both = make_index(settings["spec"]).ready().takes == "both"
-        documents, queries = self._embedded(model, "documents", step), self._embedded(model, "queries", step)
+        documents, queries = (self._cut(self._embedded(model, name, step)) for name in ("documents", "queries"))
         dimension = chosen["dimension"]
-        if dimension is not None and not is_hosted(chosen["model"]):  # a service cuts them itself
-            documents, queries = truncated(documents, dimension), truncated(queries, dimension)
         sides = (self.collection.documents, documents), (self.collection.queries, queries)
         built, asked = (TextsAndVectors(texts_in_order(texts), rows) if both else rows for texts, rows in sides)
         index = self._built(settings["spec"], built, [settings_of(model), dimension], "index")
         opened = Opened(index, asked, *self._ids, documents, queries, model.dtype)
         hits = self._asked("dense", opened, settings["depth"])
         return self._run(self.scored(hits, opened), "dense")
+
+    def query_vectors(self) -> NDArray[Any]:
+        """[query, dimension] the vectors that [index] is asked with; taken from the cache where they are there.
+
+        Raises:
+            InputError: the model of [embed] gives no vector for a text.
+        """
+        return self._cut(self._embedded(self.embedder(), "queries", self.begin("dense")))
+
+    def _cut(self, vectors: NDArray[Any]) -> NDArray[Any]:
+        """Vectors to the dimension of [embed]; a service cuts them itself."""
+        chosen = self.settings["embed"]
+        cut = chosen["dimension"] is not None and not is_hosted(chosen["model"])
+        return truncated(vectors, chosen["dimension"]) if cut else vectors
 
     def scored(self, hits: Hits, opened: Opened) -> Hits:
         """Hits of the dense index with the scores that [index] asks for.
