@@ -61,11 +61,26 @@ def reused_outputs(
     """
     settings = settings_of(model)
     parts = parts_of(model, collection, candidates)
-    found = {part.name: _reused(model, part, settings, folder, step) for part in parts}
+    found = {part.name: reused_part(model, part, settings, folder, step) for part in parts}
     return joined_outputs(settings, found)
 
 
-def _reused(model: Any, part: Part, settings: Mapping[str, Any], folder: Path | None, step: Step | None) -> Found:
+def reused_part(
+    model: Any, part: Part, settings: Mapping[str, Any], folder: Path | None, step: Step | None = None
+) -> Found:
+    """Run a model over the items of one part that it has not seen yet; otherwise as `part_outputs`.
+
+    Args:
+        model: as in part_outputs.
+        part: what goes in.
+        settings: what `settings_of` gave.
+        folder: the store; None keeps nothing.
+        step: as in part_outputs.
+
+    Raises:
+        InputError: as in part_outputs.
+        MissingExtraError: as in part_outputs.
+    """
     # A service's answers are kept by item already, and lists of rows of different lengths are never joined here.
     if folder is None or not len(part.items) or hasattr(model, "answers") or getattr(model, "scoring", "") == "maxsim":
         return part_outputs(model, part, settings, folder=folder, step=step)

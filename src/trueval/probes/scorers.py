@@ -12,6 +12,9 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from trueval.errors import InputError
+from trueval.numerics import find_format
+from trueval.retrieval.index import make_index
+from trueval.specs import written
 from trueval.standings.standings import Bools, Floats, Ints
 
 
@@ -102,3 +105,89 @@ class PairScorer(Protocol):
     def score(self, pairs: Pairs) -> PairScores:
         """Score pairs, all in one call."""
         ...
+
+
+class Bm25Scorer:
+    """BM25 by words; its corpus is the candidates of one set, so rare words are those that are rare there.
+
+    A candidate that shares no term with the query has the score 0.
+
+    Args:
+        language: whose stop words and stems.
+    """
+
+    unit = "BM25"
+
+    def __init__(self, language: str) -> None:
+        self.name = "BM25"
+        self.spec = written("bm25", {"language": language})
+
+    def score(self, pairs: Pairs) -> PairScores:
+        """Score pairs, the pairs of each set by an index of its candidates."""
+        values = np.zeros(len(pairs.query))
+        order = np.argsort(pairs.sets, kind="stable")
+        for chosen in np.split(order, np.flatnonzero(np.diff(pairs.sets[order])) + 1):
+            values[chosen] = self._of_set(pairs, chosen)
+        return PairScores(values, spacings(values, "float64") / 2)
+
+    def _of_set(self, pairs: Pairs, chosen: Ints) -> Floats:
+        candidates, candidate = np.unique(pairs.candidate[chosen], return_inverse=True)
+        queries, query = np.unique(pairs.query[chosen], return_inverse=True)
+        index = make_index(self.spec)
+        index.build([pairs.candidates[at] for at in candidates.tolist()])
+        hits = index.search([pairs.queries[at] for at in queries.tolist()], len(candidates))
+        table = np.zeros((len(queries), len(candidates)))
+        table[np.repeat(np.arange(len(queries)), np.diff(hits.offsets)), hits.places] = hits.scores
+        found: Floats = table[query, candidate]
+        return found
+
+
+class Hybrid:
+    """Several scorers fused: Σ weight · (score − mean) / spread, mean and spread those of the usual pairs.
+
+    The spread is the standard deviation. So a margin is the weighted sum of the margins of the parts, each in its own
+    spread. Search engines normalise by each query's list; lists of five would stretch every bundle to the same width.
+
+    Args:
+        name: what reports call it.
+        parts: the scorers.
+        weights: one for each; equal ones that sum to 1 if None.
+
+    Raises:
+        InputError: there are not as many weights as scorers.
+    """
+
+    unit = "spread"
+
+    def __init__(self, name: str, parts: Sequence[PairScorer], weights: Sequence[float] | None = None) -> None:
+        self.name, self.parts = name, tuple(parts)
+        self.weights = tuple(weights) if weights is not None else (1 / len(parts),) * len(parts)
+        if len(self.weights) != len(self.parts):
+            raise InputError(f"A hybrid must have one weight for each of its {len(parts)} scorers. Got {weights!r}.")
+
+    def score(self, pairs: Pairs) -> PairScores:
+        """Score pairs by every part."""
+        values, grain = np.zeros(len(pairs.query)), np.zeros(len(pairs.query))
+        for weight, part in zip(self.weights, self.parts, strict=True):
+            found = part.score(pairs)
+            usual = found.values[pairs.usual]
+            spread = float(usual.std()) or 1.0  # where all are equal nothing is to be brought to a scale
+            values += weight * (found.values - usual.mean()) / spread
+            grain += abs(weight) * found.grain / spread
+        return PairScores(values, grain + spacings(values, "float64"))
+
+
+def spacings(values: Floats, form: str) -> Floats:
+    """The distance of each value to the next one of a format, as `Format.spacing` has it of one value.
+
+    Args:
+        values: any finite numbers.
+        form: a name of FORMATS.
+
+    >>> spacings(np.array([0.75, 0.0]), "bfloat16").tolist() == [2**-8, 2**-133]
+    True
+    """
+    known = find_format(form)
+    exponent = np.where(values == 0, known.lowest_exponent, np.frexp(values)[1] - 1)
+    found: Floats = np.ldexp(1.0, np.maximum(exponent, known.lowest_exponent) - known.mantissa_bits)
+    return found

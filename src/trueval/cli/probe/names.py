@@ -1,0 +1,152 @@
+"""`trueval probe names`: whether scorers keep proper names apart."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import typer
+
+from trueval.cli.options import OUTPUT, CacheFolder, Form, Memory, Percent, cache_of, with_groups
+from trueval.cli.output import check_folder, save, show
+from trueval.cli.precision import LoadingOptions, bars, interruptible, remarks
+
+if TYPE_CHECKING:
+    from trueval.probes.entrants import Asked
+
+
+@dataclass(frozen=True)
+class ScorerOptions:
+    """Who is tested."""
+
+    panel: ClassVar = "Scorers"
+
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            metavar="NAME[@DIM]",
+            help="Embedder, as trueval retrieve takes it; with @DIM its first numbers alone. May be repeated.",
+        ),
+    ] = None
+    bm25: Annotated[
+        bool, typer.Option("--bm25", help="BM25; its corpus is the candidates of one run under one condition.")
+    ] = False
+    hybrid: Annotated[
+        bool, typer.Option("--hybrid", help="Each embedder and BM25, half each, in units of their own spread.")
+    ] = False
+    maxsim: Annotated[
+        bool, typer.Option("--maxsim", help="Late interaction over the token vectors of each embedder.")
+    ] = False
+    rerankers: Annotated[
+        list[str] | None,
+        typer.Option("--reranker", metavar="NAME", help="Reranker, by its logits. May be repeated."),
+    ] = None
+    dtype: Annotated[str, typer.Option(metavar="NAME", help="Format that models run in.")] = "float32"
+    scoring: Annotated[
+        str, typer.Option(metavar="NAME", help="Format of cosines and MaxSim; model is the model's own.")
+    ] = "float32"
+    index_dtype: Annotated[
+        str, typer.Option(metavar="NAME", help="Format that vectors of candidates are kept in; model is its own.")
+    ] = "model"
+
+    def asked(self, loading: dict[str, Any]) -> "Asked":
+        """What the probe is asked for."""
+        from trueval.probes.entrants import Asked
+
+        return Asked(
+            tuple(self.models or ()),
+            tuple(self.rerankers or ()),
+            self.bm25,
+            self.hybrid,
+            self.maxsim,
+            self.dtype,
+            self.scoring,
+            self.index_dtype,
+            loading,
+        )
+
+
+@dataclass(frozen=True)
+class DesignOptions:
+    """What is asked."""
+
+    panel: ClassVar = "Texts"
+
+    table: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Authors, titles and topics: CSV, JSON lines or Parquet with the columns author, topic, title and, "
+            "if wanted, family. Default: our sample of 125 authors who do not exist.",
+        ),
+    ] = None
+    language: Annotated[
+        str, typer.Option(metavar="LIST", help="Languages of the texts around the names: en, fr, or both.")
+    ] = "en"
+    queries: Annotated[int, typer.Option(metavar="N", min=2, help="How many rows are asked for.")] = 100
+    runs: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How often, with other impostors, works and templates each time.")
+    ] = 15
+    ablations: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Names of changes, separated by commas. Default: all ten.")
+    ] = None
+    seed: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Of everything random; the same seed gives the same result.")
+    ] = 0
+
+
+@with_groups
+def names(
+    *,
+    scorers: ScorerOptions,
+    design: DesignOptions,
+    loading: LoadingOptions,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write the results there too, in files of several formats, and their page.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    cache: CacheFolder = None,
+    form: Form = "table",
+    percent: Percent = False,
+    memory: Memory = None,
+) -> None:
+    """Tests whether scorers keep a proper name apart from an impostor's, and what happens to names written otherwise.
+
+    Example: trueval probe names --model all-MiniLM-L6-v2 --model all-MiniLM-L6-v2@128 --bm25 --hybrid --language en,fr
+
+    Example: trueval probe names --table authors.csv --model all-MiniLM-L6-v2 --ablations gibberish_name --out names
+    """
+    from dataclasses import asdict
+
+    from trueval.probes.probing import probe_all
+    from trueval.probes.views.kind import NAMES
+
+    if out is not None:
+        check_folder(out)
+    asked = scorers.asked({name: value for name, value in asdict(loading).items() if value is not None})
+    place = cache_of(cache, out)
+    kept = "Nothing is kept." if place is None else f"Finished batches of the models are kept in {place}."
+    with interruptible(f"{kept} The same command goes on from there."), remarks(), bars() as bar:
+        found = probe_all(
+            asked,
+            table=design.table,
+            languages=_parts(design.language),
+            queries=design.queries,
+            runs=design.runs,
+            seed=design.seed,
+            ablations=None if design.ablations is None else _parts(design.ablations),
+            cache=place,
+            begin=bar,
+        )
+    result = found.to_dict()
+    if out is not None:
+        save(out, (NAMES, result), page=True)
+    show(NAMES, result, form, percent=percent)
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]

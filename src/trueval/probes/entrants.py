@@ -1,0 +1,135 @@
+"""Entrants: the scorers that a probe is asked for, made of their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from trueval.errors import PolicyError
+from trueval.models.hosted.services import is_hosted
+from trueval.models.kept import Step
+from trueval.models.loading import load_embedder, load_reranker
+from trueval.models.places import find_model
+from trueval.probes.model_scorers import CosineScorer, LogitScorer, MaxSimScorer, Passed
+from trueval.probes.scorers import Bm25Scorer, Hybrid, PairScorer
+
+
+class Named(NamedTuple):
+    """An embedder as it is asked for.
+
+    Attributes:
+        model: its name.
+        dimension: numbers to keep; None for all.
+    """
+
+    model: str
+    dimension: int | None
+
+    @classmethod
+    def of(cls, text: str) -> Named:
+        """Read NAME or NAME@DIMENSION.
+
+        >>> Named.of("all-MiniLM-L6-v2@256"), Named.of("org/model@main")
+        (Named(model='all-MiniLM-L6-v2', dimension=256), Named(model='org/model@main', dimension=None))
+        """
+        model, _, dimension = text.rpartition("@")
+        return cls(model, int(dimension)) if model and dimension.isdecimal() and int(dimension) else cls(text, None)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a probe is asked for.
+
+    Attributes:
+        models: embedders, as NAME or NAME@DIMENSION.
+        rerankers: names of rerankers.
+        bm25: whether BM25 takes part.
+        hybrid: whether each embedder fused with BM25 does.
+        maxsim: whether MaxSim of each embedder's token vectors does.
+        dtype: that models run in.
+        scoring: format of scores, "model" for the model's own.
+        stored: format that vectors of candidates are kept in, "model" for the model's own.
+        loading: further options of `load_model`.
+    """
+
+    models: tuple[str, ...] = ()
+    rerankers: tuple[str, ...] = ()
+    bm25: bool = False
+    hybrid: bool = False
+    maxsim: bool = False
+    dtype: str = "float32"
+    scoring: str = "float32"
+    stored: str = "model"
+    loading: dict[str, Any] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Refuse what cannot be, before any work.
+
+        Raises:
+            PolicyError: nobody takes part, or something needs an embedder and there is none.
+        """
+        if not (self.models or self.rerankers or self.bm25):
+            raise PolicyError("A probe needs a scorer. Name a model, a reranker, or BM25.")
+        if (self.hybrid or self.maxsim) and not self.models:
+            raise PolicyError(f"{'hybrid' if self.hybrid else 'maxsim'} needs an embedder. Name a model beside it.")
+        for model in self.models if self.maxsim else ():
+            if is_hosted(model):
+                raise PolicyError(f"maxsim needs the token vectors of {model}, which no service gives.")
+
+
+class Entrants:
+    """The scorers of a probe; models are loaded once, whatever the number of languages.
+
+    Args:
+        asked: for.
+        folder: where outputs of models are kept; None for nowhere.
+        begin: from the name of a model to the function that is told of its progress.
+    """
+
+    def __init__(self, asked: Asked, *, folder: Path | None = None, begin: Callable[[str], Step] | None = None) -> None:
+        asked.check()
+        self.asked, self.folder, self.begin = asked, folder, begin
+        self._passed: dict[tuple[str, str], Passed] = {}
+
+    def scorers(self, language: str) -> list[PairScorer]:
+        """The scorers for texts of a language, in the order of reports.
+
+        Args:
+            language: whose stop words and stems BM25 takes.
+        """
+        asked = self.asked
+        named = [Named.of(each) for each in asked.models]
+        dense = [
+            CosineScorer(
+                self._loaded("embedder", each.model),
+                dimension=each.dimension,
+                scoring=asked.scoring,
+                stored=asked.stored,
+            )
+            for each in named
+        ]
+        sparse = Bm25Scorer(language)
+        found: list[PairScorer] = [*dense, *([sparse] if asked.bm25 else [])]
+        if asked.hybrid:
+            found += [Hybrid(f"{each.name} + BM25", (each, sparse)) for each in dense]
+        if asked.maxsim:
+            found += [
+                MaxSimScorer(self._loaded("tokens", name), name=find_model(name).name, scoring=asked.scoring)
+                for name in dict.fromkeys(each.model for each in named)
+            ]
+        return found + [LogitScorer(self._loaded("reranker", name)) for name in asked.rerankers]
+
+    def _loaded(self, role: str, name: str) -> Passed:
+        """The model of a name in a role, loaded when it is first asked for."""
+        if (role, name) not in self._passed:
+            options = {**self.asked.loading, **({} if is_hosted(name) else {"dtype": self.asked.dtype})}
+            if role == "tokens":
+                # By its path: a name of a recipe has the pooling of its own recipe.
+                model: Any = load_embedder(find_model(name).path, recipe="late-interaction", **options)
+            else:
+                model = (load_embedder if role == "embedder" else load_reranker)(name, **options)
+            told = None if self.begin is None else self.begin(f"{name} {role}")
+            self._passed[role, name] = Passed(model, folder=self.folder, step=told)
+        return self._passed[role, name]

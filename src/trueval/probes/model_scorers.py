@@ -1,0 +1,228 @@
+"""Scorers that are models: the cosine of an embedder, MaxSim of token vectors, the logits of a reranker.
+
+A rounding to a format with m mantissa bits moves a number by at most the part u = 2^-(m+1) of it. So it moves the
+product of two vectors of length 1 by at most u of the one and u of the other (Cauchy and Schwarz), and the score
+itself by half the distance to the next one. What the layers of a model round before their last output is not in that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueval.errors import InputError
+from trueval.models.kept import Part, Step
+from trueval.models.outputs import settings_of
+from trueval.models.pairs import FINISHED
+from trueval.models.reuse import reused_part
+from trueval.numerics import find_format, round_to
+from trueval.probes.scorers import Pairs, PairScores, spacings
+from trueval.retrieval.indexes.vectors import truncated
+from trueval.scoring import maxsim
+from trueval.standings.standings import Floats, Ints
+
+AT_ONCE: Final = 1 << 12  # pairs whose products are computed at once
+GIVEN: Final = 1 << 10  # texts that an embedder without settings gets at once
+
+
+class Passed:
+    """What has gone through one model: each text, or pair of texts, once, for all scorers that share this.
+
+    Args:
+        model: an embedder or a reranker; of the user's own, an object with the role Embedder or Reranker.
+        folder: where outputs are kept; None for nowhere. Those of a model without settings are kept nowhere.
+        step: called with a part's name, items done and items in all.
+    """
+
+    def __init__(self, model: Any, *, folder: Path | None = None, step: Step | None = None) -> None:
+        self.model, self.folder, self.step = model, folder, step
+        self.settings = settings_of(model) if hasattr(model, "settings") else None
+        self._places: dict[str, dict[Any, int]] = {}
+        self._rows: dict[str, list[Any]] = {}
+
+    def rows(self, name: str, items: Sequence[Any]) -> list[Any]:
+        """What the model gave for items, in their order; those that it has not seen go through it now.
+
+        Args:
+            name: "queries", "documents" or "pairs".
+            items: texts, or pairs of texts.
+        """
+        places, rows = self._places.setdefault(name, {}), self._rows.setdefault(name, [])
+        new = [item for item in dict.fromkeys(items) if item not in places]
+        if new:
+            rows.extend(self._computed(name, new))
+            places.update({item: len(rows) - len(new) + at for at, item in enumerate(new)})
+        return [rows[places[item]] for item in items]
+
+    def count(self, name: str) -> int:
+        """How many items of a part have gone through."""
+        return len(self._places.get(name, ()))
+
+    def _computed(self, name: str, items: list[Any]) -> Any:
+        if self.settings is None:
+            return self._by_role(name, items)
+        forward = {"queries": "embed_queries", "documents": "embed_documents", "pairs": "pair_logits"}[name]
+        called = [repr(item if isinstance(item, str) else item[1])[:60] for item in items]
+        part = Part(name, items, called, getattr(self.model, forward), _length)
+        return reused_part(self.model, part, self.settings, self.folder, self.step).rows
+
+    def _by_role(self, name: str, items: list[Any]) -> list[Any]:
+        """By the methods of the roles alone, which a model of the user's has."""
+        if name == "pairs":
+            return [row for query, document in items for row in self.model.logits(query, [document])]
+        embed: Callable[[list[str]], Any] = getattr(self.model, f"embed_{name}")
+        found: list[Any] = []
+        for start in range(0, len(items), GIVEN):
+            found.extend(np.asarray(embed(items[start : start + GIVEN])))
+            if self.step is not None:
+                self.step(name, len(found), len(items))
+        return found
+
+
+def _length(item: str | tuple[str, str]) -> int:
+    return len(item) if isinstance(item, str) else sum(map(len, item))
+
+
+class _Distinct:
+    """The different pairs among pairs: each is scored once, so equal texts have equal scores to the last bit."""
+
+    def __init__(self, pairs: Pairs) -> None:
+        codes, self.place = np.unique(pairs.query * len(pairs.candidates) + pairs.candidate, return_inverse=True)
+        self.query, self.candidate = np.divmod(codes, max(len(pairs.candidates), 1))
+
+
+class CosineScorer:
+    """The cosine of an embedder's vectors, of all or of the first of their numbers, in a format.
+
+    s = q · d / (|q| |d|), summed in float64 and rounded once; Matryoshka: the first numbers alone.
+
+    Args:
+        passed: of the embedder.
+        dimension: numbers to keep; None for all.
+        scoring: format of the scores, "model" for the model's own.
+        stored: format that vectors of candidates are kept in; "model" for the model's own.
+    """
+
+    unit = "cosine"
+
+    def __init__(
+        self, passed: Passed, *, dimension: int | None = None, scoring: str = "float32", stored: str = "model"
+    ) -> None:
+        own = str(passed.model.dtype)
+        self.passed, self.dimension = passed, dimension
+        self.scoring, self.stored = (find_format(own if each == "model" else each).name for each in (scoring, stored))
+        told = [f"{dimension}d"] if dimension else []
+        told += [own] if own != "float32" else []
+        told += [f"scores {self.scoring}"] if self.scoring not in (own, "float32") else []
+        told += [f"kept in {self.stored}"] if self.stored != own else []
+        self.name = f"{passed.model.name} ({', '.join(told)})" if told else str(passed.model.name)
+
+    def score(self, pairs: Pairs) -> PairScores:
+        """Score pairs, all their texts in one pass."""
+        queries = self._vectors(self.passed.rows("queries", pairs.queries))
+        candidates = self._vectors(self.passed.rows("documents", pairs.candidates))
+        if self.stored != self.passed.model.dtype:
+            candidates = _unit(round_to(candidates, self.stored))
+        distinct = _Distinct(pairs)
+        exact = _products(queries, candidates, distinct.query, distinct.candidate)
+        values = round_to(exact, self.scoring)
+        moved = _unit_roundoff(self.passed.model.dtype) + max(
+            _unit_roundoff(self.passed.model.dtype), _unit_roundoff(self.stored)
+        )
+        grain = spacings(values, self.scoring) / 2 + moved
+        return PairScores(values[distinct.place], grain[distinct.place])
+
+    def _vectors(self, rows: Sequence[Any]) -> Floats:
+        vectors: NDArray[Any] = np.stack(rows).astype(np.float32)
+        return _unit((truncated(vectors, self.dimension) if self.dimension else vectors).astype(np.float64))
+
+
+def _unit(vectors: Floats) -> Floats:
+    """Vectors of length 1; one of length 0 stays."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    return vectors / np.where(lengths > 0, lengths, 1.0)[:, None]
+
+
+def _products(queries: Floats, candidates: Floats, query: Ints, candidate: Ints) -> Floats:
+    """The product of each pair of rows, by no BLAS, whose threads could add in another order."""
+    parts = [np.zeros(0)]
+    for start in range(0, len(query), AT_ONCE):
+        chosen = slice(start, start + AT_ONCE)
+        parts.append(np.einsum("ij,ij->i", queries[query[chosen]], candidates[candidate[chosen]]))
+    return np.concatenate(parts)
+
+
+def _unit_roundoff(form: str) -> float:
+    return float(2.0 ** -(find_format(form).mantissa_bits + 1))
+
+
+class MaxSimScorer:
+    """The late-interaction score of token vectors, Σ over query tokens of the largest product with a candidate's.
+
+    Args:
+        passed: of a late-interaction embedder.
+        name: what reports call the model; its own name if empty.
+        scoring: format of the scores, "model" for the model's own.
+    """
+
+    unit = "MaxSim"
+
+    def __init__(self, passed: Passed, *, name: str = "", scoring: str = "float32") -> None:
+        own = str(passed.model.dtype)
+        self.passed = passed
+        self.scoring = find_format(own if scoring == "model" else scoring).name
+        self.name = f"{name or passed.model.name} MaxSim" + (f" ({own})" if own != "float32" else "")
+
+    def score(self, pairs: Pairs) -> PairScores:
+        """Score pairs, all their texts in one pass."""
+        queries = self.passed.rows("queries", pairs.queries)
+        candidates = self.passed.rows("documents", pairs.candidates)
+        distinct = _Distinct(pairs)
+        values = np.zeros(len(distinct.query))
+        for chosen in np.split(np.arange(len(values)), np.flatnonzero(np.diff(distinct.query)) + 1):
+            if len(chosen):
+                query = np.asarray(queries[distinct.query[chosen[0]]])
+                documents = [np.asarray(candidates[at]) for at in distinct.candidate[chosen].tolist()]
+                values[chosen] = maxsim(query, documents, self.scoring)
+        tokens = np.array([len(each) for each in queries], dtype=np.float64)[distinct.query]
+        # The largest of some numbers moves by no more than they do, and there is one for each query token.
+        grain = spacings(values, self.scoring) / 2 + tokens * (
+            2 * _unit_roundoff(self.passed.model.dtype) + _unit_roundoff(self.scoring)
+        )
+        return PairScores(values[distinct.place], grain[distinct.place])
+
+
+class LogitScorer:
+    """The logit of a reranker; of two logits, (no, yes), their difference; of a service, its finished scores.
+
+    Logits and not probabilities: where a sigmoid is near 1, margins of any size look alike.
+
+    Args:
+        passed: of the reranker.
+    """
+
+    def __init__(self, passed: Passed) -> None:
+        own = str(passed.model.dtype)
+        self.passed = passed
+        self.unit = "score" if passed.model.scoring == FINISHED else "logit"
+        self.name = f"{passed.model.name} ({own})" if own != "float32" else str(passed.model.name)
+
+    def score(self, pairs: Pairs) -> PairScores:
+        """Score pairs, all in one pass.
+
+        Raises:
+            InputError: there are neither one nor two logits for a pair.
+        """
+        distinct = _Distinct(pairs)
+        places = zip(distinct.query.tolist(), distinct.candidate.tolist(), strict=True)
+        rows = self.passed.rows("pairs", [(pairs.queries[query], pairs.candidates[at]) for query, at in places])
+        logits = np.stack(rows).astype(np.float64).reshape(len(rows), -1)
+        if logits.shape[1] not in (1, 2):
+            raise InputError(f"A reranker must give one or two logits for a pair. Got {logits.shape[1]}.")
+        values = logits[:, -1] - (logits[:, 0] if logits.shape[1] == 2 else 0.0)
+        grain = spacings(logits, str(self.passed.model.dtype)).sum(axis=1) / 2
+        return PairScores(values[distinct.place], grain[distinct.place])

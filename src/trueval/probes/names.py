@@ -1,0 +1,187 @@
+"""Names: does a scorer keep a proper name apart from another one (P-B §4, FORMULAS §8).
+
+Δname  = s(Q, C1) − max(s(Q, C2a), s(Q, C2b))      right author against impostors, same work
+Δtopic = s(Q, C1) − s(Q, C3)                       right work against another one, same author
+Δboth  = s(Q, C1) − s(Q, C4)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from trueval.errors import PolicyError
+from trueval.probes.ablations import BASE, find_ablations
+from trueval.probes.bundles import CANDIDATES, bundles, chosen_works
+from trueval.probes.people import People
+from trueval.probes.scorers import Pairs, PairScorer
+from trueval.standings.standings import Floats, Ints
+
+MARGINS: Final = ("name", "topic", "both")
+QUERIES: Final = 100
+RUNS: Final = 15
+
+
+@dataclass(frozen=True, eq=False)
+class NamesDesign:
+    """What a probe of names asks: all texts of all conditions and runs, each once.
+
+    Attributes:
+        language: of the templates.
+        source: of the people.
+        conditions: "base" and the ablations.
+        queries: how many.
+        runs: how many.
+        seed: of all draws.
+        pairs: [condition, run, query, candidate] in this order, one after another; a set is a run under a condition.
+        authors: [query] number of its author: queries about one author belong together.
+    """
+
+    language: str
+    source: str
+    conditions: tuple[str, ...]
+    queries: int
+    runs: int
+    seed: int
+    pairs: Pairs
+    authors: Ints
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Of the scores: conditions, runs, queries, candidates."""
+        return (len(self.conditions), self.runs, self.queries, len(CANDIDATES))
+
+    @property
+    def texts(self) -> int:
+        """How many different texts there are; a query and a candidate are different even where they read the same."""
+        return len(self.pairs.queries) + len(self.pairs.candidates)
+
+
+class Margins(NamedTuple):
+    """The margins of one condition.
+
+    Attributes:
+        values: [run, query, 3] Δname, Δtopic, Δboth.
+        grain: [run, query] how far rounding alone may have moved Δname.
+    """
+
+    values: Floats
+    grain: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class NamesProbe:
+    """The margins of one scorer.
+
+    Attributes:
+        scorer: its name.
+        unit: of its scores.
+        language: of the texts.
+        source: of the people.
+        queries: how many.
+        runs: how many.
+        seed: of all draws.
+        texts: how many different texts were asked about.
+        margins: condition → its margins.
+        authors: [query] number of its author.
+    """
+
+    scorer: str
+    unit: str
+    language: str
+    source: str
+    queries: int
+    runs: int
+    seed: int
+    texts: int
+    margins: Mapping[str, Margins]
+    authors: Ints
+
+
+def design_names(
+    people: People,
+    *,
+    language: str = "en",
+    queries: int = QUERIES,
+    runs: int = RUNS,
+    seed: int = 0,
+    ablations: Sequence[str] | None = None,
+) -> NamesDesign:
+    """Write all texts of a probe: the same ones for every scorer.
+
+    Args:
+        people: authors with their works.
+        language: of the templates, "en" or "fr".
+        queries: how many rows of the table are asked for; all of them where there are no more.
+        runs: how often, each time with other impostors, another work and other templates.
+        seed: of all draws.
+        ablations: names of ABLATIONS; None for all.
+
+    Raises:
+        PolicyError: an unknown ablation or language, fewer than 2 queries or 1 run.
+    """
+    if runs < 1:
+        raise PolicyError(f"runs must be an integer >= 1. Got {runs!r}.")
+    chosen = find_ablations(ablations)
+    drawn = [bundles(people, language, queries, run, seed) for run in range(runs)]
+    found: list[tuple[str, str]] = []
+    for change in (None, *chosen):
+        for each in (bundle for run in drawn for bundle in run):
+            query, candidates = (each if change is None else change.apply(each)).texts()
+            found += [(query, candidate) for candidate in candidates]
+    count = len(drawn[0])
+    sets = np.repeat(np.arange((1 + len(chosen)) * runs), count * len(CANDIDATES))
+    names = [people.works[row].author.text for row in chosen_works(people, queries, seed)]
+    return NamesDesign(
+        language,
+        people.source,
+        (BASE, *(each.name for each in chosen)),
+        count,
+        runs,
+        seed,
+        Pairs.of(found, sets.tolist(), (sets < runs).tolist()),
+        np.unique(names, return_inverse=True)[1].ravel(),
+    )
+
+
+def probe_names(scorer: PairScorer, design: NamesDesign) -> NamesProbe:
+    """Measure how far a scorer keeps names apart.
+
+    Args:
+        scorer: whose numbers are compared with each other, and not with those of another scorer.
+        design: what is asked.
+    """
+    found = scorer.score(design.pairs)
+    scores, grain = found.values.reshape(design.shape), found.grain.reshape(design.shape)
+    margins = {name: margins_of(scores[at], grain[at]) for at, name in enumerate(design.conditions)}
+    return NamesProbe(
+        scorer.name,
+        scorer.unit,
+        design.language,
+        design.source,
+        design.queries,
+        design.runs,
+        design.seed,
+        design.texts,
+        margins,
+        design.authors,
+    )
+
+
+def margins_of(scores: Floats, grain: Floats) -> Margins:
+    """The margins of bundles.
+
+    Args:
+        scores: [..., 5] of C1, C2a, C2b, C3, C4.
+        grain: [..., 5] of each score.
+
+    >>> margins_of(np.array([[0.9, 0.5, 0.7, 0.25, 0.0]]), np.zeros((1, 5))).values.round(2).tolist()
+    [[0.2, 0.65, 0.9]]
+    """
+    impostor = scores[..., 1:3].argmax(axis=-1)[..., None] + 1
+    others = [np.take_along_axis(scores, impostor, axis=-1)[..., 0], scores[..., 3], scores[..., 4]]
+    values = np.stack([scores[..., 0] - other for other in others], axis=-1)
+    return Margins(values, grain[..., 0] + np.take_along_axis(grain, impostor, axis=-1)[..., 0])

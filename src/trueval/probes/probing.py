@@ -1,0 +1,69 @@
+"""Probing: the probe of names from names of scorers to a result, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from trueval.errors import PolicyError
+from trueval.files.source.content import Source
+from trueval.models.kept import Step
+from trueval.probes.entrants import Asked, Entrants
+from trueval.probes.names import QUERIES, RUNS, design_names, probe_names
+from trueval.probes.people import LANGUAGES, People, read_people, sample_people
+from trueval.probes.summary import LEVEL, RESAMPLES, NamesResult, summarise
+
+
+def probe_all(
+    asked: Asked,
+    *,
+    table: Source | None = None,
+    languages: Sequence[str] = ("en",),
+    queries: int = QUERIES,
+    runs: int = RUNS,
+    seed: int = 0,
+    ablations: Sequence[str] | None = None,
+    cache: Path | None = None,
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    threads: int | None = None,
+    begin: Callable[[str], Step] | None = None,
+) -> NamesResult:
+    """Test whether scorers keep proper names apart.
+
+    Args:
+        asked: who is tested.
+        table: the user's authors, as `read_people` takes them; None for our sample.
+        languages: of the templates, and of the sample.
+        queries: how many rows are asked for.
+        runs: how often, each time with other impostors, another work and other templates.
+        seed: of everything random.
+        ablations: names of ABLATIONS; None for all.
+        cache: keeps what models gave, in a folder `outputs`; None keeps nothing.
+        level: of intervals.
+        resamples: of intervals.
+        threads: that share the work of intervals; one for each processor if None.
+        begin: from the name of a model to the function that is told of its progress.
+
+    Raises:
+        PolicyError: nobody takes part, or a choice is not known.
+        InputError: a table or a model cannot be read.
+        MissingExtraError: a library of the extras is not installed.
+    """
+    if not languages or set(languages) - set(LANGUAGES):
+        raise PolicyError(f"languages must be among {', '.join(LANGUAGES)}. Got {', '.join(languages) or 'none'}.")
+    people: People | None = None if table is None else read_people(table)
+    designs = [
+        design_names(
+            people or sample_people(language),
+            language=language,
+            queries=queries,
+            runs=runs,
+            seed=seed,
+            ablations=ablations,
+        )
+        for language in dict.fromkeys(languages)
+    ]
+    entrants = Entrants(asked, folder=None if cache is None else cache / "outputs", begin=begin)
+    probes = [probe_names(scorer, each) for each in designs for scorer in entrants.scorers(each.language)]
+    return summarise(probes, level=level, resamples=resamples, seed=seed, threads=threads)

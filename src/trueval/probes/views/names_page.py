@@ -1,0 +1,203 @@
+"""The page of a probe of names: who keeps names apart, and what each change of the texts does to that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from trueval.probes.ablations import ABLATIONS
+from trueval.probes.views.names import heading, legend
+from trueval.probes.views.published import SOURCE, published
+from trueval.report.content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words, row_of
+from trueval.report.directory import Directory, ResultFile, pointer
+from trueval.report.figures import NARROW, Chart, axis_domain, panels, tone, write_figure
+from trueval.report.text import NOT_AVAILABLE, fixed, signed
+
+ROW = 22  # CSS pixels of a condition
+KEY = (("dot", "mean over queries and runs"), ("line", "interval over queries"))
+
+
+def build(file: ResultFile, directory: Directory) -> Part:
+    """The part of the page for one probe.
+
+    Args:
+        file: the result.
+        directory: not needed.
+    """
+    told = [*_told(file)]
+    changed = [at for at, scorer in enumerate(file.data["scorers"]) if len(scorer["conditions"]) > 1]
+    figures = tuple(_figure(file.data["scorers"][at], at) for at in changed)
+    blocks = [
+        Block(
+            "probe-names",
+            "Do the scorers know names",
+            (("Shares can be compared between scorers; margins cannot, for each scorer has its own unit.",),),
+            tables=(_summary(file),),
+        )
+    ]
+    if figures:
+        words: Words = ("What each change of the texts takes from Δname, as a part of it: −1 is all of it.",)
+        blocks.append(Block("probe-names-changes", "What each ablation does", (words,), figures=figures))
+    tables = tuple(_table(file, at) for at in range(len(file.data["scorers"])))
+    blocks.append(Block("probe-names-tables", "Every margin", tables=tables, place="details"))
+    blocks.append(_published(file))
+    facts: tuple[tuple[str, Words], ...] = tuple(
+        (name, (f"{file.data['scorers'][0][name]}",)) for name in ("source", "queries", "runs", "seed")
+    )
+    closing = Block("probe-names-choices", "Choices of the probe of names", facts=facts)
+    return Part(verdict=told[0], summary=tuple(told[1:]), blocks=tuple(blocks), closing=(closing,))
+
+
+def write_figures(file: ResultFile, directory: Directory, folder: Path) -> tuple[Path, ...]:
+    """What each ablation does, one panel for each scorer, as one figure for a paper.
+
+    Args:
+        file: the result.
+        directory: not needed.
+        folder: where to; it exists.
+    """
+    changed = [scorer for scorer in file.data["scorers"] if len(scorer["conditions"]) > 1]
+    charts = [changes_plot(scorer, title=heading(scorer)) for scorer in changed]
+    return write_figure(panels(charts), folder / "probe-names") if charts else ()
+
+
+def changes_plot(scorer: Mapping[str, Any], *, title: str = "") -> Chart:
+    """The relative change of Δname under each ablation, with its interval; conditions as rows.
+
+    Args:
+        scorer: an entry of "scorers".
+        title: above the plot.
+    """
+    import altair as alt
+
+    rows = [
+        {
+            "condition": condition["name"],
+            **condition["change"]["relative"],
+            "told": f"{condition['name']}: {signed(condition['change']['relative']['mean'])}",
+        }
+        for condition in scorer["conditions"]
+        if condition["change"] is not None
+    ]
+    known = [row[end] for row in rows for end in ("mean", "low", "high")]
+    scale = alt.Scale(domain=_domain(known), nice=False, zero=False)
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        y=alt.Y("condition:N", sort=None, title=None, axis=alt.Axis(labelLimit=190, ticks=False, domain=False))
+    )
+    x = alt.X("mean:Q", title="ΔΔ / Δ", scale=scale, axis=alt.Axis(grid=False, tickCount=5))
+    layers = [
+        alt.Chart(alt.InlineData(values=[{"zero": 0}]))
+        .mark_rule(color=tone("text"))
+        .encode(x=alt.X("zero:Q", scale=scale)),
+        base.transform_filter("datum.low !== null")
+        .mark_rule(strokeWidth=1.8, color=tone("expected"))
+        .encode(x=alt.X("low:Q", scale=scale), x2="high:Q"),
+        base.transform_filter("datum.mean !== null")
+        .mark_point(size=48, filled=True, color=tone("expected"), aria=True)
+        .encode(x=x, description="told:N"),
+    ]
+    plot = alt.layer(*layers).properties(width=NARROW - 190, height=ROW * len(rows))
+    return plot.properties(title=title) if title else plot
+
+
+def _domain(values: list[float | None]) -> list[float]:
+    """From −1, all of a margin, to what is there."""
+    known = [value for value in values if value is not None]
+    low, high = axis_domain([-1.0, 0.1, *known])
+    return [min(low, -1.08), high]
+
+
+def _figure(scorer: Mapping[str, Any], at: int) -> Figure:
+    about = f"{heading(scorer)}: relative change of the margin of names under each ablation, with intervals."
+    return Figure(f"probe-names-{at}", heading(scorer), about, changes_plot(scorer), key=KEY)
+
+
+def _told(file: ResultFile) -> Iterator[Words]:
+    """A sentence for each scorer; the one that keeps most apart first."""
+    scorers = list(enumerate(file.data["scorers"]))
+    for at, scorer in sorted(scorers, key=lambda each: -each[1]["conditions"][0]["kept_apart"]):
+        base = scorer["conditions"][0]
+        source = ("scorers", at, "conditions", 0)
+        kept = Number(fixed(base["kept_apart"]), base["kept_apart"], file.source(*source, "kept_apart"))
+        words: list[str | Number] = [
+            f"{scorer['name']} ({scorer['language']}) puts the right author above both impostors in a share of ",
+            kept,
+        ]
+        if base["name_over_topic"] is not None:
+            ratio = Number(
+                fixed(base["name_over_topic"]), base["name_over_topic"], file.source(*source, "name_over_topic")
+            )
+            words += [" of bundles; a name moves its score by ", ratio, " of what a topic does"]
+        else:
+            words.append(" of bundles")
+        yield (*words, ".")
+
+
+def _summary(file: ResultFile) -> Table:
+    columns = (
+        Column("scorer"),
+        Column("language", "/language"),
+        Column("unit", "/unit"),
+        Column("kept apart", "/conditions/0/kept_apart", numeric=True, show=fixed, strong=lambda _: True),
+        Column("name / topic", "/conditions/0/name_over_topic", numeric=True, show=fixed),
+        Column("Δname", "/conditions/0/delta_name/mean", numeric=True, show=signed),
+        Column("± between runs", "/conditions/0/delta_name/run_sd", numeric=True, show=fixed),
+        Column("Δtopic", "/conditions/0/delta_topic/mean", numeric=True, show=signed),
+        Column("Δboth", "/conditions/0/delta_both/mean", numeric=True, show=signed),
+        Column("within grain", "/conditions/0/within_grain", numeric=True, show=fixed),
+    )
+    rows = tuple(
+        row_of(pointer("scorers", at), columns, scorer, scorer["name"])
+        for at, scorer in enumerate(file.data["scorers"])
+    )
+    caption = ("Base margins: names and titles as they are.",)
+    return Table("probe-names-base", caption, file.name, columns, rows, tuple(legend(file.data)))
+
+
+def _table(file: ResultFile, at: int) -> Table:
+    columns = (
+        Column("condition", "/name"),
+        Column("Δname", "/delta_name/mean", numeric=True, show=signed, strong=lambda _: True),
+        Column("± between runs", "/delta_name/run_sd", numeric=True, show=fixed),
+        Column("low", "/delta_name/low", numeric=True, show=signed),
+        Column("high", "/delta_name/high", numeric=True, show=signed),
+        Column("Δtopic", "/delta_topic/mean", numeric=True, show=signed),
+        Column("Δboth", "/delta_both/mean", numeric=True, show=signed),
+        Column("name / topic", "/name_over_topic", numeric=True, show=fixed),
+        Column("ΔΔ", "/change/absolute/mean", numeric=True, show=signed),
+        Column("ΔΔ / Δ", "/change/relative/mean", numeric=True, show=signed),
+        Column("its low", "/change/relative/low", numeric=True, show=signed),
+        Column("its high", "/change/relative/high", numeric=True, show=signed),
+        Column("bundles in it", "/change/relative_bundles", numeric=True, show=_count),
+        Column("kept apart", "/kept_apart", numeric=True, show=fixed),
+        Column("within grain", "/within_grain", numeric=True, show=fixed),
+    )
+    scorer = file.data["scorers"][at]
+    rows = tuple(
+        row_of(pointer("scorers", at, "conditions", place), columns, each)
+        for place, each in enumerate(scorer["conditions"])
+    )
+    notes = tuple(f"{each.name}: {each.about}." for each in ABLATIONS.values()) if not at else ()
+    return Table(f"probe-names-table-{at}", (heading(scorer),), file.name, columns, rows, notes, folded=True)
+
+
+def _count(value: int | None) -> str:
+    return NOT_AVAILABLE if value is None else f"{value:,}"
+
+
+def _published(file: ResultFile) -> Block:
+    """The paper's tables, under a heading of their own."""
+    found = published(frozenset(scorer["language"] for scorer in file.data["scorers"]))
+    tables = tuple(
+        Table(
+            f"probe-names-published-{at}",
+            (each.title,),
+            "",
+            tuple(Column(title) for title in each.head),
+            tuple(Row("", tuple(Cell(text, text) for text in row)) for row in each.rows),
+            folded=True,
+        )
+        for at, each in enumerate(found)
+    )
+    return Block("probe-names-published", "As published, for context", ((SOURCE,),), tables=tables, place="details")
