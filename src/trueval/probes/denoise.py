@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 from trueval.retrieval.indexes.analysis import APOSTROPHES
 
 SENTENCE_END: Final = re.compile(r"(?<![.!?])[.!?]++(?=\s|$)|\n+")
+CLOSING: Final = (",", ".", ";", "?", "!")
 WORD: Final = re.compile(r"[^\W_]+")
 LONG: Final = 4  # letters of a word that two sentences must share to be about the same
 ASIDE: Final = 20  # words of a digression, at most; who says more says what he needs
@@ -74,11 +75,13 @@ def denoise(text: str) -> str:
     cut = removed(text)
     if not cut:
         return text
-    kept, place = [], 0
+    left, place = "", 0
     for span in (*cut, Span(len(text), len(text))):
-        kept.append(text[place : span.start])
+        part = text[place : span.start]
         place = span.end
-    return re.sub(r"\s{2,}", " ", " ".join(part.strip() for part in kept if part.strip())).strip()
+        # A comma stays at the word before it.
+        left += part if part[:1] in CLOSING else f" {part}"
+    return re.sub(r"\s{2,}", " ", left).strip()
 
 
 def removed(text: str) -> tuple[Span, ...]:
