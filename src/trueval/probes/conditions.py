@@ -34,7 +34,9 @@ def perturbed(text: str, number: int) -> str:
 def _written() -> Iterator[Condition]:
     """The ablations of writing, on any text."""
     yield Condition("case_punct_upper", lambda text: perturbed(text, 0), "capitals, straight apostrophes, no hyphens")
-    yield Condition("case_punct_lower", lambda text: perturbed(text, 1), "small letters, straight apostrophes, no hyphens")
+    yield Condition(
+        "case_punct_lower", lambda text: perturbed(text, 1), "small letters, straight apostrophes, no hyphens"
+    )
     yield Condition("strip_diacritics", without_diacritics, "no diacritical marks")
     yield Condition(
         "unicode_normalization_stress", stressed, "characters in parts (NFD), narrow no-break spaces before : ; and !"

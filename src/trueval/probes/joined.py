@@ -27,26 +27,27 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.collection import Collection
-from trueval.comparison.reshuffle import Ranked, reshuffle
 from trueval.comparison.resampling import generator
+from trueval.comparison.reshuffle import Ranked, reshuffle
 from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.evaluation.content import judgments_hash
 from trueval.evaluation.evaluate import Measures, evaluate
 from trueval.measures import Measure, parse_list
 from trueval.models.hosted.account import LEDGER, Account
 from trueval.policy.policy import Policy
-from trueval.probes.prediction import COLUMNS, Choices, Prediction, predict
+from trueval.probes.entrants import Named
+from trueval.probes.prediction import COLUMNS, MARGIN, Choices, Prediction, predict
 from trueval.report.provenance import recorded
 from trueval.retrieval.pipeline import stages_of
 from trueval.retrieval.ranks.lists import listed
-from trueval.retrieval.stages.config import Settings
+from trueval.retrieval.stages.config import Settings, settings_of_tables
 from trueval.retrieval.stages.retrieved import Stage
 from trueval.retrieval.stages.shared import Begin, Shared, nobody
 from trueval.retrieval.stages.work import Work
 from trueval.run import Run
 from trueval.standings.standings import Floats
 
-DROP, OVERLAP, MARGIN = "drop", "overlap", "margin"
+DROP, OVERLAP = "drop", "overlap"
 K: Final = 10
 # Stream of a seed that draws queries; comparison/resampling.py and tradeoff/ have others.
 SAMPLES: Final = 7 << 32
@@ -326,3 +327,42 @@ def _place(cache: Path | None) -> Iterator[Path]:
     # Memory maps of files that are removed stay readable; where they cannot be removed, the system does it later.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         yield Path(folder)
+
+
+def simple_pipelines(
+    models: Sequence[str], *, bm25: bool = False, hybrid: bool = False, depth: int = 100, language: str = "en"
+) -> dict[str, Settings]:
+    """Pipelines of embedders that are searched exactly, of BM25, and of both.
+
+    Args:
+        models: embedders, as NAME or NAME@DIMENSION.
+        bm25: whether BM25 alone is one.
+        hybrid: whether each embedder fused with BM25 is one.
+        depth: documents of each list.
+        language: of BM25.
+
+    Raises:
+        PolicyError: a hybrid has no embedder.
+
+    >>> list(simple_pipelines(["all-MiniLM-L6-v2@128"], bm25=True, hybrid=True))
+    ['all-MiniLM-L6-v2@128', 'BM25', 'all-MiniLM-L6-v2@128 + BM25']
+    """
+    if hybrid and not models:
+        raise PolicyError("hybrid needs an embedder. Name a model beside it.")
+    words = {"sparse": {"index": f"bm25(language='{language}')", "depth": depth}}
+    dense: dict[str, dict[str, Any]] = {}
+    for each in models:
+        named = Named.of(each)
+        cut = {} if named.dimension is None else {"dimension": named.dimension}
+        short = recorded(named.model) + ("" if named.dimension is None else f"@{named.dimension}")
+        dense[short] = {"embed": {"model": named.model, **cut}, "index": {"spec": "flat", "depth": depth}}
+    tables = {
+        **dense,
+        **({"BM25": words} if bm25 else {}),
+        **(
+            {f"{name} + BM25": {**own, **words, "fuse": {"depth": depth}} for name, own in dense.items()}
+            if hybrid
+            else {}
+        ),
+    }
+    return {name: settings_of_tables(own, name) for name, own in tables.items()}

@@ -37,6 +37,7 @@ FORMAT_VERSION: Final = 1
 KIND: Final = "probe-prediction"
 COLUMNS: Final = ("model", "condition", "signal", "measure", "query_id", "danger", "loss")
 ALL: Final = "all"
+MARGIN: Final = "margin"
 # Models below which even a perfect order of them happens by chance more often than 1 time in 20, as 2 / n! does.
 MODELS: Final = 5
 # Models up to which all orders are listed: 8! = 40,320.
@@ -291,6 +292,8 @@ class _Table(NamedTuple):
     def orders(self) -> Iterator[Order]:
         """Whether the models come out in the order of their losses, over all conditions that all of them have."""
         for signal, measure in dict.fromkeys(key[2:] for key in self.strata):
+            if signal == MARGIN:  # of a cosine and of BM25 they have no unit in common
+                continue
             means: dict[str, list[Floats]] = {}
             for (model, *_), each in self._chosen(ALL, signal, measure).items():
                 known = each.known
