@@ -32,7 +32,7 @@ def test_each_level_has_the_parts_that_it_says(bank: str, language: str) -> None
         found = noisy(QUERY, level, language, seed=3, bank=bank)
         kinds = [piece.kind for piece in found.pieces]
         assert {part: kinds.count(part) for part in PARTS if part in kinds} == dict(chosen.counts)
-        asked = "".join(piece.text for piece in found.pieces if piece.kind in ("question",))
+        asked = "".join(piece.text for piece in found.pieces if piece.kind == "question")
         if not chosen.typos:
             assert asked.split() == on_phone(QUERY, language).split()
     assert noisy(QUERY, 0, language, bank=bank).text == QUERY

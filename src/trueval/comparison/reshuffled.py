@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from trueval.policy.policy import Policy
     from trueval.run import Run
 
-# A mean of shares over 1,000 queries has a standard error below .016. 50 runs are 1,225 pairs: each over 163 queries.
+# A mean of shares over 1,000 queries has a standard error below .016. 50 runs are 1,225 pairs: each over 48 queries.
 MOST_QUERIES: Final = 1_000
-MOST_LISTS: Final = 200_000
+MOST_LISTS: Final = 60_000
 
 
 class PairReshuffle(NamedTuple):

@@ -27,20 +27,20 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.collection import Collection
-from trueval.comparison.resampling import generator
-from trueval.comparison.reshuffle import Ranked, reshuffle
-from trueval.errors import InputError, PolicyError, TruevalWarning
+from trueval.comparison.reshuffle import DEPTH, reshuffle
+from trueval.comparison.reshuffled import lists_of
+from trueval.errors import PolicyError, TruevalWarning
 from trueval.evaluation.content import judgments_hash
 from trueval.evaluation.evaluate import Measures, evaluate
 from trueval.measures import Measure, parse_list
 from trueval.models.hosted.account import LEDGER, Account
 from trueval.policy.policy import Policy
-from trueval.probes.entrants import Named
+from trueval.probes.noise import Design, drawn
 from trueval.probes.prediction import COLUMNS, MARGIN, Choices, Prediction, predict
 from trueval.report.provenance import recorded
 from trueval.retrieval.pipeline import stages_of
 from trueval.retrieval.ranks.lists import listed
-from trueval.retrieval.stages.config import Settings, settings_of_tables
+from trueval.retrieval.stages.config import Settings
 from trueval.retrieval.stages.retrieved import Stage
 from trueval.retrieval.stages.shared import Begin, Shared, nobody
 from trueval.retrieval.stages.work import Work
@@ -49,8 +49,6 @@ from trueval.standings.standings import Floats
 
 DROP, OVERLAP = "drop", "overlap"
 K: Final = 10
-# Stream of a seed that draws queries; comparison/resampling.py and tradeoff/ have others.
-SAMPLES: Final = 7 << 32
 
 
 class Condition(NamedTuple):
@@ -118,7 +116,8 @@ def probe_join(
     """
     chosen, choices = parse_list(measures), choices or Choices()
     _check(pipelines, conditions, chosen)
-    asked = drawn_queries(collection, queries, choices.seed)
+    # As the probe of noise draws them: the same queries for the same seed.
+    asked = drawn(collection, Design("en", queries=queries or len(collection.queries), seed=choices.seed))
     forms = {each.name: {query: each.change(text) for query, text in asked.queries.items()} for each in conditions}
     with _place(cache) as place:
         account = Account(max_cost, place / LEDGER)
@@ -136,27 +135,6 @@ def _check(pipelines: Mapping[str, Settings], conditions: Sequence[Condition], m
     lower = [str(each) for each in measures if each.better == "lower"]
     if lower:
         raise PolicyError(f"A loss needs a measure of which higher values are better. Got {lower[0]}.")
-
-
-def drawn_queries(collection: Collection, count: int | None, seed: int) -> Collection:
-    """A collection with its judged queries, or some of them drawn at random.
-
-    Args:
-        collection: with judgments.
-        count: how many are drawn; all if None, or if there are no more.
-        seed: of the draw.
-
-    Raises:
-        InputError: there are no judgments, or none of its queries is judged.
-    """
-    judged = set(collection.graded.query_ids.to_list())
-    ids = [query for query in collection.queries if query in judged]
-    if not ids:
-        raise InputError(f"{collection.source}: none of its {len(collection.queries)} queries is judged.")
-    if count is not None and count < len(ids):
-        places = np.sort(generator(seed, SAMPLES, 0).choice(len(ids), count, replace=False))
-        ids = [ids[place] for place in places.tolist()]
-    return replace(collection, queries={query: collection.queries[query] for query in ids}).restricted(set(ids))
 
 
 class _Join:
@@ -190,7 +168,7 @@ class _Join:
         shared = Shared(self.cache, self.cache / "outputs", self.account, models=self.models)
         work = Work(collection, settings, shared, lambda stage: self.begin(f"{name}, {form}: {stage}"))
         stages = stages_of([work])[0]
-        vectors = work.query_vectors() if "embed" in settings else None
+        vectors = work.query_vectors(self.begin(f"{name}, {form}: vectors")) if "embed" in settings else None
         run = stages[-1].run
         return Searched(stages[0], run, vectors, self._values(run))
 
@@ -202,6 +180,11 @@ class _Join:
         found: Floats = scores.expected[[place[query] for query in self.ids]]
         return found
 
+    def overlap(self, first: Run, second: Run) -> Floats:
+        """[query] expected share of common documents in the top k of two runs; NaN where one has no list."""
+        sides = lists_of([first, second], self.collection.graded, self.policy, self.ids)
+        return reshuffle(*sides, k=self.k, depth=max(self.k, DEPTH)).overlap
+
     def rows(self, name: str, settings: Settings) -> pl.DataFrame:
         """The table of `predict` for one pipeline."""
         clean = self.searched(name, settings, "as it is", self.collection.queries)
@@ -210,7 +193,7 @@ class _Join:
         for form, texts in self.forms.items():
             changed = self.searched(name, settings, form, texts)
             same = np.array([texts[query] == text for query, text in self.collection.queries.items()])
-            signals = {OVERLAP: 1 - overlaps(clean.run, changed.run, self.ids, self.k), MARGIN: -gap}
+            signals = {OVERLAP: 1 - self.overlap(clean.run, changed.run), MARGIN: -gap}
             if clean.vectors is not None and changed.vectors is not None:
                 signals = {DROP: drops(clean.vectors, changed.vectors, same), **signals}
             losses = dict(zip(map(str, self.measures), (clean.values - changed.values).T, strict=True))
@@ -285,38 +268,6 @@ def gaps(run: Run, query_ids: Sequence[str]) -> Floats:
     return np.array([found.get(query, np.nan) for query in query_ids])
 
 
-def overlaps(first: Run, second: Run, query_ids: Sequence[str], k: int) -> Floats:
-    """[query] expected share of common documents in the top k of two runs; NaN where one has no list.
-
-    Args:
-        first: a run.
-        second: another one.
-        query_ids: [query].
-        k: results that are looked at.
-
-    >>> overlaps(Run.from_dict({"q": {"a": 2.0, "b": 1.0}}), Run.from_dict({"q": {"a": 1.0, "c": 0.5}}), ["q"], 2)
-    array([0.5])
-    """
-    names: dict[str, int] = {}
-    rows = [_rows(run, query_ids, names) for run in (first, second)]
-    sides = [Ranked.of(document, scores, offsets, len(names)) for document, scores, offsets in rows]
-    return reshuffle(*sides, k=k, depth=k).overlap
-
-
-def _rows(run: Run, query_ids: Sequence[str], names: dict[str, int]) -> tuple[Any, Floats, Any]:
-    """Documents as numbers, scores and offsets of the lists of some queries, empty ones too."""
-    lists = listed(run)
-    ids, scores = lists.documents["doc_id"].to_list(), lists.documents["score"].to_numpy().astype(np.float64)
-    place = {query: at for at, query in enumerate(lists.query_ids.to_list())}
-    starts, ends = lists.offsets[:-1], lists.offsets[1:]
-    none = np.arange(0)
-    places = [place.get(query) for query in query_ids]
-    chosen = [none if at is None else np.arange(starts[at], ends[at]) for at in places]
-    rows = np.concatenate(chosen) if chosen else np.arange(0)
-    document = np.array([names.setdefault(ids[row], len(names)) for row in rows.tolist()], dtype=np.int64)
-    return document, scores[rows], np.concatenate(([0], np.cumsum([len(each) for each in chosen]))).astype(np.int64)
-
-
 @contextmanager
 def _place(cache: Path | None) -> Iterator[Path]:
     """The folder of the cache; a temporary one where nobody names one, so that documents are embedded once."""
@@ -327,42 +278,3 @@ def _place(cache: Path | None) -> Iterator[Path]:
     # Memory maps of files that are removed stay readable; where they cannot be removed, the system does it later.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         yield Path(folder)
-
-
-def simple_pipelines(
-    models: Sequence[str], *, bm25: bool = False, hybrid: bool = False, depth: int = 100, language: str = "en"
-) -> dict[str, Settings]:
-    """Pipelines of embedders that are searched exactly, of BM25, and of both.
-
-    Args:
-        models: embedders, as NAME or NAME@DIMENSION.
-        bm25: whether BM25 alone is one.
-        hybrid: whether each embedder fused with BM25 is one.
-        depth: documents of each list.
-        language: of BM25.
-
-    Raises:
-        PolicyError: a hybrid has no embedder.
-
-    >>> list(simple_pipelines(["all-MiniLM-L6-v2@128"], bm25=True, hybrid=True))
-    ['all-MiniLM-L6-v2@128', 'BM25', 'all-MiniLM-L6-v2@128 + BM25']
-    """
-    if hybrid and not models:
-        raise PolicyError("hybrid needs an embedder. Name a model beside it.")
-    words = {"sparse": {"index": f"bm25(language='{language}')", "depth": depth}}
-    dense: dict[str, dict[str, Any]] = {}
-    for each in models:
-        named = Named.of(each)
-        cut = {} if named.dimension is None else {"dimension": named.dimension}
-        short = recorded(named.model) + ("" if named.dimension is None else f"@{named.dimension}")
-        dense[short] = {"embed": {"model": named.model, **cut}, "index": {"spec": "flat", "depth": depth}}
-    tables = {
-        **dense,
-        **({"BM25": words} if bm25 else {}),
-        **(
-            {f"{name} + BM25": {**own, **words, "fuse": {"depth": depth}} for name, own in dense.items()}
-            if hybrid
-            else {}
-        ),
-    }
-    return {name: settings_of_tables(own, name) for name, own in tables.items()}

@@ -50,12 +50,13 @@ class SearchOptions:
 
     def settings(self, language: str) -> "dict[str, Settings]":
         """Name → settings of each pipeline."""
-        from trueval.probes.joined import simple_pipelines
+        from trueval.probes.systems import systems
         from trueval.retrieval.pipeline import Pipeline
 
-        found = simple_pipelines(
-            self.models or (), bm25=self.bm25, hybrid=self.hybrid, depth=self.depth, language=language
+        made = systems(
+            self.models or (), "flat", language=language, bm25=self.bm25, hybrid=self.hybrid, depth=self.depth
         )
+        found = {each.name: each.settings for each in made}
         for file in self.pipelines or ():
             pipeline = Pipeline.read(file)
             found[pipeline.name] = {name: each for name, each in pipeline.settings.items() if name != "corpus"}

@@ -1,6 +1,6 @@
 """The kinds of result of the room."""
 
-from trueval.probes import prediction, summary
+from trueval.probes import noise_summary, prediction, summary
 from trueval.report.formats import to_json
 from trueval.report.kinds import Kind, late
 
@@ -44,4 +44,25 @@ PREDICTION = Kind(
     },
     page=late("trueval.probes.views.prediction_page:build"),
     figures=late("trueval.probes.views.prediction_page:write_figures"),
+)
+
+NOISE = Kind(
+    noise_summary.KIND,
+    format=noise_summary.FORMAT_VERSION,
+    order=71,
+    text={
+        "table": late("trueval.probes.views.noise:table"),
+        "json": to_json,
+        "csv": late("trueval.probes.views.noise:to_csv"),
+        "markdown": late("trueval.probes.views.noise:to_markdown"),
+        "latex": late("trueval.probes.views.noise:to_latex"),
+    },
+    files={
+        "probe-noise.json": "json",
+        "probe-noise.csv": "csv",
+        "probe-noise.md": "markdown",
+        "probe-noise.tex": "latex",
+    },
+    page=late("trueval.probes.views.noise_page:build"),
+    figures=late("trueval.probes.views.noise_page:write_figures"),
 )

@@ -203,7 +203,7 @@ class Work:
         """Embed queries and documents, and search an index of the documents."""
         chosen, settings, model = self.settings["embed"], self.settings["index"], self.embedder()
         both = make_index(settings["spec"]).ready().takes == "both"
-        documents, queries = (self._cut(self._embedded(model, name, step)) for name in ("documents", "queries"))
+        documents, queries = self._vectors(model, "documents", step), self._vectors(model, "queries", step)
         dimension = chosen["dimension"]
         sides = (self.collection.documents, documents), (self.collection.queries, queries)
         built, asked = (TextsAndVectors(texts_in_order(texts), rows) if both else rows for texts, rows in sides)
@@ -211,20 +211,6 @@ class Work:
         opened = Opened(index, asked, *self._ids, documents, queries, model.dtype)
         hits = self._asked("dense", opened, settings["depth"])
         return self._run(self.scored(hits, opened), "dense")
-
-    def query_vectors(self) -> NDArray[Any]:
-        """[query, dimension] the vectors that [index] is asked with; taken from the cache where they are there.
-
-        Raises:
-            InputError: the model of [embed] gives no vector for a text.
-        """
-        return self._cut(self._embedded(self.embedder(), "queries", self.begin("dense")))
-
-    def _cut(self, vectors: NDArray[Any]) -> NDArray[Any]:
-        """Vectors to the dimension of [embed]; a service cuts them itself."""
-        chosen = self.settings["embed"]
-        cut = chosen["dimension"] is not None and not is_hosted(chosen["model"])
-        return truncated(vectors, chosen["dimension"]) if cut else vectors
 
     def scored(self, hits: Hits, opened: Opened) -> Hits:
         """Hits of the dense index with the scores that [index] asks for.
@@ -395,6 +381,20 @@ class Work:
                 "[embed]; a cross-encoder or a model of late interaction belongs into [rerank]."
             )
         return model
+
+    def query_vectors(self, step: Step) -> NDArray[Any]:
+        """[query, dimension] the vectors that the dense index is asked with, from the cache where it has them.
+
+        Raises:
+            InputError: as in `embedder`.
+        """
+        return self._vectors(self.embedder(), "queries", step)
+
+    def _vectors(self, model: Any, name: str, step: Step) -> NDArray[Any]:
+        """Embeddings as the index takes them."""
+        rows, dimension = self._embedded(model, name, step), self.settings["embed"]["dimension"]
+        # A service cuts them itself.
+        return rows if dimension is None or is_hosted(self.settings["embed"]["model"]) else truncated(rows, dimension)
 
     def _embedded(self, model: Any, name: str, step: Step) -> NDArray[Any]:
         settings = settings_of(model)
