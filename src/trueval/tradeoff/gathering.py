@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -26,6 +26,7 @@ from trueval.tradeoff.judging import Judging
 from trueval.tradeoff.latency import Protocol
 from trueval.tradeoff.making import Made, Maker
 from trueval.tradeoff.plan import Measuring, Plan, Reason, above_pool
+from trueval.tradeoff.probing import Prober
 from trueval.tradeoff.quality import mean_intervals, qualities_of
 from trueval.tradeoff.store import Store
 from trueval.tradeoff.swept import Measured, Sweep
@@ -67,6 +68,7 @@ def gather(
                     gathered.add(judging.read(each, store))
         done = [Known(each.system, each.key) for each in gathered.in_order()]
         derived = Deriver(chosen, inputs, place, store, begin).derive(done)
+        probed = _probed(chosen, done, lambda: Prober(chosen, inputs, maker, place, store, begin))
         systems = _timed(gathered.in_order(), maker, Timer(_protocol(chosen), store, chosen.measuring, begin("times")))
     found = Sweep(
         chosen,
@@ -80,6 +82,7 @@ def gather(
                     *chosen.notes,
                     *inputs.notes,
                     *(() if judged is None else judged.notes),
+                    *probed.notes,
                     *charges.notes([each.settings for each in chosen.systems], date().date()),
                 )
             )
@@ -88,10 +91,30 @@ def gather(
         charges.to_dict(),
         derived,
         None if judged is None else judged.about,
+        probed.entries,
     )
     if out is not None:
         found.write(out)
     return found
+
+
+class _Probed(NamedTuple):
+    """What probes say.
+
+    Attributes:
+        entries: key of a system → what they say of it; None where the plan does not ask.
+        notes: one-line remarks.
+    """
+
+    entries: Mapping[str, Mapping[str, Any]] | None
+    notes: tuple[str, ...]
+
+
+def _probed(plan: Plan, systems: Sequence[Known], make: Callable[[], Prober]) -> _Probed:
+    if "probes" not in plan.tables:
+        return _Probed(None, ())
+    prober = make()
+    return _Probed(prober.probe(systems), tuple(prober.notes))
 
 
 def _mean(shares: Sequence[float], measuring: Measuring) -> dict[str, float | None]:

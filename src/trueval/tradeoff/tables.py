@@ -6,13 +6,16 @@ Those of a pipeline are in retrieval/stages/config.py; here they may hold lists,
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
 from trueval.golden.tables import JUDGE as GOLDEN_JUDGE
 from trueval.policy.policy import OPTIONS, OURS
+from trueval.probes.ablations import ABLATIONS
+from trueval.probes.chatter import LANGUAGES, LEVELS
 from trueval.retrieval.rewriting import AS_IS, NORMALISED
-from trueval.specs import Parameter, Value, bounded, choice, text, whole
+from trueval.specs import Parameter, Value, bounded, choice, flag, text, whole
 
 STAGES_BY_METHOD: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -126,8 +129,30 @@ JUDGE: Final[Mapping[str, Parameter]] = MappingProxyType(
     }
 )
 
+
+def _level(value: Any) -> Any:
+    if isinstance(value, bool) or value not in range(1, len(LEVELS)):
+        raise ValueError(value)
+    return value
+
+
+PROBES: Final[Mapping[str, Parameter]] = MappingProxyType(
+    {
+        "names": flag(True, "whether scorers are asked to keep names apart"),
+        "noise": flag(True, "whether the queries are searched with chatter too"),
+        "language": _of(LANGUAGES, "of bundles and chatter"),
+        "queries": whole(50, 2, "of each probe, at most"),
+        "runs": whole(3, 1, "of the probe of names, each with other impostors"),
+        "level": Parameter(4, "an integer from 1 to 4", _level, "of the chatter"),
+        "ablations": replace(
+            several(_of(tuple(ABLATIONS), "changes of names that have a column")),
+            default=("gibberish_name", "edit_distance_near_miss", "initials_form"),  # type: ignore[arg-type]
+        ),
+    }
+)
+
 # Tables that are there only where a file has them.
-ASKED_FOR: Final = ("tune", "route", "judge")
+ASKED_FOR: Final = ("tune", "route", "judge", "probes")
 # Table → its keys, of those that a pipeline file does not have.
 SWEEP_TABLES: Final[Mapping[str, Mapping[str, Parameter]]] = MappingProxyType(
     {
@@ -139,6 +164,7 @@ SWEEP_TABLES: Final[Mapping[str, Mapping[str, Parameter]]] = MappingProxyType(
         "tune": TUNE,
         "route": ROUTE,
         "judge": JUDGE,
+        "probes": PROBES,
     }
 )
 METHOD_NAMES: Final = several(_of(METHODS, "stages that a system has; by default all that have a table"))

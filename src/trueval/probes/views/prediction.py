@@ -83,7 +83,7 @@ def legend(result: Entry) -> Iterator[str]:
             "taken for prediction. Ranked across: all in one list, where it is."
         )
     told = list(dict.fromkeys(each["told"] for each in result["orders"]))
-    yield from (f"Which model loses most, by the probe: {each[0].lower()}{each[1:]}" for each in told)
+    yield from (f"The order of the models by what they lose: {each}" for each in told)
     reasons = list(dict.fromkeys(f"{_where(each)}: {each['reason']}" for each in result["models"] if each["reason"]))
     yield from reasons[:REASONS]
     if len(reasons) > REASONS:
