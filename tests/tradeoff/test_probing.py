@@ -10,8 +10,10 @@ import pytest
 from tests.tradeoff import made
 from tests.tradeoff.made import SMALL
 
+from trueval.cli.output import save
 from trueval.errors import InputError
 from trueval.probes.chatter import noisy
+from trueval.report.terminal import drawn
 from trueval.tradeoff.inputs import read_inputs
 from trueval.tradeoff.plan import Plan
 from trueval.tradeoff.sweep import sweep

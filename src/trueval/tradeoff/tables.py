@@ -65,6 +65,12 @@ def _of(names: tuple[str, ...], about: str) -> Parameter:
     return choice(names[0], *names[1:], about=about)
 
 
+def _level(value: Any) -> Any:
+    if isinstance(value, bool) or value not in range(1, len(LEVELS)):
+        raise ValueError(value)
+    return value
+
+
 _SECONDS: Final = 86_400.0
 _MONEY: Final = 1e12
 
@@ -119,7 +125,12 @@ TUNE: Final[Mapping[str, Parameter]] = MappingProxyType(
     {"within": bounded(0.02, 0, 1, "part of the quality of exact search that may be lost")}
 )
 ROUTE: Final[Mapping[str, Parameter]] = MappingProxyType(
-    {"depths": several(whole(None, 1, "fewer and more candidates of the reranker"), least=2, most=2)}
+    {
+        "depths": several(whole(None, 1, "fewer and more candidates of the reranker"), least=2, most=2),
+        "drop": flag(False, "whether how far chatter moves a query is a further signal, at the price of a pair"),
+        "level": Parameter(4, "an integer from 1 to 4", _level, "of that chatter"),
+        "language": _of(LANGUAGES, "of that chatter"),
+    }
 )
 JUDGE: Final[Mapping[str, Parameter]] = MappingProxyType(
     {
@@ -128,13 +139,6 @@ JUDGE: Final[Mapping[str, Parameter]] = MappingProxyType(
         **GOLDEN_JUDGE,
     }
 )
-
-
-def _level(value: Any) -> Any:
-    if isinstance(value, bool) or value not in range(1, len(LEVELS)):
-        raise ValueError(value)
-    return value
-
 
 PROBES: Final[Mapping[str, Parameter]] = MappingProxyType(
     {
