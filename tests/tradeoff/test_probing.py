@@ -10,7 +10,7 @@ import pytest
 from tests.tradeoff import made
 from tests.tradeoff.made import SMALL
 
-from trueval.cli.output import save
+from trueval.cli.output import save, save_page
 from trueval.errors import InputError
 from trueval.probes.chatter import noisy
 from trueval.report.terminal import drawn
@@ -118,7 +118,8 @@ def test_probes_are_columns_in_every_form(tmp_path: Path, seen: list[Any]) -> No
     out = tmp_path / "out"
     found = sweep(made.written(tmp_path, SMALL + PROBES), out=out).to_dict()
     sparse = next(each["probes"] for each in found["systems"] if each["name"] == "sparse")
-    save(out, (SWEEP, found), page=True)
+    save(out, (SWEEP, found))
+    save_page(out, figures=False)
     wanted = f"{sparse['noise']['overlap']:.3f}"
     assert f"{sparse['names']['changes']['hard_name_mask']['of_means']:+.0%}" == "-100%"
     shown = {name: (out / name).read_text(encoding="utf-8") for name in ("sweep.md", "sweep.tex", "sweep.csv")}

@@ -176,6 +176,7 @@ class _Join:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TruevalWarning)  # of each form the same
             scores = evaluate(run, self.collection.graded, list(self.measures), policy=self.policy)
+        self.notes += [note for note in scores.notes if note not in self.notes]
         place = {query: at for at, query in enumerate(scores.query_ids)}
         found: Floats = scores.expected[[place[query] for query in self.ids]]
         return found
