@@ -62,6 +62,7 @@ def test_banks_share_no_sentence() -> None:
 def test_a_seed_draws_the_same_whatever_other_queries_there_are() -> None:
     first, again, other = (noisy(QUERY, 4, "fr", seed=seed).text for seed in (1, 1, 2))
     assert first == again != other
+    assert len({noisy(f"query {at}", 1, "fr", seed=1).pieces[0].text for at in range(40)}) > 5
     texts = {noisy(QUERY, 3, "en", seed=seed).text for seed in range(300)}
     assert len(texts) > 295
 

@@ -22,7 +22,7 @@ SENTENCE_END: Final = re.compile(r"(?<![.!?])[.!?]++(?=\s|$)|\n+")
 CLOSING: Final = (",", ".", ";", "?", "!")
 WORD: Final = re.compile(r"[^\W_]+")
 LONG: Final = 4  # letters of a word that two sentences must share to be about the same
-ASIDE: Final = 20  # words of a digression, at most; who says more says what he needs
+ASIDE: Final = 14  # words of a digression, at most; who says more says what he needs
 GAP: Final = r"[\s,;:.!?\-–—…()]*"
 # Pictures, and what only goes with them: variation selectors, joiners, skin tones, flags.
 PICTURES: Final = re.compile(

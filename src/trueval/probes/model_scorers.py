@@ -77,7 +77,7 @@ class Passed:
         embed: Callable[[list[str]], Any] = getattr(self.model, f"embed_{name}")
         found: list[Any] = []
         for start in range(0, len(items), GIVEN):
-            found.extend(np.asarray(embed(items[start : start + GIVEN])))
+            found.extend(map(np.asarray, embed(items[start : start + GIVEN])))
             if self.step is not None:
                 self.step(name, len(found), len(items))
         return found

@@ -21,6 +21,7 @@ from trueval.comparison.reshuffle import Reshuffle, reshuffle
 from trueval.comparison.reshuffled import lists_of
 from trueval.errors import InputError, TruevalWarning, nearest
 from trueval.evaluation.evaluate import evaluate
+from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
 from trueval.measures import Measure, parse_list
 from trueval.models.hosted.account import LEDGER, Account
@@ -124,7 +125,8 @@ class NoiseProbe:
         cosines: [condition, query] of the text and the clean text; None without an embedder.
         lists: [condition, query] overlap, τ and RBO of what is found with what the clean query finds.
         worth: measure → [condition, query] expected values under ties.
-        notes: one-line remarks.
+        policy: that they were measured under.
+        notes: one-line remarks, of the pipeline and of the evaluation of the clean queries.
     """
 
     name: str
@@ -137,6 +139,7 @@ class NoiseProbe:
     cosines: Floats | None
     lists: Reshuffle
     worth: Mapping[str, Floats]
+    policy: Policy
     notes: tuple[str, ...]
 
     def row(self, condition: Condition) -> int:
@@ -193,7 +196,7 @@ def probe_noise(
     ]
     lists = lists_of(runs, judged, kept, ids)
     moved = [reshuffle(lists[0], each) for each in lists]
-    worth = _worth(runs, judged, wanted, kept, ids)
+    values, notes = _worth(runs, judged, wanted, kept, ids)
     return NoiseProbe(
         pipeline.name,
         design,
@@ -204,8 +207,9 @@ def probe_noise(
         written.added,
         found.cosines(written.texts),
         Reshuffle(*(np.array([each[part] for each in moved]) for part in range(3))),
-        worth,
-        found.notes,
+        values,
+        kept,
+        tuple(dict.fromkeys((*found.notes, *notes))),
     )
 
 
@@ -358,16 +362,25 @@ def _run_of(found: Run, numbers: Mapping[str, str], texts: Mapping[str, str], na
     return Run.from_frame(rows.select(pl.col("query").alias("query_id"), "doc_id", "score"), name=name)
 
 
+class _Worth(NamedTuple):
+    """Values of conditions, and the remarks on the first."""
+
+    values: dict[str, Floats]
+    notes: tuple[str, ...]
+
+
 def _worth(
     runs: Sequence[Run], judgments: Judgments, measures: Sequence[Measure], policy: Policy, ids: Sequence[str]
-) -> dict[str, Floats]:
+) -> _Worth:
+    found: list[Scores] = []
     rows: dict[str, list[Any]] = {str(measure): [] for measure in measures}
     for run in runs:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TruevalWarning)  # the same for every condition, about queries without hits
             scores = evaluate(run, judgments, measures, policy=policy)
+        found.append(scores)
         place = {query: at for at, query in enumerate(scores.query_ids)}
         order = [place[query] for query in ids]
         for column, name in enumerate(rows):
             rows[name].append(scores.expected[order, column])
-    return {name: np.array(values) for name, values in rows.items()}
+    return _Worth({name: np.array(values) for name, values in rows.items()}, found[0].notes)

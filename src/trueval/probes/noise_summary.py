@@ -48,6 +48,7 @@ class NoiseResult:
             "collection": first.collection,
             "queries": len(first.query_ids),
             "seed": first.design.seed,
+            "policy": first.policy.to_dict(),
             "level": LEVEL,
             "resamples": RESAMPLES,
             "reshuffle": {"k": K, "depth": DEPTH, "p": PERSISTENCE},

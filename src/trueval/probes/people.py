@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from trueval.errors import InputError, Place, TruevalWarning, nearest
+from trueval.files.json.lines import Literal
 from trueval.files.json.pairs import OBJECT, objects
 from trueval.files.reading import SIGNATURES
 from trueval.files.source.content import Content, Source, read_content
@@ -132,7 +133,10 @@ def read_people(source: Source) -> People:
 
 def _people(content: Content, source: str) -> People:
     rows = list(_works(content))
-    works = tuple({(work.author.text, work.topic): work for work in reversed(rows)}.values())[::-1]
+    first: dict[tuple[str, str], WorkOf] = {}
+    for row in rows:
+        first.setdefault((row.author.text, row.topic), row)
+    works = tuple(first.values())
     if len(works) < len(rows):
         told = f"{content.source}: {len(rows) - len(works)} rows repeat an author and topic; the first of each counts."
         warnings.warn(told, TruevalWarning, stacklevel=4)
@@ -224,7 +228,7 @@ def _check_columns(names: Mapping[str, Any], place: Place) -> None:
 def _text(value: Any, column: str, place: Place) -> str:
     if value is None:
         return ""
-    if not isinstance(value, str):
+    if not isinstance(value, str) or isinstance(value, Literal):  # a number, as JSON has it written
         raise place.error(f"the {column} must be a text. Got {str(value)[:40]!r}. Correct it.")
     return plain(" ".join(value.split()))
 
@@ -263,7 +267,7 @@ def split_name(author: str) -> Name:
     if len(words) < 2:
         return Name("", author.strip())
     end = len(words) - 1
-    while end > 1 and words[end].lower() in SUFFIXES:
+    while end and words[end].lower() in SUFFIXES:
         end -= 1
     begin = next((at for at in range(1, end) if words[at].lower() in PARTICLES), end)
     return Name(" ".join(words[:begin]), " ".join(words[begin:]))

@@ -22,7 +22,7 @@ from trueval.comparison.intervals import bootstrap_intervals
 from trueval.comparison.resampling import thread_count
 from trueval.numerics import or_null
 from trueval.probes.ablations import BASE
-from trueval.probes.names import MARGINS, Margins, NamesProbe
+from trueval.probes.names import MARGINS, NamesProbe
 from trueval.standings.standings import Bools, Floats, Ints
 
 KIND: Final = "probe-names"
@@ -70,43 +70,51 @@ class Statistic(NamedTuple):
         return {name: or_null(value) for name, value in self._asdict().items()}
 
 
-def statistic(values: Floats, kept: Bools, authors: Ints, how: Resampling) -> Statistic:
-    """Mean, spread between runs, and bootstrap interval over queries.
+def statistics(values: Floats, kept: Bools, authors: Ints, how: Resampling) -> list[Statistic]:
+    """Mean, spread between runs, and bootstrap interval over queries, of several values over the same resamples.
 
     Args:
-        values: [run, query].
+        values: [value, run, query].
         kept: [run, query] which of them count.
         authors: [query] number of the author, whose queries are drawn together.
         how: intervals are made.
     """
     if not kept.any():
-        return Statistic(*(np.nan,) * 4)
+        return [Statistic(*(np.nan,) * 4)] * len(values)
     counted = np.where(kept, values, 0.0)
-    runs = [float(row[use].mean()) for row, use in zip(values, kept, strict=True) if use.any()]
+    sizes = kept.sum(axis=1)
+    runs = (counted.sum(axis=2)[:, sizes > 0] / sizes[sizes > 0]) if sizes.any() else np.zeros((len(values), 0))
+    spread = runs.std(axis=1, ddof=1) if runs.shape[1] > 1 else np.full(len(values), np.nan)
     units = Units.of(authors)
-    sums, sizes = units.sums(counted.sum(axis=0)), units.sums(kept.sum(axis=0).astype(np.float64))
-    low, high = _ends(sums[sizes > 0], sizes[sizes > 0], how)
-    spread = float(np.std(runs, ddof=1)) if len(runs) > 1 else np.nan
-    return Statistic(float(values[kept].mean()), spread, low, high)
+    found = _ends(units.sums(counted.sum(axis=1).T), units.sums(kept.sum(axis=0).astype(np.float64)), how)
+    means = [float(each[kept].mean()) for each in values]
+    return [Statistic(*each) for each in zip(means, spread.tolist(), *found.T.tolist(), strict=True)]
 
 
-def _ends(sums: Floats, sizes: Floats, how: Resampling) -> tuple[float, float]:
+def _ends(sums: Floats, sizes: Floats, how: Resampling) -> Floats:
+    """[value, 2] ends of intervals.
+
+    Args:
+        sums: [unit, value].
+        sizes: [unit] how many were added up; units of none are left out.
+        how: intervals are made.
+    """
+    sums, sizes, count = sums[sizes > 0], sizes[sizes > 0], sums.shape[1]
     if len(sums) < 2:
-        return np.nan, np.nan
-    nothing = np.zeros(len(sums))
-    columns = np.stack([sums, nothing], axis=1)
-    found = bootstrap_intervals(
+        return np.full((count, 2), np.nan)
+    # Each against a column of nothing: what is wanted is a mean and not a difference.
+    columns = np.concatenate([sums, np.zeros((len(sums), 1))], axis=1)
+    return bootstrap_intervals(
         columns,
         np.zeros_like(columns),
-        np.array([0]),
-        np.array([1]),
+        np.arange(count),
+        np.full(count, count),
         level=how.level,
         resamples=how.resamples,
         seed=how.seed,
         threads=how.threads,
         sizes=sizes,
-    )
-    return float(found.expected[0, 0]), float(found.expected[0, 1])
+    ).expected
 
 
 def least_margin(probe: NamesProbe) -> float:
@@ -148,10 +156,6 @@ class NamesResult:
 
         return printed(self.to_dict())
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """One flat row for each scorer and condition; see `rows`."""
-        return rows(self.to_dict())
-
 
 def summarise(
     probes: Iterable[NamesProbe],
@@ -180,39 +184,44 @@ def _probe_dict(probe: NamesProbe, how: Resampling) -> dict[str, Any]:
         "name": probe.scorer,
         **{name: getattr(probe, name) for name in named},
         "grain": float(np.median(probe.margins[BASE].grain)),
-        "least_margin": or_null(least if np.isfinite(least) else np.nan),
-        "conditions": [_condition(probe, name, least, how) for name in probe.margins],
+        "least_margin": None if np.isinf(least) else least,
+        "conditions": list(_conditions(probe, least, how)),
     }
 
 
-def _condition(probe: NamesProbe, name: str, least: float, how: Resampling) -> dict[str, Any]:
-    margins, base = probe.margins[name], probe.margins[BASE]
-    everything = np.ones(margins.values.shape[:2], dtype=bool)
-    found = [statistic(margins.values[..., at], everything, probe.authors, how) for at in range(len(MARGINS))]
-    topic = found[1].mean
-    return {
-        "name": name,
-        **{f"delta_{which}": each.to_dict() for which, each in zip(MARGINS, found, strict=True)},
-        "name_over_topic": found[0].mean / topic if topic else None,
-        "change": None if name == BASE else _change(margins, base, least, probe.authors, how),
-        "kept_apart": float((margins.values[..., 0] > margins.grain).mean()),
-        "within_grain": float((np.abs(margins.values[..., 0]) <= margins.grain).mean()),
-        "tied": float((margins.values[..., 0] == 0).mean()),
-    }
-
-
-def _change(margins: Margins, base: Margins, least: float, authors: Ints, how: Resampling) -> Mapping[str, Any]:
-    before, difference = base.values[..., 0], margins.values[..., 0] - base.values[..., 0]
+def _conditions(probe: NamesProbe, least: float, how: Resampling) -> Iterator[dict[str, Any]]:
+    """The entries of all conditions; those with the same queries share their resamples."""
+    values = np.stack([margins.values for margins in probe.margins.values()])  # [condition, run, query, 3]
+    before = values[0, ..., 0]
     kept = before >= least
+    difference = values[..., 0] - before
     part = np.divide(difference, before, out=np.zeros_like(difference), where=kept & (before != 0))
     everything = np.ones(kept.shape, dtype=bool)
-    whole = float(before.mean())
-    return {
-        "absolute": statistic(difference, everything, authors, how).to_dict(),
-        "relative": statistic(part, kept, authors, how).to_dict(),
-        "relative_bundles": int(kept.sum()),
-        "of_means": float(difference.mean()) / whole if whole else None,
-    }
+    stacked = np.concatenate([np.moveaxis(values, 3, 1).reshape(-1, *kept.shape), difference])
+    found = statistics(stacked, everything, probe.authors, how)
+    relative = statistics(part, kept, probe.authors, how)
+    for at, (name, margins) in enumerate(probe.margins.items()):
+        three = found[len(MARGINS) * at : len(MARGINS) * (at + 1)]
+        change = {
+            "absolute": found[len(MARGINS) * len(values) + at].to_dict(),
+            "relative": relative[at].to_dict(),
+            "relative_bundles": int(kept.sum()),
+            "of_means": _ratio(float(difference[at].mean()), float(before.mean())),
+        }
+        delta = margins.values[..., 0]
+        yield {
+            "name": name,
+            **{f"delta_{which}": each.to_dict() for which, each in zip(MARGINS, three, strict=True)},
+            "name_over_topic": _ratio(three[0].mean, three[1].mean),
+            "change": None if name == BASE else change,
+            "kept_apart": float((delta > margins.grain).mean()),
+            "within_grain": float((np.abs(delta) <= margins.grain).mean()),
+            "tied": float((delta == 0).mean()),
+        }
+
+
+def _ratio(one: float, other: float) -> float | None:
+    return one / other if other else None
 
 
 def rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

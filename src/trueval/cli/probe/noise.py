@@ -1,13 +1,23 @@
 """`trueval probe noise`: what chatter around a question does to what is found for it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
-from trueval.cli.options import OUTPUT, CacheFolder, Form, MeasureList, Memory, Percent, cache_of, with_groups
+from trueval.cli.options import (
+    OUTPUT,
+    CacheFolder,
+    Form,
+    MeasureList,
+    Memory,
+    Percent,
+    PolicyOptions,
+    cache_of,
+    with_groups,
+)
 from trueval.cli.output import check_folder, save, say, show, talk
 from trueval.cli.precision import bars, interruptible, remarks
 
@@ -33,9 +43,6 @@ class SystemOptions:
     index: Annotated[str, typer.Option(metavar="SPEC", help="Index of each --model.")] = "flat"
     bm25: Annotated[bool, typer.Option("--bm25", help="BM25 in the language of the chatter.")] = False
     hybrid: Annotated[bool, typer.Option("--hybrid", help="Each --model and BM25, fused by their ranks.")] = False
-    depth: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Documents of each query, of systems without file.")
-    ] = 100
 
     def found(self, language: str) -> "list[Pipeline]":
         """The pipelines, in the order of their options."""
@@ -43,9 +50,7 @@ class SystemOptions:
         from trueval.retrieval.pipeline import Pipeline
 
         named = [Pipeline.read(path) for path in self.pipelines or ()]
-        made = systems(
-            self.models or (), self.index, language=language, bm25=self.bm25, hybrid=self.hybrid, depth=self.depth
-        )
+        made = systems(self.models or (), self.index, language=language, bm25=self.bm25, hybrid=self.hybrid)
         if not named and not made:
             raise typer.BadParameter("name a system: --pipeline FILE, --model NAME, or --bm25.", param_hint="--model")
         return [*named, *made]
@@ -71,12 +76,9 @@ class NoiseOptions:
         typer.Option(help="Whether queries are written one way at the end: NFC, plain spaces and apostrophes."),
     ] = "both"
     queries: Annotated[int, typer.Option(metavar="N", min=2, help="How many judged queries are drawn.")] = 100
-    seed: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Of everything random; the same seed gives the same result.")
-    ] = 0
 
-    def design(self) -> "Design":
-        """What is asked of the probe."""
+    def design(self, seed: int) -> "Design":
+        """What is asked of the probe, with a seed."""
         from trueval.probes.noise import Design
 
         return Design(
@@ -86,7 +88,7 @@ class NoiseOptions:
             _parts(self.denoise),
             {"both": (False, True), "on": (True,), "off": (False,)}[self.guard],
             self.queries,
-            self.seed,
+            seed,
         )
 
 
@@ -119,6 +121,7 @@ def noise(
     system: SystemOptions,
     chosen: NoiseOptions,
     measures: MeasureList = None,
+    policy: PolicyOptions,
     rewriter: RewriterOptions,
     out: Annotated[
         Path | None,
@@ -147,7 +150,7 @@ def noise(
 
     if out is not None:
         check_folder(out)
-    design, place = chosen.design(), cache_of(cache, out)
+    design, place = chosen.design(policy.seed or 0), cache_of(cache, out)
     pipelines = system.found(design.language)
     kept = (
         "Nothing is kept."
@@ -158,6 +161,8 @@ def noise(
         step = bar("reading")
         texts = Collection.read(collection, tell=lambda done: step("documents", done, 0))
         talk(texts.notes)
+        if (grades := policy.grade_map()) is not None:
+            texts = replace(texts, judgments=texts.graded.map_grades(grades))
         with opened_rewriter(rewriter.judge, texts, place, rewriter.max_cost, bar("rewriting")) as rewrites:
             if rewriter.dry_run:
                 say(rewrites.estimate(texts, design), err=False)
@@ -172,9 +177,11 @@ def noise(
                     cache=place,
                     begin=bar,
                     max_cost=rewriter.max_cost,
+                    policy=policy.to_policy(),
                 )
                 for each in pipelines
             ]
+    talk(dict.fromkeys(note for each in probes for note in each.notes))
     result = summarized(probes, texts).to_dict()
     if out is not None:
         save(out, (NOISE, result), page=True)

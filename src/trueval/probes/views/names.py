@@ -97,7 +97,7 @@ def legend(result: Entry) -> Iterator[str]:
     if any(scorer["unit"] == "BM25" for scorer in result["scorers"]):
         yield "BM25 counts words over the candidates of one run under one condition."
     if any(scorer["unit"] == "spread" for scorer in result["scorers"]):
-        yield "Hybrid: half of each part, less its mean over the base texts and divided by its standard deviation there."
+        yield "Hybrid: half of each part, less its mean over the base texts, in units of its standard deviation there."
 
 
 def least(result: Entry) -> str:

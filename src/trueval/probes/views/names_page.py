@@ -15,7 +15,9 @@ from trueval.report.figures import NARROW, Chart, axis_domain, panels, tone, wri
 from trueval.report.text import NOT_AVAILABLE, fixed, signed
 
 ROW = 22  # CSS pixels of a condition
-KEY = (("dot", "mean over queries and runs"), ("line", "interval over queries"))
+SHOWN = 4  # scorers of which the first screen tells
+NEAR = "edit_distance_near_miss"
+KEY = (("dot", "mean over queries and runs"), ("thin", "interval over queries"))
 
 
 def build(file: ResultFile, directory: Directory) -> Part:
@@ -46,7 +48,13 @@ def build(file: ResultFile, directory: Directory) -> Part:
         (name, (f"{file.data['scorers'][0][name]}",)) for name in ("source", "queries", "runs", "seed")
     )
     closing = Block("probe-names-choices", "Choices of the probe of names", facts=facts)
-    return Part(verdict=told[0], summary=tuple(told[1:]), blocks=tuple(blocks), closing=(closing,))
+    return Part(
+        verdict=told[0],
+        summary=tuple(told[1 : 1 + SHOWN]),
+        findings=tuple(told[1 + SHOWN :]),
+        blocks=tuple(blocks),
+        closing=(closing,),
+    )
 
 
 def write_figures(file: ResultFile, directory: Directory, folder: Path) -> tuple[Path, ...]:
@@ -85,7 +93,7 @@ def changes_plot(scorer: Mapping[str, Any], *, title: str = "") -> Chart:
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         y=alt.Y("condition:N", sort=None, title=None, axis=alt.Axis(labelLimit=190, ticks=False, domain=False))
     )
-    x = alt.X("mean:Q", title="ΔΔ / Δ", scale=scale, axis=alt.Axis(grid=False, tickCount=5))
+    x = alt.X("mean:Q", title="ΔΔ / Δ", scale=scale, axis=alt.Axis(grid=False, tickCount=3))
     layers = [
         alt.Chart(alt.InlineData(values=[{"zero": 0}]))
         .mark_rule(color=tone("text"))
@@ -114,24 +122,43 @@ def _figure(scorer: Mapping[str, Any], at: int) -> Figure:
 
 
 def _told(file: ResultFile) -> Iterator[Words]:
-    """A sentence for each scorer; the one that keeps most apart first."""
+    """Who keeps most names apart and who fewest, then each scorer by itself."""
     scorers = list(enumerate(file.data["scorers"]))
-    for at, scorer in sorted(scorers, key=lambda each: -each[1]["conditions"][0]["kept_apart"]):
-        base = scorer["conditions"][0]
-        source = ("scorers", at, "conditions", 0)
-        kept = Number(fixed(base["kept_apart"]), base["kept_apart"], file.source(*source, "kept_apart"))
-        words: list[str | Number] = [
-            f"{scorer['name']} ({scorer['language']}) puts the right author above both impostors in a share of ",
-            kept,
-        ]
-        if base["name_over_topic"] is not None:
-            ratio = Number(
-                fixed(base["name_over_topic"]), base["name_over_topic"], file.source(*source, "name_over_topic")
-            )
-            words += [" of bundles; a name moves its score by ", ratio, " of what a topic does"]
-        else:
-            words.append(" of bundles")
-        yield (*words, ".")
+    ranked = sorted(scorers, key=lambda each: -each[1]["conditions"][0]["kept_apart"])
+    first, last = ranked[0], ranked[-1]
+    lead: Words = (f"{_called(first[1])} puts the right author above both impostors in ", _kept(file, *first))
+    if last[1]["conditions"][0]["kept_apart"] < first[1]["conditions"][0]["kept_apart"]:
+        lead += (f" of bundles, {_called(last[1])} in ", _kept(file, *last))
+        yield (*lead, ", the least of all.")
+    else:
+        yield (*lead, " of bundles.")
+    for at, scorer in ranked:
+        yield tuple(_sentence(file, at, scorer))
+
+
+def _sentence(file: ResultFile, at: int, scorer: Mapping[str, Any]) -> Iterator[str | Number]:
+    yield f"{_called(scorer)}: the right author is first in "
+    yield _kept(file, at, scorer)
+    yield " of bundles"
+    near = next((place for place, each in enumerate(scorer["conditions"]) if each["name"] == NEAR), None)
+    if near is not None:
+        yield ", with impostors one and two letters away in "
+        yield _kept(file, at, scorer, near)
+    ratio = scorer["conditions"][0]["name_over_topic"]
+    if ratio is not None:
+        yield "; a name moves the score "
+        yield Number(fixed(ratio), ratio, file.source("scorers", at, "conditions", 0, "name_over_topic"))
+        yield " times as far as a topic"
+    yield "."
+
+
+def _kept(file: ResultFile, at: int, scorer: Mapping[str, Any], condition: int = 0) -> Number:
+    share = scorer["conditions"][condition]["kept_apart"]
+    return Number(fixed(share), share, file.source("scorers", at, "conditions", condition, "kept_apart"))
+
+
+def _called(scorer: Mapping[str, Any]) -> str:
+    return f"{scorer['name']} ({scorer['language']})"
 
 
 def _summary(file: ResultFile) -> Table:

