@@ -30,7 +30,7 @@ def test_names_prints_and_saves_what_the_library_finds(trueval: Command, tmp_pat
     )
     expected = json.loads(json.dumps(found.to_dict()))
     assert done.status == 0
-    assert json.loads(done.out) == expected
+    assert json.loads(done.out) == {**expected, "files": []}
     saved = json.loads((tmp_path / "probe-names.json").read_text(encoding="utf-8"))
     assert {name: saved[name] for name in expected} == expected
     assert "BM25, fr (BM25)" in (tmp_path / "probe-names.md").read_text(encoding="utf-8")
@@ -48,6 +48,9 @@ def test_a_table_of_the_user_takes_the_place_of_the_sample(trueval: Command, tmp
     assert done.status == 0
     assert done.out.splitlines()[0].startswith("scorer,language,condition,delta_name,delta_name_run_sd")
     assert len(done.out.splitlines()) == 4
+    done = trueval("probe", "names", "--table", table, *GIVEN, "--format", "json")
+    (read,) = json.loads(done.out)["files"]
+    assert (read["role"], read["path"], read["bytes"]) == ("people", "people.csv", table.stat().st_size)
     table.write_text("\n".join([*rows, ",Title,topic"]), encoding="utf-8")
     done = trueval("probe", "names", "--table", table, *GIVEN)
     assert done.status == 1

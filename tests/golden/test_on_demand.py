@@ -9,10 +9,14 @@ from tests.golden import small
 
 from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError
+from trueval.golden.estimate import estimate_stage
 from trueval.golden.grade import Grading
+from trueval.golden.judge import Question
 from trueval.golden.label_judge import LabelJudge
 from trueval.golden.ledger import opened_ledger
 from trueval.golden.on_demand import demand, extend, refuse_other_scale
+from trueval.golden.on_demand_files import OnDemand
+from trueval.golden.plan import read_judge
 from trueval.judgments import Judgments
 from trueval.models.hosted.account import Account
 from trueval.run import Run
@@ -97,3 +101,16 @@ def test_documents_without_a_text_are_refused(collection: Collection) -> None:
         demand(JUDGED, [Run.from_dict({"q0": {"gone": 1.0}})], collection, 3)
     with pytest.raises(InputError, match="none of 1 queries of the runs has a text there, such as 'q9'"):
         demand(JUDGED, [Run.from_dict({"q9": {"wings-0": 1.0}})], collection, 3)
+
+
+def test_a_dry_run_makes_no_file_and_counts_equal_questions_once(tmp_path: Path, collection: Collection) -> None:
+    plan = read_judge(f"labels:{tmp_path / 'c' / 'labels.trec'}", {"rounds": 1, "batch": 8})
+    (tmp_path / "qrels").write_text("q0 0 boilers-0 1\nq0 0 boilers-1 5\n")
+    for name in ("a.trec", "b.trec"):
+        RUN.write(tmp_path / name)
+    runs, before = [tmp_path / "a.trec", tmp_path / "b.trec"], sorted(tmp_path.iterdir())
+    ready = OnDemand.read(tmp_path / "qrels", runs, str(tmp_path / "c"), plan, depth=4, out=tmp_path / "new.trec")
+    assert (ready.estimate().calls, ready.estimate().passages) == (2, 6)
+    assert sorted(tmp_path.iterdir()) == before
+    question = Question("grade", "what about wings", ("a", "b"))
+    assert estimate_stage(ready.judge, None, "grade", [question, question]).calls == 1

@@ -22,7 +22,7 @@ def probed(threads: int, asked: Asked, folder: Path | None = None) -> list[Names
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        design = design_names(sample_people("en"), queries=20, runs=1)
+        design = design_names(sample_people("en"), queries=6, runs=1)
         return [probe_names(each, design) for each in Entrants(asked, folder=folder).scorers("en")]
     finally:
         torch.set_num_threads(before)

@@ -13,7 +13,7 @@ from tests.probes.models import KeptLetters, LetterReranker, Letters, LetterToke
 from trueval.errors import InputError
 from trueval.numerics import FORMATS, find_format, round_to
 from trueval.probes.model_scorers import CosineScorer, LogitScorer, MaxSimScorer, Passed
-from trueval.probes.scorers import Bm25Scorer, Hybrid, Pairs, PairScorer, PairScores, spacings
+from trueval.probes.scorers import Bm25Scorer, Hybrid, Once, Pairs, PairScorer, PairScores, spacings
 
 TEXTS = ["red fox", "red foxes", "blue whale song", "a fox and a whale", "red fox"]
 PAIRS = [(query, text) for query in ("who is the red fox", "whale song") for text in TEXTS]
@@ -167,6 +167,22 @@ def test_a_hybrid_adds_what_is_left_of_the_mean_of_usual_pairs_in_spreads() -> N
     assert isinstance(Hybrid("both", (first, second)), PairScorer)
     with pytest.raises(InputError, match=r"one weight for each of its 2 scorers"):
         Hybrid("both", (first, second), (1.0,))
+
+
+def test_a_shared_scorer_is_asked_once_for_the_same_pairs() -> None:
+    asked = []
+
+    class Counted(_Fixed):
+        def score(self, pairs: Pairs) -> PairScores:
+            asked.append(pairs)
+            return super().score(pairs)
+
+    shared, pairs = Once(Counted([1.0, 2.0])), Pairs.of([("q", "a"), ("q", "b")])
+    assert isinstance(shared, PairScorer)
+    assert shared.score(pairs).values.tolist() == Hybrid("h", (shared,)).parts[0].score(pairs).values.tolist() == [1, 2]
+    assert len(asked) == 1
+    shared.score(Pairs.of([("q", "a"), ("q", "b")]))
+    assert len(asked) == 2
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 from trueval.standings.standings import Bools, Floats
 from trueval.tradeoff.draws import draw_latencies, draw_qualities, features_of
@@ -21,11 +22,13 @@ class World(NamedTuple):
         true: [configuration] cost, latency and quality.
         values: [query, configuration].
         totals: [configuration, query, repeat] seconds.
+        contexts: [configuration] K, where they have one.
     """
 
     true: Objectives
     values: Floats
     totals: Floats
+    contexts: Floats | None = None
 
 
 def make(kind: str, rng: np.random.Generator, *, count: int = 40, queries: int = 100) -> World:
@@ -34,6 +37,8 @@ def make(kind: str, rng: np.random.Generator, *, count: int = 40, queries: int =
     independent: cost, latency and quality have nothing to do with each other.
     saturating: quality grows with cost and latency, less and less.
     duplicates: every configuration is there four times, with differences far below the noise.
+    ranks: five searches in two variants that hardly differ, at four K; a query has 1 where its only relevant document
+        is among the first K, as in a sweep: values near 1 have small errors, queries that are hard for all.
 
     Args:
         kind: one of these.
@@ -41,6 +46,8 @@ def make(kind: str, rng: np.random.Generator, *, count: int = 40, queries: int =
         count: configurations.
         queries: with values.
     """
+    if kind == "ranks":
+        return _ranks(rng, queries)
     times = 4 if kind == "duplicates" else 1
     cost = np.repeat(rng.uniform(0.2, 5, count // times), times)
     latency = np.repeat(np.exp(rng.normal(-1.5, 0.6, count // times)), times)
@@ -56,6 +63,25 @@ def make(kind: str, rng: np.random.Generator, *, count: int = 40, queries: int =
     values = quality + rng.normal(0, 0.2, (queries, 1)) + own
     noise = rng.normal(0, 0.05, (1, 30, 1)) + rng.normal(0, 0.1, (count, 30, 3))
     return World(Objectives(cost, latency, quality), values, latency[:, None, None] * np.exp(noise))
+
+
+def _ranks(rng: np.random.Generator, queries: int, searches: int = 5, variants: int = 2) -> World:
+    """The world of ranks: the log of the relevant document's rank is normal."""
+    contexts = np.array([10.0, 20.0, 50.0, 100.0])
+    hard, own, small = 1.3, 1.0, 0.25  # sds over queries: what all share, a search, a variant
+    middle = rng.normal(2.3, 0.7, (searches, 1)) + rng.normal(0, 0.05, (searches, variants))
+    logs = middle + hard * rng.normal(size=(queries, 1, 1)) + own * rng.normal(size=(queries, searches, 1))
+    logs = logs + small * rng.normal(size=(queries, searches, variants))
+    values = (logs[..., None] <= np.log(contexts)).reshape(queries, -1).astype(float)
+    quality = ndtr((np.log(contexts) - middle[..., None]) / np.sqrt(hard**2 + own**2 + small**2)).ravel()
+    count = len(quality)
+    latency = np.repeat(np.exp(rng.normal(-2, 1, searches)), variants * len(contexts)) * np.exp(
+        rng.normal(0, 0.01, count)
+    )
+    cost = np.tile(0.6 * contexts, searches * variants) * np.exp(rng.normal(0, 0.01, count))
+    noise = rng.normal(0, 0.05, (1, 30, 1)) + rng.normal(0, 0.1, (count, 30, 3))
+    totals = latency[:, None, None] * np.exp(noise)
+    return World(Objectives(cost, latency, quality), values, totals, np.tile(contexts, searches * variants))
 
 
 class Said(NamedTuple):
@@ -83,7 +109,8 @@ def said(kind: str, worlds: int, *, resamples: int = 500, queries: int = 100, ba
         world = make(kind, rng, queries=queries)
         truth = on_frontier(world.true, band=band)
         drawn = draw_latencies(world.totals, [0.5], resamples=resamples, seed=number)[0]
-        features = features_of(world.true.cost, np.median(world.totals, axis=(1, 2)))
+        contexts = [] if world.contexts is None else [world.contexts]
+        features = features_of(world.true.cost, np.median(world.totals, axis=(1, 2)), *contexts)
         found = draw_qualities(world.values, 0 * world.values, features, resamples=resamples, seed=number)
         points = Objectives(world.true.cost, drawn, found.values)
         there = on_frontier(points, band=band)

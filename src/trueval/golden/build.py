@@ -14,7 +14,6 @@ the judgments are made of all labels: qrels.trec, labels.jsonl and golden.json (
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -23,7 +22,7 @@ from trueval.golden.estimate import Estimate, estimate
 from trueval.golden.golden_set import GoldenSet, finish
 from trueval.golden.judge import Judge
 from trueval.golden.judges import make_judge
-from trueval.golden.ledger import opened_ledger
+from trueval.golden.ledger import known_ledger, opened_ledger
 from trueval.golden.plan import Plan
 from trueval.golden.stages import NAMES
 from trueval.golden.work import Work
@@ -118,7 +117,7 @@ def dry_run(plan: Plan, out: Path, *, ledger: Path, max_cost: float | None = Non
     limit = plan.judge.values["max_cost"] if max_cost is None else max_cost
     account = opened_account(out / SENT, limit)
     judge = make_judge(plan.judge, collection, account, plan.seed)
-    with opened_ledger(ledger) if ledger.is_file() else nullcontext() as book:
+    with known_ledger(ledger) as book:
         return Estimates(tuple(estimate(plan, out, collection, judge, book)), account.spent, limit)
 
 

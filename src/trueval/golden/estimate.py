@@ -74,6 +74,8 @@ def estimate_stage(
         calls: how many there are at most, where the questions are examples.
     """
     known = 0
+    if calls is None:
+        questions = list(dict.fromkeys(questions))  # one that is there twice is asked once
     if calls is None and ledger is not None:
         unknown = [each for each in questions if ledger.find(key_of(judge, each)) is None]
         known, questions = len(questions) - len(unknown), unknown

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from statistics import median_low
 from typing import Any
 
 from trueval.collection import Collection
-from trueval.errors import InputError
+from trueval.errors import InputError, TruevalWarning
 from trueval.golden.judge import Judge
 from trueval.golden.label_judge import Errors, LabelJudge, ReplayJudge
 from trueval.golden.ledger import Ledger
@@ -71,7 +73,7 @@ def _labels(plan: JudgePlan, collection: Collection, seed: int) -> LabelJudge:
     judgments = Judgments.read(path)
     if plan.values["grades"] is not None:
         judgments = judgments.map_grades(grade_map(plan.values["grades"]))
-    labels = {}
+    found: dict[tuple[str, str], list[int]] = {}
     for query, document, grade in judgments.frame.select("query_id", "doc_id", "grade").iter_rows():
         if grade not in (1, 2, 3, 4, 5):
             raise InputError(
@@ -79,13 +81,27 @@ def _labels(plan: JudgePlan, collection: Collection, seed: int) -> LabelJudge:
                 "to 5. Map it: grades in [judge], such as 0:1,1:3,2:5."
             )
         if query in collection.queries and document in collection.documents:
-            labels[collection.queries[query], collection.documents[document]] = int(grade)
-    if not labels:
+            found.setdefault((collection.queries[query], collection.documents[document]), []).append(int(grade))
+    if not found:
         raise InputError(f"{path}: no label is of a query and a document of {collection.source}. Are the ids the same?")
+    _warn_of_equal_texts(path, found.values())
+    labels = {pair: median_low(grades) for pair, grades in found.items()}
     errors = {name: plan.values[name] for name in ERRORS if plan.values[name] is not None}
     return LabelJudge(
         labels, Errors(**errors, seed=seed), unknown=plan.values["unknown"], name=f"labels:{Path(path).name}"
     )
+
+
+def _warn_of_equal_texts(path: str, grades: Iterable[list[int]]) -> None:
+    """A judge sees texts alone: it cannot give two grades to the same words, as labels of documents can."""
+    differ = sum(len(set(each)) > 1 for each in grades)
+    if differ:
+        warnings.warn(
+            f"{path}: {differ} passages are the text of several documents with different grades. The median is taken, "
+            "the lower of two: who judges sees the text alone.",
+            TruevalWarning,
+            stacklevel=4,
+        )
 
 
 def _replay(plan: JudgePlan) -> ReplayJudge:

@@ -339,6 +339,23 @@ class Ledger:
 
 
 @contextmanager
+def known_ledger(path: Path) -> Iterator[Ledger | None]:
+    """A ledger that is closed at the end, or None where there is no file: nothing is made.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        InputError: as in Ledger.
+    """
+    if not path.exists():
+        yield None
+        return
+    with opened_ledger(path) as ledger:
+        yield ledger
+
+
+@contextmanager
 def opened_ledger(path: Path) -> Iterator[Ledger]:
     """A ledger that is closed at the end.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import polars as pl
@@ -209,12 +208,3 @@ def refuse_other_scale(judgments: Judgments, scale: Mapping[float, float] | None
             f"{judgments.source} has the grades {shown}, and a judge gives {low} to {high}. Say what its grades are "
             "there: --scale 1:0,2:0,3:1,4:2,5:3."
         )
-
-
-def ledger_beside(out: Path) -> Path:
-    """Where the ledger of new judgments is by default.
-
-    >>> ledger_beside(Path("new.trec")).name
-    'new.ledger.sqlite'
-    """
-    return out.with_name(f"{out.stem}.ledger.sqlite")

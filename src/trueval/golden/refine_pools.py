@@ -173,9 +173,11 @@ def compare_by(
             raise InputError("The refinement was stopped.")
         questions = []
         for batch in batches:
-            # The same batch in the same order is another sample: its answer would otherwise count twice.
-            questions.append(Question("order", pool.query, tuple(texts[each] for each in batch), times[batch]))
-            times[batch] += 1
+            # The same texts in the same order are another sample: the answer would otherwise count twice. By texts and
+            # not by ids, because two documents may have the same text, and the ledger knows texts alone.
+            shown = tuple(texts[each] for each in batch)
+            questions.append(Question("order", pool.query, shown, times[shown]))
+            times[shown] += 1
         found = ask_all(ledger, judge, questions, at_once=at_once)
         asked.extend(questions)
         answers.extend(found)

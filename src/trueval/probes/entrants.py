@@ -13,7 +13,7 @@ from trueval.models.kept import Step
 from trueval.models.loading import load_embedder, load_reranker
 from trueval.models.places import find_model
 from trueval.probes.model_scorers import CosineScorer, LogitScorer, MaxSimScorer, Passed
-from trueval.probes.scorers import Bm25Scorer, Hybrid, PairScorer
+from trueval.probes.scorers import Bm25Scorer, Hybrid, Once, PairScorer
 
 
 class Named(NamedTuple):
@@ -101,16 +101,8 @@ class Entrants:
         """
         asked = self.asked
         named = [Named.of(each) for each in asked.models]
-        dense = [
-            CosineScorer(
-                self._loaded("embedder", each.model),
-                dimension=each.dimension,
-                scoring=asked.scoring,
-                stored=asked.stored,
-            )
-            for each in named
-        ]
-        sparse = Bm25Scorer(language)
+        dense = [Once(self._cosine(each)) for each in named]
+        sparse = Once(Bm25Scorer(language))
         found: list[PairScorer] = [*dense, *([sparse] if asked.bm25 else [])]
         if asked.hybrid:
             found += [Hybrid(f"{each.name} + BM25", (each, sparse)) for each in dense]
@@ -120,6 +112,14 @@ class Entrants:
                 for name in dict.fromkeys(each.model for each in named)
             ]
         return found + [LogitScorer(self._loaded("reranker", name)) for name in asked.rerankers]
+
+    def _cosine(self, named: Named) -> PairScorer:
+        return CosineScorer(
+            self._loaded("embedder", named.model),
+            dimension=named.dimension,
+            scoring=self.asked.scoring,
+            stored=self.asked.stored,
+        )
 
     def _loaded(self, role: str, name: str) -> Passed:
         """The model of a name in a role, loaded when it is first asked for."""

@@ -142,6 +142,25 @@ class Bm25Scorer:
         return found
 
 
+class Once:
+    """A scorer that scores the same pairs once, for hybrids that share it.
+
+    Args:
+        scorer: that is asked.
+    """
+
+    def __init__(self, scorer: PairScorer) -> None:
+        self.name, self.unit = scorer.name, scorer.unit
+        self._scorer = scorer
+        self._last: tuple[Pairs, PairScores] | None = None
+
+    def score(self, pairs: Pairs) -> PairScores:
+        """Score pairs, or give what these very pairs got before."""
+        if self._last is None or self._last[0] is not pairs:
+            self._last = (pairs, self._scorer.score(pairs))
+        return self._last[1]
+
+
 class Hybrid:
     """Several scorers fused: Σ weight · (score − mean) / spread, mean and spread those of the usual pairs.
 

@@ -6,15 +6,22 @@ removed by a hair looks removed. What a configuration is really worth is also to
 take about the same are worth about the same, as far as the data say so. So, for measured means m, errors of resamples
 e of covariance S, and features F of the configurations (logs of cost, latency and K, each of mean 0 and sd 1):
 
-    true values t = mean + surface(F) + own,   surface ~ N(0, f² (G + F F')),   own ~ N(0, u² I),   m - t ~ N(0, S)
+    true values t = a + b σ + surface(F) + own,   surface ~ N(0, f² (G + F F')),   own ~ N(0, u² R),   m - t ~ N(0, S)
 
-G = exp(-|F_i - F_j|² / 2): a smooth surface on a plane. The mean is all but free, sd 10 times that of m. The sds f and
-u are drawn from their posterior on a grid, sd uniform (Gelman 2006, "Prior distributions for variance parameters in
-hierarchical models", Bayesian Analysis 1: 515-533), so a surface that the data do not show has no weight. Draws of t
-given m come from draws p of the prior and the errors of resamples, which need not be normal (Matheron's rule; Journel &
-Huijbregts 1978; Wilson et al. 2021, "Pathwise conditioning of Gaussian processes", JMLR 22(105)):
+G = exp(-|F_i - F_j|² / 2): a smooth surface on a plane. σ are the standard errors, the roots of the diagonal of S, and
+R is their correlation, a little of its diagonal apart: configurations that err alike, query by query, are alike. a and
+b are all but free, sd 10 times that of m. Without b, where values near 1 have small errors and others large ones, which
+all share, one accident of 3 σ for all would explain away every difference between them. The sds f and u are drawn from
+their posterior on a grid, sd uniform (Gelman 2006, "Prior distributions for variance parameters in hierarchical
+models", Bayesian Analysis 1: 515-533), so a surface that the data do not show has no weight. Draws of t given m come
+from draws p of the prior and the errors of resamples, which need not be normal (Matheron's rule; Journel & Huijbregts
+1978; Wilson et al. 2021, "Pathwise conditioning of Gaussian processes", JMLR 22(105)):
 
     t* = p + P (P + S)^-1 (m - p - e),   P = prior covariance
+
+No value is drawn by more than its own standard error (`LIMIT`; Efron & Morris 1972, "Limiting the risk of Bayes and
+empirical Bayes estimators", JASA 67: 130-139): a configuration that is unlike all others is what it was measured to be,
+and not what they are. Where the mean of draws would move by more, they are mixed with m - e in the share that keeps it.
 
 Of few queries S is too sure of some contrasts, and of more configurations than queries it has none at all for some. So
 each of its covariances is drawn toward one correlation for all as far as it is noise (`steady`; Ledoit & Wolf 2004,
@@ -38,6 +45,8 @@ FREE: Final = 10.0  # sd of the mean, in those of the measured values
 # Of the grids: sds from a part of the noise to a multiple of the spread of the measured values.
 OWN: Final = (0.03, 3.0, 14)
 SURFACE: Final = (0.3, 4.0, 8)
+APART: Final = 1e-3  # of what a configuration is by itself: the part that it shares with no other
+LIMIT: Final = 1.0  # standard errors by which the others may move a value, at most
 LEAST: Final = 1e-9  # of the measured spread, added to variances so that they can be inverted
 
 
@@ -47,7 +56,7 @@ class Shrunk(NamedTuple):
     Attributes:
         values: [configuration, resample].
         noise: standard error of a measured value, what all of them share left out.
-        own: posterior mean of u, the sd of configurations around the surface; NaN where nothing was drawn together.
+        own: posterior mean of u, the sd of configurations around the rest; NaN where nothing was drawn together.
         surface: posterior mean of f; NaN likewise.
     """
 
@@ -58,28 +67,30 @@ class Shrunk(NamedTuple):
 
 
 class _Prior(NamedTuple):
-    """The prior of true values less their mean: covariances of the surface, and a root of them."""
+    """The prior of true values less the center: covariances of the surface, a root of them, and what is free."""
 
     surface: Floats
     root: Floats
-    mean: float
+    free: Floats
 
     @classmethod
-    def of(cls, features: Floats, spread: float) -> _Prior:
+    def of(cls, features: Floats, spread: float, deviations: Floats) -> _Prior:
         apart = ((features[:, None] - features[None]) ** 2).sum(axis=2)
         surface = np.exp(-apart / 2) + features @ features.T
         if not features.shape[1]:
             surface = np.zeros_like(surface)
         found, vectors = np.linalg.eigh(surface)
-        return cls(surface, vectors * np.sqrt(np.maximum(found, 0.0)), FREE * spread)
+        shared = deviations / np.sqrt((deviations**2).mean())
+        free = FREE * spread * np.stack([np.ones(len(shared)), shared], axis=1)
+        return cls(surface, vectors * np.sqrt(np.maximum(found, 0.0)), free)
 
     def covariance(self, surface: float) -> Floats:
-        total: Floats = self.mean**2 + surface**2 * self.surface
+        total: Floats = self.free @ self.free.T + surface**2 * self.surface
         return total
 
-    def draw(self, surface: float, own: float, count: int, rng: np.random.Generator) -> Floats:
+    def draw(self, surface: float, own: Floats, count: int, rng: np.random.Generator) -> Floats:
         size = len(self.surface)
-        drawn = self.mean * rng.standard_normal((1, count)) + own * rng.standard_normal((size, count))
+        drawn = self.free @ rng.standard_normal((2, count)) + own @ rng.standard_normal((size, count))
         found: Floats = drawn + surface * (self.root @ rng.standard_normal((size, count)))
         return found
 
@@ -101,22 +112,34 @@ def shrink(measured: Floats, errors: Floats, covariance: Floats, features: Float
     if size < FEWEST or noise <= LEAST * max(spread, LEAST) or spread == 0:
         return Shrunk(measured[:, None] + errors, noise, np.nan, np.nan)
     center = float(measured.mean())
-    prior = _Prior.of(features, spread)
+    prior = _Prior.of(features, spread, np.sqrt(np.diag(covariance)))
     known = covariance + (LEAST * spread) ** 2 * np.eye(size)
     surfaces, owns = _grid(noise, spread, surface=bool(features.shape[1]))
-    # One decomposition for each sd of the surface serves every sd of the configurations, which is on the diagonal.
-    spectra = [_Spectrum(*np.linalg.eigh(prior.covariance(surface) + known)) for surface in surfaces]
+    # Where what configurations are by themselves has covariance 1, one decomposition for each sd of the surface serves
+    # every sd of theirs.
+    alike = _alike(covariance)
+    root = np.asarray(np.linalg.cholesky(alike), dtype=np.float64)
+    spectra = [_Spectrum.of(prior.covariance(surface) + known, root) for surface in surfaces]
     weights = _weights(spectra, surfaces, owns, measured - center)
     counts = rng.multinomial(errors.shape[1], weights.ravel())
     out, begin = np.empty_like(errors), 0
     for place in np.flatnonzero(counts):
         (row, column), count = divmod(int(place), len(owns)), int(counts[place])
         surface, own, part = surfaces[row], owns[column], slice(begin, begin + count)
-        drawn = prior.draw(surface, own, count, rng)
+        drawn = prior.draw(surface, own * root, count, rng)
         solved = spectra[row].solve(own, (measured - center)[:, None] - drawn - errors[:, part])
-        out[:, part] = center + drawn + prior.covariance(surface) @ solved + own**2 * solved
+        out[:, part] = center + drawn + (prior.covariance(surface) + own**2 * alike) @ solved
         begin += count
-    return Shrunk(out, noise, float(weights.sum(axis=0) @ owns), float(weights.sum(axis=1) @ surfaces))
+    limited = _limited(out, measured, errors, np.sqrt(np.diag(covariance)))
+    return Shrunk(limited, noise, float(weights.sum(axis=0) @ owns), float(weights.sum(axis=1) @ surfaces))
+
+
+def _limited(drawn: Floats, measured: Floats, errors: Floats, deviations: Floats) -> Floats:
+    """Draws whose means are within some standard errors of the measured values."""
+    moved = np.abs(drawn.mean(axis=1) - measured)
+    share = np.minimum(LIMIT * deviations / np.maximum(moved, np.finfo(np.float64).tiny), 1.0)[:, None]
+    found: Floats = share * drawn + (1 - share) * (measured[:, None] - errors)
+    return found
 
 
 class _Spectrum(NamedTuple):
@@ -125,8 +148,20 @@ class _Spectrum(NamedTuple):
     values: Floats
     vectors: Floats
 
+    @classmethod
+    def of(cls, covariance: Floats, root: Floats) -> _Spectrum:
+        """Where what configurations are by themselves has covariance 1.
+
+        Args:
+            covariance: of measured values, without that.
+            root: lower triangle whose product with its transpose is the covariance of what they are by themselves.
+        """
+        white = np.linalg.solve(root, np.linalg.solve(root, covariance).T)
+        values, vectors = np.linalg.eigh((white + white.T) / 2)
+        return cls(values, np.linalg.solve(root.T, vectors))
+
     def solve(self, own: float, right: Floats) -> Floats:
-        """The inverse of the covariance with sd `own` on the diagonal, times something."""
+        """The inverse of the covariance with sd `own` of each configuration itself, times something."""
         found: Floats = self.vectors @ ((self.vectors.T @ right) / (self.values + own**2)[:, None])
         return found
 
@@ -160,6 +195,14 @@ def steady(residuals: Floats, spread: Floats) -> Floats:
     values, vectors = np.linalg.eigh(drawn)
     total: Floats = (vectors * np.maximum(values, 0.0)) @ vectors.T + np.diag(spread)
     return total
+
+
+def _alike(covariance: Floats) -> Floats:
+    """The correlation of errors, a part of its diagonal apart: as alike are configurations by themselves."""
+    deviations = np.sqrt(np.maximum(np.diag(covariance), np.finfo(np.float64).tiny))
+    found: Floats = (1 - APART) * covariance / np.outer(deviations, deviations)
+    np.fill_diagonal(found, 1.0)
+    return found
 
 
 def _noise(covariance: Floats) -> float:

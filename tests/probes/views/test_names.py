@@ -85,6 +85,8 @@ def test_the_page_has_a_panel_for_each_scorer_and_every_number_its_source(result
     part = NAMES.page(file, Directory(tmp_path, (file,)))
     panels = next(block for block in part.blocks if block.id == "probe-names-changes").figures
     assert len(panels) == 4
+    domains = {re.search(r'"domain": \[[^]]*\]', json.dumps(each.chart.to_dict(validate=False)))[0] for each in panels}
+    assert len(domains) == 1, "panels can be compared"
     for at, panel in enumerate(panels):
         drawn = json.dumps(panel.chart.to_dict(validate=False), ensure_ascii=False)
         assert all(name in drawn for name in ABLATIONS)
@@ -106,3 +108,12 @@ def test_a_page_of_base_alone_has_no_panels(tmp_path: Path) -> None:
     part = NAMES.page(file, Directory(tmp_path, (file,)))
     assert "probe-names-changes" not in {block.id for block in part.blocks}
     assert result["scorers"][0]["conditions"][0]["delta_name"]["run_sd"] is None
+
+
+def test_margins_within_rounding_are_told() -> None:
+    design = design_names(sample_people("en"), queries=4, runs=1, ablations=[])
+    coarse = CosineScorer(Passed(Letters()), scoring="float8_e5m2")
+    result = summarise([probe_names(coarse, design)], resamples=250).to_dict()
+    share = result["scorers"][0]["conditions"][0]["within_grain"]
+    assert share > 0
+    assert any(f"{share:.4f} of its base margins are within the grain" in line for line in legend(result))

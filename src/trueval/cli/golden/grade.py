@@ -9,7 +9,6 @@ import typer
 from trueval.cli.options import JUDGMENTS, OUTPUT, with_groups
 from trueval.cli.output import say, talk
 from trueval.cli.precision import bars, interruptible, remarks
-from trueval.errors import InputError
 
 if TYPE_CHECKING:
     from trueval.golden.plan import JudgePlan
@@ -108,70 +107,29 @@ def grade(
 
     Example: trueval golden grade qrels.trec run.trec --collection corpus --judge gpt-5-mini --depth 10 --out new.trec
     """
-    from trueval.collection import Collection
-    from trueval.files.whole import write_whole
-    from trueval.golden.build import opened_account
-    from trueval.golden.estimate import estimate_stage
-    from trueval.golden.grade import questions_of
-    from trueval.golden.judges import make_judge
-    from trueval.golden.ledger import opened_ledger
-    from trueval.golden.on_demand import demand, extend, ledger_beside, refuse_other_scale
-    from trueval.golden.stages import lines_of
-    from trueval.judgments import Judgments, grade_map
-    from trueval.run import Run
+    from trueval.golden.on_demand_files import OnDemand, ledger_beside
+    from trueval.judgments import grade_map
 
-    _check_place(out, qrels, runs)
-    plan, book = chosen.plan(), ledger or ledger_beside(out)
-    labels_file = out.with_name(f"{out.stem}.labels.jsonl")
-    mapped = None if scale is None else grade_map(scale)
+    if not out.parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {out.parent}.", param_hint="--out")
+    book, mapped = ledger or ledger_beside(out), None if scale is None else grade_map(scale)
     with (
         interruptible(f"Every answer is kept in {book}. The same command goes on from there."),
         remarks(),
         bars() as bar,
     ):
-        judgments = Judgments.read(str(qrels))
-        refuse_other_scale(judgments, mapped)
-        texts = Collection.read(collection)
-        account = opened_account(out.with_name(f"{out.stem}.calls.jsonl"), plan.values["max_cost"])
-        judge = make_judge(plan, texts, account)
-        wanted = demand(judgments, [Run.read(str(run)) for run in runs], texts, depth)
-        talk(wanted.notes)
-        say(f"{wanted.passages:,} of {wanted.retrieved:,} documents in the first {depth} places are not judged.")
-        with opened_ledger(book) as answers:
-            if dry_run:
-                asked = [
-                    each.question for each in questions_of(wanted.pools, texts.queries, texts.documents, plan.grading)
-                ]
-                say(estimate_stage(judge, answers, "grade", asked).sentence(), err=False)
-                return
-            found = extend(
-                judgments,
-                wanted,
-                texts,
-                judge,
-                answers,
-                plan.grading,
-                account,
-                scale=mapped,
-                at_once=plan.values["concurrency"],
-                step=bar("grading"),
-            )
-    found.judgments.write(out)
-    write_whole(labels_file, lines_of(found.labels))
-    unjudged = int(found.graded.grades["grade"].null_count())
-    say(f"wrote {len(found.judgments.frame):,} judgments to {out}, {wanted.passages - unjudged:,} of them new.")
-    say(f"wrote the new labels with their reasons to {labels_file}.")
-    if unjudged:
-        talk([f"{unjudged} passages got no valid label and stay unjudged."])
-
-
-def _check_place(out: Path, qrels: Path, runs: list[Path]) -> None:
-    """Refuses to write over what is read, before any work."""
-    if not out.parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {out.parent}.", param_hint="--out")
-    if out.resolve() == qrels.resolve() or (out.exists() and qrels.exists() and out.samefile(qrels)):
-        raise InputError(f"{out}: the judgments are read from there, and are never written over. Name another file.")
-    if out.resolve().parent == qrels.resolve():
-        raise InputError(f"{out}: is in the golden set, whose files belong together. Name another place.")
-    if any(out.resolve() == run.resolve() for run in runs):
-        raise InputError(f"{out}: a run is read from there, and is never written over. Name another file.")
+        plan = chosen.plan()
+        ready = OnDemand.read(qrels, runs, collection, plan, depth=depth, out=out, scale=mapped, ledger=book)
+        talk(ready.wanted.notes)
+        say(
+            f"{ready.wanted.passages:,} of {ready.wanted.retrieved:,} documents in the first {depth} places are not "
+            "judged."
+        )
+        if dry_run:
+            say(ready.estimate().sentence(), err=False)
+            return
+        written = ready.grade(bar("grading"))
+    say(f"wrote {written.judgments:,} judgments to {written.out}, {written.new:,} of them new.")
+    say(f"wrote the new labels with their reasons to {written.labels}.")
+    if written.unjudged:
+        talk([f"{written.unjudged} passages got no valid label and stay unjudged."])

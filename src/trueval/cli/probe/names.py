@@ -122,15 +122,17 @@ def names(
     """
     from dataclasses import asdict
 
+    from trueval.files.source.seen import recording
     from trueval.probes.probing import probe_all
     from trueval.probes.views.kind import NAMES
+    from trueval.report.provenance import files_read
 
     if out is not None:
         check_folder(out)
     asked = scorers.asked({name: value for name, value in asdict(loading).items() if value is not None})
     place = cache_of(cache, out)
     kept = "Nothing is kept." if place is None else f"Finished batches of the models are kept in {place}."
-    with interruptible(f"{kept} The same command goes on from there."), remarks(), bars() as bar:
+    with recording() as seen, interruptible(f"{kept} The same command goes on from there."), remarks(), bars() as bar:
         found = probe_all(
             asked,
             table=design.table,
@@ -142,7 +144,8 @@ def names(
             cache=place,
             begin=bar,
         )
-    result = found.to_dict()
+    read = [] if design.table is None else [("people", design.table)]
+    result = {**found.to_dict(), "files": files_read(read, seen)}
     if out is not None:
         save(out, (NAMES, result), page=True)
     show(NAMES, result, form, percent=percent)

@@ -94,6 +94,13 @@ def legend(result: Entry) -> Iterator[str]:
         "kept apart: share of bundles in which the right author is above both impostors by more than rounding; within "
         "grain: share in which the margin is not larger than rounding to the number formats can make it."
     )
+    for scorer in result["scorers"]:
+        share = scorer["conditions"][0]["within_grain"]
+        if share:
+            yield (
+                f"{scorer['name']} ({scorer['language']}): {fixed(share)} of its base margins are within the grain of "
+                f"its scores, {scorer['grain']:.2g}: rounding alone can have made them."
+            )
     if any(scorer["unit"] == "BM25" for scorer in result["scorers"]):
         yield "BM25 counts words over the candidates of one run under one condition."
     if any(scorer["unit"] == "spread" for scorer in result["scorers"]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,8 @@ def build(file: ResultFile, directory: Directory) -> Part:
     """
     told = [*_told(file)]
     changed = [at for at, scorer in enumerate(file.data["scorers"]) if len(scorer["conditions"]) > 1]
-    figures = tuple(_figure(file.data["scorers"][at], at) for at in changed)
+    domain = shared_domain(file.data["scorers"])
+    figures = tuple(_figure(file.data["scorers"][at], at, domain) for at in changed)
     blocks = [
         Block(
             "probe-names",
@@ -66,15 +67,17 @@ def write_figures(file: ResultFile, directory: Directory, folder: Path) -> tuple
         folder: where to; it exists.
     """
     changed = [scorer for scorer in file.data["scorers"] if len(scorer["conditions"]) > 1]
-    charts = [changes_plot(scorer, title=heading(scorer)) for scorer in changed]
+    domain = shared_domain(changed)
+    charts = [changes_plot(scorer, domain, title=heading(scorer)) for scorer in changed]
     return write_figure(panels(charts), folder / "probe-names") if charts else ()
 
 
-def changes_plot(scorer: Mapping[str, Any], *, title: str = "") -> Chart:
+def changes_plot(scorer: Mapping[str, Any], domain: list[float], *, title: str = "") -> Chart:
     """The relative change of Δname under each ablation, with its interval; conditions as rows.
 
     Args:
         scorer: an entry of "scorers".
+        domain: ends of the axis, those of `shared_domain` so that panels can be compared.
         title: above the plot.
     """
     import altair as alt
@@ -88,8 +91,7 @@ def changes_plot(scorer: Mapping[str, Any], *, title: str = "") -> Chart:
         for condition in scorer["conditions"]
         if condition["change"] is not None
     ]
-    known = [row[end] for row in rows for end in ("mean", "low", "high")]
-    scale = alt.Scale(domain=_domain(known), nice=False, zero=False)
+    scale = alt.Scale(domain=domain, nice=False, zero=False)
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         y=alt.Y("condition:N", sort=None, title=None, axis=alt.Axis(labelLimit=190, ticks=False, domain=False))
     )
@@ -109,16 +111,20 @@ def changes_plot(scorer: Mapping[str, Any], *, title: str = "") -> Chart:
     return plot.properties(title=title) if title else plot
 
 
-def _domain(values: list[float | None]) -> list[float]:
-    """From −1, all of a margin, to what is there."""
-    known = [value for value in values if value is not None]
-    low, high = axis_domain([-1.0, 0.1, *known])
+def shared_domain(scorers: Iterable[Mapping[str, Any]]) -> list[float]:
+    """Ends of an axis for the changes of all scorers, with room for −1, all of a margin, and for 0.
+
+    Args:
+        scorers: entries of "scorers".
+    """
+    changes = [each["change"]["relative"] for scorer in scorers for each in scorer["conditions"] if each["change"]]
+    low, high = axis_domain([-1.0, 0.1, *(change[end] for change in changes for end in ("mean", "low", "high"))])
     return [min(low, -1.08), high]
 
 
-def _figure(scorer: Mapping[str, Any], at: int) -> Figure:
+def _figure(scorer: Mapping[str, Any], at: int, domain: list[float]) -> Figure:
     about = f"{heading(scorer)}: relative change of the margin of names under each ablation, with intervals."
-    return Figure(f"probe-names-{at}", heading(scorer), about, changes_plot(scorer), key=KEY)
+    return Figure(f"probe-names-{at}", heading(scorer), about, changes_plot(scorer, domain), key=KEY)
 
 
 def _told(file: ResultFile) -> Iterator[Words]:

@@ -76,16 +76,19 @@ def lines(result: Entry, scale: Scale = FRACTIONS) -> Iterator[str]:
     for rule in result["rules"]:
         yield rule["sentence"]
         if fitted := rule["cross_fitted"]:
-            worth, flattered = fixed(fitted["value"], scale), fixed(max(fitted["optimism"], 0.0), scale)
-            yield (
-                f"Chosen and measured on different queries, that choice is worth {worth}: choosing flatters the best "
-                f"by {flattered}."
-            )
+            yield _fitted(rule, fitted, scale)
     yield from _in_time(result)
     if result["advice"] is not None:
         yield _advice(result, scale)
     yield from _meaning(result)
     yield from result["notes"]
+
+
+def _fitted(rule: Entry, fitted: Entry, scale: Scale) -> str:
+    """What choosing flatters. The highest value is chosen there: where a tie-break chose another, it is named."""
+    worth, flattered = fixed(fitted["value"], scale), fixed(max(fitted["optimism"], 0.0), scale)
+    chosen = "that choice" if rule["answer"] == rule["best"] else "the highest value"
+    return f"Chosen and measured on different queries, {chosen} is worth {worth}: choosing flatters it by {flattered}."
 
 
 def _advice(result: Entry, scale: Scale) -> str:

@@ -1,0 +1,177 @@
+"""Judging on demand from files to files: what `trueval golden grade` does, in one call from Python.
+
+NEW.trec                 the old judgments as they were, and the new ones
+NEW.labels.jsonl         each new label with its reason
+NEW.calls.jsonl          what was sent and paid
+NEW.ledger.sqlite        every answer, so that the same command goes on from there
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from trueval.collection import Collection
+from trueval.errors import InputError
+from trueval.files.whole import write_whole
+from trueval.golden.asking import Step
+from trueval.golden.build import opened_account
+from trueval.golden.estimate import Estimate, estimate_stage
+from trueval.golden.grade import questions_of
+from trueval.golden.judge import Judge
+from trueval.golden.judges import make_judge
+from trueval.golden.ledger import known_ledger, opened_ledger
+from trueval.golden.on_demand import Demand, demand, extend, refuse_other_scale
+from trueval.golden.plan import JudgePlan
+from trueval.golden.stages import lines_of
+from trueval.judgments import Judgments
+from trueval.models.hosted.account import Account
+from trueval.run import Run
+
+
+class Written(NamedTuple):
+    """What judging on demand wrote.
+
+    Attributes:
+        out: file of the judgments.
+        labels: file of the new labels with their reasons.
+        judgments: in `out`, old and new.
+        new: of these, the new ones.
+        unjudged: passages that got no valid label.
+    """
+
+    out: Path
+    labels: Path
+    judgments: int
+    new: int
+    unjudged: int
+
+
+@dataclass(frozen=True)
+class OnDemand:
+    """Everything that judging on demand needs, read and checked; nothing is asked yet.
+
+    Attributes:
+        judgments: that are there.
+        wanted: what runs retrieved and nobody judged.
+        collection: with the texts.
+        plan: of the judge.
+        judge: who is asked.
+        account: what is spent.
+        scale: grade of the rubric → grade of the judgments; None where both are the same.
+        out: file of the new judgments.
+        ledger: where answers are kept.
+    """
+
+    judgments: Judgments
+    wanted: Demand
+    collection: Collection
+    plan: JudgePlan
+    judge: Judge
+    account: Account
+    scale: Mapping[float, float] | None
+    out: Path
+    ledger: Path
+
+    @classmethod
+    def read(
+        cls,
+        qrels: Path,
+        runs: Sequence[Path],
+        collection: str,
+        plan: JudgePlan,
+        *,
+        depth: int,
+        out: Path,
+        scale: Mapping[float, float] | None = None,
+        ledger: Path | None = None,
+    ) -> OnDemand:
+        """Read the files.
+
+        Args:
+            qrels: judgments that are there.
+            runs: whose first documents are judged.
+            collection: folder with corpus and queries.
+            plan: of the judge.
+            depth: places of each list that are judged.
+            out: file of the new judgments; its folder must exist.
+            scale: grade of the rubric → grade of the judgments; None where both are the same.
+            ledger: where answers are kept; None for a file beside `out`.
+
+        Raises:
+            InputError: a file is bad, or `out` is one of those that are read.
+            PolicyError: the judgments have another scale than the rubric, and none is given.
+        """
+        refuse_to_write_over(out, qrels, runs)
+        judgments = Judgments.read(str(qrels))
+        refuse_other_scale(judgments, scale)
+        texts = Collection.read(collection)
+        account = opened_account(out.with_name(f"{out.stem}.calls.jsonl"), plan.values["max_cost"])
+        judge = make_judge(plan, texts, account)
+        wanted = demand(judgments, [Run.read(str(run)) for run in runs], texts, depth)
+        return cls(judgments, wanted, texts, plan, judge, account, scale, out, ledger or ledger_beside(out))
+
+    def estimate(self) -> Estimate:
+        """Calls, tokens and money that are still to be spent; nothing is asked, and no file is made."""
+        queries, documents = self.collection.queries, self.collection.documents
+        asked = [each.question for each in questions_of(self.wanted.pools, queries, documents, self.plan.grading)]
+        with known_ledger(self.ledger) as answers:
+            return estimate_stage(self.judge, answers, "grade", asked)
+
+    def grade(self, step: Step | None = None) -> Written:
+        """Ask the judge, and write judgments and labels.
+
+        Args:
+            step: as in ask_all.
+
+        Raises:
+            InputError: the judge cannot be asked, or the money is spent; what was answered is in the ledger.
+        """
+        with opened_ledger(self.ledger) as answers:
+            found = extend(
+                self.judgments,
+                self.wanted,
+                self.collection,
+                self.judge,
+                answers,
+                self.plan.grading,
+                self.account,
+                scale=self.scale,
+                at_once=self.plan.values["concurrency"],
+                step=step,
+            )
+        labels = self.out.with_name(f"{self.out.stem}.labels.jsonl")
+        found.judgments.write(self.out)
+        write_whole(labels, lines_of(found.labels))
+        unjudged = int(found.graded.grades["grade"].null_count())
+        return Written(self.out, labels, len(found.judgments.frame), self.wanted.passages - unjudged, unjudged)
+
+
+def refuse_to_write_over(out: Path, qrels: Path, runs: Sequence[Path]) -> None:
+    """Refuse to write over what is read, before any work.
+
+    Args:
+        out: what is to be written.
+        qrels: judgments, or the folder of a golden set.
+        runs: run files.
+
+    Raises:
+        InputError: `out` is one of them, or in the golden set.
+    """
+    if out.resolve() == qrels.resolve() or (out.exists() and qrels.exists() and out.samefile(qrels)):
+        raise InputError(f"{out}: the judgments are read from there, and are never written over. Name another file.")
+    if out.resolve().parent == qrels.resolve():
+        raise InputError(f"{out}: is in the golden set, whose files belong together. Name another place.")
+    if any(out.resolve() == run.resolve() for run in runs):
+        raise InputError(f"{out}: a run is read from there, and is never written over. Name another file.")
+
+
+def ledger_beside(out: Path) -> Path:
+    """Where the ledger of new judgments is by default.
+
+    >>> ledger_beside(Path("new.trec")).name
+    'new.ledger.sqlite'
+    """
+    return out.with_name(f"{out.stem}.ledger.sqlite")
