@@ -155,7 +155,8 @@ class _Join:
         self.policy, self.cache, self.begin, self.account = policy, cache, begin, account
         self.models: dict[str, Any] = {}
         self.systems: list[dict[str, Any]] = []
-        self.notes: list[str] = list(collection.notes)
+        # Notes are in results, which say nothing of the folders of a machine.
+        self.notes: list[str] = [note.replace(f"{collection.source}/", "") for note in collection.notes]
 
     @property
     def ids(self) -> list[str]:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from trueval.cli.options import (
+    MEASURES,
     OUTPUT,
     CacheFolder,
     Form,
-    MeasureList,
     Memory,
     Percent,
     cache_of,
@@ -91,7 +91,12 @@ def join(
         str, typer.Argument(metavar="COLLECTION", help="Folder with corpus, queries and judgments, or mteb:NAME.")
     ],
     *,
-    measures: MeasureList = None,
+    measures: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measures", "-m", metavar="LIST", help="Measures that may lose. Default: R@10.", rich_help_panel=MEASURES
+        ),
+    ] = None,
     search: SearchOptions,
     asked: QueryOptions,
     out: Annotated[

@@ -13,7 +13,7 @@ from trueval.report.figures import NARROW, Chart, panels, tone, write_figure
 from trueval.report.text import fixed, percent, signed
 
 ROW: Final = 22  # CSS pixels of a condition
-AXIS: Final = (-1, -0.5, 0, 0.5, 1)
+AXIS: Final = (-1, 0, 1)
 KEY: Final = (("line", "interval over queries"), ("dot", "Spearman's correlation"))
 
 
@@ -60,9 +60,8 @@ def _told(file: ResultFile) -> Iterator[Words]:
     ]
     key = "pooled" if file.data["pooled"] else "models"
     for place, each in sorted(pooled, key=lambda pair: -pair[1]["low"]):
-        words = {True: "tells", False: "does not tell"}
-        sure = each["low"] > 0
-        told = words[sure] if sure or each["high"] < 0 or each["high"] < 0.1 else "cannot be said to tell"
+        told = "misleads about" if each["high"] < 0 else "says nothing sure about"
+        told = "says something about" if each["low"] > 0 else told
         number = Number(correlation(each["spearman"]), each["spearman"], file.source(key, place, "spearman"))
         low, high = (Number(correlation(each[end]), each[end], file.source(key, place, end)) for end in ("low", "high"))
         rest = f" which queries lose {each['measure']}: rank correlation "
@@ -105,7 +104,7 @@ def _plot(data: Mapping[str, Any], system: Mapping[str, Any], measure: str) -> C
         y = alt.Y("condition:N", sort=names, title=None, scale=alt.Scale(domain=names), axis=axis)
 
         def x(field: str) -> alt.X:
-            ticks = alt.Axis(values=AXIS, format=".1f", grid=True)
+            ticks = alt.Axis(values=AXIS, format="d", grid=True)
             return alt.X(f"{field}:Q", title=None, scale=alt.Scale(domain=[-1, 1], nice=False), axis=ticks)
 
         base = alt.Chart(alt.InlineData(values=own)).encode(y=y)
