@@ -1,4 +1,4 @@
-"""What the rules of denoising do on real queries: clean ones stay, and templates that they do not know show their worth."""
+"""What the rules of denoising do on real queries: clean ones stay; unknown templates show what the rules are worth."""
 
 from pathlib import Path
 

@@ -11,7 +11,7 @@ from trueval.measures import parse_list
 from trueval.policy.policy import Policy
 from trueval.probes.noise import Design, NoiseProbe
 from trueval.probes.noise_summary import NoiseResult
-from trueval.probes.views.noise import guard_is_idle, levels, printed, to_csv, to_markdown
+from trueval.probes.views.noise import guard_is_idle, levels, printed, to_csv, to_latex, to_markdown
 from trueval.probes.views.noise_page import build
 from trueval.report.directory import Directory, ResultFile
 
@@ -42,7 +42,10 @@ def test_the_guard_is_shown_where_it_changes_something(result: dict[str, Any]) -
     assert [guard_is_idle(model) for model in result["models"]] == [False, True]
     assert [len(levels(model)) for model in result["models"]] == [8, 4]
     assert "changes nothing for bm25; its rows are left out" in printed(result)
-    assert len(to_csv(result).splitlines()) == 1 + 16
+    lines = to_csv(result).splitlines()
+    assert lines[0].startswith("model,language,queries,level,templates,denoised,normalised,added,cosine_mean")
+    assert len(lines) == 1 + 16
+    assert to_latex(result).count("known templates, denoised by rules") == 3
 
 
 def test_systems_without_embeddings_have_no_cosine(result: dict[str, Any]) -> None:

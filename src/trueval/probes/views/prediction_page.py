@@ -14,7 +14,7 @@ from trueval.report.text import fixed, percent, signed
 
 ROW: Final = 22  # CSS pixels of a condition
 AXIS: Final = (-1, 0, 1)
-KEY: Final = (("line", "interval over queries"), ("dot", "Spearman's correlation"))
+KEY: Final = (("thin", "interval over queries"), ("dot", "Spearman's correlation"))
 
 
 def build(file: ResultFile, directory: Directory) -> Part:
