@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from trueval.probes.entrants import Named
 from trueval.retrieval.pipeline import Pipeline
 from trueval.retrieval.stages.config import settings_of_tables
 
@@ -15,7 +16,7 @@ def systems(
     """Pipelines of one search, or of two fused by their ranks.
 
     Args:
-        models: embedders.
+        models: embedders, as NAME or NAME@DIMENSION.
         index: that holds their vectors.
         language: of the words that BM25 counts.
         bm25: whether BM25 searches alone.
@@ -30,7 +31,7 @@ def systems(
     """
     words: dict[str, Any] = {"sparse": {"index": f"bm25(language={language!r})", "depth": depth}}
     vectors: dict[str, dict[str, Any]] = {
-        model: {"embed": {"model": model}, "index": {"spec": index, "depth": depth}} for model in models
+        model: {"embed": _embedder(model), "index": {"spec": index, "depth": depth}} for model in models
     }
     found = [Pipeline(settings_of_tables(tables, "--model"), model) for model, tables in vectors.items()]
     if bm25:
@@ -40,3 +41,9 @@ def systems(
             fused = {**tables, **words, "fuse": {"method": "rrf", "depth": depth}}
             found.append(Pipeline(settings_of_tables(fused, "--hybrid"), f"{model} + bm25"))
     return found
+
+
+def _embedder(text: str) -> dict[str, Any]:
+    """The table of an embedder, which has no dimension where none is named."""
+    model, dimension = Named.of(text)
+    return {"model": model} if dimension is None else {"model": model, "dimension": dimension}
