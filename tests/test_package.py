@@ -13,6 +13,7 @@ import trueval
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 FACE = [
+    "Audited",
     "Estimate",
     "Judgments",
     "Measure",
@@ -22,6 +23,7 @@ FACE = [
     "__version__",
     "compare",
     "convention",
+    "correct",
     "errors",
     "evaluate",
     "evaluate_arrays",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from trueval.version import __version__
 
 __all__ = [
+    "Audited",
     "Estimate",
     "Judgments",
     "Measure",
@@ -15,6 +16,7 @@ __all__ = [
     "__version__",
     "compare",
     "convention",
+    "correct",
     "errors",
     "evaluate",
     "evaluate_arrays",
@@ -31,7 +33,9 @@ __all__ = [
 
 if TYPE_CHECKING:
     from trueval import errors
+    from trueval.comparison.audited import Audited
     from trueval.comparison.compare import compare
+    from trueval.comparison.correct import correct
     from trueval.comparison.gate import gate
     from trueval.comparison.power import power
     from trueval.comparison.published import published
@@ -51,6 +55,7 @@ if TYPE_CHECKING:
 # Where each name of the public face lives. A name is imported when it is first asked for (PEP 562), so that
 # `import trueval` waits for nothing that is not used.
 _HOMES = {
+    "Audited": "trueval.comparison.audited",
     "Estimate": "trueval.evaluation.scores",
     "Judgments": "trueval.judgments",
     "Measure": "trueval.measures",
@@ -59,6 +64,7 @@ _HOMES = {
     "Scores": "trueval.evaluation.scores",
     "compare": "trueval.comparison.compare",
     "convention": "trueval.policy.conventions",
+    "correct": "trueval.comparison.correct",
     "evaluate": "trueval.evaluation.evaluate",
     "evaluate_arrays": "trueval.evaluation.arrays",
     "explain": "trueval.evaluation.explanation",

@@ -73,7 +73,11 @@ class Judgments:
         >>> Judgments.of({"q1": ["d1"]}).frame.rows() == Judgments.of([("q1", "d1", 1)]).frame.rows()
         True
         """
-        return given if isinstance(given, cls) else cls._from_table(read_given(given, "judgments", facets).table)
+        return (
+            given
+            if isinstance(given, cls)
+            else cls._from_table(read_given(judgments_file(given), "judgments", facets).table)
+        )
 
     @classmethod
     def read(cls, source: Source, *, facets: bool = False, format: str | None = None) -> Judgments:

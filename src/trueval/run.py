@@ -99,7 +99,7 @@ class Run:
         >>> [run.name for run in Run.of_several({"old": {"q": {"d": 1.0}}, "new": {"q": {"d": 2.0}}})]
         ['old', 'new']
         """
-        if isinstance(given, Mapping) and not _is_one_run(given):
+        if isinstance(given, Mapping) and not is_one_run(given):
             return [cls.of(each, name=str(name)) for name, each in given.items()]
         if isinstance(given, cls | str | PathLike | pl.DataFrame | Mapping) or not isinstance(given, Iterable):
             raise InputError(
@@ -217,7 +217,11 @@ class Run:
         return half_hashes(self.documents["doc_id"])
 
 
-def _is_one_run(given: Mapping[Any, Any]) -> bool:
-    """Whether a dict that should hold runs holds one itself: its values are documents with their scores."""
+def is_one_run(given: Mapping[Any, Any]) -> bool:
+    """Whether a dict that should hold runs holds one itself: its values are documents with their scores.
+
+    Args:
+        given: {query: {document: score}}, or {name: run}.
+    """
     first = next(iter(given.values()), None)
     return isinstance(first, Mapping) and bool(first) and all(isinstance(each, Real) for each in first.values())

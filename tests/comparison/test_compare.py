@@ -478,3 +478,29 @@ def test_the_deviation_of_no_queries_is_not_0() -> None:
     found = only(a, b)
     assert (found.queries, found.win.method) == (0, "none")
     assert math.isnan(found.sd)
+
+
+def test_the_lists_of_runs_are_compared_too() -> None:
+    """By hand: q1 shares 2 of 3, in reverse; q2 ties, and shares a alone; a query that one run lacks is left out."""
+    one = {"q1": {"a": 3.0, "b": 2.0, "c": 1.0}, "q2": {"a": 1.0, "b": 1.0}, "q3": {"a": 1.0}}
+    other = {"q1": {"b": 3.0, "a": 2.0, "x": 1.0}, "q2": {"a": 1.0, "x": 1.0}}
+    runs, judgments = {"one": one, "other": other}, {query: {"a": 1} for query in one}
+    with pytest.warns(TruevalWarning, match="missing from the run"):
+        found = tv.compare(runs, judgments, "P@1", missing="worst").reshuffle
+    with pytest.warns(TruevalWarning, match="missing from the run"):
+        shallow = tv.compare(runs, judgments, "P@1", missing="worst", depth=1).reshuffle
+    (pair,) = found.pairs
+    assert (found.k, found.queries, found.of, pair.queries) == (10, 3, 3, 2)
+    # K = 1 (a, b) + 0 + 0 + 0 + 0 + 1 (c, x) of 9 + 3 = 12; of q2 2 · 2 + 1 = 5, K = 1/2 + 1/2 + 1.
+    assert pair.overlap == pytest.approx((2 / 3 + 1 / 2) / 2)
+    assert pair.tau == pytest.approx((1 - 4 / 12 + 1 - 4 / 5) / 2)
+    assert (shallow.k, shallow.depth) == (1, 1)
+    assert shallow.pairs[0].overlap == pytest.approx((0 + 1 / 4) / 2)
+
+
+def test_of_many_queries_some_are_compared_the_same_for_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trueval.comparison.reshuffled.MOST_QUERIES", 5)
+    runs = {name: {f"q{i}": {name: 1.0 if i % 2 else 2.0, "a": 1.5} for i in range(20)} for name in ("x", "y")}
+    judgments = {f"q{i}": {"a": 1} for i in range(20)}
+    first, second, third = (tv.compare(runs, judgments, "P@1", seed=seed).to_dict()["reshuffle"] for seed in (1, 1, 2))
+    assert (first["queries"], first["of"], first == second, first == third) == (5, 20, True, False)

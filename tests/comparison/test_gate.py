@@ -50,6 +50,7 @@ def test_a_check_holds_the_numbers_that_decided() -> None:
         "queries": None,
         "clusters": None,
         "needed": None,
+        "labels": "judge",
         "verdict": "failed",
         "passed": False,
     }

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from trueval.errors import InputError
-from trueval.precision.agreement import Resolution, agreement, overlaps, rank_biased_overlap, resolution_of_ties
+from trueval.precision.agreement import Resolution, agreement, resolution_of_ties
 
 
 def orders(scores: list[float]) -> list[tuple[int, ...]]:
@@ -32,7 +32,8 @@ def test_overlap_is_the_mean_over_all_orders(first: list[float], second: list[fl
     pairs = list(itertools.product(orders(first), orders(second)))
     for depth in range(1, len(first) + 1):
         expected = sum(len({*a[:depth]} & {*b[:depth]}) for a, b in pairs) / len(pairs)
-        assert overlaps(np.array(first), np.array(second))[depth - 1] == pytest.approx(expected)
+        found = agreement(np.array(first), np.array(second), k=depth).overlap
+        assert found * depth == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("first", "second"), LISTS)
@@ -78,4 +79,4 @@ def test_bad_input() -> None:
     with pytest.raises(InputError, match="must score the same documents"):
         agreement(np.zeros(2), np.zeros(3))
     with pytest.raises(InputError, match="between 0 and 1"):
-        rank_biased_overlap(np.ones(2), 1.0)
+        agreement(np.zeros(2), np.arange(2.0), p=1.0)

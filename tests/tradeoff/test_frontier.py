@@ -331,6 +331,40 @@ def test_files_of_another_kind_inside_are_refused_in_one_line(swept: Path, tmp_p
         tv.frontier(folder, min_quality={"RA-nWG@K": "high"})  # type: ignore[dict-item]
 
 
+@pytest.mark.parametrize("rule", ["pareto", "paper"])
+def test_without_a_known_objective_nobody_is_removed(rule: str) -> None:
+    nothing = Objectives(*(np.full(3, NAN) for _ in range(3)))
+    assert [removers(nothing, place, rule=rule).tolist() for place in range(3)] == [[False] * 3] * 3
+    assert on_frontier(nothing, rule=rule).all()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("level", None, "level must be a number between 0 and 1. Got None"),
+        ("level", "high", "level must be a number"),
+        ("resamples", None, "resamples must be an integer"),
+        ("seed", 0.5, "seed must be an integer"),
+    ],
+)
+def test_what_resamples_are_drawn_by_is_checked(tmp_path: Path, key: str, value: object, said: str) -> None:
+    made = made_sweep(cutoffs=(10,), methods=("dense",), dimensions=(24,), indexes=("flat",))
+    folder = write_sweep(tmp_path, {**made, key: value}, queries=5)
+    with pytest.raises(InputError, match=f"sweep.json.*{said}"):
+        tv.frontier(folder, resamples=50)
+
+
+@pytest.mark.parametrize("value", [None, NAN, -1.0])
+def test_samples_without_seconds_are_not_taken_for_fast_ones(tmp_path: Path, value: float | None) -> None:
+    folder = write_sweep(tmp_path, made_sweep(cutoffs=(10,), methods=("dense",), indexes=("flat",)), queries=5)
+    file = next((folder / "samples").iterdir())
+    first = pl.int_range(pl.len()) == 0
+    frame = pl.read_parquet(file)
+    frame.with_columns(pl.when(first).then(pl.lit(value)).otherwise("seconds").alias("seconds")).write_parquet(file)
+    with pytest.raises(InputError, match=f"{file.name}: 1 of {frame.height} samples have no seconds"):
+        read_sweep(folder)
+
+
 def test_points_are_points_in_every_line(swept: Path) -> None:
     told = tv.frontier(swept, resamples=50).to_dict()
     plain, points = ("\n".join(lines(told, scale)) for scale in (FRACTIONS, POINTS))

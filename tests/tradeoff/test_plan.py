@@ -177,6 +177,7 @@ def test_measures_take_every_number_of_contexts_and_the_choices_of_evaluate(tmp_
         ("[limits]\npercentile = 'p90'\n", 5, "'p50' or 'p95' or 'p99'"),
         ("[latency]\nrepeats = 0\n", 5, "repeats of"),
         ("[route]\ndepths = [50]\n", 5, "depths of"),
+        ("[route]\ndepths = [5, 10, 15]\n", 5, "depths of .* a list of 2"),
         ("[[configuration]]\nsparse.depth = 3\n", 4, "needs a name"),
         ("[[configuration]]\nname = 'a'\nsparse = { dept = 3 }\n", 6, "Did you mean depth"),
         ("[[configuration]]\nname = 'a'\n[configuration.spars]\n", 6, "Did you mean sparse"),

@@ -14,7 +14,7 @@ from trueval.retrieval.pipeline import Pipeline
 from trueval.tradeoff import signals
 from trueval.tradeoff.changes import Bootstrap
 from trueval.tradeoff.route import Routing
-from trueval.tradeoff.signals import entropy, margin, route_pipeline
+from trueval.tradeoff.signals import Noise, entropy, margin, route_pipeline
 
 FAST = Bootstrap(resamples=200, threads=1)
 
@@ -142,3 +142,25 @@ def test_no_reranker():
             "RR",
             rng=np.random.default_rng(0),
         )
+
+
+def test_the_drop_is_one_more_signal_at_its_price(
+    log: list[tuple[str, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(signals, "noisy", lambda text, *_, **__: SimpleNamespace(text=f"{text}; um"))
+    plain = routed(cache=tmp_path)
+    before = len(log)
+    found = routed(cache=tmp_path, noise=Noise(cost=0.25))
+    assert [each for each, _ in log[before:]] == ["embed"]  # the queries with chatter, and no pair
+    assert [each.name for each in found.rules] == ["either", "margin", "entropy", "drop", "linear"]
+    for rule in found.rules:
+        extra = 0.0 if rule.name in ("margin", "entropy") else 0.25
+        assert rule.cost == pytest.approx(1 + 2 * rule.share + extra)
+    assert (found["margin"].share, found["margin"].cost) == (plain["margin"].share, plain["margin"].cost)
+    assert (found["fewer"].cost, found["more"].cost) == (1, 3)
+    values = signals.drop(
+        planted.collection(), planted.settings(index={"depth": 3}), ["q0", "q1"], Noise(), cache=tmp_path
+    )
+    assert values.name == "drop"
+    with pytest.raises(InputError, match="leave drop out"):
+        signals.drop(planted.collection(), {"sparse": {}}, ["0"], Noise())

@@ -408,6 +408,10 @@ def test_ladders_graphs_and_routing_are_derived_once(tmp_path: Path, seen: list[
     again = sweep(file, out=out).to_dict()
     assert not seen
     assert without_times(again) == without_times(result)
+    kept = sorted((out / "derived").iterdir())
+    monkeypatch.setattr("trueval.tradeoff.derived.__version__", "another")
+    assert without_times(sweep(file, out=out).to_dict()) == without_times(result)
+    assert len(list((out / "derived").iterdir())) == 2 * len(kept)  # a newer trueval takes none of them
 
 
 def test_results_say_nothing_of_the_folders_of_the_machine(tmp_path: Path, seen: list[Any]):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
+from trueval.cli.labels import LabelOptions
 from trueval.cli.options import (
     JUDGMENTS,
     OUTPUT,
@@ -55,6 +56,9 @@ class TestOptions:
         int,
         typer.Option(metavar="N", help="Tie orders to draw where they cannot all be listed; 0: normal, with bounds."),
     ] = 0
+    threads: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Default: one for each processor. Changes no number.")
+    ] = None
 
     def to_choices(self, seed: int | None) -> "Choices":
         """The choices of a comparison, checked.
@@ -64,7 +68,8 @@ class TestOptions:
         """
         from trueval.comparison.compare import Choices
 
-        return Choices(seed=seed or 0, **asdict(self))
+        chosen = {name: value for name, value in asdict(self).items() if name != "threads"}
+        return Choices(seed=seed or 0, **chosen)
 
 
 @dataclass(frozen=True)
@@ -96,16 +101,11 @@ def compare(
     policy: PolicyOptions,
     inputs: InputOptions,
     tests: TestOptions,
+    labels: LabelOptions,
     clusters: ClusterFile = None,
     output: OutputOptions,
     shown: PairOptions,
     form: Form = "table",
-    threads: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, rich_help_panel="Comparison", help="Default: one for each processor. Changes no number."
-        ),
-    ] = None,
 ) -> None:
     """Compares runs: differences with intervals, tests, win probabilities over tie orders, verdicts and groups.
 
@@ -127,25 +127,33 @@ def compare(
         check_folder(output.out)
     # Win probabilities go back to the lists for the orders of their ties, so here the runs stay in memory.
     orders: list[TieOrders] = []
+    lists: list[Run] = []
 
     def observe(run: "Run", judgments: "Judgments", scores: "Scores") -> None:
         orders.append(TieOrders(run, judgments, scores.policy, len(orders)))
+        lists.append(run)
 
+    given = inputs.to_inputs(chosen, policy.grade_map())
     with progress(1 + len(paths)) as begin:
+        begin(qrels)
+        joined = labels.read(qrels, given)
         evaluated = evaluate_files(
-            qrels,
+            joined.used,
             paths,
             chosen,
-            inputs=inputs.to_inputs(chosen, policy.grade_map()),
+            inputs=given,
             observe=observe,
             begin=begin,
             policy=policy.to_policy(),
         )
     scores = evaluated.scores
     name = None if baseline is None else scores[paths.index(baseline)].name
-    found = compare_scores(scores, baseline=name, orders=orders, clusters=members, threads=threads, **asdict(choices))
+    found = compare_scores(
+        scores, baseline=name, orders=orders, clusters=members, threads=tests.threads, **asdict(choices)
+    )
     talk([*evaluated.notes, *found.notes])
-    comparison = found.to_dict()
+    corrected = labels.correct(joined, lists, chosen, policy.to_policy(), baseline=name, level=choices.level)
+    comparison = labels.add_to(found.to_dict(), corrected, joined, qrels)
     if output.out is not None:
         save(output.out, (COMPARE, comparison))
     show(COMPARE, comparison, form, percent=output.percent, pairs=shown.pairs or "")

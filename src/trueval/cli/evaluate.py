@@ -10,6 +10,7 @@ import typer
 
 from trueval.cli.details import Details
 from trueval.cli.gate import GateOptions, concluding
+from trueval.cli.labels import LabelOptions
 from trueval.cli.options import (
     JUDGMENTS,
     OUTPUT,
@@ -26,7 +27,10 @@ from trueval.cli.paths import refuse_repeated
 from trueval.cli.progress import progress
 
 if TYPE_CHECKING:
-    from trueval.rag.evaluation import Evaluated
+    from trueval.evaluation.scores import Scores
+    from trueval.judgments import Judgments
+    from trueval.rag.evaluation import Evaluated, Observe
+    from trueval.run import Run
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,12 @@ class ShownOptions:
     per_query: Annotated[
         bool, typer.Option("--per-query", help="Print the values of every query too; --out keeps them.")
     ] = False
+    collection: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Folder with corpus.jsonl and queries.jsonl, whose texts --out shows beside their ids."
+        ),
+    ] = None
 
 
 @with_groups
@@ -71,6 +81,7 @@ def evaluate(
     policy: PolicyOptions,
     inputs: InputOptions,
     evidence: EvidenceOptions,
+    labels: LabelOptions,
     gates: GateOptions,
     output: OutputOptions,
     shown: ShownOptions,
@@ -83,14 +94,6 @@ def evaluate(
             help="What to print: table, json, csv, markdown, latex or trec.",
         ),
     ] = "table",
-    collection: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            rich_help_panel=OUTPUT,
-            help="Folder with corpus.jsonl and queries.jsonl, whose texts --out shows beside their ids.",
-        ),
-    ] = None,
 ) -> None:
     """Measures run files exactly under ties: expected, lowest, highest and tie-broken value, bias, standard deviation.
 
@@ -104,8 +107,8 @@ def evaluate(
     from trueval.report.kinds import ROUNDED
 
     chosen = measures_of(measures)
-    first = sort_by(shown.sort, chosen)
-    limits = gates.limits(chosen)  # what is misused is refused before any file is read
+    first, collection = sort_by(shown.sort, chosen), shown.collection
+    limits = gates.limits(chosen, labels.labels)  # what is misused is refused before any file is read
     check_subjects(chosen, correct=evidence.correct is not None, with_sensitivity=evidence.sensitivity)
     if collection is not None and output.out is None:
         raise typer.BadParameter("needs --out, where the texts are written.", param_hint="--collection")
@@ -114,7 +117,8 @@ def evaluate(
     kept = shown.per_query or output.out is not None or bool(limits)  # results that others may be compared with
     if output.out is not None:
         check_folder(output.out)
-    beside = {"sources": inputs.sources, "answers": evidence.correct, **gates.files()}
+    audit = labels.folder(qrels)
+    beside = {"sources": inputs.sources, "answers": evidence.correct, "audit": audit, **gates.files()}
     details = None if output.out is None else Details(qrels, paths, collection, beside)
     known: dict[str, str] | None = {} if kept else None
     with nullcontext() if details is None else recording(details.seen):
@@ -122,21 +126,36 @@ def evaluate(
             from trueval.evaluation.content import collection_hashes
 
             known = collection_hashes(collection)
+        given = inputs.to_inputs(chosen, policy.grade_map(), evidence.correct)
+        lists: list[Run] = []
         with progress(1 + len(paths)) as begin:
+            begin(qrels)
+            joined = labels.read(qrels, given)
             found = evaluate_files(
-                qrels,
+                joined.used,
                 paths,
                 chosen,
-                inputs=inputs.to_inputs(chosen, policy.grade_map(), evidence.correct),
+                inputs=given,
                 with_sensitivity=evidence.sensitivity,
                 content=known,
-                observe=details,
+                observe=_watching(details, None if joined.audited is None else lists),
                 begin=begin,
                 policy=policy.to_policy(),
             )
         talk(found.notes)
-        gated = gates.check(found.scores, len(runs), paths, limits, missing=policy.said_of_missing())
-    results = found.to_dict(content=kept)
+        # Differences are corrected against a baseline, or else the first run: nobody looks at all pairs here.
+        held_against = gates.baseline_of(found.scores, runs, paths) or found.scores[0].name
+        corrected = labels.correct(joined, lists, chosen, policy.to_policy(), baseline=held_against)
+        gated = gates.check(
+            found.scores,
+            len(runs),
+            paths,
+            limits,
+            missing=policy.said_of_missing(),
+            corrected=corrected,
+            labels=labels.labels,
+        )
+    results = labels.add_to(found.to_dict(content=kept), corrected, joined, qrels)
     results = gated.add_to(results) if limits else results
     if output.out is not None and details is not None:
         from trueval.evaluation.views.details import DETAILS
@@ -149,6 +168,19 @@ def evaluate(
         if shown.per_query and form in ("markdown", "latex"):
             talk([f"--format {form} holds means only. --format json, csv or trec, or --out DIR, give every query."])
         _say_beside(found, results, form, percent=output.percent)
+
+
+def _watching(details: "Details | None", lists: "list[Run] | None") -> "Observe | None":
+    """What looks at each run: the page wants details of it, and a correction its lists."""
+    if lists is None:
+        return details
+
+    def observe(run: "Run", judgments: "Judgments", scores: "Scores") -> None:
+        lists.append(run)
+        if details is not None:
+            details(run, judgments, scores)
+
+    return observe
 
 
 def _say_beside(found: "Evaluated", results: Mapping[str, Any], form: str, *, percent: bool) -> None:

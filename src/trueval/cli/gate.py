@@ -15,6 +15,7 @@ from trueval.cli.paths import run_called, with_baseline
 from trueval.cli.progress import progress
 
 if TYPE_CHECKING:
+    from trueval.comparison.corrected import Corrected
     from trueval.comparison.gate import Check, Limit
     from trueval.comparison.self_test import SelfTest
     from trueval.evaluation.scores import Scores
@@ -71,7 +72,12 @@ class GateOptions:
     ] = None
     minimum: Annotated[
         list[str] | None,
-        typer.Option("--min", metavar="M=X", help="Exit with 1 when the expected mean of measure M is below X."),
+        typer.Option(
+            "--min",
+            metavar="M=X",
+            help="Exit with 1 when the expected mean of measure M is below X; with --labels corrected or people, when "
+            "the whole interval is.",
+        ),
     ] = None
     max_drop: Annotated[
         list[str] | None,
@@ -99,7 +105,10 @@ class GateOptions:
     ] = None
     when_unclear: Annotated[
         Literal["pass", "fail"],
-        typer.Option(help="What a check of --max-drop does that the queries cannot tell; it is said in any case."),
+        typer.Option(
+            help="What a check does that an interval does not decide, of --max-drop or of people's labels; it is said "
+            "in any case."
+        ),
     ] = "pass"
     when_same: Annotated[
         Literal["pass", "fail"],
@@ -157,14 +166,16 @@ class GateOptions:
         stored = self.baseline is not None and is_stored(self.baseline)
         return {"baseline": folder_of(self.baseline) if self.baseline and stored else None, "clusters": self.clusters}
 
-    def limits(self, measures: "Sequence[Measure]") -> "tuple[Limit, ...]":
+    def limits(self, measures: "Sequence[Measure]", labels: str = "judge") -> "tuple[Limit, ...]":
         """The limits as data.
 
         Args:
             measures: those evaluated.
+            labels: whose labels gates look at.
 
         Raises:
-            PolicyError: a limit cannot be read, or `--baseline` and `--max-drop` do not come together.
+            PolicyError: a limit cannot be read, `--baseline` and `--max-drop` do not come together, or an option does
+                not go with the labels.
         """
         fewest = [] if self.min_queries is None else [self.min_queries]
         given = (
@@ -173,7 +184,12 @@ class GateOptions:
             ("max-drop", self.max_drop),
             ("min-queries", fewest),
         )
-        of_drops = [f"--{name}" for name, chosen in self._of_drops().items() if chosen]
+        of_intervals = labels in ("corrected", "people") and self.minimum  # then --min can be unclear too
+        of_drops = [
+            f"--{name}"
+            for name, chosen in self._of_drops().items()
+            if chosen and not (of_intervals and name == "when-unclear")
+        ]
         if not of_drops and not any(texts for _, texts in given):
             return ()  # before the comparison behind the gate is imported
         from trueval.comparison.gate import check_limits, parse_limit
@@ -183,7 +199,38 @@ class GateOptions:
         if of_drops and not self.max_drop:
             raise PolicyError(f"{of_drops[0]} needs --max-drop X. `trueval compare` shows differences without a gate.")
         check_limits(limits, measures, baseline=self.baseline is not None)
+        if labels == "corrected":
+            self._refuse_beside_corrected()
         return limits
+
+    def _refuse_beside_corrected(self) -> None:
+        """Refuses what a gate on corrected values cannot do.
+
+        Raises:
+            PolicyError: such an option is given.
+        """
+        from trueval.errors import PolicyError
+        from trueval.evaluation.stored import is_stored
+
+        if self.baseline is not None and is_stored(self.baseline):
+            raise PolicyError(
+                f"--labels corrected needs the lists of the baseline, and {self.baseline} holds values. Name its run "
+                "file with --baseline."
+            )
+        given = {"--clusters": self.clusters is not None, "--self-test": self.self_test}
+        if odd := next((name for name, there in given.items() if there), None):
+            raise PolicyError(f"{odd} does not go with --labels corrected, whose intervals count queries one by one.")
+
+    def baseline_of(self, scores: "Sequence[Scores]", runs: Sequence[str], paths: Sequence[str]) -> str | None:
+        """Name of the run that is the baseline; None where there is none, or it is a folder.
+
+        Args:
+            scores: of what was read.
+            runs: as given.
+            paths: where scores come from.
+        """
+        file = self._file(runs)
+        return None if file is None else scores[paths.index(file)].name
 
     def _of_drops(self) -> dict[str, bool]:
         """Whether something was chosen that --max-drop alone uses, by the name of its option."""
@@ -203,6 +250,8 @@ class GateOptions:
         limits: "Sequence[Limit]",
         *,
         missing: str | None,
+        corrected: "Corrected | None" = None,
+        labels: str = "judge",
     ) -> Gated:
         """Holds runs against their limits.
 
@@ -212,6 +261,8 @@ class GateOptions:
             paths: where scores come from.
             limits: what the runs must keep.
             missing: what was chosen for judged queries that a run lacks; None where nothing was.
+            corrected: values by people's labels; None where there are none.
+            labels: whose labels the checks look at.
 
         Raises:
             InputError: there is no such baseline, or a query has no cluster.
@@ -225,7 +276,7 @@ class GateOptions:
         baseline = self.baseline if file is None else scores[paths.index(file)]
         shared: dict[str, Any] = {"baseline": baseline, "missing": missing, "clusters": Clusters.of(self.clusters)}
         when: dict[str, Any] = {"when_unclear": self.when_unclear, "when_same": self.when_same}
-        checks = gate(scores[:runs], limits, **when, **shared)
+        checks = gate(scores[:runs], limits, **when, **shared, corrected=corrected, labels=labels)
         names = {check.name for check in checks}
         told = "max-drop" in names and not names & {"judged", "comparable"}
         return Gated(checks, _self_test(scores[:runs], limits, shared) if self.self_test and told else None)

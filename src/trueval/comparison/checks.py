@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-# What a check against an allowed drop says; every other one has passed or failed.
+# What a check against an allowed drop says; every other one has passed or failed, or cannot tell where people's labels
+# decide.
 NOT_WORSE: Final = "not worse"
 WORSE: Final = "worse"
 CANNOT_TELL: Final = "cannot tell"
@@ -29,6 +30,7 @@ NAMES: Final = (
     "queries",
     "clusters",
     "needed",
+    "labels",
     "verdict",
     "passed",
 )
@@ -50,7 +52,8 @@ class Check:
             where the run is better; None where not available. Of "queries", how many there are.
         low: lower end of what was found: the lowest mean, or the lower end of the interval of the difference.
         high: its upper end.
-        verdict: "passed" or "failed"; of "max-drop" "not worse", "worse" or "cannot tell".
+        verdict: "passed" or "failed"; of "max-drop" "not worse" or "worse"; "cannot tell" where an interval decides and
+            does not.
         passed: whether the run keeps the limit; what is not available does not.
         line: the whole story in one sentence or two.
         option: the limit as an option of the command line.
@@ -59,8 +62,9 @@ class Check:
         bounded: whether the interval, or the mean of "min", is known by bounds only.
         queries: that the comparison counts; None where there is none.
         clusters: that they are in; None where each counts by itself.
-        needed: how many queries, or clusters where there are any, would decide a check that cannot tell; None where
-            no number would, or it is decided.
+        needed: how many queries, or clusters where there are any, would decide a check that cannot tell; of corrected
+            values, how many queries or passages people must have graded. None where no number would, or it is decided.
+        labels: whose grades the value is of: "judge" (those of the judgments), "corrected" or "people".
     """
 
     name: str
@@ -80,6 +84,7 @@ class Check:
     queries: int | None = None
     clusters: int | None = None
     needed: int | None = None
+    labels: str = "judge"
 
     def to_dict(self) -> dict[str, Any]:
         """As it appears in the JSON of a run."""

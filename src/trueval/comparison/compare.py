@@ -17,6 +17,7 @@ from trueval.comparison.comparison import Comparison, Difference, Interval, Lead
 from trueval.comparison.findings import Findings, find
 from trueval.comparison.orders import TieOrders
 from trueval.comparison.resampling import thread_count
+from trueval.comparison.reshuffled import reshuffle_runs
 from trueval.comparison.verdict import judge, letters, rank_intervals
 from trueval.comparison.wins import Column, Winners
 from trueval.errors import InputError, PolicyError
@@ -134,7 +135,8 @@ def compare_scores(
         None if belonging is None else {"source": belonging.source, "count": belonging.count(aligned.query_ids)}
     )
     used = {**asdict(chosen), "clusters": of_queries, "policy": scores[0].policy.to_dict()}
-    return Comparison(aligned.names, baseline, tuple(differences), tuple(boards), used, notes)
+    lists = None if not orders else reshuffle_runs(orders, aligned.names, pairs, aligned.query_ids, chosen.seed)
+    return Comparison(aligned.names, baseline, tuple(differences), tuple(boards), used, notes, lists)
 
 
 def _pairs(names: Sequence[str], baseline: str | None) -> Ints:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from trueval.comparison.reshuffled import Reshuffled
 from trueval.comparison.win_probability import WinProbability
 from trueval.errors import InputError
 from trueval.forks import need_polars
@@ -180,6 +181,7 @@ class Comparison:
         leaderboards: one for each measure.
         choices: everything chosen that changes a number.
         notes: one line for each thing a reader must know.
+        reshuffle: how much the lists of the runs agree; None where only their scores are known.
     """
 
     runs: tuple[str, ...]
@@ -188,6 +190,7 @@ class Comparison:
     leaderboards: tuple[Leaderboard, ...]
     choices: dict[str, object]
     notes: tuple[str, ...]
+    reshuffle: Reshuffled | None = None
 
     def difference(self, measure: str, first: str, second: str) -> Difference:
         """The difference of two runs on a measure.
@@ -221,6 +224,7 @@ class Comparison:
                 for board in self.leaderboards
             ],
             "differences": [each.to_dict() for each in self.differences],
+            "reshuffle": None if self.reshuffle is None else _null(self.reshuffle.to_dict()),
             "notes": list(self.notes),
         }
 

@@ -21,7 +21,10 @@ import numpy as np
 
 from trueval.comparison.against import against, find_baseline, own_baseline, says_missing
 from trueval.comparison.checks import CANNOT_TELL, FAILED, NOT_WORSE, POWER, WORSE, Check, passed_or_failed
+from trueval.comparison.corrected_checks import Judged, check_labels, count_checks, minima
+from trueval.comparison.corrected_checks import drops as corrected_drops
 from trueval.comparison.enough import enough, too_few_compared
+from trueval.comparison.labels import CORRECTED, PEOPLE
 from trueval.comparison.limits import Limit, MaxDrop, MaxRange, Minimum, MinQueries, check_limits, parse_limit
 from trueval.comparison.power import queries_needed
 from trueval.errors import InputError, PolicyError
@@ -31,6 +34,7 @@ from trueval.numerics import or_null
 if TYPE_CHECKING:
     from trueval.comparison.clusters import Clusters
     from trueval.comparison.comparison import Difference
+    from trueval.comparison.corrected import Corrected
     from trueval.files import Source
     from trueval.measures import Measure
 
@@ -61,6 +65,8 @@ def gate(
     when_unclear: str = "pass",
     when_same: str = "fail",
     missing: str | None = None,
+    corrected: Corrected | None = None,
+    labels: str = "judge",
     clusters: Clusters | Mapping[str, str] | Source | None = None,
     threads: int | None = None,
     **choices: Any,
@@ -70,22 +76,23 @@ def gate(
     Args:
         scores: of the runs.
         limits: what they must keep. Without MinQueries, all judged queries, 6 of them with something to find.
-        baseline: what MaxDrop compares with: scores, the name of a run, or a folder of results (DIR#RUN);
-            only where it is one of the runs are the other limits about it too.
+        baseline: what MaxDrop compares with: scores, a run's name, or a folder of results (DIR#RUN).
         when_unclear: whether a check that cannot tell is a "pass" or a "fail".
-        when_same: whether a run with the rows of its baseline, by their hash, is a "pass" or a "fail".
-        missing: what a judged query counts as that a run lacks, "worst" or "skip"; None: a lack fails.
-        clusters: of queries that belong together, as in compare.
+        when_same: whether a run with the rows of its baseline is a "pass" or a "fail".
+        missing: what a query that a run lacks counts as, "worst" or "skip"; None: a lack fails.
+        corrected: of `trueval.correct`, for these labels:
+        labels: "corrected": Minimum and MaxDrop look at its intervals; "people": Minimum at people's alone.
+        clusters: as in compare; not of corrected values.
         threads: as in compare.
         choices: of the comparison behind MaxDrop: level, resamples, seed.
 
     Returns:
-        What was found; where the judgments know no query or no document of a run, that alone, and it fails.
+        What was found; where the judgments know nothing of a run, that alone, and it fails.
 
     Raises:
         InputError: there is no run, or no such baseline.
         MeasureError: a measure has no interval, as geometric means.
-        PolicyError: a limit names a measure that was not evaluated, or MaxDrop comes without a baseline.
+        PolicyError: a limit is of another measure, or MaxDrop or labels lack what they need.
 
     >>> from trueval import Judgments, Run, evaluate
     >>> run = Run.from_dict({f"q{query}": {"a": 1.0, "b": 1.0} for query in range(6)}, name="tied")
@@ -97,6 +104,7 @@ def gate(
     runs, limits = [scores] if isinstance(scores, Scores) else list(scores), tuple(limits)
     check_choice("when_unclear", when_unclear, PASS_OR_FAIL)
     check_choice("when_same", when_same, PASS_OR_FAIL)
+    check_labels(labels, corrected)
     if not runs:
         raise InputError("A gate needs at least one run.")
     found_baseline = None if baseline is None else find_baseline(baseline, runs)
@@ -110,11 +118,20 @@ def gate(
     least = next((limit for limit in limits if isinstance(limit, MinQueries)), None)
     found = [check for run in runs for check in enough(run, limits, least, chosen=says_missing(missing, run))]
     found += [check for limit in limits if isinstance(limit, MaxRange) for check in _ranges(runs, limit)]
-    found += [check for limit in limits if isinstance(limit, Minimum) for check in _minima(runs, limit)]
+    name = None if found_baseline is None else found_baseline.name
+    judged = None
+    if corrected is not None and labels in (CORRECTED, PEOPLE):
+        level = float(choices.get("level", 0.95))
+        judged = Judged(corrected, labels, when_unclear, count_checks(runs, limits, labels, name), level)
+    least_means = [limit for limit in limits if isinstance(limit, Minimum)]
+    if judged is not None:
+        found += minima(runs, least_means, judged)
+    else:
+        found += [check for limit in least_means for check in _minima(runs, limit)]
     drops = [limit for limit in limits if isinstance(limit, MaxDrop)]
     if drops and found_baseline is not None:
         asked = {**choices, "clusters": clusters, "threads": threads}
-        rules = _Rules(when_unclear, when_same, missing, least)
+        rules = _Rules(when_unclear, when_same, missing, least, judged if labels == CORRECTED else None)
         said = {check.run for check in found if check.name in ("queries", "relevant") and not check.passed}
         told = _drops(runs, found_baseline, drops, asked, rules)
         found += [check for check in told if check.name != "queries" or check.run not in said]
@@ -128,6 +145,7 @@ class _Rules(NamedTuple):
     when_same: str
     missing: str | None
     least: MinQueries | None
+    judged: Judged | None = None
 
 
 def check_choice(name: str, value: str | None, accepted: Sequence[str]) -> None:
@@ -228,6 +246,9 @@ def _drops(
     sides = against(others, baseline, asked_of(limits, others[0]), rules.missing, rules.least)
     yield from (*sides.refused, *(sides.same if rules.when_same == "fail" else ()), *sides.unlike)
     if not sides.runs:
+        return
+    if rules.judged is not None:
+        yield from corrected_drops(sides.runs, baseline.name, limits, rules.judged)
         return
     clusters = choices["clusters"] = Clusters.of(choices["clusters"])
     compared = compare_scores(

@@ -28,6 +28,8 @@ NOISE: Final = 1
 SIGNS: Final = 2
 TIE_ORDERS: Final = 3
 RUN_NOISE: Final = 1 << 32
+# Which queries the reshuffle of two runs looks at.
+RESHUFFLE: Final = 1 << 33
 
 # All sign patterns are listed up to this many units: 2^17 patterns once the mirror images are left out.
 ALL_SIGNS_UP_TO: Final = 18

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from trueval.comparison.reshuffle import PERSISTENCE, Ranked, overlaps, rank_biased_overlap, shared
 from trueval.errors import InputError
 from trueval.standings.groups import ranges
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-PERSISTENCE = 0.9  # p of RBO: nine tenths of readers go on at every rank
 DEPTH = 1000  # lists longer than this are compared over the reference's first documents
 
 
@@ -80,48 +80,12 @@ def agreement(
     with warnings.catch_warnings(), np.errstate(invalid="ignore"):
         warnings.simplefilter("ignore")  # a list of one tie has no τ-b; it is NaN, and counted as such
         tau = float(kendalltau(scores, reference, variant="b").statistic) if len(scores) > 1 else math.nan
-    shared = overlaps(scores, reference)
-    k = min(k, len(scores))
-    return Agreement(tau, float(shared[k - 1]) / k, rank_biased_overlap(shared, p))
-
-
-def overlaps(scores: NDArray[np.float64], reference: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the expected number of common documents in the top d of both lists, for d = 1 .. n.
-
-    X_d = Σ_i P(i in the top d of one) P(i in the top d of the other), P = clip((d − above) / tied, 0, 1).
-
-    >>> overlaps(np.array([1.0, 1.0]), np.array([2.0, 1.0])).tolist()
-    [0.5, 2.0]
-    """
-    depth = np.arange(1, len(scores) + 1)[:, None]
-    product = np.ones((1, 1))
-    for values in (scores, reference):
-        ascending = np.sort(values)
-        # Places found in ascending order, counted from the other end: how many score higher, and how many the same.
-        above = len(values) - np.searchsorted(ascending, values, "right")
-        tied = len(values) - np.searchsorted(ascending, values, "left") - above
-        # Of a group that the depth cuts, each document is inside with the same chance; the two orders are independent.
-        product = product * np.clip((depth - above) / tied, 0, 1)
-    shared: NDArray[np.float64] = product.sum(axis=1)
-    return shared
-
-
-def rank_biased_overlap(shared: NDArray[np.float64], p: float = PERSISTENCE) -> float:
-    """Return RBO of two orders of the same n documents: (1 − p) Σ_{d<=n} p^{d−1} X_d/d + p^n, as X_d/d = 1 past n.
-
-    Args:
-        shared: [d] X_d, from `overlaps`.
-        p: persistence, between 0 and 1.
-
-    >>> round(rank_biased_overlap(np.array([0.0, 2.0]), p=0.5), 3)
-    0.5
-    """
-    if not 0 < p < 1:
-        raise InputError(f"The persistence of RBO must be a number between 0 and 1. Got {p!r}.")
-    depth = np.arange(1, len(shared) + 1)
-    # The sum ends where the lists do. Both hold the same documents, so X_d/d = 1 in all further terms, which make
-    # (1 − p) Σ_{d>n} p^{d−1} = p^n. RBO is linear in X_d, so with ties the expected X_d is all that it needs.
-    return float((1 - p) * (p ** (depth - 1) * shared / depth).sum() + p ** len(shared))
+    count, k = len(scores), min(k, len(scores))
+    offsets, documents = np.array([0, count]), np.arange(count)
+    one, other = (Ranked.of(documents, each, offsets, count) for each in (scores, reference))
+    common = overlaps(shared(one, other), 1, count)
+    rbo = rank_biased_overlap(common, np.full((2, 1), count), p)
+    return Agreement(tau, float(common[0, k - 1]) / k, float(rbo[0]))
 
 
 def resolution_of_ties(

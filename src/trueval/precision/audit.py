@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
+from trueval.comparison.reshuffle import PERSISTENCE
 from trueval.errors import InputError, TruevalWarning
 from trueval.evaluation.evaluate import Measures, evaluate
 from trueval.evaluation.label_order import OrderCheck, check_orders, order_notes
@@ -19,7 +20,7 @@ from trueval.judgments import Judgments
 from trueval.measures import Measure, parse_list
 from trueval.models.pairs import PAIRED
 from trueval.policy.conventions import choose
-from trueval.precision.agreement import PERSISTENCE, Agreement, Resolution, agreement, resolution_of_ties
+from trueval.precision.agreement import Agreement, Resolution, agreement, resolution_of_ties
 from trueval.precision.audited import Audit, RegimeResult
 from trueval.precision.passes import run_models
 from trueval.precision.regimes import scored, whole_corpus

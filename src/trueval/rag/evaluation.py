@@ -63,7 +63,7 @@ class Evaluated:
 
 
 def evaluate_files(
-    qrels: str,
+    qrels: str | Judgments,
     runs: Sequence[str],
     measures: Measures,
     *,
@@ -78,7 +78,8 @@ def evaluate_files(
     """Evaluate files, one run at a time in memory.
 
     Args:
-        qrels: path of the judgments, or of a log of contexts that names gold documents; "-" for standard input.
+        qrels: path of the judgments, or of a log of contexts that names gold documents; "-" for standard input. Or
+            judgments that are read already, grades mapped.
         runs: paths of runs or logs, or name=path.
         measures: as in `evaluate`.
         inputs: what is done to what is read.
@@ -101,9 +102,7 @@ def evaluate_files(
     kept: list[Run] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruevalWarning)  # the same lines are notes of the scores
-        if begin is not None:
-            begin(qrels)
-        judgments = inputs.read_judgments(qrels)
+        judgments = _judgments(qrels, inputs, begin)
         for pair in inputs.read_runs(runs, judgments, begin):
             found = evaluate(pair.run, pair.judgments, parsed, policy=chosen)
             # Of the judgments as read: those that are filled differ from run to run, and what filled them is said.
@@ -132,6 +131,14 @@ def evaluate_files(
             f"answers: {len(unknown)} queries are not in the judgments and are ignored, the first {unknown[0]!r}."
         )
     return Evaluated(judgments, tuple(scores), tuple(answers), analyzed, tuple(dict.fromkeys(notes)))
+
+
+def _judgments(qrels: str | Judgments, inputs: Inputs, begin: Callable[[str], None] | None) -> Judgments:
+    if not isinstance(qrels, str):
+        return qrels
+    if begin is not None:
+        begin(qrels)
+    return inputs.read_judgments(qrels)
 
 
 def check_subjects(measures: Sequence[Measure], *, correct: bool, with_sensitivity: bool) -> None:

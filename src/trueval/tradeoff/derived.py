@@ -23,11 +23,15 @@ from trueval.tradeoff.inputs import Inputs
 from trueval.tradeoff.ladder import climb
 from trueval.tradeoff.making import one_line
 from trueval.tradeoff.plan import Measuring, Plan
-from trueval.tradeoff.signals import route_pipeline
+from trueval.tradeoff.signals import Noise, route_pipeline
 from trueval.tradeoff.store import KEY_LENGTH, Store, write_json
 from trueval.tradeoff.tune import tune
+from trueval.version import __version__
 
 DERIVED: Final = "derived"
+# Raised whenever ladders, tuned graphs or routing are computed in another way: what was kept is then derived again.
+# 1: the first.
+FORMAT: Final = 1
 # Which system of those that search the same vectors in the same way has the ladder.
 LADDERS: Final = ("dense+rerank", "dense", "hybrid+rerank", "hybrid")
 
@@ -122,13 +126,16 @@ class Deriver:
         return {"name": system.name, **found.to_dict()}
 
     def _route(self, system: System) -> dict[str, Any]:
-        depths = sorted(self.plan.tables["route"]["depths"])
-        rng = np.random.default_rng(self.plan.measuring.seed)
+        table, seed = self.plan.tables["route"], self.plan.measuring.seed
+        depths = sorted(table["depths"])
+        chatter = Noise(table["level"], table["language"], seed) if table["drop"] else None
+        rng = np.random.default_rng(seed)
         found = route_pipeline(
             **self._common(system),
             measure=self.measures[:1],
             rng=rng,
             depths=(depths[0], depths[-1]),
+            noise=chatter,
             bootstrap=self.bootstrap,
         )
         return {"name": system.name, **found.to_dict()}
@@ -166,6 +173,8 @@ class Deriver:
             return None
         measuring = self.plan.measuring
         decides = [
+            FORMAT,
+            __version__,
             known.key,
             known.system.name,
             self.measures,

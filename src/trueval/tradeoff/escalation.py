@@ -38,11 +38,13 @@ class Signal:
         name: of the signal.
         values: [query].
         low_is_hard: whether small values say that a query is hard, as a margin's do.
+        cost: of knowing it for one query, in the unit of the costs of routing; 0 of what is there anyway.
     """
 
     name: str
     values: Floats
     low_is_hard: bool = False
+    cost: float = 0.0
 
     @property
     def need(self) -> Floats:
@@ -172,6 +174,14 @@ class Rule(ABC):
 
     name: str
 
+    def cost(self, signals: Sequence[Signal]) -> float:
+        """What a query costs by the signals that the rule looks at, in the unit of the costs of routing.
+
+        Args:
+            signals: all of them, in the order of needs.
+        """
+        return sum(each.cost for each in signals)
+
     @abstractmethod
     def fit(self, needs: Floats, gains: Floats, limit: Limit) -> Fitted:
         """Choose thresholds.
@@ -194,6 +204,10 @@ class One(Rule):
 
     name: str
     place: int
+
+    def cost(self, signals: Sequence[Signal]) -> float:
+        """That of its one signal."""
+        return signals[self.place].cost
 
     def fit(self, needs: Floats, gains: Floats, limit: Limit) -> AnyOf:
         """Choose its threshold; the other signals are not used."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -35,38 +35,16 @@ from trueval.tradeoff.charges import Charges
 from trueval.tradeoff.gathering import check_measures
 from trueval.tradeoff.grid import System
 from trueval.tradeoff.inputs import Inputs, read_inputs
+from trueval.tradeoff.judging import estimate_judging, refuse_unlike_scale
 from trueval.tradeoff.making import OF_THE_STAGE, Maker, one_line
 from trueval.tradeoff.plan import Plan, Reason
 from trueval.tradeoff.store import Store
+from trueval.tradeoff.tasks import JUDGED, TIMED, Task, by_model, summed
 from trueval.tradeoff.timing import Timer, protocol_of
 
 PROBED: Final = 16  # texts or pairs that a model is timed with
-TIMED: Final = "timed queries"
 
 Probe = Callable[[Any, Part, Sequence[int]], float]
-
-
-@dataclass(frozen=True)
-class Task:
-    """What goes through one model.
-
-    Attributes:
-        model: its name.
-        what: texts or pairs; or queries that are asked one at a time, to time their stages.
-        count: how many.
-        at_most: whether there may be fewer.
-        calls: to a service; 0 of a model that runs here.
-        cost: of these calls; None where the price is not known.
-        seconds: that it takes, by the probe; None of a service.
-    """
-
-    model: str
-    what: str
-    count: int
-    at_most: bool
-    calls: int
-    cost: float | None
-    seconds: float | None
 
 
 @dataclass(frozen=True)
@@ -145,8 +123,9 @@ class Estimate:
             most = "at most " if task.at_most else ""
             of = task.what if task.what != TIMED else "items"
             if task.seconds is None:
+                server = "its service" if task.what != JUDGED else "the judge"
                 price = "at a price that is not known" if task.cost is None else f"for about {task.cost:.4g}"
-                how = f"in {task.calls:,} calls to its service, {price}"
+                how = f"in {task.calls:,} calls to {server}, {price}"
             else:
                 how = f"about {task.seconds / 60:.1f} minutes, by the speed of {PROBED} {of}"
             told.append(f"{task.model}: {most}{task.count:,} {task.what}, {how}.")
@@ -174,6 +153,8 @@ def estimate(
     Charges.read(chosen.tables["prices"], Path())
     inputs = read_inputs(chosen)
     check_measures(chosen, inputs)
+    if chosen.judge is not None:
+        refuse_unlike_scale(chosen, inputs)
     place = cache or (out / "cache" if out else Path("no cache"))
     return _Estimating(chosen, inputs, place, Store(out), probe or seconds_of).estimate()
 
@@ -219,9 +200,11 @@ class _Estimating:
         self.speeds: dict[tuple[str, str], float] = {}
         self.pairs: dict[str, _Pairs] = {}
         self.done = 0
+        self.keys: dict[str, System] = {}
 
     def estimate(self) -> Estimate:
-        for key, system in self.maker.distinct(self.plan.systems).items():
+        self.keys = self.maker.distinct(self.plan.systems)
+        for key, system in self.keys.items():
             with self.maker.guarded(system):
                 self._look_at(system, key)
         tasks: list[Task] = []
@@ -231,7 +214,7 @@ class _Estimating:
             tasks += self._guarded(self._reranking, pairs)
         for table, work in self.to_time:
             tasks += self._guarded(partial(self._timing, table), work, table)
-        tasks = _by_model(tasks)
+        tasks = [*by_model(tasks), *self._judging()]
         left_out = (*self.plan.left_out, *self.maker.left_out)
         return Estimate(
             self.plan.name,
@@ -243,6 +226,13 @@ class _Estimating:
             tuple(self.maker.failed),
             (*self.plan.notes, *self.inputs.notes),
         )
+
+    def _judging(self) -> list[Task]:
+        """What a judge is asked: exactly where all systems are done, else at most."""
+        if self.plan.judge is None:
+            return []
+        found = estimate_judging(self.plan, self.inputs, self.store, [*self.keys])
+        return [found] if found.calls else []
 
     def _guarded(self, estimate: Callable[[Any], list[Task]], of: Any, table: str = "") -> list[Task]:
         """The tasks of a model; one that cannot be loaded is said to fail."""
@@ -291,7 +281,7 @@ class _Estimating:
             if place.identity not in self.counted and not place.complete:
                 self.counted.add(place.identity)
                 found.append(self._task(model, part, np.arange(len(part.items)), "texts"))
-        return [_summed(found)] if found else []
+        return [summed(found)] if found else []
 
     def _reranking(self, pairs: _Pairs) -> list[Task]:
         """The pairs that a reranker has not seen, at most where pools are not known yet."""
@@ -370,26 +360,3 @@ def _some(collection: Collection, depth: int) -> Candidates:
     places = np.linspace(0, len(documents) - 1, depth).astype(np.int64)
     queries = tuple(collection.queries)
     return Candidates("some", queries, tuple(documents), (places,) * len(queries))
-
-
-def _by_model(tasks: Sequence[Task]) -> list[Task]:
-    """The tasks, those that time one model in one line."""
-    timed: dict[str, list[Task]] = {}
-    for task in tasks:
-        if task.what == TIMED:
-            timed.setdefault(task.model, []).append(task)
-    lines = [replace(_summed(each), at_most=any(task.at_most for task in each)) for each in timed.values()]
-    return [*(task for task in tasks if task.what != TIMED), *lines]
-
-
-def _summed(tasks: Sequence[Task]) -> Task:
-    """What goes through one model, in one line."""
-    first = tasks[0]
-    costs = [task.cost for task in tasks]
-    known: Mapping[str, Any] = {
-        "count": sum(task.count for task in tasks),
-        "calls": sum(task.calls for task in tasks),
-        "cost": None if None in costs else sum(cost or 0.0 for cost in costs),
-        "seconds": None if first.seconds is None else sum(task.seconds or 0.0 for task in tasks),
-    }
-    return Task(model=first.model, what=first.what, at_most=False, **known)

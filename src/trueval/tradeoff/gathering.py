@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -22,9 +22,11 @@ from trueval.run import Run
 from trueval.tradeoff.charges import Charges, Spending
 from trueval.tradeoff.derived import Deriver, Known, routed_system
 from trueval.tradeoff.inputs import Inputs, read_inputs
+from trueval.tradeoff.judging import Judging
 from trueval.tradeoff.latency import Protocol
 from trueval.tradeoff.making import Made, Maker
 from trueval.tradeoff.plan import Measuring, Plan, Reason, above_pool
+from trueval.tradeoff.probing import Prober
 from trueval.tradeoff.quality import mean_intervals, qualities_of
 from trueval.tradeoff.store import Store
 from trueval.tradeoff.swept import Measured, Sweep
@@ -50,12 +52,23 @@ def gather(
     inputs = read_inputs(chosen, lambda done: step("documents", done, 0))
     check_measures(chosen, inputs)
     store = Store(out)
+    judging = None if chosen.judge is None else Judging.of(chosen, inputs, out)
     with _place(out, cache) as place:
         gathered = _Gathered(chosen, inputs, store, charges, begin("systems"))
-        maker = Maker(inputs, place, store, Account(max_cost, place / LEDGER), begin, gathered.add)
+        found_one = gathered.add if judging is None else judging.add
+        maker = Maker(inputs, place, store, Account(max_cost, place / LEDGER), begin, found_one)
         maker.make(chosen.systems, routed_system(chosen))
+        judged = None
+        if judging is not None:
+            judged = judging.judge(begin("judging"))
+            inputs = judged.inputs
+            gathered = _Gathered(chosen, inputs, store, charges, begin("systems"))
+            for each in judging.waiting:
+                with maker.guarded(each.system, each.key):
+                    gathered.add(judging.read(each, store))
         done = [Known(each.system, each.key) for each in gathered.in_order()]
         derived = Deriver(chosen, inputs, place, store, begin).derive(done)
+        probed = _probed(chosen, done, lambda: Prober(chosen, inputs, maker, place, store, begin))
         systems = _timed(gathered.in_order(), maker, Timer(_protocol(chosen), store, chosen.measuring, begin("times")))
     found = Sweep(
         chosen,
@@ -68,6 +81,8 @@ def gather(
                 (
                     *chosen.notes,
                     *inputs.notes,
+                    *(() if judged is None else judged.notes),
+                    *probed.notes,
                     *charges.notes([each.settings for each in chosen.systems], date().date()),
                 )
             )
@@ -75,17 +90,38 @@ def gather(
         machine(),
         charges.to_dict(),
         derived,
+        None if judged is None else judged.about,
+        probed.entries,
     )
     if out is not None:
         found.write(out)
     return found
 
 
+class _Probed(NamedTuple):
+    """What probes say.
+
+    Attributes:
+        entries: key of a system → what they say of it; None where the plan does not ask.
+        notes: one-line remarks.
+    """
+
+    entries: Mapping[str, Mapping[str, Any]] | None
+    notes: tuple[str, ...]
+
+
+def _probed(plan: Plan, systems: Sequence[Known], make: Callable[[], Prober]) -> _Probed:
+    if "probes" not in plan.tables:
+        return _Probed(None, ())
+    prober = make()
+    return _Probed(prober.probe(systems), tuple(prober.notes))
+
+
 def _mean(shares: Sequence[float], measuring: Measuring) -> dict[str, float | None]:
     """The mean over queries, with its interval."""
     if not len(shares):
         return {"value": None, "low": None, "high": None}
-    low, high = mean_intervals(np.array(shares)[:, None], measuring)[0].tolist()
+    low, high = mean_intervals(np.array(shares)[:, None], measuring)[0].clip(0, 1).tolist()  # NaN stays
     return {"value": float(np.mean(shares)), "low": or_null(low), "high": or_null(high)}
 
 

@@ -29,17 +29,30 @@ class Inputs(NamedTuple):
         judgments: of these queries, grades mapped.
         about: name, source and numbers, for results.
         notes: one-line remarks.
+        texts: of the queries as the collection has them, which is how people and judges read them.
     """
 
     collections: Mapping[str, Collection]
     judgments: Judgments
     about: Mapping[str, Any]
     notes: tuple[str, ...]
+    texts: Mapping[str, str]
 
     @property
     def query_ids(self) -> list[str]:
         """Of the queries, in the order of the collection."""
         return list(next(iter(self.collections.values())).queries)
+
+    @property
+    def as_asked(self) -> Collection:
+        """The documents, and the queries as nobody rewrote them."""
+        return replace(next(iter(self.collections.values())), queries=self.texts)
+
+    def judged_by(self, judgments: Judgments) -> Inputs:
+        """The same with other judgments."""
+        about = {**self.about, "judged": judgments.frame.height, "sha256": {"judgments": judgments_hash(judgments)}}
+        collections = {name: replace(each, judgments=judgments) for name, each in self.collections.items()}
+        return self._replace(collections=collections, judgments=judgments, about=about)
 
     @property
     def documents(self) -> int:
@@ -88,7 +101,7 @@ def read_inputs(plan: Plan, tell: Tell = None) -> Inputs:
         "judged": kept.frame.height,
         "sha256": {"judgments": judgments_hash(kept)},
     }
-    return Inputs(collections, kept, about, tuple(notes))
+    return Inputs(collections, kept, about, tuple(notes), texts)
 
 
 def sample(ids: list[str], count: int | None, seed: int) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,12 @@ FORMAT: Final = 1  # the newest sweep.json that is understood
 PERCENTILES: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 CEILING: Final = "PROC("  # what the names of ceilings begin with
 AGREES: Final = 1e-9  # means of the same values, added in another order
+# Keys of sweep.json that resamples are drawn by → what each must be, in words and as a check.
+DRAWN: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
+    "level": ("a number between 0 and 1", lambda value: isinstance(value, int | float) and 0 < value < 1),
+    "resamples": ("an integer of at least 1", lambda value: isinstance(value, int) and value >= 1),
+    "seed": ("an integer of at least 0", lambda value: isinstance(value, int) and value >= 0),
+}
 COLUMNS: Final = {
     "queries": ("configuration", "query_id", "measure", "expected", "sd"),
     "samples": ("stage", "query_id", "repeat", "seconds"),
@@ -162,6 +168,10 @@ def _result(place: Path) -> tuple[Mapping[str, Any], str]:
     if not isinstance(found.get("format"), int) or found["format"] > FORMAT:
         message = f"format {found.get('format')!r}; this version reads up to {FORMAT}. Update trueval, or sweep again."
         raise Place(str(place)).error(message)
+    for name, (wanted, fits) in DRAWN.items():
+        if name in found and not fits(found[name]):
+            message = f"{name} must be {wanted}. Got {found[name]!r}. Run the same trueval sweep again."
+            raise Place(str(place)).error(message)
     if not found.get("configurations"):
         reasons = [f"{each['name']}: {each['reason']}" for each in found.get("failed", [])][:1]
         message = f"no configuration was measured. {' '.join(reasons)} Correct the sweep, and run it again."
@@ -207,7 +217,7 @@ def _of_queries(
 
 def _totals(folder: Path, keys: Sequence[str]) -> Floats:
     """[system, query, repeat] seconds of all stages together."""
-    frames = {key: _frame(file, "samples") for key in keys if (file := folder / f"{key}.parquet").exists()}
+    frames = {key: _samples(file) for key in keys if (file := folder / f"{key}.parquet").exists()}
     summed = [
         frame.group_by("query_id", "repeat").agg(pl.col("seconds").sum()).with_columns(system=pl.lit(place))
         for place, key in enumerate(keys)
@@ -221,6 +231,21 @@ def _totals(folder: Path, keys: Sequence[str]) -> Floats:
     totals = np.full((len(keys), query.max() + 1, repeat.max() + 1), np.nan)
     totals[table["system"].to_numpy(), query, repeat] = table["seconds"].to_numpy()
     return totals
+
+
+def _samples(file: Path) -> pl.DataFrame:
+    """The samples of a system.
+
+    Raises:
+        InputError: one has no seconds, which a sum would take for none at all.
+    """
+    frame = _frame(file, "samples")
+    seconds = frame["seconds"].cast(pl.Float64)
+    lacking = int((seconds.is_null() | ~seconds.is_finite().fill_null(value=False) | (seconds < 0)).sum())
+    if lacking:
+        message = f"{lacking} of {frame.height} samples have no seconds. Remove the file, and run the same sweep again."
+        raise Place(str(file)).error(message)
+    return frame
 
 
 def _check_together(found: Measured, file: Path) -> None:

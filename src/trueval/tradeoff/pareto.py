@@ -157,6 +157,8 @@ class _Compared(NamedTuple):
         band = band_to(self.band, place)
         width = band[others, None] if isinstance(band, np.ndarray) else band
         better = (c < cost, s < latency - width, q > quality)
+        if not any(self.known):  # nothing is better or worse than anything
+            return np.zeros((len(others), self.draws if isinstance(some, slice) else len(some)), dtype=bool)
         if self.rule == PAPER:
             asked = np.broadcast_arrays(*(each for each, here in zip(better, self.known, strict=True) if here))
             found: Bools = np.logical_and.reduce(asked)

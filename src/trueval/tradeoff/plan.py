@@ -17,6 +17,8 @@ from typing import Any, Final, NamedTuple
 from trueval.collection import place_beside
 from trueval.errors import MeasureError, Place, PolicyError, TruevalWarning, nearest
 from trueval.files.toml import Toml
+from trueval.golden.plan import JudgePlan, judge_plan
+from trueval.golden.tables import JUDGE as GOLDEN_JUDGE
 from trueval.judgments import grade_map
 from trueval.measures import Measure, parse_list
 from trueval.policy.conventions import convention
@@ -25,7 +27,7 @@ from trueval.retrieval.rewriting import AS_IS, NORMALISED
 from trueval.retrieval.stages.config import TABLES, Where, beside_file, checked_table, settings_of_tables
 from trueval.specs import split
 from trueval.tradeoff.grid import Axis, Choice, K, System, axes_of, refuse_same_names, systems_of
-from trueval.tradeoff.tables import CONTEXTS, METHOD_NAMES, SWEEP_TABLES
+from trueval.tradeoff.tables import ASKED_FOR, CONTEXTS, METHOD_NAMES, SWEEP_TABLES
 
 CONFIGURATION: Final = "configuration"
 AT_K: Final = re.compile(r"@K\b")
@@ -94,9 +96,10 @@ class Plan:
         rewrites: name of a way to write queries → the file of their texts, or None where there is none.
         systems: each once.
         measuring: how quality is measured.
-        tables: settings of prices, latency, limits, tune and route; of the last two only where the file has them.
+        tables: settings of prices, latency, limits, and of those of `ASKED_FOR` that the file has.
         left_out: configurations that cannot be, with their reasons.
         notes: one-line remarks.
+        judge: who labels what the systems found and nobody judged; None where nobody is asked.
     """
 
     name: str
@@ -110,6 +113,7 @@ class Plan:
     tables: Mapping[str, Mapping[str, Any]]
     left_out: tuple[Reason, ...]
     notes: tuple[str, ...] = ()
+    judge: JudgePlan | None = None
 
     @classmethod
     def read(cls, path: Path) -> Plan:
@@ -167,11 +171,28 @@ def _plan(toml: Toml, path: Path) -> Plan:
         {
             name: values
             for name, values in own.items()
-            if name not in ("queries", "measure") and (name not in ("tune", "route") or name in given)
+            if name not in ("queries", "measure") and (name not in ASKED_FOR or name in given)
         },
         left_out,
         (*remarks, *_depths_above_pools(kept)),
+        _judge(own["judge"], measuring, kept, toml, path) if "judge" in given else None,
     )
+
+
+def _judge(
+    own: Mapping[str, Any], measuring: Measuring, systems: tuple[System, ...], toml: Toml, path: Path
+) -> JudgePlan:
+    """Who judges on demand, checked before any work."""
+    found = judge_plan({name: own[name] for name in GOLDEN_JUDGE}, path, toml, measuring.seed)
+    try:
+        if own["scale"] is not None:
+            grade_map(own["scale"])
+    except PolicyError as error:
+        raise toml.place("judge", "scale").error(str(error)) from None
+    faceted = [str(each) for each in measuring.at(systems[0].contexts[0]) if each.definition.needs_facets]
+    if faceted:
+        raise toml.place("judge").error(f"{faceted[0]} needs facets, and a judge gives none. Remove one of the two.")
+    return found
 
 
 def _own_table(name: str, given: Any, toml: Toml) -> dict[str, Any]:

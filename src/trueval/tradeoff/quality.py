@@ -12,6 +12,7 @@ count the same queries are resampled with the same draws, in this run and in eve
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -37,6 +38,15 @@ from trueval.tradeoff.plan import Measuring
 
 # Values from which threads save more than they cost.
 WORTH_THREADS: Final = 50_000
+# Measures whose value is a fraction of 1 for every query, so that no interval of a mean of them reaches further. Of
+# others (DCG and Hits grow with the list, UDCG-proxy falls below 0, a plugin says nothing of it) intervals stay whole.
+FRACTIONS: Final = frozenset(
+    {
+        *("AllGold", "AP", "P", "R", "F1", "Rprec", "nDCG", "RBP", "RBP-residual", "Judged", "bpref", "ERR", "RA-nWG"),
+        *("nWG", "N-Recall4+", "N-Recall5", "P4+", "Harm", "PROC", "pPROC", "retrieval_headroom", "alpha_nDCG"),
+        *("IPrec", "IPrec11", "RR", "Success"),
+    }
+)
 STATISTICS: Final = ("expected", "lowest", "highest", "sd")
 
 
@@ -157,11 +167,37 @@ def qualities_of(
     open_ones = _once([each for k in contexts for each in _open(asked[k][0], k)])
     scores, raw = _scores(run, judgments, every, open_ones, measuring)
     ends = intervals_of(scores, measuring)
+    cut = [str(measure) for measure, pair in ends.items() if pair != within_range(measure.name, pair)]
+    ends = {measure: within_range(measure.name, pair) for measure, pair in ends.items()}
     at = tuple(_at(k, asked[k], ceilings[k], scores, raw, ends) for k in contexts)
     kept = [[*asked[k], *ceilings[k][:1]] for k in contexts]
     rows = _rows(scores, _once([each for some in kept for each in some]))
     ties = {**scores.ties._asdict(), "cut_queries": list(scores.ties.cut_queries)}
-    return Qualities(at, rows, tuple(tuple(map(str, each)) for each in kept), ties, scores.notes)
+    notes = (*scores.notes, *_cut_notes(cut, [str(each) for k in contexts for each in asked[k]]))
+    return Qualities(at, rows, tuple(tuple(map(str, each)) for each in kept), ties, notes)
+
+
+def _cut_notes(cut: Sequence[str], asked: Sequence[str]) -> tuple[str, ...]:
+    """What there is to say of intervals that were cut."""
+    shown = [name for name in dict.fromkeys(asked) if name in cut]
+    told = f"The interval of {', '.join(shown)} would reach past what the measure can be, from 0 to 1, and ends there."
+    return (told,) if shown else ()
+
+
+def within_range(name: str, ends: tuple[float, float]) -> tuple[float, float]:
+    """An interval cut to what the mean of a measure can be: studentized ends of few queries reach further.
+
+    Args:
+        name: of the measure whose mean it is of, with or without what it is made with.
+        ends: of the interval; NaN stays.
+
+    >>> within_range("RR@10", (0.75, 1.25)), within_range("DCG@10", (0.75, 1.25))
+    ((0.75, 1.0), (0.75, 1.25))
+    """
+    if re.split(r"[@(]", name)[0] not in FRACTIONS:
+        return ends
+    low, high = (end if np.isnan(end) else min(max(end, 0.0), 1.0) for end in ends)
+    return low, high
 
 
 def _scores(

@@ -208,7 +208,12 @@ def learn_routing(
     priced = _Priced(given, costs, bootstrap or Bootstrap())
     parts = partitions(len(given.gains), folds, repeats, rng)
     routers = tuple(
-        priced.router(rule.name, routed(rule, given.needs, given.gains, limit, parts), _thresholds(rule, given, limit))
+        priced.router(
+            rule.name,
+            routed(rule, given.needs, given.gains, limit, parts),
+            _thresholds(rule, given, limit),
+            rule.cost(signals),
+        )
         for rule in rules_for(signals)
     )
     return Routing(
@@ -320,13 +325,16 @@ class _Priced(NamedTuple):
     costs: tuple[float, float]
     bootstrap: Bootstrap
 
-    def router(self, name: str, shares: Floats, thresholds: Mapping[str, float | None] | None = None) -> Router:
+    def router(
+        self, name: str, shares: Floats, thresholds: Mapping[str, float | None] | None = None, signals: float = 0.0
+    ) -> Router:
         """What a way to route gives.
 
         Args:
             name: of it.
             shares: [query] of the repeats in which it is escalated.
             thresholds: of the rule.
+            signals: what a query costs by the signals that the rule looks at.
         """
         gains, nothing = self.given.gains, np.zeros(len(shares))
         share = float(shares.mean())
@@ -337,7 +345,7 @@ class _Priced(NamedTuple):
             "random": self.bootstrap.change((shares - share) * (gains - gains.mean()), nothing),
         }
         quality = self.bootstrap.mean(self.given.fewer + shares * gains)
-        cost = self.costs[0] + share * (self.costs[1] - self.costs[0])
+        cost = self.costs[0] + share * (self.costs[1] - self.costs[0]) + signals
         return Router(name, share, cost, quality, thresholds or {}, over)
 
     def point(self, budget: float, parts: Sequence[Sequence[Ints]]) -> Point:

@@ -2,6 +2,7 @@
 
     margin    score of the first document - score of the k-th of the dense list; of unit vectors, a margin of cosines
     entropy   -sum p ln p / ln n of the softmax p over the reranker's logits of the first n candidates; 0 for one
+    drop      1 - cosine of the query and the query with chatter around it (probes/chatter.py); one more embedding
 
 P-B section 5 names both and defines neither. The mean gap of neighbors is the margin / (k - 1): the same order of
 queries. A reranker that gives probabilities has the log odds of these for logits, at least 2^-25 away from 1: above,
@@ -11,8 +12,9 @@ float32 has 1 itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -20,14 +22,18 @@ from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.evaluate import Measures
 from trueval.judgments import Judgments
+from trueval.models.hosted.account import LEDGER, Account
 from trueval.models.pairs import PAIRED
 from trueval.models.places import find_model
 from trueval.policy.policy import Policy
+from trueval.probes.chatter import noisy
+from trueval.probes.joined import drops
 from trueval.retrieval.pipeline import Pipeline
 from trueval.retrieval.ranks.lists import listed
 from trueval.retrieval.ranks.union import scored_as
 from trueval.retrieval.stages.config import Settings
-from trueval.retrieval.stages.shared import Begin
+from trueval.retrieval.stages.shared import Begin, nobody, shared_work
+from trueval.retrieval.stages.work import Work
 from trueval.run import Run
 from trueval.tradeoff.changes import Floats
 from trueval.tradeoff.escalation import Signal
@@ -72,6 +78,62 @@ def entropy(run: Run, query_ids: Sequence[str], fewer: int, *, odds: bool) -> Si
     return Signal("entropy", np.array([_spread(lists.get(query), odds) for query in query_ids]))
 
 
+class Noise(NamedTuple):
+    """Chatter that a query is embedded with once more, to see how far its vector moves.
+
+    Attributes:
+        level: 1 to 4.
+        language: "en" or "fr".
+        seed: of the chatter.
+        cost: of the further embedding, in the unit of the costs of routing. The usual unit is a pair of the reranker; a
+            query with chatter is shorter than a pair with its document, so one pair is not too little.
+    """
+
+    level: int = 4
+    language: str = "en"
+    seed: int = 0
+    cost: float = 1.0
+
+
+def drop(
+    collection: Collection,
+    settings: Settings,
+    query_ids: Sequence[str],
+    noise: Noise,
+    *,
+    cache: Path | None = None,
+    begin: Begin | None = None,
+) -> Signal:
+    """1 - cosine of each query and the query with chatter: how easily the embedder loses it.
+
+    Args:
+        collection: documents and queries.
+        settings: of a pipeline with [embed].
+        query_ids: [query].
+        noise: the chatter.
+        cache: as in Pipeline.retrieve.
+        begin: as in Pipeline.retrieve.
+
+    Raises:
+        InputError: nothing is embedded.
+    """
+    if "embed" not in settings:
+        raise InputError("The drop of a query needs vectors. Add [embed] with a model, or leave drop out of signals.")
+    texts = {
+        query: noisy(text, noise.level, noise.language, seed=noise.seed).text
+        for query, text in collection.queries.items()
+    }
+    account = Account(ledger=None if cache is None else cache / LEDGER)
+    vectors = []
+    for each in (collection.queries, texts):
+        with shared_work(cache, account, kept=False) as shared:
+            work = Work(replace(collection, queries=each), settings, shared, begin or nobody)
+            vectors.append(np.array(work.query_vectors((begin or nobody)("drop"))))
+    same = np.array([texts[query] == text for query, text in collection.queries.items()])
+    found = dict(zip(texts, drops(vectors[0], vectors[1], same).tolist(), strict=True))
+    return Signal("drop", np.array([found[query] for query in query_ids]), cost=noise.cost)
+
+
 def route_pipeline(
     collection: Collection,
     settings: Settings,
@@ -81,6 +143,7 @@ def route_pipeline(
     rng: np.random.Generator,
     depths: tuple[int, int] = (50, 100),
     k: int = TOP,
+    noise: Noise | None = None,
     policy: Policy | None = None,
     unjudged: float | None = None,
     cache: Path | None = None,
@@ -98,6 +161,7 @@ def route_pipeline(
         rng: of the folds.
         depths: fewer and more candidates of the reranker.
         k: of the margin.
+        noise: chatter whose drop of the cosine is a further signal; None for none.
         policy: of the measure.
         unjudged: grade that a listed document without one has; None for none.
         cache: as in Pipeline.retrieve.
@@ -119,7 +183,12 @@ def route_pipeline(
     if low.quality in low.lower:
         raise PolicyError(f"Routing needs a measure of which higher values are better. Got {low.quality}.")
     odds = find_model(settings["rerank"]["model"], None).recipe.scoring in PAIRED
-    signals = margin(stages[0].run, low.query_ids, k), entropy(shallow, low.query_ids, fewer, odds=odds)
+    signals: tuple[Signal, ...] = (
+        margin(stages[0].run, low.query_ids, k),
+        entropy(shallow, low.query_ids, fewer, odds=odds),
+    )
+    if noise is not None:
+        signals = *signals, drop(collection, settings, low.query_ids, noise, cache=cache, begin=begin)
     values = low.values[low.quality], high.values[low.quality]
     return learn_routing(*values, signals, rng=rng, measure=low.quality, depths=(fewer, more), **choices)
 

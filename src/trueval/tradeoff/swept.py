@@ -120,6 +120,8 @@ class Sweep:
         machine: where it ran.
         prices: what costs are made of.
         derived: ladders, tuned graphs and routing.
+        judge: who labelled what nobody had judged, and how much; None where nobody was asked.
+        probed: key of a system → what probes say of it; None where the plan does not ask.
     """
 
     plan: Plan
@@ -131,6 +133,8 @@ class Sweep:
     machine: Mapping[str, Any]
     prices: Mapping[str, Any]
     derived: Derived
+    judge: Mapping[str, Any] | None = None
+    probed: Mapping[str, Mapping[str, Any]] | None = None
 
     @property
     def queries(self) -> pl.DataFrame:
@@ -168,15 +172,20 @@ class Sweep:
             "prices": dict(self.prices),
             "limits": _plain(self.plan.tables["limits"]),
             "axes": [{"key": axis.key, "values": [_recorded(each) for each in axis.values]} for axis in self.plan.axes],
-            "systems": [each.to_dict() for each in self.systems],
+            "systems": [{**each.to_dict(), **self._probes_of(each.key)} for each in self.systems],
             "configurations": [row for place, each in enumerate(self.systems) for row in each.configurations(place)],
             "ladder": self.derived.ladder,
             "tuned": self.derived.tuned,
             "route": self.derived.route,
+            **({} if self.judge is None else {"judge": dict(self.judge)}),
+            **({} if self.probed is None else {"probes": _plain(self.plan.tables["probes"])}),
             "left_out": [{"name": each.name, "reason": each.reason} for each in self.left_out],
             "failed": [each._asdict() for each in self.failed],
             "notes": [*self.notes, *self.derived.notes],
         }
+
+    def _probes_of(self, key: str) -> dict[str, Any]:
+        return {} if self.probed is None else {"probes": dict(self.probed.get(key, {"names": None, "noise": None}))}
 
     def write(self, folder: Path) -> None:
         """Write sweep.json and queries.parquet; the files of systems are there already.

@@ -6,12 +6,16 @@ Those of a pipeline are in retrieval/stages/config.py; here they may hold lists,
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
+from trueval.golden.tables import JUDGE as GOLDEN_JUDGE
 from trueval.policy.policy import OPTIONS, OURS
+from trueval.probes.ablations import ABLATIONS
+from trueval.probes.chatter import LANGUAGES, LEVELS
 from trueval.retrieval.rewriting import AS_IS, NORMALISED
-from trueval.specs import Parameter, Value, bounded, choice, text, whole
+from trueval.specs import Parameter, Value, bounded, choice, flag, text, whole
 
 STAGES_BY_METHOD: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -24,12 +28,13 @@ RERANK: Final = "+rerank"
 METHODS: Final = tuple(f"{name}{end}" for end in ("", RERANK) for name in STAGES_BY_METHOD)
 
 
-def several(one: Parameter, *, least: int = 1) -> Parameter:
+def several(one: Parameter, *, least: int = 1, most: int | None = None) -> Parameter:
     """A parameter that is one value or a list of them, and is kept as a tuple.
 
     Args:
         one: what each value must be.
         least: values that there must be.
+        most: values that there may be; None for any number.
 
     >>> several(whole(None, 1, "documents")).check([10, 20]), several(whole(None, 1, "documents")).check(5)
     ((10, 20), (5,))
@@ -37,12 +42,14 @@ def several(one: Parameter, *, least: int = 1) -> Parameter:
 
     def check(value: Any) -> Any:
         values = value if isinstance(value, list | tuple) else [value]
-        if len(values) < least or len(set(map(repr, values))) < len(values):
+        too_many = most is not None and len(values) > most
+        if len(values) < least or too_many or len(set(map(repr, values))) < len(values):
             raise ValueError(value)
         return tuple(one.check(each) for each in values)
 
     default = one.default if one.default is None or isinstance(one.default, tuple) else (one.default,)
-    return Parameter(default, f"{one.accepts}, or a list of different ones", check, one.about)  # type: ignore[arg-type]
+    accepts = f"{one.accepts}, or a list of different ones" if most is None else f"a list of {most}, each {one.accepts}"
+    return Parameter(default, accepts, check, one.about)  # type: ignore[arg-type]
 
 
 def _any(about: str) -> Parameter:
@@ -56,6 +63,12 @@ def _any(about: str) -> Parameter:
 
 def _of(names: tuple[str, ...], about: str) -> Parameter:
     return choice(names[0], *names[1:], about=about)
+
+
+def _level(value: Any) -> Any:
+    if isinstance(value, bool) or value not in range(1, len(LEVELS)):
+        raise ValueError(value)
+    return value
 
 
 _SECONDS: Final = 86_400.0
@@ -112,9 +125,38 @@ TUNE: Final[Mapping[str, Parameter]] = MappingProxyType(
     {"within": bounded(0.02, 0, 1, "part of the quality of exact search that may be lost")}
 )
 ROUTE: Final[Mapping[str, Parameter]] = MappingProxyType(
-    {"depths": several(whole(None, 1, "depths of the reranker, chosen query by query"), least=2)}
+    {
+        "depths": several(whole(None, 1, "fewer and more candidates of the reranker"), least=2, most=2),
+        "drop": flag(False, "whether how far chatter moves a query is a further signal, at the price of a pair"),
+        "level": Parameter(4, "an integer from 1 to 4", _level, "of that chatter"),
+        "language": _of(LANGUAGES, "of that chatter"),
+    }
+)
+JUDGE: Final[Mapping[str, Parameter]] = MappingProxyType(
+    {
+        "depth": whole(None, 1, "first documents of each list that are judged; the greatest K by default"),
+        "scale": text(None, "grades of these judgments for those of the judge, such as 1:0,2:0,3:1,4:2,5:3"),
+        **GOLDEN_JUDGE,
+    }
 )
 
+PROBES: Final[Mapping[str, Parameter]] = MappingProxyType(
+    {
+        "names": flag(True, "whether scorers are asked to keep names apart"),
+        "noise": flag(True, "whether the queries are searched with chatter too"),
+        "language": _of(LANGUAGES, "of bundles and chatter"),
+        "queries": whole(50, 2, "of each probe, at most"),
+        "runs": whole(3, 1, "of the probe of names, each with other impostors"),
+        "level": Parameter(4, "an integer from 1 to 4", _level, "of the chatter"),
+        "ablations": replace(
+            several(_of(tuple(ABLATIONS), "changes of names that have a column")),
+            default=("gibberish_name", "edit_distance_near_miss", "initials_form"),  # type: ignore[arg-type]
+        ),
+    }
+)
+
+# Tables that are there only where a file has them.
+ASKED_FOR: Final = ("tune", "route", "judge", "probes")
 # Table → its keys, of those that a pipeline file does not have.
 SWEEP_TABLES: Final[Mapping[str, Mapping[str, Parameter]]] = MappingProxyType(
     {
@@ -125,6 +167,8 @@ SWEEP_TABLES: Final[Mapping[str, Mapping[str, Parameter]]] = MappingProxyType(
         "limits": LIMITS,
         "tune": TUNE,
         "route": ROUTE,
+        "judge": JUDGE,
+        "probes": PROBES,
     }
 )
 METHOD_NAMES: Final = several(_of(METHODS, "stages that a system has; by default all that have a table"))

@@ -14,6 +14,7 @@ from trueval.tradeoff.marginals import efficiencies, marginals
 from trueval.tradeoff.matched import matched_recall
 from trueval.tradeoff.measured import FILE, PERCENTILES
 from trueval.tradeoff.pareto import PAPER, on_frontier, removers
+from trueval.tradeoff.quality import within_range
 from trueval.tradeoff.rules import QUALITY, Choice
 from trueval.tradeoff.sentences import of_rule
 from trueval.version import __version__
@@ -116,6 +117,7 @@ def _quality(found: Frontier, place: int) -> dict[str, Any]:
     if known > 1 and (low is None or choices.level != found.measured.result.get("level")):
         again = Bootstrap(choices.level, choices.resamples, choices.seed, choices.threads)
         _, low, high, _ = again.mean(values)
+        low, high = within_range(each["quality"], (low, high))
     return {
         "measure": each["quality"],
         "value": value.get("expected"),

@@ -7,7 +7,7 @@ import typer
 from trueval.cli.main import CONTEXT, LazyCommands
 
 # In the order of the help. Each is a function in the module of its name, in this folder.
-COMMANDS: Final = ("build", "grade", "anchor", "simulate")
+COMMANDS: Final = ("build", "grade", "anchor", "audit", "agree", "correct", "stress", "simulate")
 
 
 class GoldenCommands(LazyCommands):

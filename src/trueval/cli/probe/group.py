@@ -7,7 +7,7 @@ import typer
 from trueval.cli.main import CONTEXT, LazyCommands
 
 # In the order of the help. Each is a function in the module of its name, in this folder.
-COMMANDS: Final = ("names",)
+COMMANDS: Final = ("names", "noise", "join")
 
 
 class ProbeCommands(LazyCommands):

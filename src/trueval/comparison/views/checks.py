@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from trueval.comparison.checks import CANNOT_TELL, POWER, Check
+from trueval.comparison.labels import JUDGE
 from trueval.printable import printable
 from trueval.report.formats import pipes
 from trueval.report.text import NOT_AVAILABLE, counted, fixed, interval, percent, signed
@@ -84,7 +85,16 @@ def sentences(checks: Sequence[Check]) -> Iterator[str]:
         checks: of every gate.
     """
     yield from (check.line for check in checks if check.bounded or not (check.passed or _is_unclear(check)))
-    unclear = [check for check in checks if _is_unclear(check)]
+    every = [check for check in checks if _is_unclear(check)]
+    by_people = [each for each in every if each.labels != JUDGE]
+    unclear = [each for each in every if each.labels == JUDGE]
+    if by_people:
+        passing = "pass" if by_people[0].passed else "fail"
+        yield (
+            f"{counted(len(by_people), 'check', 'checks')} cannot tell from people's labels whether the limit is kept: "
+            f"--when-unclear lets them {passing}. {NEEDED.capitalize()}: queries, or passages of the design documents, "
+            f"that people must have graded to decide with a chance of {POWER:.0%}, if the value stays."
+        )
     if not unclear:
         return
     first = unclear[0]
@@ -128,13 +138,15 @@ def found(check: Check) -> str:
         return "nothing to find"
     if check.name == "queries" and check.limit is not None:
         return counted(int(check.value or 0), "query", "queries")
-    if check.name == "min":
+    if check.name == "min" and check.labels == JUDGE:
         return fixed(check.value)
     if check.name == "max-range":
         return f"{fixed(check.value)} {interval(check.low, check.high)}"
     if check.low is None:
         return NOT_AVAILABLE
-    bounded = " bounded" if check.bounded else ""
+    if check.name == "min":
+        return f"{fixed(check.value)} {interval(check.low, check.high)} {check.labels}"
+    bounded = " bounded" if check.bounded else "" if check.labels == JUDGE else f" {check.labels}"
     return f"{signed(check.value)} [{signed(check.low)}, {signed(check.high)}]{bounded}"
 
 

@@ -7,8 +7,10 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from trueval.comparison.comparison import INTERVALS, flatten
+from trueval.comparison.comparison import INTERVALS
 from trueval.comparison.verdict import REVERSED, UNDECIDABLE
+from trueval.comparison.views import reshuffle
+from trueval.comparison.views.corrected import corrected_latex, corrected_markdown, corrected_parts, csv_rows
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
 from trueval.report.terminal import grid
@@ -56,6 +58,8 @@ def table(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS, pairs: str
         parts += [Text(_heading(board), style="bold"), ranking, Text(), _pair_grid(comparison, board, scale, pairs)]
         left = _left_out(comparison, board, pairs)
         parts += [*([Text(left, style="dim")] if left else []), Text()]
+    parts += reshuffle.table(comparison)
+    parts += corrected_parts(comparison, scale)
     return Group(*parts, *map(Text, [*legend(comparison), *unit(scale)]))
 
 
@@ -226,8 +230,7 @@ def to_csv(comparison: Mapping[str, Any]) -> str:
     Returns:
         Comma-separated values under a line of names; a number that is not available is empty.
     """
-    rows = [dict(flatten(row)) for row in comparison["differences"]]
-    return formats.to_csv(list(rows[0]), rows)
+    return formats.to_csv(*csv_rows(comparison))
 
 
 def to_markdown(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS, pairs: str = "") -> str:
@@ -261,7 +264,9 @@ def to_markdown(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS, pair
         left = _left_out(comparison, board, pairs)
         below = f"\n{markdown(left)}\n" if left else ""
         parts.append(f"### {_heading(board)}\n\n{ranking}\n{pipes(head, rows, words=len(head))}{below}\n")
-    return "".join([*parts, *(f"- {markdown(line)}\n" for line in [*legend(comparison), *unit(scale)])])
+    parts.append(reshuffle.to_markdown(comparison))
+    words = [f"- {markdown(line)}\n" for line in [*legend(comparison), *unit(scale)]]
+    return "".join([*parts, *corrected_markdown(comparison, scale), *words])
 
 
 def to_latex(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
@@ -280,7 +285,8 @@ def to_latex(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
         for row in boards[0]["ranking"]
     )
     head = ["run", *(latex(board["measure"]) for board in boards)]
-    return tabular(head, rows, "l" * len(head), notes=[*_latex_legend(comparison), *unit(scale)])
+    means = tabular(head, rows, "l" * len(head), notes=[*_latex_legend(comparison), *unit(scale)])
+    return "\n".join([means, *corrected_latex(comparison, scale)])
 
 
 def mark(row: Row, level: float) -> str:

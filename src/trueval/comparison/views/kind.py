@@ -1,6 +1,6 @@
-"""The kinds of result that `trueval compare` and `trueval power` give."""
+"""The kinds of result that `trueval compare`, `trueval power` and `trueval golden correct` give."""
 
-from trueval.comparison import detection, published
+from trueval.comparison import corrected, detection, published
 from trueval.comparison.comparison import FORMAT_VERSION, KIND
 from trueval.report.formats import to_json
 from trueval.report.kinds import Kind, late
@@ -50,4 +50,20 @@ PUBLISHED = Kind(
     },
     files={"published.json": "json"},
     page=late("trueval.comparison.views.published:build"),
+)
+
+# `trueval golden correct`.
+CORRECTION = Kind(
+    corrected.KIND,
+    format=corrected.FORMAT_VERSION,
+    order=22,
+    text={
+        "table": late("trueval.comparison.views.correction:table"),
+        "json": to_json,
+        "csv": late("trueval.comparison.views.correction:to_csv"),
+        "markdown": late("trueval.comparison.views.correction:to_markdown"),
+        "latex": late("trueval.comparison.views.correction:to_latex"),
+    },
+    files={"corrected.json": "json", "corrected.csv": "csv", "corrected.md": "markdown", "corrected.tex": "latex"},
+    page=late("trueval.comparison.views.correction_page:build"),
 )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
+from trueval.comparison.views import reshuffle
+from trueval.comparison.views.corrected_page import corrected_blocks, overturned
 from trueval.comparison.views.formats import BOUNDED, BOUNDED_LEGEND
 from trueval.report.content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words, row_of
 from trueval.report.directory import Directory, ResultFile, pointer
@@ -64,14 +66,22 @@ def build(file: ResultFile, directory: Directory) -> Part:
         Verdict, advice, the matrix of runs and measures, close calls, every pair and the choices behind them.
     """
     pairs = _pairs(file.data)
-    blocks = (*_matrix_block(file), _close_block(file, pairs))
+    blocks = (
+        *_matrix_block(file),
+        *corrected_blocks(file, values=not _evaluated(file.data, directory)),
+        _close_block(file, pairs),
+        *reshuffle.block(file),
+    )
     verdict, *rest = [*_verdicts(file)] or [()]
+    turned = tuple((line,) for line in islice(overturned(file), MOST))
+    first = next((board["measure"] for board in file.data["leaderboards"] if board["ranking"]), "")
+    otherwise = verdict and any(True for _ in overturned(file, first))
     # A second measure changes a decision where somebody else leads on it.
     leader = _leader(file.data, 0)
     changing = [words for index, words in enumerate(rest, start=1) if _leader(file.data, index) != leader]
     return Part(
-        verdict=verdict,
-        summary=(_counts(file), *changing[:MOST]),
+        verdict=(*verdict, " People's labels say otherwise.") if otherwise else verdict,
+        summary=(*turned, _counts(file), *changing[:MOST]),
         findings=(*(each for each in rest if each not in changing), *changing[MOST:]),
         advice=tuple(_advice(file.data)),
         blocks=blocks,

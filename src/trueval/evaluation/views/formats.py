@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
+from trueval.evaluation.views import corrected
 from trueval.evaluation.views.findings import find, sentences
 from trueval.measures import Measure, parse
 from trueval.measures.aliases import trec_name
@@ -31,7 +32,8 @@ def to_csv(results: Mapping[str, Any]) -> str:
 
 def csv_parts(results: Mapping[str, Any]) -> Iterator[str]:
     """What `to_csv` gives, part after part."""
-    return formats.csv_parts(COLUMNS, _rows(results))  # details of a mean are in the JSON alone
+    # Details of a mean are in the JSON alone.
+    return formats.csv_parts((*COLUMNS, *(corrected.CSV if "audit" in results else ())), _rows(results))
 
 
 def to_markdown(results: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
@@ -48,7 +50,19 @@ def to_markdown(results: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
         f"    - {markdown(line.strip())}\n" if line.startswith(" ") else f"- {markdown(line[2:])}\n"
         for line in sentences(find(results))
     ] + [f"- {line}\n" for line in unit(scale)]
-    return "".join([pipes(HEADINGS, _cells(results, scale), words=2), *(["\n"] if words else []), *words])
+    values = pipes(HEADINGS, _cells(results, scale), words=2)
+    return "".join([values, *(["\n"] if words else []), *words, *_corrected_markdown(results, scale)])
+
+
+def _corrected_markdown(results: Mapping[str, Any], scale: Scale) -> Iterator[str]:
+    """Judge, corrected and people side by side, and what is said of them; nothing without an audit."""
+    told = corrected.of_runs(results)
+    if "audit" not in results:
+        return
+    yield f"\n### {corrected.TITLE}\n\n"
+    yield corrected.markdown(told, scale) if told else ""
+    lines = (*corrected.turned_leads(told), *corrected.lines(results, told))
+    yield "\n" + "".join(f"- {markdown(line)}\n" for line in lines)
 
 
 def to_latex(results: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
@@ -62,7 +76,9 @@ def to_latex(results: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
         The environment, names escaped.
     """
     rows = ([latex(cell) for cell in row] for row in _cells(results, scale))
-    return tabular(HEADINGS, rows, "ll" + "r" * (len(HEADINGS) - 2), notes=unit(scale))
+    values = tabular(HEADINGS, rows, "ll" + "r" * (len(HEADINGS) - 2), notes=unit(scale))
+    told = corrected.of_runs(results)
+    return f"{values}\n{corrected.tabular_of(told, scale, notes=corrected.lines(results, told))}" if told else values
 
 
 def to_trec(results: Mapping[str, Any]) -> str:
@@ -78,7 +94,7 @@ def to_trec(results: Mapping[str, Any]) -> str:
 
     Returns:
         The lines; a number that is not available is NA. Each run begins with its `runid`, but where a convention has
-        one run, as trec_eval prints that for `-m runid` alone.
+            one run, as trec_eval prints that for `-m runid` alone.
     """
     return "".join(trec_parts(results))
 
@@ -106,6 +122,8 @@ def _trec_cells(results: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         for statistic in (each for each in STATISTICS if each in row):
             ending = "" if statistic == "expected" else f".{statistic}"
             yield name + ending, row["query"], _decimals(row[statistic])
+        for column in (each for each in corrected.VALUES if each in row):
+            yield f"{name}.{column}", row["query"], _decimals(row[column])
 
 
 def _as_the_tool_prints(row: Mapping[str, Any], measure: Measure) -> Iterator[tuple[str, str, str]]:
@@ -124,7 +142,8 @@ def _decimals(value: float | None) -> str:
 def _rows(results: Mapping[str, Any], *, means_first: bool = True) -> Iterator[dict[str, Any]]:
     for run in results["runs"]:
         means = [{"run": run["name"], "query": "all", "measure": name, **row} for name, row in run["measures"].items()]
-        means = [{"exact": True, **row} for row in means]
+        told = {entry["measure"]: corrected.flat(entry) for entry in run.get("corrected", ())}
+        means = [{"exact": True, **row, **told.get(row["measure"], {})} for row in means]
         queries = ({"run": run["name"], **row} for row in run.get("per_query", ()))
         yield from chain(means, queries) if means_first else chain(queries, means)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from trueval.evaluation.views.corrected_page import corrected_block, summary_of
 from trueval.evaluation.views.details import KIND as DETAILS_KIND
 from trueval.evaluation.views.figures import dots_of
 from trueval.evaluation.views.findings import MARKS, NOT_EXACT, WORDS, find, marks, sentences
@@ -66,9 +67,15 @@ def build(file: ResultFile, directory: Directory) -> Part:
     matrix = () if comparisons else matrix_block(file, measures)
     return Part(
         verdict=said.verdict,
-        summary=said.summary,
+        summary=(*(() if comparisons else summary_of(file)), *said.summary),
         advice=(*notes_of_all(results), *advice(results, compared=bool(comparisons))),
-        blocks=(*matrix, value_block(file), tie_block(file, details), *(each for each in optional if each is not None)),
+        blocks=(
+            *matrix,
+            *corrected_block(file),
+            value_block(file),
+            tie_block(file, details),
+            *(each for each in optional if each is not None),
+        ),
         closing=(policy_block(file), provenance_block(file, details)),
         lead=lead_figures(results, measures, boards),
         badges=tuple(badges(file)),

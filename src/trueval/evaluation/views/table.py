@@ -7,6 +7,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from trueval.evaluation.views import corrected
 from trueval.evaluation.views.findings import NOT_EXACT, find, marks, sentences
 from trueval.policy.policy import OURS
 from trueval.report.terminal import Grid, grid
@@ -32,10 +33,21 @@ def table(results: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> Group:
     parts: list[RenderableType] = [value_table(results, scale), Text(), tie_table(results, scale)]
     if any("per_query" in run for run in results["runs"]):
         parts += [Text(), query_table(results, scale)]
+    parts += _corrected(results, scale)
     words = [*sentences(find(results)), *_remarks(results), *unit(scale)]
     # An indented line stays indented where it goes on in the next one.
     lines = [Padding(Text(s.strip()), (0, 0, 0, 2), expand=False) if s.startswith(" ") else Text(s) for s in words]
     return Group(*parts, Text(), *lines, Text(_policy(results["policy"]), style="dim"))
+
+
+def _corrected(results: Mapping[str, Any], scale: Scale) -> Iterator[RenderableType]:
+    """Judge, corrected and people side by side, and what is said of them; nothing without an audit."""
+    if "audit" not in results:
+        return
+    told = corrected.of_runs(results)
+    yield from (Text(), Text(corrected.TITLE.lower(), style="bold"))
+    yield from [corrected.table(told, scale)] if told else []
+    yield from map(Text, (*corrected.turned_leads(told), *corrected.lines(results, told)))
 
 
 def value_table(results: Mapping[str, Any], scale: Scale = FRACTIONS) -> Grid:

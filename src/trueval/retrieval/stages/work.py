@@ -203,10 +203,8 @@ class Work:
         """Embed queries and documents, and search an index of the documents."""
         chosen, settings, model = self.settings["embed"], self.settings["index"], self.embedder()
         both = make_index(settings["spec"]).ready().takes == "both"
-        documents, queries = self._embedded(model, "documents", step), self._embedded(model, "queries", step)
+        documents, queries = self._vectors(model, "documents", step), self._vectors(model, "queries", step)
         dimension = chosen["dimension"]
-        if dimension is not None and not is_hosted(chosen["model"]):  # a service cuts them itself
-            documents, queries = truncated(documents, dimension), truncated(queries, dimension)
         sides = (self.collection.documents, documents), (self.collection.queries, queries)
         built, asked = (TextsAndVectors(texts_in_order(texts), rows) if both else rows for texts, rows in sides)
         index = self._built(settings["spec"], built, [settings_of(model), dimension], "index")
@@ -383,6 +381,20 @@ class Work:
                 "[embed]; a cross-encoder or a model of late interaction belongs into [rerank]."
             )
         return model
+
+    def query_vectors(self, step: Step) -> NDArray[Any]:
+        """[query, dimension] the vectors that the dense index is asked with, from the cache where it has them.
+
+        Raises:
+            InputError: as in `embedder`.
+        """
+        return self._vectors(self.embedder(), "queries", step)
+
+    def _vectors(self, model: Any, name: str, step: Step) -> NDArray[Any]:
+        """Embeddings as the index takes them."""
+        rows, dimension = self._embedded(model, name, step), self.settings["embed"]["dimension"]
+        # A service cuts them itself.
+        return rows if dimension is None or is_hosted(self.settings["embed"]["model"]) else truncated(rows, dimension)
 
     def _embedded(self, model: Any, name: str, step: Step) -> NDArray[Any]:
         settings = settings_of(model)

@@ -10,6 +10,7 @@ from trueval.report.content import Cell, Column, Row, Table, row_of
 from trueval.report.directory import ResultFile, pointer
 from trueval.report.text import fixed
 from trueval.tradeoff.views.points import Point, currency_of, percentile_of
+from trueval.tradeoff.views.probes import probe_columns, probe_legend
 from trueval.tradeoff.views.units import milliseconds, money, share, whole
 
 MOST_OPEN: Final = 60  # rows of a table that is open from the beginning
@@ -77,6 +78,7 @@ def configuration_table(file: ResultFile, points: Sequence[Point]) -> Table:
         Column("realised", "/ceiling/share", True, share),
         *(Column(f"{name}, ms", "", True, milliseconds) for name in names),
         *(costs if any(point.cost is not None for point in points) else ()),
+        *(Column(each.title, "", True) for each in probe_columns(data)),
     )
     rows = tuple(_row(data, columns, point, names) for point in points)
     caption = (f"All {len(rows)} configurations, best quality first.",)
@@ -84,6 +86,7 @@ def configuration_table(file: ResultFile, points: Sequence[Point]) -> Table:
         "Low and high: bootstrap interval over queries. Lowest and highest: what the order of equal scores can make of "
         "the value. PROC: the quality if the best documents of the pool came first.",
         "The files of each system are in systems/, runs/ and samples/ of the same folder.",
+        *probe_legend(data),
     )
     return Table("configurations", caption, file.name, columns, rows, notes, folded=len(rows) > MOST_OPEN)
 
@@ -100,7 +103,12 @@ def _row(data: Mapping[str, Any], columns: Sequence[Column], point: Point, names
         _cell(None if latency is None else latency[name]["value"], milliseconds, f"{point.at['latency']}/{name}/value")
         for name in names
     )
-    own: Iterator[Cell] = chain(qualities, times)
+    system = data["systems"][point.system]
+    probes = (
+        Cell(each.text(system), each.value(system), source=pointer("systems", point.system, *each.path))
+        for each in probe_columns(data)
+    )
+    own: Iterator[Cell] = chain(qualities, times, probes)
     cells = tuple(column.cell(configuration) if column.field else next(own) for column in columns)
     return Row(pointer("configurations", point.place), cells)
 

@@ -127,6 +127,7 @@ def _about(data: Mapping[str, Any]) -> Block:
         "Collection": f"{collection['name']}: {collection['documents']:,} documents, "
         f"{collection['queries']:,} queries, {collection['judged']:,} judgments",
         "Measures": ", ".join(data["measures"]),
+        "Judge": _judge(data.get("judge") or {}),
         "Intervals": f"level {data['level']:g}, {data['resamples']:,} resamples, seed {data['seed']}",
         "Machine": _listed(machine),
         "Times": _listed(timing),
@@ -135,6 +136,14 @@ def _about(data: Mapping[str, Any]) -> Block:
         "Written by": f"trueval {data['trueval']}",
     }
     return Block("about", "What was swept", facts=tuple((name, (text,)) for name, text in facts.items() if text))
+
+
+def _judge(judge: Mapping[str, Any]) -> str:
+    """Who labelled what nobody had judged; "" where nobody was asked."""
+    if not judge:
+        return ""
+    cost = "" if judge.get("cost") is None else f", for {judge['cost']:.4g}"
+    return f"{judge['name']} labelled {judge['new']:,} of {judge['unjudged']:,} documents that nobody judged{cost}"
 
 
 def _listed(values: Mapping[str, Any]) -> str:

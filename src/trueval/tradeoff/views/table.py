@@ -12,6 +12,7 @@ from trueval.printable import printable
 from trueval.report.terminal import grid
 from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, unit
 from trueval.tradeoff.views.pipelines import cost_of
+from trueval.tradeoff.views.probes import probe_columns, probe_legend
 from trueval.tradeoff.views.units import apart, milliseconds, money
 
 Entry = Mapping[str, Any]
@@ -55,7 +56,9 @@ def _grid(sweep: Entry, scale: Scale) -> Iterator[RenderableType]:
     shown = best(sweep)
     if not shown:
         return
-    grown = grid(HEAD, "Lrrrrrr", SPARE)
+    probes = probe_columns(sweep)
+    titles = [each.title.replace(" ", "\n", 1) for each in probes]
+    grown = grid((*HEAD, *titles), "Lrrrrrr" + "r" * len(probes), (*reversed(titles), *SPARE))
     systems = [sweep["systems"][each["system"]] for each in shown]
     names = apart([system["name"] for system in systems])
     for configuration, system, name in zip(shown, systems, names, strict=True):
@@ -68,6 +71,7 @@ def _grid(sweep: Entry, scale: Scale) -> Iterator[RenderableType]:
             _share(configuration),
             money(cost_of(configuration)),
             milliseconds((system["latency"] or {}).get("p50", {}).get("value")),
+            *(each.text(system) for each in probes),
         )
     yield grown
 
@@ -99,6 +103,7 @@ def _remarks(sweep: Entry) -> Iterator[str]:
             percent(min(judged)) if min(judged) == max(judged) else f"{percent(min(judged))} to {percent(max(judged))}"
         )
         yield f"Judged are {told} of the documents in the contexts; sweep.json bounds what the others could change."
+    yield from probe_legend(sweep)
     prices = sweep["prices"] or {}
     if prices.get("date"):
         told = f"prices of {prices['date']} ({prices['source']})"

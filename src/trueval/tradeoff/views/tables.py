@@ -18,6 +18,7 @@ from trueval.report.text import FRACTIONS, Scale, unit
 from trueval.tradeoff.views.cells import Missing, PaperTable, csv_columns, written, written_latex
 from trueval.tradeoff.views.cost_tables import of_efficiency, of_latency, of_prices, of_scenarios, of_tokens
 from trueval.tradeoff.views.pipelines import cost_of, measure_names, pipelines_of
+from trueval.tradeoff.views.probes import of_probes
 from trueval.tradeoff.views.quality_tables import (
     of_ceilings,
     of_depths,
@@ -57,6 +58,7 @@ def paper_tables(sweep: Entry) -> list[PaperTable | Missing]:
         *of_latency(pipelines),
         *of_depths(pipelines),
         *of_pool_ceilings(pipelines),
+        *of_probes(sweep),
     ]
 
 

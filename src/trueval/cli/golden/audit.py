@@ -1,0 +1,196 @@
+"""`trueval golden audit`: people grade a random sample of what a judge graded."""
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import typer
+
+from trueval.cli.options import OUTPUT, with_groups
+from trueval.cli.output import say, talk
+from trueval.cli.precision import bars, interruptible, remarks
+from trueval.errors import PolicyError
+
+if TYPE_CHECKING:
+    from trueval.golden.audit.opening import Choices
+    from trueval.golden.audit.store import Store
+
+
+@dataclass(frozen=True)
+class SampleOptions:
+    """What is drawn; left out, it is what was drawn before."""
+
+    panel: ClassVar = "Sample"
+
+    design: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="documents (passages at random inside strata, for P, Hits, DCG and RBP) or queries (every judged "
+            "passage of queries at random, for every measure). Default: documents.",
+        ),
+    ] = None
+    size: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Passages, or queries of the design queries. Default: 200 passages or 30 queries. A larger one later "
+            "goes on from what there is.",
+        ),
+    ] = None
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="The same seed draws the same sample. Default: 0.")
+    ] = None
+    raters: Annotated[
+        int | None, typer.Option(metavar="R", min=1, help="People who grade each passage. Default: 1.")
+    ] = None
+    measure: Annotated[
+        str | None,
+        typer.Option(
+            metavar="M",
+            help="Measure of the runs that the sample should serve best. Default: nDCG@10.",
+        ),
+    ] = None
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOW-HIGH",
+            help="Grades that people may give. Default: 1-5 for a golden set, else those of the judgments.",
+        ),
+    ] = None
+    order: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Show neighbors in the first 20 places of N lists too: of the golden set, or of the first run.",
+        ),
+    ] = None
+    answers: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Have answers rated too: JSON lines with query_id, answer and system."),
+    ] = None
+    collection: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Folder with corpus and queries. Default: the one of the golden set."),
+    ] = None
+
+    def choices(self, runs: list[Path]) -> "Choices":
+        """As the library takes them."""
+        from trueval.golden.audit.opening import Choices
+
+        return Choices(
+            self.design,
+            self.size,
+            self.seed,
+            self.raters,
+            self.measure,
+            tuple(runs),
+            None if self.scale is None else _scale(self.scale),
+            self.order,
+            self.answers,
+            self.collection,
+        )
+
+
+@with_groups
+def audit(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A golden set, or a file of judgments.")],
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[RUN]...", help="Runs whose measures are corrected: what weighs more is drawn more."),
+    ] = None,
+    *,
+    sample: SampleOptions,
+    port: Annotated[int | None, typer.Option(metavar="P", min=1, max=65535, help="Port of the page.")] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the items for raters without the server, and do not serve.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    import_: Annotated[
+        Path | None,
+        typer.Option("--import", metavar="FILE", help="Take the answers that a rater wrote into such a file."),
+    ] = None,
+    rater: Annotated[str | None, typer.Option(metavar="NAME", help="Who filled in the file of --import.")] = None,
+    no_serve: Annotated[bool, typer.Option("--no-serve", help="Draw the sample and do not serve it.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Folder of the audit. Default: audit in the golden set.", rich_help_panel=OUTPUT
+        ),
+    ] = None,
+) -> None:
+    """Shows people a random sample of what a judge graded, one passage at a time, and keeps their grades.
+
+    The same command goes on from what there is. Their grades correct measures: trueval golden correct.
+
+    Example: trueval golden audit golden run.trec --size 200
+
+    Example: trueval golden audit golden --import ann.jsonl --rater ann
+    """
+    from trueval.golden.audit.exchange import people_kept
+    from trueval.golden.audit.opening import FOLDER, is_golden, open_audit
+    from trueval.golden.audit.store import Store
+
+    if (import_ is None) != (rater is None):
+        raise typer.BadParameter("--import and --rater belong together.", param_hint="--rater")
+    if out is None and not is_golden(folder):
+        raise typer.BadParameter("judgments have no folder for an audit. Name one.", param_hint="--out")
+    place = out or folder / FOLDER
+    with interruptible(f"What was drawn is in {place}. The same command goes on from there."), remarks():
+        with bars() as bar:
+            step = bar("reading")
+            found = open_audit(folder, place, sample.choices(runs or []), tell=lambda done: step("documents", done, 0))
+        for line in found.sentences():
+            say(line)
+        with Store.open(place) as store, people_kept(store):
+            if import_ is not None and rater is not None:
+                _take(store, import_, rater)
+            if export is not None:
+                _give(store, export)
+            if export is None and import_ is None and not no_serve:
+                _serve(store, port)
+
+
+def _take(store: "Store", path: Path, rater: str) -> None:
+    from trueval.golden.audit.exchange import import_answers
+
+    taken = import_answers(store, path, rater)
+    talk(taken.conflicts)
+    say(taken.sentence())
+
+
+def _give(store: "Store", path: Path) -> None:
+    from trueval.golden.audit.exchange import PEOPLE, export_items
+
+    if not path.parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {path.parent}.", param_hint="--export")
+    say(f"wrote {export_items(store, path):,} items to {path}.")
+    say(f"what people said so far is in {store.folder / PEOPLE}.")
+
+
+def _serve(store: "Store", port: int | None) -> None:
+    from trueval.golden.audit.server import serve
+
+    def ready(address: str) -> None:
+        say(address, err=False)
+        say("raters open this address; Ctrl-C ends the session.")
+
+    with suppress(KeyboardInterrupt):  # also before the server itself listens to it
+        serve(store, port=port, ready=ready)
+    for each in store.progress():
+        say(each.sentence())
+
+
+def _scale(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"([0-9]+)-([0-9]+)", text)
+    if found is None:
+        raise PolicyError(f"--scale must be the least and the greatest grade, such as 1-5. Got {text!r}.")
+    return int(found[1]), int(found[2])

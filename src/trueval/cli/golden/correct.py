@@ -1,0 +1,95 @@
+"""`trueval golden correct`: measures of runs as people's labels correct them, and what more labels would buy."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from trueval.cli.options import Form, Level, MeasureList, OutputOptions, PolicyOptions, measures_of, with_groups
+from trueval.cli.output import check_folder, save, say, show
+from trueval.cli.paths import refuse_repeated, run_called, with_baseline
+from trueval.cli.progress import progress
+
+
+@with_groups
+def correct(
+    place: Annotated[
+        str, typer.Argument(metavar="DIR", help="The golden set, or its judgments with --audit.", show_default=False)
+    ],
+    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Run files, or name=path.")],
+    *,
+    measures: MeasureList = None,
+    policy: PolicyOptions,
+    target: Annotated[
+        Literal["these", "new"],
+        typer.Option(
+            help="What intervals are of: these queries, as if people had graded all of them, or new ones, of which "
+            "these are a sample."
+        ),
+    ] = "new",
+    level: Level = 0.95,
+    width: Annotated[
+        float | None,
+        typer.Option(
+            metavar="W",
+            help="Say how many more labels make the intervals so narrow, from end to end. Default: halfway to the "
+            "least width that labels can give.",
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="RUN", help="Correct the difference of every run to this one. Default: of all pairs."),
+    ] = None,
+    audit: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of the audit. Default: audit in the golden set.")
+    ] = None,
+    output: OutputOptions,
+    form: Form = "table",
+) -> None:
+    """Corrects measures by the labels of people, with intervals, and says how many more labels a width takes.
+
+    Example: trueval golden correct golden bm25.trec rerank.trec -m "nDCG@10 P@10" --width 0.05
+    """
+    from trueval.comparison.beside import planned
+    from trueval.comparison.correct import correct as correct_values
+    from trueval.comparison.labels import CORRECTED, audit_beside, join
+    from trueval.comparison.views.kind import CORRECTION
+    from trueval.errors import InputError
+    from trueval.rag.inputs import Inputs
+    from trueval.report.provenance import recorded
+
+    chosen, rules = measures_of(measures), policy.to_policy()
+    if width is not None and not width > 0:
+        raise typer.BadParameter(f"must be above 0, such as 0.05. Got {width:g}.", param_hint="--width")
+    folder = audit or audit_beside(place)
+    against = None if baseline is None else run_called(baseline, runs)
+    paths = with_baseline(runs, against)
+    refuse_repeated(place, paths)
+    if output.out is not None:
+        check_folder(output.out)
+    with progress(1 + len(paths)) as begin:
+        begin(place)
+        inputs = Inputs()
+        joined = join(inputs.read_judgments(place), folder, CORRECTED, grades=policy.grade_map())
+        if folder is None or joined.audited is None:
+            raise InputError(
+                f"{place}: there is no audit of it. Make one by trueval golden audit, or name --audit DIR."
+            )
+        lists = [pair.run for pair in inputs.read_runs(paths, joined.judge, begin)]
+    name = None if against is None else lists[paths.index(against)].name
+    target_of = {"these": "these queries", "new": "new queries"}
+    found = correct_values(
+        lists,
+        joined.judge,
+        joined.audited,
+        chosen,
+        target=target_of[target],
+        level=level,
+        baseline=name,
+        policy=rules,
+    )
+    result = planned(found, joined, joined.audited, recorded(str(folder)), width)
+    if output.out is not None:
+        save(output.out, (CORRECTION, result))
+        say(f"trueval report {output.out} makes the page of it")
+    show(CORRECTION, result, form, percent=output.percent)

@@ -1,0 +1,138 @@
+"""Whose labels a result is measured by, and what people's say of the judge's: the options, and what they join."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import typer
+
+from trueval.cli.output import talk
+
+if TYPE_CHECKING:
+    from trueval.comparison.corrected import Corrected
+    from trueval.comparison.labels import Joined
+    from trueval.measures import Measure
+    from trueval.policy.policy import Policy
+    from trueval.rag.inputs import Inputs
+    from trueval.run import Run
+
+
+@dataclass(frozen=True)
+class LabelOptions:
+    """Whose labels count."""
+
+    panel: ClassVar = "People's labels"
+
+    labels: Annotated[
+        Literal["judge", "corrected", "people", "people-first"],
+        typer.Option(
+            help="Whose grades values and gates are of, where people audited QRELS: judge (of QRELS), corrected (the "
+            "judge's, and gates look at the values that people's labels correct), people (of the queries that they "
+            "graded as a whole, and nothing else), people-first (people's where there is one, else the judge's)."
+        ),
+    ] = "judge"
+    audit: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder of an audit of QRELS, whose corrected values are shown beside. Default: that of the golden "
+            "set, where QRELS is one and has an audit.",
+        ),
+    ] = None
+
+    def folder(self, qrels: str) -> Path | None:
+        """The audit that is named, or else the one beside the judgments; None where there is none."""
+        from trueval.comparison.labels import audit_beside
+
+        return self.audit or audit_beside(qrels)
+
+    def read(self, qrels: str, inputs: "Inputs") -> "Joined":
+        """Reads the judgments, and what people said of them.
+
+        Args:
+            qrels: as the command takes it.
+            inputs: what is done to what is read.
+
+        Raises:
+            InputError: a file is bad, or labels of people are asked for and are not there.
+            PolicyError: what else was chosen does not go with the labels.
+        """
+        from trueval.comparison.labels import Joined, join
+        from trueval.errors import PolicyError
+
+        folder = self.folder(qrels)
+        if folder is None and self.labels == "judge":
+            judgments = inputs.read_judgments(qrels)
+            return Joined(judgments, judgments, None)
+        raw = replace(inputs, grades=None).read_judgments(qrels)
+        against = {"--unjudged": inputs.unjudged is not None, "--facets": inputs.facets}
+        odd = [option for option, given in against.items() if given]
+        if odd and self.labels != "judge":
+            raise PolicyError(
+                f"{odd[0]} does not go with --labels {self.labels}: people graded what the judge graded, and nothing "
+                "else. Leave one of them out."
+            )
+        if odd:
+            judgments = raw if inputs.grades is None else raw.map_grades(inputs.grades)
+            talk([f"Values are not corrected by people's labels under {odd[0]}."])
+            return Joined(judgments, judgments, None)
+        joined = join(raw, folder, self.labels, grades=inputs.grades, found=self.audit is None)
+        talk(joined.notes)
+        return joined
+
+    def correct(
+        self,
+        joined: "Joined",
+        runs: "Sequence[Run]",
+        measures: "Sequence[Measure]",
+        policy: "Policy",
+        *,
+        baseline: str | None = None,
+        level: float = 0.95,
+    ) -> "Corrected | None":
+        """Corrects the values of runs; None without an audit.
+
+        Args:
+            joined: judgments and audit.
+            runs: that are evaluated, with their baseline.
+            measures: those evaluated.
+            policy: behind the values.
+            baseline: name of the run that the others are compared with; None for all pairs.
+            level: of the intervals.
+
+        Raises:
+            InputError: nothing can be corrected, and corrected values or an audit were asked for.
+        """
+        if joined.audited is None:
+            return None
+        from trueval.comparison.correct import correct
+        from trueval.errors import TruevalError
+
+        try:
+            return correct(
+                list(runs), joined.judge, joined.audited, measures, level=level, baseline=baseline, policy=policy
+            )
+        except TruevalError as error:
+            if self.audit is not None or self.labels != "judge":
+                raise
+            talk([f"{error} Values are not corrected."])
+            return None
+
+    def add_to(
+        self, results: Mapping[str, Any], found: "Corrected | None", joined: "Joined", qrels: str
+    ) -> Mapping[str, Any]:
+        """The JSON of results with corrected values beside; as it is where there are none.
+
+        Args:
+            results: of an evaluation or a comparison.
+            found: corrected values.
+            joined: judgments and audit.
+            qrels: as the command takes it.
+        """
+        if found is None:
+            return results
+        from trueval.comparison.beside import with_corrections
+        from trueval.report.provenance import recorded
+
+        return with_corrections(results, found, joined, recorded(str(self.folder(qrels))), self.labels)

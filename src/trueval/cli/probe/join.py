@@ -1,0 +1,157 @@
+"""`trueval probe join`: whether what probes say of a query predicts what it loses."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import typer
+
+from trueval.cli.options import (
+    MEASURES,
+    OUTPUT,
+    CacheFolder,
+    Form,
+    Memory,
+    Percent,
+    cache_of,
+    measures_of,
+    with_groups,
+)
+from trueval.cli.output import check_folder, save, show, talk
+from trueval.cli.precision import bars, interruptible, remarks
+
+if TYPE_CHECKING:
+    from trueval.retrieval.stages.config import Settings
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """What searches the collection."""
+
+    panel: ClassVar = "Search"
+
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            metavar="NAME[@DIM]",
+            help="Embedder, searched exactly; with @DIM its first numbers alone. May be repeated.",
+        ),
+    ] = None
+    bm25: Annotated[bool, typer.Option("--bm25", help="BM25 too.")] = False
+    hybrid: Annotated[bool, typer.Option("--hybrid", help="Each embedder fused with BM25 too.")] = False
+    pipelines: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--pipeline", metavar="FILE.toml", help="A pipeline, as trueval retrieve takes it. May be repeated."
+        ),
+    ] = None
+    depth: Annotated[int, typer.Option(metavar="N", min=10, help="Documents of each list.")] = 100
+
+    def settings(self, language: str) -> "dict[str, Settings]":
+        """Name → settings of each pipeline."""
+        from trueval.probes.systems import systems
+        from trueval.retrieval.pipeline import Pipeline
+
+        made = systems(
+            self.models or (), "flat", language=language, bm25=self.bm25, hybrid=self.hybrid, depth=self.depth
+        )
+        found = {each.name: each.settings for each in made}
+        for file in self.pipelines or ():
+            pipeline = Pipeline.read(file)
+            found[pipeline.name] = {name: each for name, each in pipeline.settings.items() if name != "corpus"}
+        return found
+
+
+@dataclass(frozen=True)
+class QueryOptions:
+    """Which queries, and how they are changed."""
+
+    panel: ClassVar = "Queries"
+
+    conditions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="noise-1 to noise-4, case_punct_upper, case_punct_lower, strip_diacritics, "
+            "unicode_normalization_stress; separated by commas. Default: all.",
+        ),
+    ] = None
+    language: Annotated[str, typer.Option(metavar="NAME", help="Of the chatter and of BM25: en or fr.")] = "en"
+    queries: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="So many judged queries are drawn. Default: all.")
+    ] = None
+    top: Annotated[int, typer.Option("-k", metavar="K", min=1, help="First documents of the overlap.")] = 10
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of everything random.")] = 0
+
+
+@with_groups
+def join(
+    collection: Annotated[
+        str, typer.Argument(metavar="COLLECTION", help="Folder with corpus, queries and judgments, or mteb:NAME.")
+    ],
+    *,
+    measures: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measures", "-m", metavar="LIST", help="Measures that may lose. Default: R@10.", rich_help_panel=MEASURES
+        ),
+    ] = None,
+    search: SearchOptions,
+    asked: QueryOptions,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write the results there too, in files of several formats, and their page.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    cache: CacheFolder = None,
+    max_cost: Annotated[
+        float | None, typer.Option(metavar="X", min=0, help="Stop before hosted models cost more than this.")
+    ] = None,
+    form: Form = "table",
+    percent: Percent = False,
+    memory: Memory = None,
+) -> None:
+    """Tells whether probes predict: of queries with chatter, do those lose most whose vectors or results move most.
+
+    Example: trueval probe join collection --model all-MiniLM-L6-v2 --bm25 --queries 100 -m R@10
+
+    Example: trueval probe join collection --model all-MiniLM-L6-v2 --language fr --conditions noise-4 --out join
+    """
+    from trueval.collection import Collection
+    from trueval.probes.conditions import find_conditions
+    from trueval.probes.joined import probe_join
+    from trueval.probes.prediction import Choices
+    from trueval.probes.views.kind import PREDICTION
+
+    if out is not None:
+        check_folder(out)
+    names = None if asked.conditions is None else _parts(asked.conditions)
+    chosen: Any = find_conditions(names, asked.language, seed=asked.seed)
+    place = cache_of(cache, out)
+    kept = "Nothing is kept." if place is None else f"What was computed is kept in {place}."
+    with interruptible(f"{kept} The same command goes on from there."), remarks(), bars() as bar:
+        found = probe_join(
+            Collection.read(collection),
+            search.settings(asked.language),
+            chosen,
+            measures_of(measures or ["R@10"]),
+            queries=asked.queries,
+            k=asked.top,
+            choices=Choices(seed=asked.seed),
+            cache=place,
+            begin=bar,
+            max_cost=max_cost,
+        )
+    result = found.to_dict()
+    talk(result["notes"])
+    if out is not None:
+        save(out, (PREDICTION, result), page=True)
+    show(PREDICTION, result, form, percent=percent)
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]

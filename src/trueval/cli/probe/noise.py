@@ -1,0 +1,201 @@
+"""`trueval probe noise`: what chatter around a question does to what is found for it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+import typer
+
+from trueval.cli.options import (
+    OUTPUT,
+    CacheFolder,
+    Form,
+    MeasureList,
+    Memory,
+    Percent,
+    PolicyOptions,
+    cache_of,
+    with_groups,
+)
+from trueval.cli.output import check_folder, save, say, show, talk
+from trueval.cli.precision import bars, interruptible, remarks
+
+if TYPE_CHECKING:
+    from trueval.probes.noise import Design
+    from trueval.retrieval.pipeline import Pipeline
+
+
+@dataclass(frozen=True)
+class SystemOptions:
+    """What searches the collection."""
+
+    panel: ClassVar = "Systems"
+
+    pipelines: Annotated[
+        list[Path] | None,
+        typer.Option("--pipeline", metavar="FILE", help="TOML of a pipeline. May be repeated."),
+    ] = None
+    models: Annotated[
+        list[str] | None,
+        typer.Option("--model", metavar="NAME", help="Embedder that searches by --index. May be repeated."),
+    ] = None
+    index: Annotated[str, typer.Option(metavar="SPEC", help="Index of each --model.")] = "flat"
+    bm25: Annotated[bool, typer.Option("--bm25", help="BM25 in the language of the chatter.")] = False
+    hybrid: Annotated[bool, typer.Option("--hybrid", help="Each --model and BM25, fused by their ranks.")] = False
+
+    def found(self, language: str) -> "list[Pipeline]":
+        """The pipelines, in the order of their options."""
+        from trueval.probes.systems import systems
+        from trueval.retrieval.pipeline import Pipeline
+
+        named = [Pipeline.read(path) for path in self.pipelines or ()]
+        made = systems(self.models or (), self.index, language=language, bm25=self.bm25, hybrid=self.hybrid)
+        if not named and not made:
+            raise typer.BadParameter("name a system: --pipeline FILE, --model NAME, or --bm25.", param_hint="--model")
+        return [*named, *made]
+
+
+@dataclass(frozen=True)
+class NoiseOptions:
+    """What is put around the questions, and what is done about it."""
+
+    panel: ClassVar = "Noise"
+
+    language: Annotated[Literal["en", "fr"], typer.Option(help="Language of the chatter, and of BM25.")] = "en"
+    levels: Annotated[str, typer.Option(metavar="LIST", help="Levels of noise, 0 to 4.")] = "0,1,2,3,4"
+    templates: Annotated[
+        str,
+        typer.Option(metavar="LIST", help="known, that the rules were written for; held-out, that they were not."),
+    ] = "known,held-out"
+    denoise: Annotated[
+        str, typer.Option(metavar="LIST", help="none, rules, judge: a language model rewrites the query.")
+    ] = "none,rules"
+    guard: Annotated[
+        Literal["both", "on", "off"],
+        typer.Option(help="Whether queries are written one way at the end: NFC, plain spaces and apostrophes."),
+    ] = "both"
+    queries: Annotated[int, typer.Option(metavar="N", min=2, help="How many judged queries are drawn.")] = 100
+
+    def design(self, seed: int) -> "Design":
+        """What is asked of the probe, with a seed."""
+        from trueval.probes.noise import Design
+
+        return Design(
+            self.language,
+            tuple(dict.fromkeys(_levels(self.levels))),
+            _parts(self.templates),
+            _parts(self.denoise),
+            {"both": (False, True), "on": (True,), "off": (False,)}[self.guard],
+            self.queries,
+            seed,
+        )
+
+
+@dataclass(frozen=True)
+class RewriterOptions:
+    """The language model that rewrites queries."""
+
+    panel: ClassVar = "Judge"
+
+    judge: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="A model as its server calls it, or a TOML file with a table \\[judge]."),
+    ] = None
+    max_cost: Annotated[
+        float | None,
+        typer.Option(metavar="X", min=0, help="Stop before the judge, or hosted models, cost more than this."),
+    ] = None
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say how many calls, tokens and how much money rewriting takes; ask nothing."),
+    ] = False
+
+
+@with_groups
+def noise(
+    collection: Annotated[
+        str, typer.Argument(metavar="COLLECTION", help="Folder with corpus, queries and judgments, or mteb:NAME.")
+    ],
+    *,
+    system: SystemOptions,
+    chosen: NoiseOptions,
+    measures: MeasureList = None,
+    policy: PolicyOptions,
+    rewriter: RewriterOptions,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write the results there too, in files of several formats, and their page.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    cache: CacheFolder = None,
+    form: Form = "table",
+    percent: Percent = False,
+    memory: Memory = None,
+) -> None:
+    """Puts chatter around the queries of a collection, and measures what is found then, with denoising and without.
+
+    Example: trueval probe noise corpus --model all-MiniLM-L6-v2 --bm25 --hybrid --language fr --out noise
+
+    Example: trueval probe noise corpus --pipeline hybrid.toml --levels 0,2,4 --denoise none,judge --judge gpt-5-mini
+    """
+    from trueval.collection import Collection
+    from trueval.probes.noise import probe_noise
+    from trueval.probes.noise_summary import summarized
+    from trueval.probes.rewriter import opened_rewriter
+    from trueval.probes.views.kind import NOISE
+
+    if out is not None:
+        check_folder(out)
+    design, place = chosen.design(policy.seed or 0), cache_of(cache, out)
+    pipelines = system.found(design.language)
+    kept = (
+        "Nothing is kept."
+        if place is None
+        else f"What was computed, and answers that were paid for, are kept in {place}."
+    )
+    with interruptible(f"{kept} The same command goes on from there."), remarks(), bars() as bar:
+        step = bar("reading")
+        texts = Collection.read(collection, tell=lambda done: step("documents", done, 0))
+        talk(texts.notes)
+        if (grades := policy.grade_map()) is not None:
+            texts = replace(texts, judgments=texts.graded.map_grades(grades))
+        with opened_rewriter(rewriter.judge, texts, place, rewriter.max_cost, bar("rewriting")) as rewrites:
+            if rewriter.dry_run:
+                say(rewrites.estimate(texts, design), err=False)
+                return
+            probes = [
+                probe_noise(
+                    each,
+                    texts,
+                    design,
+                    measures=measures,
+                    rewriter=rewrites.rewrite if rewriter.judge else None,
+                    cache=place,
+                    begin=bar,
+                    max_cost=rewriter.max_cost,
+                    policy=policy.to_policy(),
+                )
+                for each in pipelines
+            ]
+    talk(dict.fromkeys(note for each in probes for note in each.notes))
+    result = summarized(probes, texts).to_dict()
+    if out is not None:
+        save(out, (NOISE, result), page=True)
+    show(NOISE, result, form, percent=percent)
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
+def _levels(text: str) -> Sequence[int]:
+    try:
+        return [int(part) for part in _parts(text)]
+    except ValueError:
+        raise typer.BadParameter(
+            f"must be levels from 0 to 4, such as 0,2,4. Got {text!r}.", param_hint="--levels"
+        ) from None

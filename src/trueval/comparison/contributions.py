@@ -1,0 +1,113 @@
+"""Contributions: what each judged passage adds to a measure that is a sum over passages.
+
+    M = sum over d of w(d) g(grade of d),   w(d) the expected weight of its rank under ties
+
+What a passage adds is the measure of a list in which it is the only judged one, at its own ranks and in its own tie
+group: expected weights, gains and norms are the measure's own, and nothing of it is written twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from trueval.comparison.both_labels import Sides
+from trueval.measures import Measure
+from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
+
+# The measures that are sums over passages, divided by what no label changes.
+ADDITIVE: Final = ("P", "Hits", "DCG", "RBP", "P4+", "Harm")
+
+# What rounding may do to a sum of contributions.
+ROUNDING: Final = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Contributions:
+    """What passages add to a measure, by both labels.
+
+    Attributes:
+        judge: [row of the judgments] by the judge's grade; 0 where the run does not list it.
+        people: [row of the judgments] by people's, and by the judge's where they gave none.
+        constant: [query] what a query is worth whatever its labels: the worst value where the run lacks it.
+        there: [query] whether it counts.
+    """
+
+    judge: Floats
+    people: Floats
+    constant: Floats
+    there: Bools
+
+    def less(self, other: Contributions) -> Contributions:
+        """The differences of two runs, on the queries that count for both.
+
+        Args:
+            other: the contributions that are taken away.
+        """
+        return Contributions(
+            self.judge - other.judge,
+            self.people - other.people,
+            self.constant - other.constant,
+            self.there & other.there,
+        )
+
+
+def contributions(side: Sides, measure: Measure) -> Contributions | str:
+    """What each judged passage adds to a measure of a run.
+
+    Args:
+        side: the run under both labels.
+        measure: as asked for.
+
+    Returns:
+        The contributions, or why there are none.
+    """
+    if measure.name not in ADDITIVE:
+        return (
+            "single passages do not tell it: it is no sum over passages whose norm is the same under all labels, as "
+            "P, Hits, DCG and RBP are. Draw whole queries (design queries)"
+        )
+    policy = side.labels.policy.of(measure.innermost.name)
+    if measure.definition.empty != "na" and policy.empty != "zero":
+        return (
+            f"empty={policy.empty!r} asks which queries have a relevant passage, and single passages do not tell that. "
+            "Choose empty='zero', or draw whole queries (design queries)"
+        )
+    both = side.values(measure)
+    settled, rows, queries = measure.under(policy), len(side.labels.judge.frame), len(both.there)
+    found = [alone(count(policy), settled, rows) for count in (side.judge, side.people)]
+    constant = np.where(side.absent, both.judge, 0.0)
+    owner = side.labels.owner
+    for added, values in zip(found, (both.judge, both.people), strict=True):
+        gap = np.abs(sum_by(owner, added, queries) + constant - values)[both.there]
+        if not (gap <= ROUNDING * (1 + np.abs(values[both.there]))).all():
+            return "with these parameters it is no sum over passages. Draw whole queries (design queries)"
+    return Contributions(found[0], found[1], np.nan_to_num(constant), both.there)
+
+
+def alone(standings: Standings, measure: Measure, rows: int) -> Floats:
+    """[row of the judgments] the measure of a list in which this passage is the only judged one.
+
+    Args:
+        standings: of a run.
+        measure: with the parameters that it leaves to a policy.
+        rows: of the judgments.
+    """
+    number = np.arange(len(standings.query))
+    place: Ints = np.zeros(rows, dtype=np.int64)
+    place[standings.pool_item] = np.arange(len(standings.pool_item))
+    single = standings.select(
+        number,
+        place[standings.item],
+        standings.query,
+        query=number,
+        pool_query=number,
+        judged=np.ones(len(number), dtype=np.int64),
+        ahead=np.maximum(standings.ahead, 0),  # no order of ties is looked at
+    )
+    found = np.zeros(rows)
+    if len(number):
+        found[standings.item] = measure.evaluate(single).expected
+    return found

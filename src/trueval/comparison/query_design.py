@@ -1,0 +1,113 @@
+"""Corrections from whole queries: people graded every judged passage of n of N queries, drawn at random.
+
+A query counts d = 1, or 0 where the policy leaves it out under those labels: a query whose only relevant passages the
+judge made up is empty by people's. The mean is then the ratio of two totals over the same N queries, with the weights
+l_i of prediction_powered.py for both:
+
+    theta     total of d H / total of d: theta_0 + total of d (H - theta_0) / total of d
+    variance  of the total of d (H - theta) [1 - n/N parts], over (total of d)^2; for new queries and that of
+              S^2 = Var(d (H - theta)) between queries, times N
+    interval  t with n - 1 degrees of freedom
+
+Where every query counts, this is mean over N of l M^J + mean over n of (M^H - l M^J), with the variance
+(1 - f) Var(M^H - l M^J) / n for these queries, and f Var(M^H) / n + (1 - f) Var(M^H - l M^J) / n for new ones.
+
+Sources: docs/formulas.md §7; Cochran 1977 §6 (ratios).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from trueval.comparison.both_labels import Both
+from trueval.comparison.corrected import NOTHING, Bounded
+from trueval.comparison.estimated import NEW, Estimated, interval
+from trueval.comparison.prediction_powered import Total, Units, correlation, total, tuned
+from trueval.standings.standings import Bools, Floats
+
+
+def by_queries(values: Both, whole: Bools, target: str, level: float) -> Estimated | None:
+    """Correct the mean of a measure over queries.
+
+    Args:
+        values: of all N queries by both labels.
+        whole: [query] whether people graded it.
+        target: one of TARGETS.
+        level: of the intervals.
+
+    Returns:
+        The estimates; None where fewer than 2 graded queries count.
+    """
+    # A query that the run lacks is left out under any labels: there is nothing to estimate of it.
+    asked = values.there & whole
+    drawn = np.flatnonzero(asked)
+    judge, people = values.judge[values.there], values.people[asked]
+    own = values.judge[asked]
+    counts = int((~np.isnan(people)).sum())
+    if len(drawn) < 2 or counts < 2:
+        return None
+    ratio = _Ratio(people, own, judge)
+    weights = tuned(ratio.units(ratio.start))
+    told = [ratio.estimate(each, target, level) for each in (np.zeros(len(own)), weights, np.ones(len(own)))]
+    bounds, found = [each[0] for each in told], told[1][1]
+    if any(math.isnan(each.estimate) for each in (bounds[0], bounds[1])):
+        return None
+    size = ratio.count(weights)
+    return Estimated(
+        people=bounds[0],
+        corrected=bounds[1],
+        untuned=bounds[2],
+        weight=float(weights.mean()),
+        correlation=correlation(ratio.units(ratio.start)),
+        queries=counts,
+        population=np.array([float(len(judge))]),
+        drawn=np.array([float(len(drawn))]),
+        spread=found.spread / size**2,
+        parts=found.parts / size**2,
+        fixed=told[1][2],
+        residual=found.residual / size,
+        of_query=drawn,
+    )
+
+
+class _Ratio:
+    """The mean over the queries that count, as a ratio of totals.
+
+    Args:
+        people: [audited] values by people's labels, NaN where the query does not count.
+        own: [audited] values by the judge's.
+        judge: [query] values of all by the judge's.
+    """
+
+    def __init__(self, people: Floats, own: Floats, judge: Floats) -> None:
+        self.values = tuple(np.nan_to_num(each) for each in (people, own, judge))
+        self.counted = tuple((~np.isnan(each)).astype(np.float64) for each in (people, own, judge))
+        self.start = float(self.values[0].sum() / self.counted[0].sum())
+
+    def units(self, theta: float) -> Units:
+        """What queries are worth beyond theta."""
+        return self._units([value - theta * count for value, count in zip(self.values, self.counted, strict=True)])
+
+    def count(self, weights: Floats) -> float:
+        """The estimated number of queries that count."""
+        return total(self._units(list(self.counted)), weights).estimate
+
+    def estimate(self, weights: Floats, target: str, level: float) -> tuple[Bounded, Total, float]:
+        """The mean, what its total is made of, and the part of its variance that lies between queries."""
+        size, units = self.count(weights), self.units(self.start)
+        if not size > 0:
+            return NOTHING, total(units, weights), 0.0
+        theta = self.start + total(units, weights).estimate / size
+        units = self.units(theta)
+        found = total(units, weights)
+        beyond = units.centered(units.people)
+        between = float(units.population[0] * (beyond @ beyond) / (len(beyond) - 1)) / size**2 if target == NEW else 0.0
+        return interval(theta, found.variance / size**2 + between, len(beyond) - 1, level), found, between
+
+    @staticmethod
+    def _units(values: list[Floats]) -> Units:
+        people, own, judge = values
+        stratum = np.zeros(len(people), dtype=np.int64)
+        return Units(people, own, stratum, np.array([float(len(judge))]), float(judge.sum()))

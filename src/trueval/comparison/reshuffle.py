@@ -1,0 +1,304 @@
+"""Reshuffle: how much two lists of results differ, in which documents they have and in their order.
+
+The lists may hold different documents and be of different lengths. Ties count as what they are: every order of a tie
+group is equally likely, the orders of the two lists are independent, and every number is the exact mean over all of
+them. A list with ties therefore agrees with itself less than fully.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueval.errors import InputError
+from trueval.standings.groups import Floats, Ints, find_groups, ranges, tie_groups
+
+K: Final = 10  # results that a reader, or a prompt, gets
+DEPTH: Final = 50  # results that RBO looks at; at p = .9 those below weigh less than .006
+PERSISTENCE: Final = 0.9  # p of RBO: nine tenths of readers go on at every rank
+MOST_CELLS: Final = 1 << 21  # numbers of chances by depth that are in memory at once
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """Some lists of documents with their tie groups.
+
+    Attributes:
+        key: [row] number of the document, the same for a document in both of two lists that are compared and
+            different in each list: list · documents + document. Ascending.
+        list: [row] index of its list.
+        above: [row] documents of the list with a higher score.
+        tied: [row] documents of the list with the same score, itself counted.
+        length: [list] documents.
+    """
+
+    key: Ints
+    list: Ints
+    above: Ints
+    tied: Ints
+    length: Ints
+
+    @classmethod
+    def of(cls, document: Ints, scores: Floats, offsets: Ints, documents: int) -> Ranked:
+        """Take lists of scores.
+
+        Args:
+            document: [row] number of the document, from 0; no list has one twice.
+            scores: [row] higher is better.
+            offsets: [list + 1] where each list starts.
+            documents: how many different ones there are.
+        """
+        length = np.diff(offsets)
+        owner = np.arange(len(length)).repeat(length)
+        groups = tie_groups(scores, offsets)
+        group = find_groups(groups, owner, scores, np.arange(len(scores)))
+        return cls.placed(document, owner, groups.start[group] - offsets[owner], groups.size[group], length, documents)
+
+    @classmethod
+    def placed(cls, document: Ints, owner: Ints, above: Ints, tied: Ints, length: Ints, documents: int) -> Ranked:
+        """Take documents whose places are known; arguments as the attributes, rows in any order."""
+        key = owner * documents + document
+        order = np.argsort(key, kind="stable")
+        return cls(key[order], owner[order], above[order], tied[order], length)
+
+
+class Shared(NamedTuple):
+    """Documents that two lists share; those of one tie group in both lists are alike, and counted together.
+
+    Attributes:
+        list: [cell] index of the two lists; ascending.
+        above: [2, cell] documents above them in the first list, and in the second.
+        tied: [2, cell] size of their tie group.
+        documents: [cell] how many.
+    """
+
+    list: Ints
+    above: Ints
+    tied: Ints
+    documents: Ints
+
+    def within(self, depth: int) -> Shared:
+        """Those that may be among the first documents of both lists."""
+        inside = (self.above < depth).all(axis=0)
+        return Shared(self.list[inside], self.above[:, inside], self.tied[:, inside], self.documents[inside])
+
+    def chances(self, depth: int) -> Floats:
+        """[2, cell] chance of each to be among the first documents: clip((depth − above) / tied, 0, 1)."""
+        chance: Floats = np.clip((depth - self.above) / self.tied, 0, 1)
+        return chance
+
+
+class Reshuffle(NamedTuple):
+    """How much two lists agree, for each pair of lists; NaN where one of them is empty.
+
+    Attributes:
+        overlap: [list] expected share of common documents in the top k.
+        tau: [list] 1 − 2 K^(1/2) / max of the two top k; from −1, nothing in common, to 1, the same list.
+        rbo: [list] rank-biased overlap, extrapolated.
+    """
+
+    overlap: Floats
+    tau: Floats
+    rbo: Floats
+
+
+def reshuffle(first: Ranked, second: Ranked, *, k: int = K, depth: int = DEPTH, p: float = PERSISTENCE) -> Reshuffle:
+    """Compare lists pair by pair.
+
+    Args:
+        first: some lists.
+        second: as many, of the same documents by number.
+        k: results of which overlap and τ are.
+        depth: results that RBO looks at.
+        p: persistence of RBO.
+
+    Raises:
+        InputError: k, depth or p is out of range, or the numbers of lists differ.
+
+    >>> one = Ranked.of(np.array([0, 1, 2]), np.array([3.0, 2.0, 1.0]), np.array([0, 3]), 4)
+    >>> other = Ranked.of(np.array([0, 3, 1]), np.array([3.0, 2.0, 1.0]), np.array([0, 3]), 4)
+    >>> found = reshuffle(one, other, k=2)  # {0, 1} and {0, 3}: one in common, and K = 1 of at most 5
+    >>> found.overlap.tolist(), found.tau.round(6).tolist()
+    ([0.5], [0.6])
+    """
+    if len(first.length) != len(second.length):
+        raise InputError(f"As many lists are needed on both sides. Got {len(first.length)} and {len(second.length)}.")
+    if not 1 <= k <= depth:
+        raise InputError(f"k must be at least 1 and at most the depth {depth}. Got {k}.")
+    length = np.minimum(np.stack((first.length, second.length)), depth)
+    cells = shared(first, second).within(depth)
+    sums = overlaps(cells, length.shape[1], depth)
+    empty = length.min(axis=0) == 0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        overlap = sums[:, k - 1] / np.minimum(length.max(axis=0), k)
+        found = (overlap, top_k_tau(cells, np.minimum(length, k), k), rank_biased_overlap(sums, length, p))
+    return Reshuffle(*(np.where(empty, np.nan, values) for values in found))
+
+
+def shared(first: Ranked, second: Ranked) -> Shared:
+    """The documents that lists share, pair by pair.
+
+    >>> one = Ranked.of(np.array([0, 1]), np.array([1.0, 1.0]), np.array([0, 2]), 2)
+    >>> shared(one, one).tied.tolist(), shared(one, one).documents.tolist()
+    ([[2], [2]], [2])
+    """
+    if not len(second.key):
+        nothing = np.zeros(0, dtype=np.int64)
+        return Shared(nothing, np.zeros((2, 0), dtype=np.int64), np.zeros((2, 0), dtype=np.int64), nothing)
+    place = np.minimum(np.searchsorted(second.key, first.key), len(second.key) - 1)
+    mine = np.flatnonzero(second.key[place] == first.key)
+    theirs, owner = place[mine], first.list[mine]
+    above = np.stack((first.above[mine], second.above[theirs]))
+    tied = np.stack((first.tied[mine], second.tied[theirs]))
+    if bool((tied == 1).all()):
+        return Shared(owner, above, tied, np.ones(len(owner), dtype=np.int64))
+    order = np.lexsort((*above, owner))
+    owner, above, tied = owner[order], above[:, order], tied[:, order]
+    new = np.ones(len(owner), dtype=bool)
+    new[1:] = (owner[1:] != owner[:-1]) | (above[:, 1:] != above[:, :-1]).any(axis=0)
+    starts = np.flatnonzero(new)
+    return Shared(owner[starts], above[:, starts], tied[:, starts], np.diff(np.append(starts, len(owner))))
+
+
+def overlaps(cells: Shared, lists: int, depth: int) -> Floats:
+    """Expected number of common documents in the top d of two lists.
+
+    X_d = Σ_i P(i in the top d of one) P(i in the top d of the other), P = clip((d − above) / tied, 0, 1).
+
+    Args:
+        cells: shared documents.
+        lists: how many pairs of lists there are.
+        depth: the largest d.
+
+    Returns:
+        [list, d − 1] for d = 1 .. depth.
+
+    >>> one = Ranked.of(np.array([0, 1]), np.array([1.0, 1.0]), np.array([0, 2]), 2)
+    >>> other = Ranked.of(np.array([0, 1]), np.array([2.0, 1.0]), np.array([0, 2]), 2)
+    >>> overlaps(shared(one, other), 1, 2).tolist()
+    [[0.5, 2.0]]
+    """
+    cells = cells.within(depth)
+    single = (cells.tied == 1).all(axis=0)
+    # A document that ties with no other is common from the greater of its two ranks on.
+    enters = cells.list[single] * depth + cells.above[:, single].max(axis=0, initial=0)
+    sums: Floats = np.bincount(enters, minlength=lists * depth).reshape(lists, depth).cumsum(axis=1) * 1.0
+    rows, depths = np.flatnonzero(~single), np.arange(1, depth + 1)
+    for start in range(0, len(rows), max(1, MOST_CELLS // depth)):
+        part = rows[start : start + max(1, MOST_CELLS // depth)]
+        chance = np.clip((depths - cells.above[:, part, None]) / cells.tied[:, part, None], 0, 1)
+        # Of a group that the depth cuts, each document is inside with the same chance; the two orders are independent.
+        np.add.at(sums, cells.list[part], cells.documents[part, None] * chance[0] * chance[1])
+    return sums
+
+
+def rank_biased_overlap(sums: Floats, length: Ints, p: float = PERSISTENCE) -> Floats:
+    """RBO_EXT of lists of s and l >= s documents: what was seen, and the same agreement in all ranks below.
+
+    (1 − p)/p · [Σ_{d<=l} X_d/d · p^d + Σ_{s<d<=l} X_s (d − s)/(s d) · p^d] + [(X_l − X_s)/l + X_s/s] · p^l
+    (Webber, Moffat & Zobel 2010, eq. 32). It is linear in X_d, so with the expected X_d it is the mean over all orders
+    of tied documents: RBO^a of Corsi & Urbano 2024. Of two lists of the same n documents it is RBO itself.
+
+    Args:
+        sums: [list, d − 1] X_d, from `overlaps`.
+        length: [2, list] documents of each list, at most as many as there are d.
+        p: persistence, between 0 and 1.
+
+    Returns:
+        [list]; NaN where a list is empty.
+
+    Raises:
+        InputError: p is out of range.
+
+    >>> rank_biased_overlap(np.array([[0.0, 2.0]]), np.array([[2], [2]]), p=0.5).round(3).tolist()
+    [0.5]
+    """
+    if not 0 < p < 1:
+        raise InputError(f"The persistence of RBO must be a number between 0 and 1. Got {p!r}.")
+    depth = np.arange(1, sums.shape[1] + 1)
+    short, long = (ends[:, None] for ends in (length.min(axis=0), length.max(axis=0)))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        at_short = np.take_along_axis(sums, np.maximum(short - 1, 0), axis=1)
+        at_long = np.take_along_axis(sums, np.maximum(long - 1, 0), axis=1)
+        seen = sums / depth + at_short * np.maximum(depth - short, 0) / (short * depth)
+        weighed = (np.where(depth <= long, seen, 0.0) * p**depth).sum(axis=1) * (1 - p) / p
+        below = ((at_long - at_short) / long + at_short / short)[:, 0] * p ** long[:, 0]
+        found: Floats = np.where(short[:, 0] > 0, weighed + below, np.nan)
+    return found
+
+
+def top_k_tau(cells: Shared, length: Ints, k: int) -> Floats:
+    """Kendall's τ of two top k lists of different documents: 1 − 2 K^(1/2) / max K^(1/2).
+
+    K^(1/2) of Fagin, Kumar & Sivakumar 2003 counts pairs of documents of either list: 1 where the lists say opposite
+    orders, a list saying that its own are above those it lacks; 1/2 where both are in one list and in the other
+    neither. Its maximum is that of lists with nothing in common, a·b + (a(a−1) + b(b−1))/4 for lengths a and b. With
+    ties it is the mean over all orders of both. The same documents in reverse order have τ = (k + 1)/(3k − 1).
+
+    Args:
+        cells: shared documents.
+        length: [2, list] documents of each top k: k, or fewer of a short list.
+        k: results that are looked at.
+
+    Returns:
+        [list]; NaN where neither list has a pair to compare.
+    """
+    cells, lists = cells.within(k), length.shape[1]
+    pairs = length[0] * length[1] + (length * (length - 1)).sum(axis=0) / 4
+    chance = cells.chances(k)
+    expected = cells.documents * chance[0] * chance[1]
+    common = _by_list(cells.list, expected, lists)
+    others, ordered = _pair_sums(cells, chance, k, lists)
+    squared = common + others  # E z² of z common documents: each with itself, and with all others
+    union = length.sum(axis=0)
+    # Pairs of the union; 1/2 of each is the mean of agreement (0) and disagreement (1).
+    in_union = (union * (union - 1) - (2 * union - 1) * common + squared) / 2
+    # A common document agrees in both lists with what one of them has below it, and disagrees with what is above.
+    # Where the other is common too, these cancel, as each of the two is once above and once below.
+    below = length[:, cells.list] - np.minimum(length[:, cells.list], cells.above + cells.tied)
+    beside = _by_list(cells.list, expected * (below - cells.above).sum(axis=0), lists)
+    apart = length[0] * length[1] - union * common + squared  # pairs of a document of only one and one of only other
+    distance = (in_union - ordered - beside + apart) / 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        tau: Floats = 1 - 2 * distance / pairs
+    return tau
+
+
+class _PairSums(NamedTuple):
+    """Sums over pairs of common documents.
+
+    Attributes:
+        others: [list] Σ over ordered pairs of the chance that both are in both top k.
+        ordered: [list] Σ over pairs of that chance, less where the lists order them oppositely.
+    """
+
+    others: Floats
+    ordered: Floats
+
+
+def _pair_sums(cells: Shared, chance: Floats, k: int, lists: int) -> _PairSums:
+    ends = np.searchsorted(cells.list, cells.list, side="right")
+    place = np.arange(len(cells.list))
+    left, right = place.repeat(ends - place - 1), ranges(place + 1, ends - place - 1)
+    side = np.sign(cells.above[:, right] - cells.above[:, left])
+    both_inside = _pair_chance(cells, k)
+    # Documents of different groups are inside independently: at most one group is cut by k.
+    each = np.where(side == 0, both_inside[:, left], chance[:, left] * chance[:, right]).prod(axis=0)
+    weight = cells.documents[left] * cells.documents[right] * each
+    alike = _by_list(cells.list, cells.documents * (cells.documents - 1) * both_inside.prod(axis=0), lists)
+    owner = cells.list[left]
+    return _PairSums(alike + 2 * _by_list(owner, weight, lists), _by_list(owner, weight * side.prod(axis=0), lists))
+
+
+def _pair_chance(cells: Shared, k: int) -> Floats:
+    """[2, cell] chance of two documents of one group to be both among the first k: c(c−1) / (m(m−1)) of m, c inside."""
+    inside = np.clip(k - cells.above, 0, cells.tied)
+    chance: Floats = inside * (inside - 1) / np.maximum(cells.tied * (cells.tied - 1), 1)
+    return chance
+
+
+def _by_list(owner: Ints, values: NDArray[np.float64], lists: int) -> Floats:
+    return np.bincount(owner, values, minlength=lists).astype(np.float64)  # integers where there are no values

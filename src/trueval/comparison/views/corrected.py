@@ -1,0 +1,125 @@
+"""Corrected values and differences of a comparison, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from trueval.comparison.comparison import flatten
+from trueval.evaluation.views import corrected
+from trueval.evaluation.views.corrected import CSV, Told, flat, turned_entry
+from trueval.report.formats import markdown
+from trueval.report.text import Scale, signed
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+def values_of(comparison: Mapping[str, Any]) -> list[Told]:
+    """The entries of every run, by measure, the best by the judge's labels first.
+
+    Args:
+        comparison: the JSON of `trueval compare`.
+    """
+    found = [
+        Told(run["name"], entry, ("corrected", at, "corrected", place))
+        for at, run in enumerate(comparison.get("corrected", ()))
+        for place, entry in enumerate(run["corrected"])
+    ]
+    places = _places(comparison)
+    return sorted(found, key=lambda each: places[each.measure, each.name])
+
+
+def differences_of(comparison: Mapping[str, Any]) -> list[Told]:
+    """The entries of every pair, as the tables of pairs show them: the better run by the judge's labels first.
+
+    Args:
+        comparison: the JSON of `trueval compare`.
+    """
+    found, places = [], _places(comparison)
+    for at, row in enumerate(comparison["differences"]):
+        names = [row["first"], row["second"]]
+        rank = [places[row["measure"], name] for name in names]
+        turned = comparison["baseline"] is None and rank[0] > rank[1]
+        entry = turned_entry(row["corrected"]) if turned else row["corrected"]
+        one, other = reversed(names) if turned else names
+        told = Told(f"{one} - {other}", entry, ("differences", at, "corrected"), turned)
+        found.append(((min(rank), max(rank)) if comparison["baseline"] is None else rank, told))
+    return [told for _, told in sorted(found, key=lambda each: each[0])]
+
+
+def _places(comparison: Mapping[str, Any]) -> dict[tuple[str, str], tuple[int, int]]:
+    """The place of each measure and run: among the measures, and in the ranking."""
+    return {
+        (board["measure"], row["run"]): (number, place)
+        for number, board in enumerate(comparison["leaderboards"])
+        for place, row in enumerate(board["ranking"])
+    }
+
+
+def corrected_parts(comparison: Mapping[str, Any], scale: Scale) -> Iterator[RenderableType]:
+    """What a terminal shows of them; nothing without an audit.
+
+    Args:
+        comparison: the JSON of `trueval compare`.
+        scale: of the values.
+    """
+    from rich.text import Text
+
+    if "audit" not in comparison:
+        return
+    values, differences = values_of(comparison), differences_of(comparison)
+    yield Text(corrected.TITLE.lower(), style="bold")
+    yield corrected.table(values, scale)
+    yield from (Text(), Text("differences, corrected", style="bold"), corrected.table(differences, scale, signed))
+    yield from map(Text, _lines(comparison, values, differences))
+    yield Text()
+
+
+def corrected_markdown(comparison: Mapping[str, Any], scale: Scale) -> Iterator[str]:
+    """The same as Markdown.
+
+    Args:
+        comparison: the JSON of `trueval compare`.
+        scale: of the values.
+    """
+    if "audit" not in comparison:
+        return
+    values, differences = values_of(comparison), differences_of(comparison)
+    yield f"### {corrected.TITLE}\n\n{corrected.markdown(values, scale)}\n"
+    yield f"{corrected.markdown(differences, scale, ('difference',), signed)}\n"
+    yield "".join(f"- {markdown(line)}\n" for line in _lines(comparison, values, differences)) + "\n"
+
+
+def corrected_latex(comparison: Mapping[str, Any], scale: Scale) -> Iterator[str]:
+    """The same as tabulars of LaTeX, one of values and one of differences.
+
+    Args:
+        comparison: the JSON of `trueval compare`.
+        scale: of the values.
+    """
+    if "audit" not in comparison:
+        return
+    values, differences = values_of(comparison), differences_of(comparison)
+    yield corrected.tabular_of(values, scale, notes=_lines(comparison, values, differences))
+    yield corrected.tabular_of(differences, scale, "difference", signed)
+
+
+def csv_rows(comparison: Mapping[str, Any]) -> tuple[list[str], list[dict[str, Any]]]:
+    """Names and rows of CSV, a row for each difference with what its correction says.
+
+    Args:
+        comparison: the JSON of `trueval compare`.
+    """
+    rows, names = [], list[str]()
+    for row in comparison["differences"]:
+        own = dict(flatten({name: value for name, value in row.items() if name != "corrected"}))
+        names = names or [*own, *(CSV if "audit" in comparison else ())]
+        rows.append({**own, **flat(row.get("corrected"))})
+    return names, rows
+
+
+def _lines(comparison: Mapping[str, Any], values: Sequence[Told], differences: Sequence[Told]) -> Iterator[str]:
+    yield from corrected.turned_leads(values)
+    yield from corrected.turned_signs(differences)
+    yield from corrected.lines(comparison, [*values, *differences])

@@ -1,0 +1,39 @@
+"""The blocks of a comparison's page with corrected values and differences, and what they overturn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from trueval.comparison.views.corrected import differences_of, values_of
+from trueval.evaluation.views.corrected import turned_signs
+from trueval.evaluation.views.corrected_page import block
+from trueval.report.content import Block
+from trueval.report.directory import ResultFile
+
+
+def corrected_blocks(file: ResultFile, *, values: bool) -> Iterator[Block]:
+    """Corrected values and differences; nothing without an audit.
+
+    Args:
+        file: the comparison.
+        values: whether to show those of runs, which an evaluation on the same page shows too.
+    """
+    if "audit" not in file.data:
+        return
+    if values:
+        yield block(file, values_of(file.data), "run", name="compared-")
+    differences = block(file, differences_of(file.data), "difference", differences=True, name="differences-")
+    yield replace(differences, title="Differences, corrected by people's labels")
+
+
+def overturned(file: ResultFile, measure: str | None = None) -> Iterator[str]:
+    """A sentence for each difference that people's labels turn, its whole corrected interval on the other side of 0.
+
+    Args:
+        file: the comparison.
+        measure: to look at; None for all.
+    """
+    if "audit" in file.data:
+        told = differences_of(file.data)
+        yield from turned_signs([each for each in told if measure in (None, each.measure)], surely=True)

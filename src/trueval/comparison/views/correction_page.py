@@ -1,0 +1,160 @@
+"""The page of `trueval golden correct`: values three times, differences, and what more labels buy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from trueval.comparison.views.correction import differences_of, headline, plan_sentence, units_of, worth
+from trueval.evaluation.views.corrected import Told, by_measure, of_runs, turned_leads, turned_signs
+from trueval.evaluation.views.corrected_page import block
+from trueval.report.closing import policy_block
+from trueval.report.content import Block, Column, Figure, Part, Table, Words, row_of
+from trueval.report.directory import Directory, ResultFile, pointer
+from trueval.report.figures import NARROW, RUN_TONES, Chart, tone
+from trueval.report.plots import distinct, shortened
+from trueval.report.text import NOT_AVAILABLE, fixed, percent
+
+HEIGHT: Final = 190  # CSS pixels of a plot
+MOST: Final = 4  # sentences of one kind in the summary
+
+
+def build(file: ResultFile, _: Directory) -> Part:
+    """The part of the page for one correction.
+
+    Args:
+        file: the result.
+    """
+    data = file.data
+    values, differences = of_runs(data), differences_of(data)
+    blocks = [block(file, values, "run")]
+    if differences:
+        told = block(file, differences, "difference", differences=True, name="differences-")
+        blocks.append(replace(told, title="Differences, corrected by people's labels"))
+    blocks += _plan_blocks(file, [*values, *differences])
+    turned = [*turned_leads(values), *turned_signs(differences, surely=True)]
+    return Part(
+        verdict=(headline(data),),
+        summary=tuple((line,) for line in turned[:MOST]),
+        advice=tuple(_advice(data, values)),
+        blocks=tuple(blocks),
+        closing=(policy_block(file),),
+    )
+
+
+def _advice(data: Mapping[str, Any], values: Sequence[Told]) -> Iterator[Words]:
+    """Where the next labels are worth most, in one paragraph."""
+    first, *rest = [line.strip() for line in worth(data, values)] or [""]
+    if first:
+        yield (f"{first} {'; '.join(rest)}." if rest else first,)
+
+
+def _plan_blocks(file: ResultFile, told: Sequence[Told]) -> Iterator[Block]:
+    planned = [each for each in told if "plan" in each.entry]
+    if not planned:
+        return
+    figures = tuple(
+        Figure(
+            f"plan-{at}",
+            f"{measure}: width of the interval",
+            f"How narrow the interval of {measure} becomes as people grade more {units_of(file.data)}.",
+            width_plot(mine, units_of(file.data)),
+        )
+        for at, (measure, mine) in enumerate(by_measure(planned))
+    )
+    tables = (_plan_table(file, planned), *_strata_table(file, planned), *_query_table(file, planned))
+    yield Block("plan", "What more labels buy", ((plan_sentence(file.data),),), figures, tables, place="values")
+
+
+def width_plot(told: Sequence[Told], units: str, *, width: int = NARROW) -> Chart:
+    """Width of the interval over units that people graded, of each run or pair.
+
+    Args:
+        told: of one measure.
+        units: that are graded.
+        width: CSS pixels of the whole figure.
+    """
+    import altair as alt
+
+    shown = told[: len(RUN_TONES)]
+    names = distinct([shortened(each.name) for each in shown])
+    rows = [
+        {"name": name, "units": point["graded"], "width": point["width"]}
+        for name, each in zip(names, shown, strict=True)
+        for point in each.entry["plan"]["curve"]
+    ]
+    colors = alt.Scale(domain=names, range=[tone(each) for each in RUN_TONES[: len(names)]])
+    plot = alt.Chart(alt.Data(values=rows)).mark_line(point=alt.OverlayMarkDef(filled=True, size=22), strokeWidth=1.5)
+    return plot.encode(
+        x=alt.X("units:Q", title=f"{units} graded", axis=alt.Axis(tickCount=4, format=",d")),
+        y=alt.Y("width:Q", title="width", axis=alt.Axis(tickCount=4), scale=alt.Scale(zero=True)),
+        color=alt.Color("name:N", title=None, scale=colors, legend=alt.Legend(orient="bottom", columns=2)),
+    ).properties(width=width - 60, height=HEIGHT)
+
+
+def _whole(title: str, field: str) -> Column:
+    return Column(title, field, numeric=True, show=lambda value: NOT_AVAILABLE if value is None else f"{value:,}")
+
+
+def _plan_table(file: ResultFile, told: Sequence[Told]) -> Table:
+    columns = (
+        Column("measure", "/measure"),
+        Column("run or difference"),
+        Column("width now", "/plan/now", numeric=True, show=fixed),
+        Column("wanted", "/plan/wanted", numeric=True, show=fixed),
+        _whole(f"more {units_of(file.data)}", "/plan/units"),
+        Column("more labels", "/plan/labels", numeric=True, show=_count, strong=lambda _: True),
+        Column("least width", "/plan/least", numeric=True, show=fixed),
+    )
+    rows = tuple(row_of(pointer(*each.source), columns, each.entry, each.name) for each in told)
+    notes = ("A dash: no number of labels is enough, as the queries themselves are too few.",)
+    return Table("plan-table", ("What a width takes.",), file.name, columns, rows, notes)
+
+
+def _count(value: Any) -> str:
+    return NOT_AVAILABLE if value is None else f"{value:,}"
+
+
+def _strata_table(file: ResultFile, told: Sequence[Told]) -> Iterator[Table]:
+    """Where one more label is worth most, of audits with strata."""
+    if all(len(each.entry["strata"]) < 2 for each in told):
+        return
+    columns = (
+        Column("measure"),
+        Column("run or difference"),
+        Column("stratum", "/stratum"),
+        _whole("passages", "/population"),
+        _whole("graded", "/audited"),
+        Column("share of what is open", "/share", numeric=True, show=percent, strong=lambda _: True),
+        Column("worth of one more", "/worth", numeric=True, show=_tiny),
+    )
+    rows = tuple(
+        row_of(pointer(*each.source, "strata", at), columns, one, each.measure, each.name)
+        for each in told
+        for at, one in enumerate(each.entry["strata"])
+    )
+    caption = ("Where one more label lowers the variance of the corrected value most.",)
+    yield Table("plan-strata", caption, file.name, columns, rows, folded=len(rows) > 30)
+
+
+def _tiny(value: float | None) -> str:
+    return NOT_AVAILABLE if value is None else f"{value:.2g}"
+
+
+def _query_table(file: ResultFile, told: Sequence[Told]) -> Iterator[Table]:
+    """Queries in which judge and people differ most."""
+    columns = (
+        Column("measure"),
+        Column("run or difference"),
+        Column("query", "/query"),
+        Column("share", "/share", numeric=True, show=percent, strong=lambda _: True),
+    )
+    rows = tuple(
+        row_of(pointer(*each.source, "open_queries", at), columns, one, each.measure, each.name)
+        for each in told
+        for at, one in enumerate(each.entry["open_queries"])
+    )
+    if rows:
+        caption = ("Audited queries in which people say otherwise than the judge lets expect, the most first.",)
+        yield Table("plan-queries", caption, file.name, columns, rows, folded=True)

@@ -1,0 +1,112 @@
+"""How much the lists of compared runs differ, as a terminal, Markdown and the page show it."""
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from trueval.report.content import Block, Column, Table, row_of
+from trueval.report.directory import ResultFile, pointer
+from trueval.report.formats import markdown, pipes
+from trueval.report.terminal import grid
+from trueval.report.text import counted, fixed
+
+MOST_ROWS = 15  # pairs of 6 runs
+MOST_OPEN = 100  # rows of the page's table that are open from the beginning
+HEAD = ("first", "second", "overlap", "tau", "RBO")
+VALUES = ("overlap", "tau", "rbo")
+
+
+def table(comparison: Mapping[str, Any]) -> Iterator[RenderableType]:
+    """The lists of runs pair by pair, for a terminal; nothing where only their scores are known.
+
+    Args:
+        comparison: the JSON of `trueval compare`.
+    """
+    found = comparison.get("reshuffle")
+    if not found:
+        return
+    rows = grid(HEAD, "LLrrr")
+    for _, pair in _shown(comparison):
+        rows.add_row(*_cells(pair))
+    yield from (Text(_heading(found), style="bold"), rows)
+    yield from (Text(line, style="dim") for line in [*_left_out(comparison), _meaning(found)])
+    yield Text()
+
+
+def to_markdown(comparison: Mapping[str, Any]) -> str:
+    """The same as Markdown; empty where only scores are known.
+
+    Args:
+        comparison: the JSON of `trueval compare`.
+    """
+    found = comparison.get("reshuffle")
+    if not found:
+        return ""
+    rows = pipes(HEAD, [_cells(pair) for _, pair in _shown(comparison)], words=2)
+    lines = "\n\n".join(markdown(line) for line in [*_left_out(comparison), _meaning(found)])
+    return f"### {_heading(found)}\n\n{rows}\n{lines}\n\n"
+
+
+def block(file: ResultFile) -> tuple[Block, ...]:
+    """The block of the page: every pair, best known runs first.
+
+    Args:
+        file: the comparison.
+    """
+    found = file.data.get("reshuffle")
+    if not found:
+        return ()
+    columns = (
+        Column("first", "/first"),
+        Column("second", "/second"),
+        Column("overlap", "/overlap", True, fixed),
+        Column("τ", "/tau", True, fixed),
+        Column("RBO", "/rbo", True, fixed),
+        Column("queries", "/queries", True),
+    )
+    pairs = list(enumerate(found["pairs"]))
+    rows = tuple(row_of(pointer("reshuffle", "pairs", place), columns, pair) for place, pair in pairs)
+    caption = (f"{_heading(found)}.",)
+    folded = len(rows) > MOST_OPEN
+    shown = Table("reshuffle-table", caption, file.name, columns, rows, folded=folded)
+    words = (
+        "Two runs can be worth the same and give readers different documents. ",
+        _meaning(found),
+    )
+    return (Block("reshuffle", "How much the lists differ", (words,), tables=(shown,), place="details"),)
+
+
+def _heading(found: Mapping[str, Any]) -> str:
+    some = f"{found['queries']:,} of " if found["queries"] < found["of"] else ""
+    return f"lists: the first {found['k']} results, {some}{counted(found['of'], 'query', 'queries')}"
+
+
+def _meaning(found: Mapping[str, Any]) -> str:
+    return (
+        f"overlap: share of the first {found['k']} that both list; τ: Kendall's for lists of different documents, "
+        "1 the same list, −1 nothing in common (1 − 2 K^(1/2)/max, Fagin et al. 2003); RBO: rank-biased overlap of the "
+        f"first {found['depth']}, p = {found['p']:g}, extrapolated. All are means over the orders of equal scores."
+    )
+
+
+def _shown(comparison: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:
+    """The pairs that a terminal has room for: all, those with a baseline, or neighbors by the first measure."""
+    pairs = list(enumerate(comparison["reshuffle"]["pairs"]))
+    if len(pairs) <= MOST_ROWS or comparison["baseline"] is not None:
+        return pairs
+    ranking = [row["run"] for row in comparison["leaderboards"][0]["ranking"]]
+    neighbors = {frozenset(pair) for pair in pairwise(ranking)}
+    return [(place, pair) for place, pair in pairs if {pair["first"], pair["second"]} in neighbors]
+
+
+def _left_out(comparison: Mapping[str, Any]) -> Iterator[str]:
+    pairs, rows = len(comparison["reshuffle"]["pairs"]), len(_shown(comparison))
+    if rows < pairs:
+        yield f"Neighbors in the first ranking. JSON and the page have all {pairs:,} pairs."
+
+
+def _cells(pair: Mapping[str, Any]) -> tuple[str, ...]:
+    return pair["first"], pair["second"], *(fixed(pair[name]) for name in VALUES)

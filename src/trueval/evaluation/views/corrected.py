@@ -1,0 +1,333 @@
+"""Corrected values beside the judge's and people's own: how they look as text, of runs and of differences alike.
+
+Results hold them where an audit was there: `runs[i]["corrected"]`, a list of one entry for each measure, and "audit",
+what was audited. docs/design/audit.md has the words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from trueval.evaluation.views.verdicts import lower_is_better
+from trueval.report.formats import latex, pipes, tabular
+from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, signed
+
+if TYPE_CHECKING:
+    from trueval.report.terminal import Grid
+
+Entry = Mapping[str, Any]
+Show = Callable[[float | None, Scale], str]
+
+TITLE: Final = "Corrected by people's labels"
+VALUES: Final = ("judge", "corrected", "corrected_low", "corrected_high", "people", "people_low", "people_high")
+# Columns of CSV: those of an entry, flat.
+CSV: Final = (*VALUES, "people_queries", "people_labels", "refused")
+# What `--labels` means, where it is not the judge's alone.
+MEANT: Final[Mapping[str, str]] = {
+    "judge": "Values above are by the judge's labels",
+    "corrected": "Values above are by the judge's labels, and gates look at the corrected ones",
+    "people": "Values above are by people's labels alone, of the queries that they graded as a whole",
+    "people-first": "Values above are by people's labels where there are some and the judge's elsewhere",
+}
+MOST: Final = 4  # names that a sentence lists
+
+
+class Told(NamedTuple):
+    """An entry and what it is about.
+
+    Attributes:
+        name: of the run, or of two runs and a minus.
+        entry: as it is shown.
+        source: where it is in the JSON.
+        turned: whether a difference is shown the other way round than the JSON has it.
+    """
+
+    name: str
+    entry: Entry
+    source: tuple[str | int, ...]
+    turned: bool = False
+
+    @property
+    def measure(self) -> str:
+        """Text form of the measure."""
+        return str(self.entry["measure"])
+
+    @property
+    def refused(self) -> str:
+        """Why there is no number, without the name of the measure; empty where there is."""
+        return str(self.entry.get("refused", "")).removeprefix(f"{self.measure}: ")
+
+
+def of_runs(results: Mapping[str, Any]) -> list[Told]:
+    """The entries of every run, run after run.
+
+    Args:
+        results: the JSON of `trueval evaluate`.
+    """
+    return [
+        Told(run["name"], _with_judge(entry, run, results), ("runs", at, "corrected", place))
+        for at, run in enumerate(results["runs"])
+        for place, entry in enumerate(run.get("corrected", ()))
+    ]
+
+
+def _with_judge(entry: Entry, run: Mapping[str, Any], results: Mapping[str, Any]) -> Entry:
+    """An entry that was refused with the judge's value, where the values of the results are the judge's."""
+    if "refused" not in entry or results.get("audit", {}).get("labels") not in ("judge", "corrected"):
+        return entry
+    value = run.get("measures", {}).get(entry["measure"], {}).get("expected")
+    return {**entry, "judge": {"estimate": value}}
+
+
+def turned_entry(entry: Entry) -> Entry:
+    """The entry of a difference the other way round: second - first.
+
+    >>> part = {"estimate": 0.5, "low": 0.25, "high": 0.75}
+    >>> turned_entry({"judge": {"estimate": 0.0}, "corrected": part, "people": part})["corrected"]
+    {'estimate': -0.5, 'low': -0.75, 'high': -0.25}
+    """
+    if "refused" in entry:
+        return entry
+
+    def less(part: Entry) -> Entry:
+        ends = {"low": _minus(part["high"]), "high": _minus(part["low"])} if "low" in part else {}
+        return {**part, "estimate": _minus(part["estimate"]), **ends}
+
+    return {**entry, **{name: less(entry[name]) for name in ("judge", "corrected", "people")}}
+
+
+def _minus(value: float | None) -> float | None:
+    return -value if value else value  # no minus zero
+
+
+def by_measure(told: Iterable[Told]) -> list[tuple[str, list[Told]]]:
+    """The entries of each measure, in the order in which measures first appear."""
+    found: dict[str, list[Told]] = {}
+    for each in told:
+        found.setdefault(each.measure, []).append(each)
+    return list(found.items())
+
+
+def headings(told: Sequence[Told]) -> tuple[str, ...]:
+    """The columns of a table: of judge, correction and people."""
+    level = f"{told[0].entry['level']:.0%}" if told else "95%"
+    return ("judge", "corrected", f"{level} interval", "people", f"{level} of people", "labels")
+
+
+def table(told: Sequence[Told], scale: Scale = FRACTIONS, show: Show = fixed) -> Grid:
+    """One row for each run or pair, under its measure.
+
+    Args:
+        told: entries.
+        scale: of the values.
+        show: how a value is written.
+    """
+    from rich.text import Text
+
+    from trueval.report.terminal import grid
+
+    head = headings(told)
+    rows = grid(("", *head), "Lrrrrrr", (head[-2], head[-1]))
+    for measure, mine in by_measure(told):
+        rows.add_row(Text(measure, style="bold"))
+        for each in mine:
+            judge, *rest = _cells(each, scale, show)
+            value = Text(rest[0], style="dim" if each.refused else "bold")
+            rows.add_row(Text(f" {each.name}"), judge, value, *rest[1:])
+    return rows
+
+
+def markdown(told: Sequence[Told], scale: Scale, head: Sequence[str] = ("run",), show: Show = fixed) -> str:
+    """A pipe table.
+
+    Args:
+        told: entries.
+        scale: of the values.
+        head: heading of what they are about.
+        show: how a value is written.
+    """
+    rows = ([each.name, each.measure, *_cells(each, scale, show)] for each in told)
+    return pipes((*head, "measure", *headings(told)), rows, words=2)
+
+
+def rows_of(told: Sequence[Told], show: Show = fixed) -> tuple[tuple[str, ...], list[list[str]]]:
+    """Headings after that of the name, and the cells of each row.
+
+    Args:
+        told: entries.
+        show: how a value is written.
+    """
+    cells = [[each.name, each.measure, *_cells(each, FRACTIONS, show)] for each in told]
+    return ("measure", *headings(told)), cells
+
+
+def tabular_of(
+    told: Sequence[Told], scale: Scale, head: str = "run", show: Show = fixed, notes: Iterable[str] = ()
+) -> str:
+    """A tabular of LaTeX, which needs the package booktabs.
+
+    Args:
+        told: entries.
+        scale: of the values.
+        head: heading of what they are about.
+        show: how a value is written.
+        notes: comments above the table.
+    """
+    rows = ([latex(cell) for cell in (each.name, each.measure, *_cells(each, scale, show))] for each in told)
+    titles = (head, "measure", *(latex(title) for title in headings(told)))
+    return tabular(titles, rows, "ll" + "r" * 6, notes=notes)
+
+
+def flat(entry: Entry | None) -> dict[str, Any]:
+    """An entry as the columns of CSV; nothing where there is none.
+
+    >>> flat({"measure": "RR", "refused": "why"})
+    {'refused': 'why'}
+    """
+    if entry is None or "refused" in entry:
+        return {} if entry is None else {"refused": entry["refused"]}
+    ends = {f"{name}_{end}": entry[name].get(end) for name in ("corrected", "people") for end in ("low", "high")}
+    values = {name: entry[name]["estimate"] for name in ("judge", "corrected", "people")}
+    return {**values, **ends, "people_queries": entry["queries"], "people_labels": entry["labels"]}
+
+
+def lines(results: Mapping[str, Any], told: Sequence[Told]) -> Iterator[str]:
+    """What must be said beside the numbers: of what they are estimates, what is refused, what to be careful about.
+
+    Args:
+        results: with "audit".
+        told: its entries.
+    """
+    yield f"{MEANT[results['audit']['labels']]}. {sample_sentence(results['audit'])}"
+    yield from refusals(told)
+    yield from warnings(told)
+
+
+def sample_sentence(audit: Mapping[str, Any]) -> str:
+    """What corrected values are, and what they come from.
+
+    Args:
+        audit: of the results.
+    """
+    unit = "queries" if audit["design"] == "queries" else "passages"
+    part = audit["sampled"]
+    skipped = f", {counted(audit['skipped'], 'answer', 'answers')} skipped" if audit["skipped"] else ""
+    return (
+        "Corrected: the judge's value, moved by what people say of a probability sample: "
+        f"{part:,} of {audit['population']:,} {unit} graded by people ({audit['people_labels']:,} labels{skipped}; "
+        f"design {audit['design']}). {audit['level']:.0%} intervals for {audit['target']}."
+    )
+
+
+def refusals(told: Sequence[Told]) -> Iterator[str]:
+    """A line for each reason why something has no estimate.
+
+    Args:
+        told: entries.
+    """
+    reasons: dict[str, dict[str, None]] = {}
+    for each in told:
+        if each.refused:
+            reasons.setdefault(each.refused, {})[each.measure] = None
+    for reason, measures in reasons.items():
+        yield f"{_list(list(measures))}: not corrected: {reason}"
+
+
+def warnings(told: Sequence[Told]) -> Iterator[str]:
+    """A line for each different warning, with what it is about.
+
+    Args:
+        told: entries.
+    """
+    about: dict[str, dict[str, None]] = {}
+    for each in told:
+        for warning in each.entry.get("warnings", ()):
+            about.setdefault(warning, {})[each.measure] = None
+    measures = {each.measure for each in told if not each.refused}
+    for warning, named in about.items():
+        where = "" if set(named) == measures else f"{_list(list(named))}: "
+        yield f"{where}{warning[:1].upper() if not where else warning[:1]}{warning[1:]}"
+
+
+def turned_leads(told: Sequence[Told]) -> Iterator[str]:
+    """A sentence for each measure on which the corrected values name another best run than the judge's.
+
+    Args:
+        told: entries of runs.
+    """
+    for measure, mine in by_measure(told):
+        known = [each for each in mine if not each.refused and each.entry["corrected"]["estimate"] is not None]
+        if len(known) < 2:
+            continue
+        judged, corrected = (_best(known, part, measure) for part in ("judge", "corrected"))
+        if judged != corrected:
+            yield f"{measure}: by the judge's labels {judged} is best, by the corrected values {corrected}."
+
+
+def best_first(told: Sequence[Told]) -> list[Told]:
+    """Entries of runs by measure, the best corrected value first; what is refused comes last.
+
+    Args:
+        told: entries of runs.
+    """
+
+    def place(each: Told) -> tuple[bool, float]:
+        value = None if each.refused else each.entry["corrected"]["estimate"]
+        sign = 1 if lower_is_better(each.measure) else -1
+        return value is None, sign * (value or 0.0)
+
+    return [each for _, mine in by_measure(told) for each in sorted(mine, key=place)]
+
+
+def _best(told: Sequence[Told], part: str, measure: str) -> str:
+    """The run with the best value, the first of equal ones."""
+    sign = -1 if lower_is_better(measure) else 1
+    return max(told, key=lambda each: sign * float(each.entry[part]["estimate"])).name
+
+
+def turned_signs(told: Sequence[Told], *, surely: bool = False) -> Iterator[str]:
+    """A sentence for each difference whose sign the correction turns.
+
+    Args:
+        told: entries of differences.
+        surely: whether to name only those whose whole interval is on the other side.
+    """
+    for each in told:
+        if each.refused or each.entry["judge"]["estimate"] is None or each.entry["corrected"]["estimate"] is None:
+            continue
+        judge, value = (each.entry[name]["estimate"] for name in ("judge", "corrected"))
+        end = each.entry["corrected"]["low" if value > 0 else "high"]
+        if judge * value < 0 and not (surely and (end is None or end * value <= 0)):
+            yield (
+                f"{each.measure}, {each.name}: {signed(judge)} by the judge's labels, {signed(value)} corrected by "
+                f"people's {span(each.entry['corrected'], FRACTIONS, signed)}."
+            )
+
+
+def span(part: Entry, scale: Scale, show: Show) -> str:
+    """An interval in brackets, "–" where an end is missing."""
+    low, high = part.get("low"), part.get("high")
+    return NOT_AVAILABLE if low is None or high is None else f"[{show(low, scale)}, {show(high, scale)}]"
+
+
+def _cells(told: Told, scale: Scale, show: Show) -> list[str]:
+    """Judge, corrected, its interval, people, their interval, labels; what is refused says so."""
+    entry = told.entry
+    if told.refused:
+        judge = entry.get("judge", {}).get("estimate")
+        return [show(judge, scale), "refused", *[NOT_AVAILABLE] * 4]
+    values = {name: show(entry[name]["estimate"], scale) for name in ("judge", "corrected", "people")}
+    spans = {name: span(entry[name], scale, show) for name in ("corrected", "people")}
+    return [
+        values["judge"],
+        values["corrected"],
+        spans["corrected"],
+        values["people"],
+        spans["people"],
+        f"{entry['labels']:,}",
+    ]
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= MOST else f"{', '.join(names[:MOST])} and {len(names) - MOST} more"

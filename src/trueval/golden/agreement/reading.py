@@ -1,0 +1,156 @@
+"""Labels of files: what is wrong in one is refused with its line, or left out where somebody chose that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from trueval.errors import InputError, PolicyError
+from trueval.files import Table, check_rows, read_table
+from trueval.judgments import judgments_file
+
+Duplicates: TypeAlias = Literal["refuse", "first", "last", "drop"]
+Outside: TypeAlias = Literal["refuse", "drop"]
+DUPLICATES: Final[tuple[Duplicates, ...]] = ("refuse", "first", "last", "drop")
+OUTSIDE: Final[tuple[Outside, ...]] = ("refuse", "drop")
+
+
+class Choices(NamedTuple):
+    """What to do with labels that cannot be taken as they are.
+
+    Attributes:
+        duplicates: of a pair that is in a file twice: refuse, keep the first or the last line, or drop both.
+        outside: of a grade outside the scale: refuse, or drop.
+        scale: least and greatest grade; None for those of the people.
+    """
+
+    duplicates: Duplicates = "refuse"
+    outside: Outside = "refuse"
+    scale: tuple[float, float] | None = None
+
+    def checked(self) -> Choices:
+        """Itself.
+
+        Raises:
+            PolicyError: a choice is none.
+        """
+        for name, value, accepted in (
+            ("duplicates", self.duplicates, DUPLICATES),
+            ("outside", self.outside, OUTSIDE),
+        ):
+            if value not in accepted:
+                raise PolicyError(f"{name} must be one of {', '.join(accepted)}. Got {value!r}.")
+        return self
+
+
+class Labels(NamedTuple):
+    """The labels of one file.
+
+    Attributes:
+        name: of the judge, or "people".
+        source: the file.
+        frame: query_id, doc_id, grade: each pair once, every grade on the scale.
+        duplicates: lines that were left out because their pair is there twice.
+        outside: labels that were left out because their grade is not on the scale.
+        unjudged: lines with a grade below 0, which means that nobody judged.
+    """
+
+    name: str
+    source: str
+    frame: pl.DataFrame
+    duplicates: int = 0
+    outside: int = 0
+    unjudged: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its JSON."""
+        from trueval.report.provenance import recorded
+
+        left_out = {"duplicates": self.duplicates, "outside": self.outside, "unjudged": self.unjudged}
+        return {
+            "name": self.name,
+            "source": recorded(self.source),
+            "labels": self.frame.height,
+            "queries": self.frame["query_id"].n_unique(),
+            "left_out": left_out,
+        }
+
+
+def read_labels(path: str | Path, name: str, how: Choices, scale: tuple[float, float] | None) -> Labels:
+    """Read the labels of one file.
+
+    Args:
+        path: of judgments in any form that `Judgments.read` takes.
+        name: of who gave them.
+        how: what to do with what is wrong.
+        scale: least and greatest grade; None takes every grade from 0 up.
+
+    Raises:
+        InputError: the file is bad, a pair is there twice, or a grade is not on the scale; with the line.
+    """
+    table, _ = read_table(judgments_file(str(path)), "judgments")
+    table = replace(table, frame=table.whole(), stretches=None)
+    read = table.frame.height
+    if how.duplicates != "refuse":
+        table = _kept(table, _once(table.frame, how.duplicates))
+    duplicates, given = read - table.frame.height, table.frame["grade"]
+    least = 0.0 if scale is None else min(scale[0], 0.0)
+    table = _kept(table, (given >= least).fill_null(value=True))
+    judged, grades = table.frame.height, table.frame["grade"]
+    if scale is not None:
+        table = _kept(table, _on_scale(table, grades, how, scale))
+    if table.frame.height:
+        # What is left must be what any judgments are: ids, numbers, no pair twice.
+        frame = check_rows(table, "judgments").table.whole()
+    else:
+        raise InputError(f"{table.source}: no labels are left. Check the scale, and that it holds judgments.")
+    frame = frame.select("query_id", "doc_id", "grade")
+    unjudged = read - duplicates - judged
+    return Labels(name, str(path), frame, duplicates, judged - table.frame.height, unjudged)
+
+
+def scale_of(frame: pl.DataFrame) -> tuple[float, float]:
+    """The least and the greatest grade of some labels.
+
+    Args:
+        frame: with grades.
+    """
+    return float(frame["grade"].min() or 0.0), float(frame["grade"].max() or 0.0)  # type: ignore[arg-type]
+
+
+def _once(frame: pl.DataFrame, duplicates: str) -> pl.Series:
+    pairs = pl.struct("query_id", "doc_id")
+    chosen = {
+        "first": pairs.is_first_distinct(),
+        "last": pairs.is_last_distinct(),
+        "drop": pairs.is_unique(),
+    }[duplicates]
+    return frame.select(chosen.alias("kept"))["kept"]
+
+
+def _on_scale(table: Table, grades: pl.Series, how: Choices, scale: tuple[float, float]) -> pl.Series:
+    inside = grades.is_between(*scale).fill_null(value=True)  # what is no number, the checks refuse
+    if how.outside == "refuse" and not inside.all():
+        row = int((~inside).arg_max() or 0)
+        pair = table.frame.row(row, named=True)
+        raise table.error(
+            row,
+            f"the grade {pair['grade']:g} of document {pair['doc_id']!r} in query {pair['query_id']!r} is outside the "
+            f"scale, {scale[0]:g} to {scale[1]:g}. Correct it, name another scale (--scale), or leave such labels out "
+            "(--outside drop).",
+        )
+    return inside
+
+
+def _kept(table: Table, kept: pl.Series) -> Table:
+    """The table without some rows, whose lines are still known."""
+    if kept.all():
+        return table
+    places, before = np.flatnonzero(kept.to_numpy()), table.line
+    line: Callable[[int], int] | None = None if before is None else lambda row: before(int(places[row]))
+    return replace(table, frame=table.frame.filter(kept), line=line)

@@ -1,0 +1,1 @@
+"""Audits: people grade a probability sample of what a judge graded."""

@@ -1,0 +1,71 @@
+"""Connections of the audit's server: uvicorn's, but nobody holds one without saying what is wanted.
+
+uvicorn waits for the head of a request as long as it takes, and opens as many connections as come. Here a head has a
+time, and where there are too many connections the oldest one ends, so that a flood locks nobody out for long.
+Imported when a server starts: it needs the extra "web".
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+
+class Patient(H11Protocol):
+    """One connection. Its class is that of one server: `patient` makes it."""
+
+    patience: ClassVar[float]
+    most: ClassVar[int]
+    every: ClassVar[dict[Patient, None]]  # connections that are open, the oldest first
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Count the connection, end the oldest of too many, and wait for a head."""
+        super().connection_made(transport)
+        self.every[self] = None
+        if len(self.every) > self.most:
+            oldest = next(iter(self.every))
+            del self.every[oldest]
+            oldest.transport.abort()
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self.every.pop(self, None)
+        self._forget()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came, and look whether a head is still to come."""
+        super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        """Look whether the next head has begun: it may have come with the request before it."""
+        super().on_response_complete()
+        self._watch()
+
+    def _watch(self) -> None:
+        """Start to wait where a head is not whole, and stop where it is."""
+        if self.conn.their_state is not h11.IDLE:
+            self._forget()
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(self.patience, self.transport.abort)
+
+    def _forget(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+def patient(patience: float, most: int) -> type[Patient]:
+    """A protocol for uvicorn, for one server.
+
+    Args:
+        patience: seconds for the head of a request.
+        most: connections at once.
+    """
+    return type("Patient", (Patient,), {"patience": patience, "most": most, "every": {}})

@@ -1,0 +1,144 @@
+"""The door of the audit's page: what is refused before a body is read, by the first lines of a request alone.
+
+Who may do harm: another site in the rater's browser, which can make it send requests here (forged forms, names that
+point to this machine), and another program on this machine, which can send anything. Neither knows the token.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+LONGEST_BODY: Final = 32_768  # bytes: a note of 2,000 characters, each of them written as an escape, and room beside it
+PAGES: Final = {
+    b"/": ("index.html", "text/html; charset=utf-8"),
+    b"/page.css": ("page.css", "text/css; charset=utf-8"),
+    b"/icon.svg": ("icon.svg", "image/svg+xml"),
+    **{
+        f"/{name}.js".encode(): (f"{name}.js", "text/javascript; charset=utf-8")
+        for name in ("page", "view", "kept", "keys", "rubric", "talk")
+    },
+}
+CALLS: Final = {b"/api/start": "start", b"/api/items": "items", b"/api/events": "events"}
+# Nothing but our own files, from this origin; no text becomes code, not even one that a script hands to the page.
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+HEADERS: Final = {
+    "Content-Security-Policy": POLICY,
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Embedder-Policy": "require-corp",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), clipboard-read=()",
+}
+
+
+class Head(NamedTuple):
+    """The first lines of a request.
+
+    Attributes:
+        method: as it came.
+        path: as it came, nothing decoded.
+        query: what came after the question mark.
+        headers: names in small letters.
+    """
+
+    method: str
+    path: bytes
+    query: bytes
+    headers: tuple[tuple[bytes, bytes], ...]
+
+    def all(self, name: bytes) -> list[bytes]:
+        """Every value of a header."""
+        return [value for each, value in self.headers if each == name]
+
+    def one(self, name: bytes) -> bytes | None:
+        """The value of a header that came exactly once; else None."""
+        values = self.all(name)
+        return values[0] if len(values) == 1 else None
+
+
+class Refusal(NamedTuple):
+    """What a refused request is told; nothing of what it sent, and nothing of this machine.
+
+    Attributes:
+        status: of HTTP.
+        words: one line.
+    """
+
+    status: int
+    words: str
+
+
+def hosts_of(host: str, port: int) -> frozenset[bytes]:
+    """What a request may call this server: names that no other site can make its own.
+
+    Args:
+        host: address that it listens on.
+        port: that it listens on.
+
+    >>> sorted(hosts_of("127.0.0.1", 8001))
+    [b'127.0.0.1:8001', b'localhost:8001']
+    """
+    return frozenset(f"{name}:{port}".encode() for name in (f"[{host}]" if ":" in host else host, "localhost"))
+
+
+def refusal(head: Head, token: str, hosts: Iterable[bytes]) -> Refusal | None:
+    """Why a request is refused; None where it may come in.
+
+    Args:
+        head: of the request.
+        token: of this audit.
+        hosts: what this server may be called.
+    """
+    host = head.one(b"host")
+    if host is None or host.lower() not in hosts:
+        # A name of another site that points to this machine: its scripts would count as ours.
+        return Refusal(421, "This server does not go by that name. Open the address that trueval golden audit prints.")
+    known = head.path in PAGES or head.path in CALLS
+    if not known or head.query:
+        return Refusal(404, "There is nothing here.")
+    if head.method != _method(head):
+        return Refusal(405, f"Only {_method(head)} is answered here.")
+    if not _is_from_here(head, host):
+        return Refusal(403, "Another site asked for this. Open the address that trueval golden audit prints.")
+    return _refused_call(head, token) if head.path in CALLS else None
+
+
+def allowed(head: Head) -> str | None:
+    """The method of a path; None where nothing is."""
+    return _method(head) if head.path in PAGES or head.path in CALLS else None
+
+
+def _method(head: Head) -> str:
+    return "POST" if head.path in CALLS else "GET"
+
+
+def _is_from_here(head: Head, host: bytes) -> bool:
+    """Whether our own page asks, or a person who follows a link to it; what browsers say of it, where they say it."""
+    if any(origin.lower() != b"http://" + host.lower() for origin in head.all(b"origin")):
+        return False
+    sites = head.all(b"sec-fetch-site")
+    if all(site in (b"same-origin", b"none") for site in sites):
+        return True
+    opens = head.one(b"sec-fetch-mode") == b"navigate" and head.one(b"sec-fetch-dest") == b"document"
+    return head.path == b"/" and opens
+
+
+def _refused_call(head: Head, token: str) -> Refusal | None:
+    given = head.one(b"authorization") or b""
+    if not hmac.compare_digest(given, b"Bearer " + token.encode()):
+        return Refusal(401, "The token is not that of this audit. Open the address that trueval golden audit prints.")
+    kind = (head.one(b"content-type") or b"").lower().replace(b" ", b"")
+    if kind not in (b"application/json", b"application/json;charset=utf-8") or head.all(b"content-encoding"):
+        return Refusal(415, "A request must be JSON, not compressed.")
+    length = head.one(b"content-length")
+    if length is not None and (not length.isdigit() or len(length) > 9 or int(length) > LONGEST_BODY):
+        return Refusal(413, f"A request must have at most {LONGEST_BODY:,} bytes.")
+    return None

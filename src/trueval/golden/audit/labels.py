@@ -1,0 +1,129 @@
+"""What an audit knows at a moment: who is shown what, who answered what, and how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+
+class Shown(NamedTuple):
+    """What a rater is given of an item: texts and the values to choose from, and nothing of what a judge said.
+
+    Attributes:
+        item: its name.
+        task: "grade": question and passage; "order": question and two passages, 1 where the first is better, 0 where
+            they are equal, -1 where the second is; "answer": question and answer.
+        question: its text.
+        texts: what is shown below it.
+        low: least value.
+        high: greatest.
+    """
+
+    item: str
+    task: str
+    question: str
+    texts: tuple[str, ...]
+    low: int
+    high: int
+
+
+class Label(NamedTuple):
+    """What a rater answered, as it was given.
+
+    Attributes:
+        rater: who.
+        grade: the value; None where it was skipped.
+        note: what the rater wrote.
+        seconds: how long it took; None where nobody measured.
+        date: when, in UTC.
+    """
+
+    rater: str
+    grade: int | None
+    note: str
+    seconds: float | None
+    date: str
+
+
+class Progress(NamedTuple):
+    """How far a task of an audit is.
+
+    Attributes:
+        task: which.
+        items: in the sample.
+        answered: of these, with a grade of somebody.
+        complete: of these, with as many as are wanted.
+        skipped: without a grade, which somebody skipped.
+        labels: grades of all raters.
+        raters: rater → items that the rater graded or skipped.
+    """
+
+    task: str
+    items: int
+    answered: int
+    complete: int
+    skipped: int
+    labels: int
+    raters: Mapping[str, int]
+
+    def sentence(self) -> str:
+        """One line.
+
+        >>> Progress("grade", 10, 3, 3, 1, 3, {"ann": 4}).sentence()
+        'grade: 3 of 10 items are answered, 1 was skipped by all who saw it; raters: ann (4).'
+        """
+        skipped = f", {self.skipped} {'was' if self.skipped == 1 else 'were'} skipped by all who saw it"
+        raters = ", ".join(f"{rater} ({count:,})" for rater, count in self.raters.items())
+        return (
+            f"{self.task}: {self.answered:,} of {self.items:,} items are answered{skipped if self.skipped else ''}"
+            f"{'; raters: ' if raters else ''}{raters}."
+        )
+
+
+@dataclass
+class Known:
+    """What follows from the events so far.
+
+    Attributes:
+        answers: item → rater → answer.
+        order: rater → numbers of the answers that are not undone.
+        about: number of an answer → item.
+        shown: item → rater → until when it is held.
+        seen: the same, rater → item → until when.
+    """
+
+    answers: dict[str, dict[str, Label]] = field(default_factory=dict)
+    order: dict[str, list[int]] = field(default_factory=dict)
+    about: dict[int, str] = field(default_factory=dict)
+    shown: dict[str, dict[str, float]] = field(default_factory=dict)
+    seen: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def show(self, rater: str, item: str, until: float) -> None:
+        """Note that a rater is shown an item.
+
+        Args:
+            rater: who.
+            item: its name.
+            until: when it is held no longer.
+        """
+        self.shown.setdefault(item, {})[rater] = self.seen.setdefault(rater, {})[item] = until
+
+    def take(self, row: Mapping[str, Any]) -> None:
+        """Follow one event.
+
+        Args:
+            row: of the file.
+        """
+        rater, item = row["rater"], row["item"]
+        if row["kind"] == "undo":
+            self.order[rater].remove(row["undone"])
+            del self.answers[item][rater]
+        elif row["kind"] == "note":
+            given = self.answers[item][rater]
+            self.answers[item][rater] = given._replace(note=row["note"])
+        else:
+            label = Label(rater, row["grade"], row["note"], row["seconds"], row["time"])
+            self.answers.setdefault(item, {})[rater] = label
+            self.order.setdefault(rater, []).append(row["number"])
+            self.about[row["number"]] = item

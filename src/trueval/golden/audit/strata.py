@@ -1,0 +1,182 @@
+"""Strata: judged passages that are sampled together, and how many of each.
+
+Passages are put together by the judge's grade, by whether its own labels disagree, and by how much they weigh in the
+measures of some runs. A sample of size n gives stratum h
+
+    n_h proportional to  1/2 N_h S_h / sum(N S)  +  1/2 N_h / N,    at least 2, at most N_h
+
+with N_h passages and S_h = root mean square of (influence x error): the first half is the allocation of Neyman 1934,
+the second a plain random sample, so that a wrong guess of S costs at most twice the variance of that one. Seats are
+given one after another (Webster 1832), so a larger sample holds every smaller one.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from trueval.standings.standings import Floats
+
+FLOOR: Final = 2  # of each stratum: a variance needs two
+PLAIN: Final = 0.5  # of the sample is drawn without regard to influence and disagreement
+# How much more people's grades spread, given the judge's, where two of its labels differ: the median over 135 pairs of
+# judges of LLMJudge is 1.2 (1.05 to 1.55). A wrong guess can only cost width.
+DISPUTED: Final = 1.25
+WEIGHTS: Final = ("no weight", "light", "heavy")
+
+
+class Judged(NamedTuple):
+    """A judged passage, as a sample sees it.
+
+    Attributes:
+        query: id.
+        document: id.
+        grade: of the judge.
+        disputed: whether the judge's labels differ; None where it has not more than one label for any passage.
+        influence: on the measure of the runs; None without runs.
+    """
+
+    query: str
+    document: str
+    grade: float
+    disputed: bool | None = None
+    influence: float | None = None
+
+
+class Cell(NamedTuple):
+    """What the passages of a stratum have in common.
+
+    Attributes:
+        grades: of the judge.
+        disputed: whether labels differ; empty where nobody knows.
+        weights: places in WEIGHTS; empty without runs.
+    """
+
+    grades: frozenset[float]
+    disputed: frozenset[bool]
+    weights: frozenset[int]
+
+    @property
+    def name(self) -> str:
+        """In words.
+
+        >>> Cell(frozenset({4.0}), frozenset({True}), frozenset({1, 2})).name
+        'grade 4, labels differ, light or heavy'
+        """
+        grades = " or ".join(f"{grade:g}" for grade in sorted(self.grades))
+        parts = [f"{'grade' if len(self.grades) == 1 else 'grades'} {grades}"]
+        if len(self.disputed) == 1:
+            parts.append("labels differ" if True in self.disputed else "labels agree")
+        if 0 < len(self.weights) < len(WEIGHTS):
+            parts.append(" or ".join(WEIGHTS[each] for each in sorted(self.weights)))
+        return ", ".join(parts)
+
+    def joined(self, other: Cell) -> Cell:
+        """Both together."""
+        return Cell(self.grades | other.grades, self.disputed | other.disputed, self.weights | other.weights)
+
+    def distance(self, other: Cell) -> tuple[float, int, int]:
+        """How much two have not in common: grades first, then weights, then labels."""
+        apart = min(abs(one - two) for one in self.grades for two in other.grades)
+        return apart, len(self.weights ^ other.weights), len(self.disputed ^ other.disputed)
+
+
+def stratified(passages: Sequence[Judged], size: int) -> list[str]:
+    """Name the stratum of each passage.
+
+    Cells are joined, the smallest first and with the nearest, until the floors of all take at most half of the sample
+    and each has at least two passages.
+
+    Args:
+        passages: judged, at least one.
+        size: of the sample.
+
+    >>> stratified([Judged("q", "a", 1), Judged("q", "b", 1), Judged("q", "c", 5), Judged("q", "d", 5)], 20)
+    ['grade 1', 'grade 1', 'grade 5', 'grade 5']
+    """
+    heavy = _heavy(np.array([each.influence or 0.0 for each in passages]))
+    cells = [_cell(each, heavy) for each in passages]
+    counts = Counter(cells)
+    became = {cell: cell for cell in counts}
+    most = max(1, size // (2 * FLOOR))
+    while len(counts) > 1 and (len(counts) > most or min(counts.values()) < FLOOR):
+        small = min(counts, key=lambda cell: (counts[cell], cell.name))
+        near = min((each for each in counts if each != small), key=lambda each: (*small.distance(each), each.name))
+        joined = small.joined(near)
+        together = counts.pop(small) + counts.pop(near)
+        counts[joined] += together
+        became = {cell: joined if now in (small, near) else now for cell, now in became.items()}
+    return [became[cell].name for cell in cells]
+
+
+def _heavy(influence: Floats) -> float:
+    """From which influence on a passage is heavy: the fewest passages that have half of it all."""
+    ordered = np.sort(influence)[::-1]
+    sums = np.cumsum(ordered)
+    return float(ordered[np.searchsorted(sums, sums[-1] / 2)]) if sums[-1] > 0 else np.inf
+
+
+def _cell(passage: Judged, heavy: float) -> Cell:
+    disputed = frozenset[bool]() if passage.disputed is None else frozenset({passage.disputed})
+    if passage.influence is None:
+        return Cell(frozenset({passage.grade}), disputed, frozenset())
+    weight = 0 if passage.influence == 0 else 2 if passage.influence >= heavy else 1
+    return Cell(frozenset({passage.grade}), disputed, frozenset({weight}))
+
+
+def shares(passages: Sequence[Judged], strata: Sequence[str]) -> dict[str, float]:
+    """What share of a sample each stratum should have; they add up to 1.
+
+    Args:
+        passages: judged.
+        strata: [passage] name.
+
+    >>> shares([Judged("q", "a", 1), Judged("q", "b", 1), Judged("q", "c", 5)], ["x", "x", "y"])["y"] == 1 / 3
+    True
+    """
+    error = np.array([DISPUTED if each.disputed else 1.0 for each in passages])
+    weight = np.array([1.0 if each.influence is None else each.influence for each in passages])
+    squares = (error * weight) ** 2
+    names = np.array(strata, dtype=object)
+    members = {name: names == name for name in dict.fromkeys(strata)}
+    spread = {name: float(own.sum()) * float(np.sqrt(squares[own].mean())) for name, own in members.items()}
+    total = sum(spread.values())
+    plain = {name: float(own.mean()) for name, own in members.items()}
+    if not total:
+        return plain
+    return {name: (1 - PLAIN) * spread[name] / total + PLAIN * plain[name] for name in members}
+
+
+def allocated(share: Mapping[str, float], population: Mapping[str, int], size: int) -> dict[str, int]:
+    """How many of each stratum are in a sample: never fewer in a larger one.
+
+    Each gets its floor; then every next seat goes to the stratum with the largest share / (2 n_h + 1).
+
+    Args:
+        share: of each stratum in the sample.
+        population: passages of each.
+        size: of the sample; at most all of them.
+
+    >>> allocated({"x": 0.75, "y": 0.25}, {"x": 100, "y": 3}, 20)
+    {'x': 17, 'y': 3}
+    """
+    given = dict.fromkeys(population, 0)
+    left = min(size, sum(population.values()))
+    for _ in range(FLOOR):
+        for name in sorted(population, key=lambda each: (-share[each], each)):
+            if left and given[name] < population[name]:
+                given[name] += 1
+                left -= 1
+    heap = [(-share[name] / (2 * given[name] + 1), name) for name in population if given[name] < population[name]]
+    heapq.heapify(heap)
+    while left:
+        _, name = heapq.heappop(heap)
+        given[name] += 1
+        left -= 1
+        if given[name] < population[name]:
+            heapq.heappush(heap, (-share[name] / (2 * given[name] + 1), name))
+    return given

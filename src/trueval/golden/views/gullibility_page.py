@@ -1,0 +1,94 @@
+"""The page of gullibility: how often each kind of trap was graded relevant, and every trap with what was said of it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from trueval.golden.views.gullibility import legend, told
+from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of
+from trueval.report.directory import Directory, ResultFile, pointer
+from trueval.report.plots import Dot, dot_plot
+from trueval.report.text import NOT_AVAILABLE, fixed, percent
+
+KEY: Final = (("bar", "interval"), ("dot", "share graded relevant"))
+
+
+def build(file: ResultFile, directory: Directory) -> Part:
+    """The part of the page for one result.
+
+    Args:
+        file: the result.
+        directory: not needed.
+    """
+    dots = [
+        Dot(each["kind"], share["value"], share["low"], share["high"])
+        for each in file.data["kinds"]
+        if (share := each["share"])["value"] is not None
+    ]
+    about = "Share of each kind of passage that was graded relevant, with its interval; clean is the control."
+    figures = (Figure("gullibility-shares", "Graded relevant", about, dot_plot(dots), key=KEY),) if dots else ()
+    title = f"How easily {file.data['judge']} is fooled"
+    blocks = (
+        Block("gullibility", title, figures=figures, tables=(_kinds(file),)),
+        Block("gullibility-all", "Every passage", tables=(_traps(file),), place="details"),
+    )
+    return Part(verdict=_verdict(file), summary=tuple((line,) for line in told(file.data)), blocks=blocks)
+
+
+def _verdict(file: ResultFile) -> Words:
+    found = file.data["kinds"]
+    fooled = [at for at, each in enumerate(found) if each["fooled"]]
+    if not fooled:
+        return (f"{file.data['judge']} was not seen to be fooled, over {file.data['queries']:,} queries.",)
+    worst = max(fooled, key=lambda at: found[at]["share"]["value"])
+    share = found[worst]["share"]["value"]
+    return (
+        f"{file.data['judge']} is fooled by {len(fooled)} of {len(found) - 1} kinds of passages, most by "
+        f"{found[worst]['kind']}: ",
+        Number(percent(share), share, file.source("kinds", str(worst), "share", "value")),
+        " of them are graded relevant.",
+    )
+
+
+def _kinds(file: ResultFile) -> Table:
+    columns = (
+        Column("passage", "/kind"),
+        Column("what it is", "/about"),
+        _number("graded", "/graded", ","),
+        _number("relevant", "/relevant", ","),
+        Column("share", "/share/value", numeric=True, show=fixed, strong=lambda _: True),
+        Column("low", "/share/low", numeric=True, show=fixed),
+        Column("high", "/share/high", numeric=True, show=fixed),
+        _number("mean grade", "/mean", ".2f"),
+        _number("lifted", "/lifted", ","),
+        _number("lowered", "/lowered", ","),
+        _number("p", "/p_holm", ".3g"),
+        Column("fooled", "/fooled", show=lambda value: "yes" if value else "no", strong=bool),
+    )
+    rows = tuple(row_of(pointer("kinds", at), columns, each) for at, each in enumerate(file.data["kinds"]))
+    caption = f"Grade {file.data['relevant']} or higher is relevant; lifted and lowered are against the clean passage."
+    return Table("gullibility-kinds", (caption,), file.name, columns, rows, notes=tuple(legend(file.data)))
+
+
+def _traps(file: ResultFile) -> Table:
+    columns = (
+        Column("query", "/query"),
+        Column("passage", "/trap"),
+        _number("grade", "/grade", "d"),
+        _number("clean", "/clean", "d"),
+        Column("made of", "/document"),
+        _number("characters", "/characters", ","),
+        Column("reason", "/reason"),
+        Column("call"),
+    )
+    rows = tuple(
+        row_of(pointer("traps", at), columns, each, each["call"][:8]) for at, each in enumerate(file.data["traps"])
+    )
+    return Table("gullibility-traps", ("Every passage, and the grades.",), file.name, columns, rows, folded=True)
+
+
+def _number(title: str, field: str, form: str) -> Column:
+    def show(value: Any) -> str:
+        return NOT_AVAILABLE if value is None else format(value, form)
+
+    return Column(title, field, numeric=True, show=show)

@@ -1,0 +1,85 @@
+"""Sheets: tables with their headings, and the sentences around them, in every form that people read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from trueval.report.formats import latex, markdown, pipes, tabular
+from trueval.report.terminal import grid
+
+
+class Sheet(NamedTuple):
+    """A table.
+
+    Attributes:
+        title: above it.
+        head: headings; a line feed breaks one in a terminal.
+        columns: as `trueval.report.terminal.grid` takes them.
+        rows: cells.
+        spare: headings that a narrow terminal may leave out.
+    """
+
+    title: str
+    head: tuple[str, ...]
+    columns: str
+    rows: tuple[tuple[str, ...], ...]
+    spare: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> list[str]:
+        """Headings of one line."""
+        return [title.replace("-\n", "").replace("\n", " ") for title in self.head]
+
+
+def in_terminal(sheets: Sequence[Sheet], sentences: Sequence[str]) -> Group:
+    """The tables, then what a reader should know.
+
+    Args:
+        sheets: in the order of reading.
+        sentences: likewise.
+    """
+    parts: list[RenderableType] = []
+    for sheet in sheets:
+        shown = grid(sheet.head, sheet.columns, spare=sheet.spare)
+        for row in sheet.rows:
+            shown.add_row(*row)
+        parts += [Text(sheet.title, style="bold"), shown, Text()]
+    return Group(*parts, *map(Text, sentences))
+
+
+def as_markdown(sheets: Sequence[Sheet], sentences: Sequence[str]) -> str:
+    """What a person reads, as Markdown.
+
+    Args:
+        sheets: in the order of reading.
+        sentences: likewise.
+    """
+    parts = [
+        f"### {markdown(sheet.title)}\n\n{pipes(sheet.words, sheet.rows, words=_words(sheet))}\n" for sheet in sheets
+    ]
+    return "".join([*parts, *(f"- {markdown(line)}\n" for line in sentences)])
+
+
+def as_latex(sheets: Sequence[Sheet], sentences: Sequence[str]) -> str:
+    """Tabulars for a paper, one for each table; they need the package booktabs.
+
+    Args:
+        sheets: in the order of reading.
+        sentences: comments above the first one.
+    """
+    found = []
+    for place, sheet in enumerate(sheets):
+        rows = [[latex(cell) for cell in row] for row in sheet.rows]
+        columns = "".join("r" if each in "rR" else "l" for each in sheet.columns)
+        notes = [sheet.title, *(sentences if not place else ())]
+        found.append(tabular([latex(title) for title in sheet.words], rows, columns, notes=notes))
+    return "\n".join(found)
+
+
+def _words(sheet: Sheet) -> int:
+    """Columns of words before the first of numbers."""
+    return next((place for place, each in enumerate(sheet.columns) if each in "rR"), len(sheet.columns))

@@ -1,0 +1,213 @@
+"""Judges under stress as people and papers read it: terminal tables, Markdown, LaTeX, CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import Group
+
+from trueval.golden.views.sheets import Sheet, as_latex, as_markdown, in_terminal
+from trueval.report import formats
+from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, unit
+
+Entry = Mapping[str, Any]
+
+
+def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
+    """What a person reads.
+
+    Args:
+        result: the JSON of `trueval golden stress`.
+        scale: of shares, coefficients and values of measures.
+    """
+    return in_terminal(sheets(result, scale), [*sentences(result), *unit(scale)])
+
+
+def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+    """The same as Markdown.
+
+    Args:
+        result: the JSON of `trueval golden stress`.
+        scale: as in `table`.
+    """
+    return as_markdown(sheets(result, scale), [*sentences(result), *unit(scale)])
+
+
+def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+    """The same as tabulars.
+
+    Args:
+        result: the JSON of `trueval golden stress`.
+        scale: as in `table`.
+    """
+    return as_latex(sheets(result, scale), [*sentences(result), *unit(scale)])
+
+
+def to_csv(result: Entry) -> str:
+    """One line for each measure and judge, in full precision.
+
+    Args:
+        result: the JSON of `trueval golden stress`.
+    """
+    names = ["measure", "judge", *result["labels"][0]["coefficients"], "tau", "tau_low", "tau_high", "tau_top"]
+    outcomes = ["pairs", "same", "reversed", "false", "missed", "neither", "false_rate", "missed_rate"]
+    return formats.to_csv([*names, *outcomes], _rows(result))
+
+
+def _rows(result: Entry) -> Iterator[Entry]:
+    for measure in result["measures"]:
+        for labels, judge in zip(result["labels"], measure["judges"], strict=True):
+            coefficients = {name: value["value"] for name, value in labels["coefficients"].items()}
+            tau = {"tau": judge["tau"]["value"], "tau_low": judge["tau"]["low"], "tau_high": judge["tau"]["high"]}
+            about = {"measure": measure["measure"], "judge": judge["judge"], "tau_top": judge["tau_top"]["value"]}
+            yield {**about, **coefficients, **tau, **judge["all"]}
+
+
+def sheets(result: Entry, scale: Scale = FRACTIONS) -> list[Sheet]:
+    """The tables.
+
+    Args:
+        result: the JSON of `trueval golden stress`.
+        scale: as in `table`.
+    """
+    found = []
+    for measure in result["measures"]:
+        found += [_judges(result, measure, scale), _systems(measure, scale)]
+        if measure["families"]:
+            found.append(_families(measure, scale))
+    return found
+
+
+def _judges(result: Entry, measure: Entry, scale: Scale) -> Sheet:
+    head = ("judge", "κ quad-\nratic", "α\nordinal", "τ", "interval", "τ top", "false\nrate", "missed\nrate", "turned")
+    rows = []
+    for labels, judge in zip(result["labels"], measure["judges"], strict=True):
+        of = [labels["coefficients"][name]["value"] for name in ("kappa_quadratic", "alpha_ordinal")]
+        tau, all_pairs = judge["tau"], judge["all"]
+        numbers = (fixed(value, scale) for value in (*of, tau["value"]))
+        rates = (fixed(all_pairs[name], scale) for name in ("false_rate", "missed_rate"))
+        last = (fixed(judge["tau_top"]["value"], scale), *rates, str(all_pairs["reversed"]))
+        rows.append((judge["judge"], *numbers, interval(tau["low"], tau["high"], scale), *last))
+    title = f"{measure['measure']}: judges against people, {counted(len(result['runs']), 'run', 'runs')}"
+    return Sheet(title, head, "Lrrrrrrrr", tuple(rows), ("interval", "α\nordinal", "turned"))
+
+
+def _systems(measure: Entry, scale: Scale) -> Sheet:
+    rows = tuple(
+        (
+            each["run"],
+            fixed(each["mean"], scale),
+            interval(each["least_mean"], each["greatest_mean"], scale),
+            f"{each['rank']:g}",
+            f"{each['best_rank']:g}–{each['worst_rank']:g}",
+        )
+        for each in measure["systems"]
+    )
+    head = ("run", "by people", "by judges", "rank by\npeople", "ranks by\njudges")
+    return Sheet(f"{measure['measure']}: systems under all judges", head, "Lrrrr", rows)
+
+
+def _families(measure: Entry, scale: Scale) -> Sheet:
+    rows = []
+    for each in measure["families"]:
+        lifts = (each["lift"][name]["value"] for name in ("own", "others", "extra"))
+        extra = each["lift"]["extra"]
+        shown = map(lifted, lifts)
+        span = NOT_AVAILABLE if extra["low"] is None else f"[{lifted(extra['low'])}, {lifted(extra['high'])}]"
+        taus = (fixed(each[name]["value"], scale) for name in ("tau", "tau_without"))
+        rows.append((each["judge"], each["family"], str(len(each["runs"])), *shown, span, *taus))
+    head = ("judge", "family", "runs", "lift", "by\nothers", "extra", "interval", "τ", "τ without\nthem")
+    return Sheet(f"{measure['measure']}: runs of the judge's own family", head, "LLrrrrrrr", tuple(rows), ("runs",))
+
+
+def sentences(result: Entry) -> list[str]:
+    """What a reader should know, most important first.
+
+    Args:
+        result: the JSON of `trueval golden stress`.
+    """
+    return [*told(result), *legend(result)]
+
+
+def told(result: Entry) -> Iterator[str]:
+    """What was found.
+
+    Args:
+        result: the JSON of `trueval golden stress`.
+    """
+    for measure in result["measures"]:
+        yield from _of_measure(result, measure)
+
+
+def _of_measure(result: Entry, measure: Entry) -> Iterator[str]:
+    name, judges = measure["measure"], measure["judges"]
+    known = [each for each in judges if each["tau"]["value"] is not None]
+    if known:
+        best = max(known, key=lambda each: each["tau"]["value"])
+        least = min(known, key=lambda each: each["tau"]["value"])
+        up = f" to {fixed(best['tau']['value'])} ({best['judge']})" if len(known) > 1 else ""
+        yield f"{name}: τ with people is {fixed(least['tau']['value'])} ({least['judge']}){up}."
+    worst = [each for each in judges if each["all"]["false_rate"] is not None]
+    if worst:
+        each = max(worst, key=lambda judge: judge["all"]["false_rate"])
+        of = each["all"]
+        claims = of["same"] + of["reversed"] + of["false"]
+        yield (
+            f"{name}: people separate {measure['separated']} of {of['pairs']} pairs. Of {claims} that {each['judge']} "
+            f"separates, {percent(of['false_rate'])} are not separated by people or are turned around."
+        )
+    spread = measure["spread"]
+    if len(judges) > 1:
+        yield (
+            f"{name}: {len(judges)} judges say the same of {spread['all_judges_agree']} of {spread['pairs']} pairs, "
+            f"and separate {spread['judges_oppose']} in opposite directions."
+        )
+    unrelated = measure["spread_unrelated"]
+    if unrelated is not None:
+        yield (
+            f"{name}: judges of other families than a pair's say the same of {unrelated['all_judges_agree']} of "
+            f"{unrelated['pairs']} pairs, and separate {unrelated['judges_oppose']} in opposite directions."
+        )
+    lifts = [each for each in measure["families"] if (each["lift"]["extra"]["low"] or 0) > 0]
+    if lifts:
+        most = max(lifts, key=lambda each: each["lift"]["extra"]["value"])
+        yield (
+            f"{name}: {len(lifts)} of {counted(len(measure['families']), 'judge', 'judges')} with runs of the same "
+            f"family rank them higher than other judges do, {most['judge']} by "
+            f"{most['lift']['extra']['value']:.1f} ranks."
+        )
+
+
+def legend(result: Entry) -> Iterator[str]:
+    """What the columns mean.
+
+    Args:
+        result: the JSON of `trueval golden stress`.
+    """
+    yield (
+        f"τ is Kendall's τ-b between the means of the systems by the judge and by people; top: of the first "
+        f"{result['top']} by people. Intervals at {result['level']:g} are over queries."
+    )
+    yield (
+        "false rate: of the pairs that the judge separates, those that people do not separate, or the other way round; "
+        "missed rate: of those that people separate."
+    )
+    if any(measure["families"] for measure in result["measures"]):
+        yield (
+            "lift: mean ranks that runs of its family are higher under the judge than under people; by others: the "
+            "same runs under judges of other families; extra: the difference."
+        )
+    yield (
+        f"All labels are compared on the {result['shared']['pairs']:,} pairs of query and passage that everybody "
+        "labelled. People's verdicts are tests too, and not the truth."
+    )
+
+
+def lifted(value: float | None) -> str:
+    """A lift in ranks.
+
+    >>> lifted(1.25), lifted(None)
+    ('+1.2', '–')
+    """
+    return NOT_AVAILABLE if value is None else f"{value:+.1f}"

@@ -1,0 +1,282 @@
+"""Chatter: what people write around a question, put there on purpose, in five levels.
+
+Templates of our own writing are drawn by seed, each part by itself: the same query has the same greeting at every level
+that has one, so that levels differ by what they add alone. Which parts a level has is `LEVELS`:
+
+| level | around the question | in the question |
+|---|---|---|
+| 0 | nothing | nothing |
+| 1 | a greeting | nothing |
+| 2 | a greeting, a frame ("Quick question:"), thanks | 1 filler ("um,") |
+| 3 | the same, a digression, an emoji | 2 fillers; typed on a phone |
+| 4 | the same, 2 digressions, 3 emoji, words of another language | 3 fillers; typed on a phone; typos in 15 % of the
+words of 5 letters and more; in one of three queries characters in parts, as some systems copy them (NFD) |
+
+Typed on a phone: typographic apostrophes, one character for three dots, and in French narrow no-break spaces before
+: ; ! and ?.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from math import factorial, prod
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from trueval.errors import InputError, nearest
+
+Kind: TypeAlias = Literal["question", "greeting", "frame", "filler", "digression", "thanks", "emoji", "switch", "space"]
+KNOWN: Final = "known"  # templates that the rules of denoise.py were written for
+HELD_OUT: Final = "held-out"  # templates that they were not written for
+BANKS: Final = (KNOWN, HELD_OUT)
+LANGUAGES: Final = ("en", "fr")
+PARTS: Final = ("greeting", "frame", "filler", "digression", "thanks", "emoji", "switch")
+TYPOS: Final = 0.15  # share of long words that get one
+LONG: Final = 5  # letters of a long word
+IN_PARTS: Final = 1 / 3  # share of queries whose characters come in parts at level 4
+SLOT: Final = re.compile(r"\{(\w+)\}")
+WORD: Final = re.compile(r"[^\W\d_]+")
+NARROW: Final = "\u202f"
+
+
+class Level(NamedTuple):
+    """What a level adds.
+
+    Attributes:
+        counts: part → how many of it.
+        phone: whether the text is typed on a phone.
+        typos: whether words of the question get typos, and some queries their characters in parts.
+    """
+
+    counts: Mapping[str, int]
+    phone: bool = False
+    typos: bool = False
+
+
+_USUAL: Final = {"greeting": 1, "frame": 1, "thanks": 1}
+LEVELS: Final[tuple[Level, ...]] = (
+    Level({}),
+    Level({"greeting": 1}),
+    Level({**_USUAL, "filler": 1}),
+    Level({**_USUAL, "filler": 2, "digression": 1, "emoji": 1}, phone=True),
+    Level({**_USUAL, "filler": 3, "digression": 2, "emoji": 3, "switch": 1}, phone=True, typos=True),
+)
+
+
+class Piece(NamedTuple):
+    """A stretch of a noisy text."""
+
+    text: str
+    kind: Kind
+
+
+class Noisy(NamedTuple):
+    """A question with chatter.
+
+    Attributes:
+        pieces: in their order; those of kind "question" are the question, with its typos.
+    """
+
+    pieces: tuple[Piece, ...]
+
+    @property
+    def text(self) -> str:
+        """All pieces."""
+        return "".join(piece.text for piece in self.pieces)
+
+    @property
+    def added(self) -> float:
+        """Share of the characters that are chatter, spaces not counted."""
+        sizes = [(len("".join(piece.text.split())), piece.kind == "question") for piece in self.pieces]
+        total = sum(size for size, _ in sizes)
+        return sum(size for size, asked in sizes if not asked) / total if total else 0.0
+
+
+class Templates(NamedTuple):
+    """Templates of one bank and language.
+
+    Attributes:
+        parts: part → templates.
+        slots: name of a slot → what may be there.
+    """
+
+    parts: Mapping[str, tuple[str, ...]]
+    slots: Mapping[str, tuple[str, ...]]
+
+    def sizes(self, part: str) -> list[int]:
+        """How many different texts each template of a part has, its slots filled in every way."""
+        return [prod(len(self.slots[slot]) for slot in SLOT.findall(each)) for each in self.parts[part]]
+
+
+@cache
+def templates(bank: str, language: str) -> Templates:
+    """The templates of a bank.
+
+    Args:
+        bank: "known" or "held-out".
+        language: "en" or "fr".
+
+    Raises:
+        InputError: there is no such bank or language.
+
+    >>> "Quick question:" in templates("known", "en").parts["frame"]
+    True
+    """
+    for given, known, what in ((bank, BANKS, "bank of templates"), (language, LANGUAGES, "language of chatter")):
+        if given not in known:
+            raise InputError(f"{what} must be one of {', '.join(known)}. Got {given!r}.{nearest(given, known)}")
+    file = files(__package__) / "data" / f"chatter.{bank}.{language}.toml"
+    found = tomllib.loads(file.read_text(encoding="utf-8"))
+    return Templates(
+        {part: tuple(found[part]) for part in PARTS}, {slot: tuple(each) for slot, each in found["slots"].items()}
+    )
+
+
+def variety(level: int, language: str, bank: str = KNOWN) -> int:
+    """How many different texts one query can have at a level, places of fillers and typos not counted.
+
+    Several digressions, fillers or emoji of one text are of different templates.
+
+    Args:
+        level: 0 to 4.
+        language: "en" or "fr".
+        bank: of templates.
+
+    >>> variety(0, "en"), variety(1, "en") == sum(templates("known", "en").sizes("greeting"))
+    (1, True)
+    """
+    found = templates(bank, language)
+    return prod(_ways(found.sizes(part), count) for part, count in LEVELS[level].counts.items())
+
+
+def _ways(sizes: Sequence[int], count: int) -> int:
+    """Ordered choices of texts of different templates: count! times the elementary symmetric polynomial of the sizes.
+
+    >>> _ways([2, 3], 1), _ways([2, 3], 2)
+    (5, 12)
+    """
+    sums = [1, *[0] * count]
+    for size in sizes:
+        for chosen in range(count, 0, -1):
+            sums[chosen] += size * sums[chosen - 1]
+    return sums[count] * factorial(count)
+
+
+def noisy(query: str, level: int, language: str, *, seed: int = 0, bank: str = KNOWN) -> Noisy:
+    """A question with the chatter of a level.
+
+    Args:
+        query: the question, or keywords.
+        level: 0 to 4; 0 leaves it as it is.
+        language: "en" or "fr", of the chatter.
+        seed: of all that is drawn; the same for a query, whatever other queries there are.
+        bank: of templates.
+
+    Raises:
+        InputError: the level, the language or the bank is unknown.
+
+    >>> noisy("Are forests cool?", 1, "en").text.endswith(" Are forests cool?")
+    True
+    """
+    if level not in range(len(LEVELS)):
+        raise InputError(f"The level of noise must be from 0 to {len(LEVELS) - 1}. Got {level!r}.")
+    found, chosen = templates(bank, language), LEVELS[level]
+    draw = _Draw(found, seed, language, bank, query)
+    around = {part: draw.some(part, count) for part, count in chosen.counts.items()}
+    asked = draw.typos(query) if chosen.typos else query
+    pieces = list(_arranged(around, draw.with_fillers(asked, around.get("filler", ()))))
+    if chosen.phone:
+        pieces = [Piece(on_phone(piece.text, language), piece.kind) for piece in pieces]
+    if chosen.typos and draw.rng("parts").random() < IN_PARTS:
+        pieces = [Piece(unicodedata.normalize("NFD", piece.text), piece.kind) for piece in pieces]
+    return Noisy(tuple(pieces))
+
+
+def on_phone(text: str, language: str) -> str:
+    """A text as a phone writes it.
+
+    >>> on_phone("Wait... what's up?", "en"), on_phone("C'est quoi ?", "fr") == "C\u2019est quoi\u202f?"
+    ('Wait… what’s up?', True)
+    """
+    text = text.replace("'", "’").replace("...", "…")
+    return re.sub(r" ([:;!?])", rf"{NARROW}\1", text) if language == "fr" else text
+
+
+def _arranged(around: Mapping[str, Sequence[str]], asked: Sequence[Piece]) -> Iterator[Piece]:
+    """The pieces in the order in which people write them, with spaces between."""
+    digressions, emoji = around.get("digression", ()), around.get("emoji", ())
+    first: list[tuple[str, Kind]] = [(each, "greeting") for each in around.get("greeting", ())]
+    first += [(each, "digression") for each in digressions[:1]]
+    first += [(each, "frame") for each in around.get("frame", ())]
+    last: list[tuple[str, Kind]] = [(each, "emoji") for each in emoji[:1]]
+    last += [(each, "digression") for each in digressions[1:]]
+    last += [(each, "switch") for each in around.get("switch", ())]
+    last += [(each, "thanks") for each in around.get("thanks", ())]
+    last += [(each, "emoji") for each in emoji[1:]]
+    for text, kind in first:
+        yield from (Piece(text, kind), Piece(" ", "space"))
+    yield from asked
+    for text, kind in last:
+        yield from (Piece(" ", "space"), Piece(text, kind))
+
+
+class _Draw:
+    """What is drawn for one query: each part has random numbers of its own, so that levels share what both have."""
+
+    def __init__(self, found: Templates, seed: int, language: str, bank: str, query: str) -> None:
+        self.found, self.about = found, (str(seed), language, bank, query)
+
+    def rng(self, part: str) -> np.random.Generator:
+        """Random numbers by a hash of all that decides them."""
+        parts = "\0".join((*self.about, part)).encode("utf-8", "surrogatepass")
+        return np.random.default_rng(int.from_bytes(hashlib.sha256(parts).digest()[:16], "big"))
+
+    def some(self, part: str, count: int) -> tuple[str, ...]:
+        """Texts of different templates; more of them begin with the same."""
+        rng, every = self.rng(part), self.found.parts[part]
+        order = rng.permutation(len(every))[:count].tolist()
+        return tuple(self._filled(every[place], self.rng(f"{part} {at}")) for at, place in enumerate(order))
+
+    def _filled(self, template: str, rng: np.random.Generator) -> str:
+        def fill(slot: re.Match[str]) -> str:
+            choices = self.found.slots[slot[1]]
+            return choices[int(rng.integers(len(choices)))]
+
+        return SLOT.sub(fill, template)
+
+    def typos(self, query: str) -> str:
+        """The question with one wrong letter in some of its long words."""
+        rng = self.rng("typos")
+
+        def mistyped(word: re.Match[str]) -> str:
+            wrong, place = rng.random() < TYPOS, int(rng.integers(1, max(len(word[0]) - 2, 2)))
+            slip = SLIPS[int(rng.integers(len(SLIPS)))]
+            return slip(word[0], place) if wrong and len(word[0]) >= LONG else word[0]
+
+        return WORD.sub(mistyped, query)
+
+    def with_fillers(self, asked: str, fillers: Sequence[str]) -> list[Piece]:
+        """The question with fillers before some of its words, the first of them before the first word."""
+        words = re.split(r"(?<=\s)(?=\S)", asked)
+        rng = self.rng("places")
+        pieces: list[Piece] = []
+        places = [0, *(1 + rng.permutation(max(len(words) - 1, 1))).tolist()][: len(fillers)]
+        for place, word in enumerate(words):
+            for filler in (filler for filler, at in zip(fillers, places, strict=False) if at == place):
+                pieces += [Piece(filler, "filler"), Piece(" ", "space")]
+            pieces.append(Piece(word, "question"))
+        return pieces
+
+
+SLIPS: Final[tuple[Callable[[str, int], str], ...]] = (
+    lambda word, at: word[:at] + word[at + 1] + word[at] + word[at + 2 :],  # two letters change places
+    lambda word, at: word[:at] + word[at + 1 :],  # one is missing
+    lambda word, at: word[:at] + word[at] + word[at:],  # one is there twice
+)

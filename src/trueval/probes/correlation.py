@@ -1,0 +1,258 @@
+"""Rank correlation over queries, in one stratum or within several, with bootstrap intervals.
+
+    Spearman   Pearson's correlation of midranks
+    Kendall    tau-b: (C - D) / sqrt((pairs not tied in x) (pairs not tied in y)) (Kendall 1945)
+
+A stratum is what ranks are taken within: a model under a condition. Of several strata numerators and both parts of the
+denominator are summed before they are divided, so a difference between strata plays no part:
+
+    Spearman = sum cov_s / sqrt(sum var_x,s  sum var_y,s), of midranks divided by the queries of the stratum
+    Kendall  = sum (C - D)_s / n_s^2 / sqrt(sum X_s / n_s^2  sum Y_s / n_s^2)
+
+Intervals are percentiles of resamples that draw queries, each with its values in all strata: one query under nine
+conditions is one observation. A query that is drawn twice is there twice: of such copies no pair is compared in tau-b.
+The percentiles are made wider for few queries, as those of means are (comparison/intervals.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from trueval.comparison.intervals import tail
+from trueval.comparison.resampling import bootstrap_sums, thread_count, to_grid
+from trueval.numerics import or_null
+from trueval.standings.standings import Bools, Floats
+
+# Queries below which a correlation says nothing: of five, one order in 60 agrees fully.
+LEAST: Final = 6
+# Share of the resamples that must have a correlation for percentiles of them to be an interval.
+ENOUGH: Final = 0.9
+# Numbers of pairs of queries that are in memory at once.
+MOST_CELLS: Final = 1 << 22
+
+
+class Correlation(NamedTuple):
+    """A rank correlation with its interval; NaN where there is none.
+
+    Attributes:
+        value: from -1 to 1.
+        low: end of the interval.
+        high: end of the interval.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def to_dict(self) -> dict[str, float | None]:
+        """As results have it; null where there is none."""
+        return {name: or_null(value) for name, value in self._asdict().items()}
+
+
+NOTHING: Final = Correlation(np.nan, np.nan, np.nan)
+
+
+class Correlations(NamedTuple):
+    """Both of them.
+
+    Attributes:
+        spearman: of midranks.
+        kendall: tau-b.
+        queries: that have both values in some stratum.
+        reason: why a value or an interval is not there; empty where all is.
+    """
+
+    spearman: Correlation
+    kendall: Correlation
+    queries: int
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As results have it."""
+        return {
+            "spearman": or_null(self.spearman.value),
+            "low": or_null(self.spearman.low),
+            "high": or_null(self.spearman.high),
+            "kendall": self.kendall.to_dict(),
+            "queries": self.queries,
+            "reason": self.reason or None,
+        }
+
+
+class Stratum(NamedTuple):
+    """What is known of the queries of one model under one condition.
+
+    Attributes:
+        x: [query] the signal; NaN where not known.
+        y: [query] the change; NaN where not known.
+    """
+
+    x: Floats
+    y: Floats
+
+    @property
+    def known(self) -> Bools:
+        """[query] whether both are there."""
+        return ~(np.isnan(self.x) | np.isnan(self.y))
+
+    @property
+    def lacks(self) -> str:
+        """Which of the two does not vary, so that there is no order to compare; "" where both do."""
+        for name in ("x", "y"):
+            values = getattr(self, name)[self.known]
+            if len(values) == 0 or np.ptp(values) == 0:
+                return name
+        return ""
+
+
+def correlate(
+    strata: list[Stratum],
+    *,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+    threads: int | None = None,
+    names: tuple[str, str] = ("x", "y"),
+) -> Correlations:
+    """Rank correlations within strata.
+
+    Args:
+        strata: of the same queries, in the same order; those in which one of the two does not vary say nothing, and are
+            left out.
+        level: of the intervals.
+        resamples: times that queries are drawn.
+        seed: of the draws.
+        threads: that share the work; they change nothing.
+        names: of the two, for reasons.
+
+    >>> x = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    >>> found = correlate([Stratum(x, x ** 2)], resamples=100)
+    >>> found.spearman.value, found.kendall.value, found.queries
+    (1.0, 1.0, 6)
+    >>> correlate([Stratum(x, np.zeros(6))], names=("drop", "loss")).reason
+    'loss is the same for every query, so that there is no order to compare.'
+    """
+    told = [each for each in strata if not each.lacks]
+    if not told:
+        same = names[0] if not strata or strata[0].lacks == "x" else names[1]
+        queries = int(np.any([each.known for each in strata], axis=0).sum()) if strata else 0
+        reason = f"{same} is the same for every query, so that there is no order to compare."
+        return Correlations(NOTHING, NOTHING, queries, reason)
+    anywhere = np.any([each.known for each in told], axis=0)
+    told = [Stratum(each.x[anywhere], each.y[anywhere]) for each in told]
+    queries = int(anywhere.sum())
+    if queries < LEAST:
+        return Correlations(NOTHING, NOTHING, queries, f"{queries} queries are too few: {LEAST} are the least.")
+    once = np.ones((1, queries))
+    measured = [float(each[0]) for each in _both(told, once)]
+    # Whole numbers, so that every sum of them is exact, and the same on any number of threads.
+    counts = bootstrap_sums(to_grid(np.eye(queries)), resamples, seed, thread_count(threads)).T
+    drawn = _both(told, counts)
+    share = tail(queries, level)
+    ends = [_ends(each, share) for each in drawn]
+    reason = "" if all(np.isfinite(each).all() for each in ends) else _rare(drawn[0], names)
+    pair = [Correlation(value, *each) for value, each in zip(measured, ends, strict=True)]
+    return Correlations(pair[0], pair[1], queries, reason)
+
+
+def across(
+    strata: list[Stratum], *, level: float = 0.95, resamples: int = 2000, seed: int = 0, threads: int | None = None
+) -> Correlation:
+    """Spearman's correlation with the values of all strata ranked together, whatever makes the strata differ.
+
+    Args:
+        strata: of the same queries; a query is drawn with its values in all of them.
+        level: as in `correlate`, and so are the others.
+        resamples: of the queries.
+        seed: of the draws.
+        threads: that share the work.
+
+    >>> low, high = np.arange(6.0), np.arange(6.0) + 10
+    >>> across([Stratum(low, -low), Stratum(high, 20 - low)], resamples=50).value.__round__(3)  # each alone has -1
+    0.51
+    """
+    anywhere = np.any([each.known for each in strata], axis=0)
+    queries = int(anywhere.sum())
+    whole = Stratum(*(np.concatenate([getattr(each, name)[anywhere] for each in strata]) for name in ("x", "y")))
+    if queries < LEAST or whole.lacks:
+        return NOTHING
+    counts = bootstrap_sums(to_grid(np.eye(queries)), resamples, seed, thread_count(threads)).T
+    known = np.tile(np.arange(queries), len(strata))[whole.known]
+    one = Stratum(whole.x[whole.known], whole.y[whole.known])
+    drawn = [_spearman(one, each[:, known]) for each in (np.ones((1, queries)), counts)]
+    return Correlation(float(drawn[0][0]), *_ends(drawn[1], tail(queries, level)))
+
+
+def _spearman(stratum: Stratum, counts: Floats) -> Floats:
+    return _ratio(_products(_centered(stratum.x, counts), _centered(stratum.y, counts), counts))
+
+
+def _ratio(sums: Floats) -> Floats:
+    """[resample] of [3, resample] sums the first over the root of the others; NaN where one of these is nothing."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # Square roots one by one: a product of the two could be too small for a float64.
+        found = np.clip(sums[0] / (np.sqrt(sums[1]) * np.sqrt(sums[2])), -1, 1)
+    ratio: Floats = np.where((sums[1] > 0) & (sums[2] > 0), found, np.nan)
+    return ratio
+
+
+def _rare(drawn: Floats, names: tuple[str, str]) -> str:
+    lost = np.isnan(drawn).mean()
+    return f"No interval: in {lost:.0%} of the resamples {names[0]} or {names[1]} does not vary. Take more queries."
+
+
+def _ends(drawn: Floats, share: float) -> tuple[float, float]:
+    known = drawn[~np.isnan(drawn)]
+    if len(known) < ENOUGH * len(drawn):
+        return np.nan, np.nan
+    low, high = np.quantile(known, [share, 1 - share])
+    return float(low), float(high)
+
+
+def _both(strata: list[Stratum], counts: Floats) -> tuple[Floats, Floats]:
+    """[resample] Spearman's and Kendall's correlation with queries counted so many times; NaN without variance.
+
+    Args:
+        strata: of the queries.
+        counts: [resample, query].
+    """
+    sums = np.zeros((2, 3, len(counts)))
+    for each in strata:
+        known = each.known
+        own = np.ascontiguousarray(counts[:, known])
+        total = own.sum(axis=1)
+        scale = 1 / np.maximum(total, 1)  # a resample may have none of the queries of a stratum
+        sums[0] += _products(_centered(each.x[known], own), _centered(each.y[known], own), own) * scale**2
+        sums[1] += _pairs(each.x[known], each.y[known], own) * scale**2
+    return _ratio(sums[0]), _ratio(sums[1])
+
+
+def _centered(values: Floats, counts: Floats) -> Floats:
+    """[resample, query] midranks less their mean, (n + 1) / 2, of queries that are there so many times."""
+    _, group = np.unique(values, return_inverse=True)
+    order = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[order], np.arange(group.max() + 1))
+    sizes = np.add.reduceat(counts[:, order], starts, axis=1)
+    below = np.cumsum(sizes, axis=1) - sizes
+    middle = below + (sizes + 1) / 2
+    found: Floats = (middle - (counts.sum(axis=1, keepdims=True) + 1) / 2)[:, group]
+    return found
+
+
+def _products(x: Floats, y: Floats, counts: Floats) -> Floats:
+    """[3, resample] sums of products: of both, of x and of y with itself; of multiples of 1/4, so exact."""
+    return np.stack([(counts * one * other).sum(axis=1) for one, other in ((x, y), (x, x), (y, y))])
+
+
+def _pairs(x: Floats, y: Floats, counts: Floats) -> Floats:
+    """[3, resample] concordant less discordant pairs, pairs not tied in x, and in y; each pair twice."""
+    sums = np.zeros((3, len(counts)))
+    size = max(1, MOST_CELLS // len(x))
+    for start in range(0, len(x), size):
+        some = slice(start, start + size)
+        sides = [np.sign(values[:, None] - values[some]) for values in (x, y)]
+        for place, signs in enumerate((sides[0] * sides[1], np.abs(sides[0]), np.abs(sides[1]))):
+            sums[place] += ((counts @ signs) * counts[:, some]).sum(axis=1)
+    return sums

@@ -1,0 +1,260 @@
+"""Denoising by rules: what is around a question is cut away, and the question stays as it was written.
+
+The rules of data/denoise.toml look for greetings, thanks, frames ("quick question:"), fillers between commas, emoji,
+and, beside one of these, short sentences in which somebody speaks of himself and that share no word with the question.
+They write no word of their own, and never leave nothing: where all would go, the text stays as it is. What they lose
+of questions is measured (docs/probes.md).
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Final, NamedTuple
+
+from trueval.retrieval.indexes.analysis import APOSTROPHES
+
+SENTENCE_END: Final = re.compile(r"(?<![.!?])[.!?]++(?=\s|$)|\n+")
+CLOSING: Final = (",", ".", ";", "?", "!")
+WORD: Final = re.compile(r"[^\W_]+")
+LONG: Final = 4  # letters of a word that two sentences must share to be about the same
+ASIDE: Final = 14  # words of a digression, at most; who says more says what he needs
+GAP: Final = r"[\s,;:.!?\-–—…()]*"
+# Pictures, and what only goes with them: variation selectors, joiners, skin tones, flags.
+PICTURES: Final = re.compile(
+    "[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\u2190-\u21ff]|[\ufe0e\ufe0f\u200d\U0001f3fb-\U0001f3ff]"
+)
+EMOTICON: Final = re.compile(r"(?<!\S)(?:[:;=8x]['\-o^]?[)(dp|/\\*]+|<3+|\^[_.-]?\^|[)(]['\-]?[:;=])(?!\w)")
+
+
+class Span(NamedTuple):
+    """Characters of a text, from start to before end."""
+
+    start: int
+    end: int
+
+
+class _Rules(NamedTuple):
+    """Compiled rules of data/denoise.toml."""
+
+    lead: re.Pattern[str]
+    trail: re.Pattern[str]
+    filler: re.Pattern[str]
+    always: re.Pattern[str]
+    personal: re.Pattern[str]
+    aside: re.Pattern[str]
+
+
+@cache
+def _rules() -> _Rules:
+    found = tomllib.loads((files(__package__) / "data" / "denoise.toml").read_text(encoding="utf-8"))
+    any_of = {name: "|".join(f"(?:{each})" for each in found[name]) for name in found}
+    goes_on = rf"(?:[^\w' ]|$|(?:{any_of['goes_on']})\b)"
+    return _Rules(
+        lead=re.compile(rf"{GAP}(?:(?:{any_of['lead']})(?![\w'])|(?:{any_of['polite']})(?= *{goes_on}))"),
+        trail=re.compile(rf"(?<![\w'])(?:{any_of['trail']}){GAP}$"),
+        filler=re.compile(rf", ?(?:{any_of['filler']})(?= ?[,?])|(?<=\s)(?:{any_of['filler']}) ?,"),
+        always=re.compile(rf"(?<![\w'])(?:{any_of['always']})(?![\w'])"),
+        personal=re.compile(rf"(?<![\w'])(?:{any_of['personal']})(?![\w'])"),
+        aside=re.compile(rf"{GAP}(?:{any_of['aside']}){GAP}$"),
+    )
+
+
+def denoise(text: str) -> str:
+    """A question without the chatter around it; the text itself where nothing is found, or nothing would be left.
+
+    >>> denoise("Hi! Quick question: um, can forests regulate the climate? Thanks 🙏")
+    'can forests regulate the climate?'
+    >>> denoise("Merci !"), denoise("the climate of forests")
+    ('Merci !', 'the climate of forests')
+    """
+    cut = removed(text)
+    if not cut:
+        return text
+    left, place = "", 0
+    for span in (*cut, Span(len(text), len(text))):
+        part = text[place : span.start]
+        place = span.end
+        # A comma stays at the word before it.
+        left += part if part[:1] in CLOSING else f" {part}"
+    return re.sub(r"\s{2,}", " ", left).strip()
+
+
+def removed(text: str) -> tuple[Span, ...]:
+    """What `denoise` takes out of a text, in its order; nothing where nothing would be left.
+
+    >>> removed("Hi! Why?"), removed("Hi!")
+    ((Span(start=0, end=3),), ())
+    """
+    seen = _Seen.of(text)
+    gone = _gone(seen.view)
+    left = "".join(" " if out else char for char, out in zip(seen.view, gone, strict=True))
+    if not any(gone) or not WORD.search(left):
+        return ()
+    return tuple(_spans(seen, gone))
+
+
+class _Seen(NamedTuple):
+    """A text as the rules see it: one plain character for each that a reader sees.
+
+    Attributes:
+        view: lower case, no accents, one kind of space and apostrophe; "." for three dots.
+        starts: [view + 1] where each of its characters begins in the text.
+    """
+
+    view: str
+    starts: Sequence[int]
+
+    @classmethod
+    def of(cls, text: str) -> _Seen:
+        chars: list[str] = []
+        starts: list[int] = []
+        for place, char in enumerate(text):
+            # An accent by itself belongs to the letter before it, so composed and decomposed texts look the same.
+            if chars and unicodedata.combining(char):
+                continue
+            chars.append(_plain(char))
+            starts.append(place)
+        return cls("".join(chars), (*starts, len(text)))
+
+
+@cache
+def _plain(char: str) -> str:
+    if char in APOSTROPHES:
+        return "'"
+    if char.isspace():
+        return "\n" if char in "\n\r\u2028\u2029" else " "
+    if char == "…":
+        return "."
+    return unicodedata.normalize("NFD", char)[0].lower()[0]
+
+
+def _gone(view: str) -> list[bool]:
+    """[character] whether the rules take it out."""
+    rules, gone = _rules(), [False] * len(view)
+
+    def take(start: int, end: int) -> None:
+        gone[start:end] = [True] * (end - start)
+
+    for pattern in (PICTURES, EMOTICON, rules.always):
+        for found in pattern.finditer(view):
+            take(*found.span())
+    # A picture ends a sentence that has no full stop.
+    view = "".join("\n" if out else char for char, out in zip(view, gone, strict=True))
+    sentences = [_Sentence.of(view, span) for span in _sentences(view)]
+    for each in sentences:
+        for span in each.cut:
+            take(*span)
+    # Somebody who neither greets nor thanks tells of himself because it belongs to the question.
+    if any(gone):
+        for each in _digressions(sentences):
+            take(*each.span)
+    return gone
+
+
+class _Sentence(NamedTuple):
+    """A sentence, and what of it is chatter.
+
+    Attributes:
+        span: of the view.
+        cut: chatter inside it.
+        rest: what is left.
+        framed: whether it was announced as the question: by a colon after what was cut.
+    """
+
+    span: Span
+    cut: tuple[Span, ...]
+    rest: str
+    framed: bool
+
+    @classmethod
+    def of(cls, view: str, span: Span) -> _Sentence:
+        rules, start, end = _rules(), span.start, span.end
+        cut, framed = [], False
+        while (found := rules.lead.match(view, start, end)) and found.end() > start:
+            after = re.compile(GAP).match(view, found.end(), end)
+            stop = after.end() if after else found.end()
+            framed = framed or ":" in view[found.end() : stop]
+            cut.append(Span(start, stop))
+            start = stop
+        trail = rules.trail.search(view[start:end])
+        if trail and (
+            trail.start() == 0 or view[start:end][: trail.start()].rstrip()[-1:] in {",", "-", ".", "?", "!"}
+        ):
+            cut.append(Span(start + trail.start(), end))
+            end = start + trail.start()
+        cut += [Span(*found.span()) for found in rules.filler.finditer(view, start, end)]
+        rest = list(view[span.start : span.end])
+        for begin, stop in cut:
+            rest[begin - span.start : stop - span.start] = " " * (stop - begin)
+        return cls(span, tuple(cut), "".join(rest), framed)
+
+    @property
+    def is_question(self) -> bool:
+        """Whether it asks, or was announced."""
+        return bool(WORD.search(self.rest)) and (self.framed or "?" in self.rest)
+
+    @property
+    def words(self) -> set[str]:
+        """Its long words, which say what it is about."""
+        return {word for word in WORD.findall(self.rest) if len(word) >= LONG}
+
+
+def _sentences(view: str) -> Iterator[Span]:
+    start = 0
+    for found in SENTENCE_END.finditer(view):
+        yield Span(start, found.end())
+        start = found.end()
+    if start < len(view):
+        yield Span(start, len(view))
+
+
+def _digressions(sentences: Sequence[_Sentence]) -> Iterator[_Sentence]:
+    """Sentences in which somebody speaks of himself, beside a question with which they share no word."""
+    full = [each for each in sentences if WORD.search(each.rest)]
+    asked = [each for each in full if each.is_question]
+    about = set().union(*(each.words for each in asked)) if asked else set()
+    for each in full if len(full) > 1 else ():
+        if each.is_question:
+            continue
+        if _rules().aside.match(each.rest) or (
+            asked
+            and len(WORD.findall(each.rest)) <= ASIDE
+            and _rules().personal.search(each.rest)
+            and not each.words & about
+        ):
+            yield each
+
+
+def _spans(seen: _Seen, gone: Sequence[bool]) -> Iterator[Span]:
+    """What is out, in the text; punctuation and spaces that are left beside it at an end of the text go too."""
+    view = seen.view
+    out = list(gone)
+    for place in _from_ends(view, out):
+        out[place] = True
+    begin = None
+    for place in range(len(view) + 1):
+        if place < len(view) and out[place]:
+            begin = place if begin is None else begin
+        elif begin is not None:
+            yield Span(seen.starts[begin], seen.starts[place])
+            begin = None
+
+
+def _from_ends(view: str, out: Sequence[bool]) -> Iterator[int]:
+    """Places of what cannot begin a text, or end it, once what was beside it is out."""
+    kept = [place for place in range(len(view)) if not out[place] and not view[place].isspace()]
+    if kept and any(out[: kept[0]]):
+        for place in kept:
+            if view[place] not in ",;:.!?-–—)":
+                break
+            yield place
+    if kept and any(out[kept[-1] :]):
+        for place in reversed(kept):
+            if view[place] not in ",;:-–—(":
+                break
+            yield place

@@ -1,0 +1,282 @@
+"""The join of probes to end-to-end results: the queries of a collection changed as probes change theirs, and searched.
+
+Each query is searched as it is and in every changed form. What the probe says of it (how far its vector moves, how much
+of its first results stays, how close its first two results are) is set against what its measure loses; prediction.py
+correlates the two. Nothing of it needs a probe's own bundles: the texts are those of people.
+
+What applies to what:
+
+    drop       embedders, alone or in a hybrid
+    overlap    anything that gives lists; a list with ties overlaps with itself by less than 1
+    margin     the first stage: cosines of an embedder, also of a hybrid; of words alone their scores
+"""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from trueval.collection import Collection
+from trueval.comparison.reshuffle import DEPTH, reshuffle
+from trueval.comparison.reshuffled import lists_of
+from trueval.errors import PolicyError, TruevalWarning
+from trueval.evaluation.content import judgments_hash
+from trueval.evaluation.evaluate import Measures, evaluate
+from trueval.measures import Measure, parse_list
+from trueval.models.hosted.account import LEDGER, Account
+from trueval.policy.policy import Policy
+from trueval.probes.noise import Design, drawn
+from trueval.probes.prediction import COLUMNS, MARGIN, Choices, Prediction, predict
+from trueval.report.provenance import recorded
+from trueval.retrieval.pipeline import stages_of
+from trueval.retrieval.ranks.lists import listed
+from trueval.retrieval.stages.config import Settings
+from trueval.retrieval.stages.retrieved import Stage
+from trueval.retrieval.stages.shared import Begin, Shared, nobody
+from trueval.retrieval.stages.work import Work
+from trueval.run import Run
+from trueval.standings.standings import Floats
+
+DROP, OVERLAP = "drop", "overlap"
+K: Final = 10
+
+
+class Condition(NamedTuple):
+    """A way to change a query.
+
+    Attributes:
+        name: of it.
+        change: from the text of a query to the changed one.
+        about: what it does, in one sentence.
+    """
+
+    name: str
+    change: Callable[[str], str]
+    about: str = ""
+
+
+class Searched(NamedTuple):
+    """What a pipeline found for queries in one form.
+
+    Attributes:
+        first: the first stage.
+        run: of the last one.
+        vectors: [query, dimension] of the queries; None where nothing is embedded.
+        values: [query, measure] expected under ties; NaN where not available.
+    """
+
+    first: Stage
+    run: Run
+    vectors: NDArray[Any] | None
+    values: Floats
+
+
+def probe_join(
+    collection: Collection,
+    pipelines: Mapping[str, Settings],
+    conditions: Sequence[Condition],
+    measures: Measures,
+    *,
+    queries: int | None = None,
+    k: int = K,
+    policy: Policy | None = None,
+    choices: Choices | None = None,
+    cache: Path | None = None,
+    begin: Begin | None = None,
+    max_cost: float | None = None,
+) -> Prediction:
+    """Set what probes say of the queries of a collection against what these lose.
+
+    Args:
+        collection: documents, queries and judgments.
+        pipelines: name → settings of a pipeline, as config.py checks them.
+        conditions: ways to change a query, of different names.
+        measures: that may lose, of which higher values are better.
+        queries: so many judged ones are drawn, by the seed of `choices`; all by default.
+        k: first results of the overlap.
+        policy: of the measures; ours if None.
+        choices: of intervals, and the seed.
+        cache: keeps embeddings, indexes and candidates; None keeps nothing.
+        begin: called with the name of each piece of work; what it returns is called as the work goes on.
+        max_cost: what hosted models may cost in all, in the currency of their prices; None for no limit.
+
+    Raises:
+        InputError: nobody judged a query, an input is bad, or a model cannot be reached.
+        PolicyError: there is nothing to do, or lower values of a measure are better.
+    """
+    chosen, choices = parse_list(measures), choices or Choices()
+    _check(pipelines, conditions, chosen)
+    # As the probe of noise draws them: the same queries for the same seed.
+    asked = drawn(collection, Design("en", queries=queries or len(collection.queries), seed=choices.seed))
+    forms = {each.name: {query: each.change(text) for query, text in asked.queries.items()} for each in conditions}
+    with _place(cache) as place:
+        account = Account(max_cost, place / LEDGER)
+        join = _Join(asked, forms, chosen, k, policy or Policy(), place, begin or nobody, account)
+        found = predict(pl.concat([join.rows(name, settings) for name, settings in pipelines.items()]), choices)
+    return found.noted(join.about(collection, conditions), join.notes)
+
+
+def _check(pipelines: Mapping[str, Settings], conditions: Sequence[Condition], measures: Sequence[Measure]) -> None:
+    if not pipelines or not conditions:
+        raise PolicyError("A join needs something that searches, and a way to change queries. Name one of each.")
+    names = [each.name for each in conditions]
+    if len(set(names)) < len(names):
+        raise PolicyError(f"Conditions need different names. Got {', '.join(names)}.")
+    lower = [str(each) for each in measures if each.better == "lower"]
+    if lower:
+        raise PolicyError(f"A loss needs a measure of which higher values are better. Got {lower[0]}.")
+
+
+class _Join:
+    """Searches every form of the queries by every pipeline; documents are embedded and indexed once."""
+
+    def __init__(
+        self,
+        collection: Collection,
+        forms: Mapping[str, Mapping[str, str]],
+        measures: Sequence[Measure],
+        k: int,
+        policy: Policy,
+        cache: Path,
+        begin: Begin,
+        account: Account,
+    ) -> None:
+        self.collection, self.forms, self.measures, self.k = collection, forms, tuple(measures), k
+        self.policy, self.cache, self.begin, self.account = policy, cache, begin, account
+        self.models: dict[str, Any] = {}
+        self.systems: list[dict[str, Any]] = []
+        # Notes are in results, which say nothing of the folders of a machine.
+        self.notes: list[str] = [note.replace(f"{collection.source}/", "") for note in collection.notes]
+
+    @property
+    def ids(self) -> list[str]:
+        """Of the queries."""
+        return list(self.collection.queries)
+
+    def searched(self, name: str, settings: Settings, form: str, texts: Mapping[str, str]) -> Searched:
+        """What a pipeline finds for the queries in one form."""
+        collection = replace(self.collection, queries=texts)
+        shared = Shared(self.cache, self.cache / "outputs", self.account, models=self.models)
+        work = Work(collection, settings, shared, lambda stage: self.begin(f"{name}, {form}: {stage}"))
+        stages = stages_of([work])[0]
+        vectors = work.query_vectors(self.begin(f"{name}, {form}: vectors")) if "embed" in settings else None
+        run = stages[-1].run
+        return Searched(stages[0], run, vectors, self._values(run))
+
+    def _values(self, run: Run) -> Floats:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TruevalWarning)  # of each form the same
+            scores = evaluate(run, self.collection.graded, list(self.measures), policy=self.policy)
+        self.notes += [note for note in scores.notes if note not in self.notes]
+        place = {query: at for at, query in enumerate(scores.query_ids)}
+        found: Floats = scores.expected[[place[query] for query in self.ids]]
+        return found
+
+    def overlap(self, first: Run, second: Run) -> Floats:
+        """[query] expected share of common documents in the top k of two runs; NaN where one has no list."""
+        sides = lists_of([first, second], self.collection.graded, self.policy, self.ids)
+        return reshuffle(*sides, k=self.k, depth=max(self.k, DEPTH)).overlap
+
+    def rows(self, name: str, settings: Settings) -> pl.DataFrame:
+        """The table of `predict` for one pipeline."""
+        clean = self.searched(name, settings, "as it is", self.collection.queries)
+        gap = gaps(clean.first.run, self.ids)
+        parts = []
+        for form, texts in self.forms.items():
+            changed = self.searched(name, settings, form, texts)
+            same = np.array([texts[query] == text for query, text in self.collection.queries.items()])
+            signals = {OVERLAP: 1 - self.overlap(clean.run, changed.run), MARGIN: -gap}
+            if clean.vectors is not None and changed.vectors is not None:
+                signals = {DROP: drops(clean.vectors, changed.vectors, same), **signals}
+            losses = dict(zip(map(str, self.measures), (clean.values - changed.values).T, strict=True))
+            for (signal, danger), (measure, loss) in product(signals.items(), losses.items()):
+                key = dict(zip(COLUMNS, (name, form, signal, measure), strict=False))
+                values = pl.DataFrame({"query_id": self.ids, "danger": danger, "loss": loss})
+                parts.append(values.with_columns(**{each: pl.lit(of) for each, of in key.items()}).select(COLUMNS))
+        means = dict(zip(map(str, self.measures), np.nanmean(clean.values, axis=0).tolist(), strict=True))
+        self.systems.append({"name": name, "signals": list(signals), "margin_of": clean.first.name, "clean": means})
+        return pl.concat(parts)
+
+    def about(self, collection: Collection, conditions: Sequence[Condition]) -> dict[str, Any]:
+        """What a result says of what was asked."""
+        texts = self.collection.queries
+        return {
+            "collection": {
+                "name": collection.name,
+                "source": recorded(collection.source),
+                "documents": len(collection.documents),
+                "queries": len(texts),
+                "sha256": {"judgments": judgments_hash(self.collection.graded)},
+            },
+            "policy": self.policy.to_dict(),
+            "measures": list(map(str, self.measures)),
+            "k": self.k,
+            "systems": self.systems,
+            "conditions": [
+                {
+                    "name": each.name,
+                    "about": each.about,
+                    "changed": sum(self.forms[each.name][query] != text for query, text in texts.items()),
+                }
+                for each in conditions
+            ],
+        }
+
+
+def drops(clean: NDArray[Any], changed: NDArray[Any], same: NDArray[np.bool_]) -> Floats:
+    """[query] 1 - cosine of two vectors of each query; 0 of a query that was not changed, whatever a batch rounds.
+
+    Args:
+        clean: [query, dimension] of the queries as they are.
+        changed: [query, dimension] of their changed forms.
+        same: [query] whether the two texts are the same.
+
+    >>> drops(np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([[0.0, 2.0], [0.6, 0.8]]), np.array([False, False])).round(3)
+    array([1. , 0.4])
+    """
+    one, other = (np.asarray(each, dtype=np.float64) for each in (clean, changed))
+    lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
+    found: Floats = np.where(same, 0.0, np.maximum(0.0, 1 - np.einsum("qd,qd->q", one, other) / lengths))
+    return found
+
+
+def gaps(run: Run, query_ids: Sequence[str]) -> Floats:
+    """[query] score of the first document - score of the next; NaN of a list of fewer than two.
+
+    Args:
+        run: of a stage.
+        query_ids: [query].
+
+    >>> gaps(Run.from_dict({"q": {"a": 0.5, "b": 0.75}, "r": {"a": 1.0}}), ["q", "r", "s"])
+    array([0.25,  nan,  nan])
+    """
+    lists = listed(run, 2)
+    scores, ends = lists.documents["score"].to_numpy(), lists.offsets
+    found = {
+        query: float(scores[start] - scores[start + 1])
+        for query, start, size in zip(lists.query_ids.to_list(), ends, np.diff(ends), strict=False)
+        if size > 1
+    }
+    return np.array([found.get(query, np.nan) for query in query_ids])
+
+
+@contextmanager
+def _place(cache: Path | None) -> Iterator[Path]:
+    """The folder of the cache; a temporary one where nobody names one, so that documents are embedded once."""
+    if cache is not None:
+        cache.mkdir(parents=True, exist_ok=True)
+        yield cache
+        return
+    # Memory maps of files that are removed stay readable; where they cannot be removed, the system does it later.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        yield Path(folder)

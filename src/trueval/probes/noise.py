@@ -1,0 +1,386 @@
+"""The probe of noise: what chatter around a question does to what a pipeline finds for it.
+
+Some judged queries of a collection are written with chatter of several levels, with denoising and without, and with one
+way of writing (NFC, plain spaces and apostrophes) and without. Every different text is embedded and searched for once,
+as one set of queries of the pipeline, so that a cache keeps all of it and a stopped probe goes on where it was.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from trueval.collection import Collection
+from trueval.comparison.reshuffle import Reshuffle, reshuffle
+from trueval.comparison.reshuffled import lists_of
+from trueval.errors import InputError, TruevalWarning, nearest
+from trueval.evaluation.evaluate import evaluate
+from trueval.evaluation.scores import Scores
+from trueval.judgments import Judgments
+from trueval.measures import Measure, parse_list
+from trueval.models.hosted.account import LEDGER, Account
+from trueval.policy.policy import Policy
+from trueval.probes.chatter import BANKS, LEVELS, Noisy, noisy
+from trueval.probes.denoise import denoise
+from trueval.retrieval.indexes.analysis import one_writing
+from trueval.retrieval.pipeline import Pipeline, stages_of
+from trueval.retrieval.stages.config import BOTH, HIGH, STAGES, scored_in
+from trueval.retrieval.stages.shared import Begin, nobody, shared_work
+from trueval.retrieval.stages.work import Work
+from trueval.run import Run
+from trueval.standings.standings import Floats
+
+NONE: Final = "none"
+RULES: Final = "rules"
+JUDGE: Final = "judge"
+WAYS: Final = (NONE, RULES, JUDGE)
+QUERIES: Final = 100
+DEFAULT_MEASURES: Final = "nDCG@10 R@10"
+GRADED_MEASURE: Final = "N-Recall4+@10"  # P-B's, where there are grades from 4
+# Texts → the same texts in other words, in their order.
+Rewriter = Callable[[Sequence[str]], Sequence[str]]
+
+
+class Condition(NamedTuple):
+    """How queries are written.
+
+    Attributes:
+        level: of noise, 0 to 4.
+        templates: bank of the chatter; "" at level 0, which has none.
+        denoised: "none", "rules" or "judge".
+        normalised: whether what looks the same is written one way at the end.
+    """
+
+    level: int
+    templates: str
+    denoised: str
+    normalised: bool
+
+
+CLEAN: Final = Condition(0, "", NONE, False)
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """What is asked of a probe.
+
+    Attributes:
+        language: of the chatter, "en" or "fr".
+        levels: of noise.
+        templates: banks of the chatter.
+        denoised: ways of denoising, "none" among them or not.
+        normalised: whether the guard is off, on, or both are tried.
+        queries: how many are drawn.
+        seed: of everything random.
+    """
+
+    language: str
+    levels: tuple[int, ...] = tuple(range(len(LEVELS)))
+    templates: tuple[str, ...] = BANKS
+    denoised: tuple[str, ...] = (NONE, RULES)
+    normalised: tuple[bool, ...] = (False, True)
+    queries: int = QUERIES
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for way in self.denoised:
+            if way not in WAYS:
+                raise InputError(f"denoise must be of {', '.join(WAYS)}. Got {way!r}.{nearest(way, WAYS)}")
+        for level in self.levels:
+            if level not in range(len(LEVELS)):
+                raise InputError(f"levels must be from 0 to {len(LEVELS) - 1}. Got {level!r}.")
+        if self.queries < 2:
+            raise InputError(f"queries must be at least 2. Got {self.queries!r}.")
+
+    def conditions(self) -> Iterator[Condition]:
+        """Every way to write a query, the clean one first."""
+        yield CLEAN
+        for level in self.levels:
+            for bank in self.templates if level else ("",):
+                for way in self.denoised:
+                    for guarded in self.normalised:
+                        found = Condition(level, bank, way, guarded)
+                        if found != CLEAN:
+                            yield found
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseProbe:
+    """What chatter did to the results of one pipeline; rows are conditions, columns queries.
+
+    Attributes:
+        name: of the pipeline.
+        design: what was asked.
+        collection: its name.
+        measures: that queries were measured by.
+        query_ids: [query] that were drawn.
+        conditions: [condition], the clean one first.
+        added: [condition, query] share of chatter in the characters of the query before denoising.
+        cosines: [condition, query] of the text and the clean text; None without an embedder.
+        lists: [condition, query] overlap, τ and RBO of what is found with what the clean query finds.
+        worth: measure → [condition, query] expected values under ties.
+        policy: that they were measured under.
+        notes: one-line remarks, of the pipeline and of the evaluation of the clean queries.
+    """
+
+    name: str
+    design: Design
+    collection: str
+    measures: tuple[Measure, ...]
+    query_ids: tuple[str, ...]
+    conditions: tuple[Condition, ...]
+    added: Floats
+    cosines: Floats | None
+    lists: Reshuffle
+    worth: Mapping[str, Floats]
+    policy: Policy
+    notes: tuple[str, ...]
+
+    def row(self, condition: Condition) -> int:
+        """The row of a condition.
+
+        Raises:
+            InputError: it was not asked for.
+        """
+        if condition not in self.conditions:
+            raise InputError(f"The probe has no condition {condition}. It has {len(self.conditions)} others.")
+        return self.conditions.index(condition)
+
+
+def probe_noise(
+    pipeline: Pipeline,
+    collection: Collection,
+    design: Design,
+    *,
+    measures: str | Sequence[str | Measure] | None = None,
+    rewriter: Rewriter | None = None,
+    cache: Path | None = None,
+    begin: Begin | None = None,
+    max_cost: float | None = None,
+    policy: Policy | None = None,
+) -> NoiseProbe:
+    """Measure what chatter does to the results of a pipeline.
+
+    Args:
+        pipeline: that searches.
+        collection: documents, queries and judgments.
+        design: what is asked.
+        measures: of the results; nDCG@10, R@10, and N-Recall4+@10 where there are grades from 4, if None.
+        rewriter: of the way "judge".
+        cache: keeps embeddings, indexes and candidates.
+        begin: as in Pipeline.retrieve.
+        max_cost: of hosted models.
+        policy: of the measures; ours if None.
+
+    Raises:
+        InputError: there are no judgments, "judge" has no rewriter, or as in Pipeline.retrieve.
+    """
+    if JUDGE in design.denoised and rewriter is None:
+        raise InputError("Denoising by a judge needs a judge. Name a model with --judge, or leave judge out.")
+    chosen = drawn(collection, design)
+    judged = chosen.graded
+    wanted = measures_of(measures, judged)
+    conditions, queries = tuple(design.conditions()), chosen.queries
+    written = texts_of(conditions, queries, design, rewriter)
+    found = _searched(pipeline, chosen, written.texts, cache, begin, max_cost)
+    ids, kept = tuple(queries), policy or Policy()
+    runs = [
+        _run_of(found.run, found.numbers, dict(zip(ids, row, strict=True)), str(at))
+        for at, row in enumerate(written.texts)
+    ]
+    lists = lists_of(runs, judged, kept, ids)
+    moved = [reshuffle(lists[0], each) for each in lists]
+    values, notes = _worth(runs, judged, wanted, kept, ids)
+    return NoiseProbe(
+        pipeline.name,
+        design,
+        collection.name,
+        wanted,
+        ids,
+        conditions,
+        written.added,
+        found.cosines(written.texts),
+        Reshuffle(*(np.array([each[part] for each in moved]) for part in range(3))),
+        values,
+        kept,
+        tuple(dict.fromkeys((*found.notes, *notes))),
+    )
+
+
+def drawn(collection: Collection, design: Design) -> Collection:
+    """The collection with some of its judged queries, the same for a seed.
+
+    Args:
+        collection: documents, queries and judgments.
+        design: how many queries, and the seed.
+
+    Raises:
+        InputError: there are no judgments, or no judged query has a text.
+    """
+    relevant = collection.graded.frame.filter(pl.col("grade") > 0)["query_id"].unique(maintain_order=True)
+    judged = [query for query in relevant.to_list() if query in collection.queries]
+    if len(judged) < 2:
+        raise InputError(f"{collection.source}: a probe of noise needs 2 judged queries with a relevant document.")
+    rng = np.random.default_rng([design.seed, 0x6E6F6973])
+    places = np.sort(rng.permutation(len(judged))[: design.queries]).tolist()
+    ids = [judged[place] for place in places]
+    return replace(
+        collection.restricted(frozenset(ids)), queries={query: collection.queries[query] for query in ids}, lists=None
+    )
+
+
+def measures_of(measures: str | Sequence[str | Measure] | None, judgments: Judgments) -> tuple[Measure, ...]:
+    """The measures that are asked for, or those that the grades allow."""
+    if measures is None:
+        graded = bool((judgments.frame["grade"] >= 4).any())
+        measures = f"{DEFAULT_MEASURES} {GRADED_MEASURE}" if graded else DEFAULT_MEASURES
+    return parse_list(measures)
+
+
+def raw_texts(queries: Mapping[str, str], design: Design) -> list[str]:
+    """The different texts that a rewriter gets.
+
+    Args:
+        queries: id → text, of those that are drawn.
+        design: of the probe.
+    """
+    return list(
+        dict.fromkeys(each.text for rows in _chatter(design.conditions(), queries, design).values() for each in rows)
+    )
+
+
+def _chatter(
+    conditions: Iterable[Condition], queries: Mapping[str, str], design: Design
+) -> dict[tuple[int, str], list[Noisy]]:
+    """Level and templates → each query with that chatter."""
+    return {
+        (each.level, each.templates): [
+            noisy(text, each.level, design.language, seed=design.seed, bank=each.templates or BANKS[0])
+            for text in queries.values()
+        ]
+        for each in dict.fromkeys(each._replace(denoised=NONE, normalised=False) for each in conditions)
+    }
+
+
+class Written(NamedTuple):
+    """Queries as conditions write them.
+
+    Attributes:
+        texts: [condition][query].
+        added: [condition, query] share of chatter, before denoising.
+    """
+
+    texts: tuple[tuple[str, ...], ...]
+    added: Floats
+
+
+def texts_of(
+    conditions: Sequence[Condition], queries: Mapping[str, str], design: Design, rewriter: Rewriter | None
+) -> Written:
+    """Write queries under each condition.
+
+    Args:
+        conditions: some of the design.
+        queries: id → text.
+        design: language and seed.
+        rewriter: of the way "judge"; each different text goes to it once.
+    """
+    chatter = _chatter(conditions, queries, design)
+    raw = {key: [each.text for each in rows] for key, rows in chatter.items()}
+    asked = [text for each in conditions if each.denoised == JUDGE for text in raw[each.level, each.templates]]
+    different = list(dict.fromkeys(asked))
+    told = dict(zip(different, rewriter(different), strict=True)) if rewriter is not None and different else {}
+    ways: dict[str, Callable[[str], str]] = {NONE: str, RULES: denoise, JUDGE: lambda text: told[text] or text}
+    rows = []
+    for each in conditions:
+        texts = [ways[each.denoised](text) for text in raw[each.level, each.templates]]
+        rows.append(tuple(one_writing(text) if each.normalised else text for text in texts))
+    added = np.array([[one.added for one in chatter[each.level, each.templates]] for each in conditions])
+    return Written(tuple(rows), added)
+
+
+class _Searched(NamedTuple):
+    """What different texts found.
+
+    Attributes:
+        numbers: text → id of the query that it was.
+        run: for these.
+        vectors: text → its vector; None without an embedder.
+        notes: remarks of the pipeline.
+    """
+
+    numbers: Mapping[str, str]
+    run: Run
+    vectors: Floats | None
+    notes: tuple[str, ...]
+
+    def cosines(self, texts: Sequence[Sequence[str]]) -> Floats | None:
+        """[condition, query] cosines of texts with those of the first row."""
+        if self.vectors is None:
+            return None
+        place = {text: at for at, text in enumerate(self.numbers)}
+        norms = np.linalg.norm(self.vectors, axis=1, keepdims=True)
+        unit = self.vectors / np.where(norms > 0, norms, 1)
+        rows = np.array([[place[text] for text in row] for row in texts])
+        found: Floats = np.einsum("cqd,qd->cq", unit[rows], unit[rows[0]])
+        return found
+
+
+def _searched(
+    pipeline: Pipeline,
+    collection: Collection,
+    texts: Sequence[Sequence[str]],
+    cache: Path | None,
+    begin: Begin | None,
+    max_cost: float | None,
+) -> _Searched:
+    numbers = {text: f"t{at}" for at, text in enumerate(dict.fromkeys(text for row in texts for text in row))}
+    asked = replace(collection, queries={number: text for text, number in numbers.items()}, judgments=None)
+    scoring = pipeline.settings.get("pipeline", {}).get("scoring", STAGES)
+    settings = scored_in(pipeline.settings, HIGH if scoring == BOTH else scoring)
+    account = Account(max_cost, None if cache is None else cache / LEDGER)
+    with shared_work(cache, account, kept=False) as shared:
+        work = Work(asked, settings, shared, begin or nobody)
+        (stages,) = stages_of([work])
+        vectors = None
+        if "embed" in settings:
+            vectors = work.query_vectors((begin or nobody)("queries")).astype(np.float64)
+    notes = dict.fromkeys(note for stage in stages for note in stage.notes)
+    return _Searched(numbers, stages[-1].run, vectors, tuple(notes))
+
+
+def _run_of(found: Run, numbers: Mapping[str, str], texts: Mapping[str, str], name: str) -> Run:
+    """The run of the queries under one condition: what their texts found."""
+    asked = pl.DataFrame({"query": list(texts), "query_id": [numbers[text] for text in texts.values()]})
+    rows = asked.join(found.frame, on="query_id", how="inner", maintain_order="left_right")
+    return Run.from_frame(rows.select(pl.col("query").alias("query_id"), "doc_id", "score"), name=name)
+
+
+class _Worth(NamedTuple):
+    """Values of conditions, and the remarks on the first."""
+
+    values: dict[str, Floats]
+    notes: tuple[str, ...]
+
+
+def _worth(
+    runs: Sequence[Run], judgments: Judgments, measures: Sequence[Measure], policy: Policy, ids: Sequence[str]
+) -> _Worth:
+    found: list[Scores] = []
+    rows: dict[str, list[Any]] = {str(measure): [] for measure in measures}
+    for run in runs:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TruevalWarning)  # the same for every condition, about queries without hits
+            scores = evaluate(run, judgments, measures, policy=policy)
+        found.append(scores)
+        place = {query: at for at, query in enumerate(scores.query_ids)}
+        order = [place[query] for query in ids]
+        for column, name in enumerate(rows):
+            rows[name].append(scores.expected[order, column])
+    return _Worth({name: np.array(values) for name, values in rows.items()}, found[0].notes)

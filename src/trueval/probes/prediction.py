@@ -1,0 +1,351 @@
+"""Whether a probe predicts: of queries that a change of the text reaches, do those lose most that the probe says will.
+
+A probe gives each query a signal under a condition (the query with chatter, without its accents, ...), and a measure
+says what the query then loses. Both are turned so that more is worse, so a correlation above 0 says that the probe is
+right, and one around 0 that it knows nothing:
+
+    drop       1 - cosine of the query and its changed form
+    overlap    1 - share of the first K documents that both find
+    margin     -(score of the first document - score of the next), of the query as it was
+    loss       measure of the query as it was - measure of its changed form
+
+P-B section 4.5 says that such diagnostics "predict set quality" and reports no correlation; here it is a number with an
+interval. Pooled numbers rank queries within each model and condition, so that a model which is worse in both, or a
+condition which is harder, is not taken for prediction; `across` ranks all of them together, and is what a scatter plot
+of everything seems to show.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from trueval.errors import InputError
+from trueval.numerics import or_null
+from trueval.probes.correlation import Correlation, Correlations, Stratum, across, correlate
+from trueval.standings.standings import Floats
+from trueval.version import __version__
+
+# 1: the first.
+FORMAT_VERSION: Final = 1
+KIND: Final = "probe-prediction"
+COLUMNS: Final = ("model", "condition", "signal", "measure", "query_id", "danger", "loss")
+ALL: Final = "all"
+MARGIN: Final = "margin"
+# Models below which even a perfect order of them happens by chance more often than 1 time in 20, as 2 / n! does.
+MODELS: Final = 5
+# Models up to which all orders are listed: 8! = 40,320.
+LISTED: Final = 8
+
+
+class Predicted(NamedTuple):
+    """How well a signal of one model predicts under one condition.
+
+    Attributes:
+        name: of the model.
+        condition: how the queries were changed.
+        signal: of the probe.
+        measure: that loses.
+        found: the correlations.
+        lost: share of the queries whose value fell.
+        gained: share of the queries whose value rose.
+        danger: mean of the signal; NaN where nothing is known.
+        loss: mean of the loss.
+    """
+
+    name: str
+    condition: str
+    signal: str
+    measure: str
+    found: Correlations
+    lost: float
+    gained: float
+    danger: float
+    loss: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """As results have it."""
+        shares = {name: or_null(getattr(self, name)) for name in ("lost", "gained", "danger", "loss")}
+        named = {name: getattr(self, name) for name in ("name", "condition", "signal", "measure")}
+        return {**named, **self.found.to_dict(), **shares}
+
+
+class Pooled(NamedTuple):
+    """How well a signal predicts within models and conditions, all of them together.
+
+    Attributes:
+        condition: "all", or one.
+        signal: of the probe.
+        measure: that loses.
+        models: names.
+        strata: pairs of a model and a condition in which both vary, of how many there are.
+        found: the correlations within strata.
+        across: Spearman's with all ranks in one list; differences between models and conditions are in it.
+    """
+
+    condition: str
+    signal: str
+    measure: str
+    models: tuple[str, ...]
+    strata: tuple[int, int]
+    found: Correlations
+    across: Correlation
+
+    def to_dict(self) -> dict[str, Any]:
+        """As results have it."""
+        named = {name: getattr(self, name) for name in ("condition", "signal", "measure")}
+        used, of = self.strata
+        strata = {"models": list(self.models), "strata": used, "of_strata": of}
+        return {**named, **strata, **self.found.to_dict(), "across": self.across.to_dict()}
+
+
+class Order(NamedTuple):
+    """Whether a probe puts models into the order of what they lose.
+
+    Attributes:
+        condition: "all" or one.
+        signal: of the probe.
+        measure: that loses.
+        models: that have both.
+        tau: Kendall's tau-b of their means; NaN where one does not vary.
+        p: share of all orders of the models that agree at least as well, or disagree as well; NaN of more than can be
+            listed, or without tau.
+        told: one sentence.
+    """
+
+    condition: str
+    signal: str
+    measure: str
+    models: int
+    tau: float
+    p: float
+    told: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As results have it."""
+        return {**self._asdict(), "tau": or_null(self.tau), "p": or_null(self.p)}
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Whether probes predict.
+
+    Attributes:
+        models: a row for each model, condition, signal and measure.
+        pooled: a row for each signal and measure, of all conditions and of each.
+        orders: whether models come out in the order of their losses.
+        queries: that were asked.
+        level: of the intervals.
+        resamples: times that queries were drawn.
+        seed: of the draws.
+        about: what else a result says, of the collection and what was asked.
+        notes: one-line remarks.
+    """
+
+    models: tuple[Predicted, ...]
+    pooled: tuple[Pooled, ...]
+    orders: tuple[Order, ...]
+    queries: int
+    level: float
+    resamples: int
+    seed: int
+    about: dict[str, Any]
+    notes: tuple[str, ...] = ()
+
+    def noted(self, about: dict[str, Any], notes: Sequence[str]) -> Prediction:
+        """The same with what is known of where it comes from.
+
+        Args:
+            about: keys of the result.
+            notes: one-line remarks.
+        """
+        return replace(self, about={**self.about, **about}, notes=(*self.notes, *notes))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `trueval probe join`."""
+        return {
+            "kind": KIND,
+            "format": FORMAT_VERSION,
+            "trueval": __version__,
+            **self.about,
+            "queries": self.queries,
+            "level": self.level,
+            "resamples": self.resamples,
+            "seed": self.seed,
+            "models": [each.to_dict() for each in self.models],
+            "pooled": [each.to_dict() for each in self.pooled],
+            "orders": [each.to_dict() for each in self.orders],
+            "notes": list(self.notes),
+        }
+
+
+class Choices(NamedTuple):
+    """How correlations are computed.
+
+    Attributes:
+        level: of the intervals.
+        resamples: times that queries are drawn.
+        seed: of the draws.
+        threads: that share the work; they change nothing.
+    """
+
+    level: float = 0.95
+    resamples: int = 2000
+    seed: int = 0
+    threads: int | None = None
+
+
+def predict(rows: pl.DataFrame, choices: Choices | None = None) -> Prediction:
+    """Correlate what probes say with what queries lose.
+
+    Args:
+        rows: model, condition, signal, measure, query_id, danger, loss: one for each query; danger and loss are null
+            or NaN where not known.
+        choices: of the intervals.
+
+    Raises:
+        InputError: a column is missing, or a query comes twice.
+
+    >>> drop, lost = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0.0, 0.0, 0.5, 0.25, 0.5, 1.0]
+    >>> found = predict(pl.DataFrame({
+    ...     "model": "m", "condition": "noise 4", "signal": "drop", "measure": "R@10",
+    ...     "query_id": list("abcdef"), "danger": drop, "loss": lost,
+    ... }), Choices(resamples=100))
+    >>> round(found.models[0].found.spearman.value, 3), round(found.models[0].lost, 3)
+    (0.883, 0.667)
+    """
+    choices = choices or Choices()
+    table = _Table.of(rows)
+    models = tuple(table.predicted(choices))
+    pooled = tuple(table.pooled(choices))
+    return Prediction(models, pooled, tuple(table.orders()), len(table.ids), *choices[:3], {})
+
+
+class _Table(NamedTuple):
+    """Signals and losses as vectors over the same queries.
+
+    Attributes:
+        ids: of the queries.
+        strata: (model, condition, signal, measure) → its vectors.
+    """
+
+    ids: tuple[str, ...]
+    strata: dict[tuple[str, str, str, str], Stratum]
+
+    @classmethod
+    def of(cls, rows: pl.DataFrame) -> _Table:
+        missing = [name for name in COLUMNS if name not in rows.columns]
+        if missing:
+            raise InputError(f"The table of a prediction has no column {', '.join(missing)}.")
+        keys = list(COLUMNS[:4])
+        if rows.select(COLUMNS[:5]).is_duplicated().any():
+            raise InputError("A query has two values of one model, condition, signal and measure. Give each once.")
+        ids = rows["query_id"].unique(maintain_order=True).to_list()
+        places = {query: place for place, query in enumerate(ids)}
+        strata = {}
+        for key, part in rows.group_by(keys, maintain_order=True):
+            x, y = np.full(len(ids), np.nan), np.full(len(ids), np.nan)
+            place = [places[query] for query in part["query_id"].to_list()]
+            values = (part[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in ("danger", "loss"))
+            x[place], y[place] = values
+            model, condition, signal, measure = map(str, key)
+            strata[model, condition, signal, measure] = Stratum(x, y)
+        return cls(tuple(ids), strata)
+
+    def predicted(self, choices: Choices) -> Iterator[Predicted]:
+        """Each model under each condition."""
+        for key, stratum in self.strata.items():
+            found = correlate([stratum], **choices._asdict(), names=(key[2], f"the change in {key[3]}"))
+            known = stratum.known
+            x, y = stratum.x[known], stratum.y[known]
+            shares = (float(each.mean()) if len(x) else np.nan for each in (y > 0, y < 0, x, y))
+            yield Predicted(*key, found, *shares)
+
+    def pooled(self, choices: Choices) -> Iterator[Pooled]:
+        """All models and conditions of each signal and measure together, then each condition."""
+        conditions = list(dict.fromkeys(key[1] for key in self.strata))
+        for signal, measure in dict.fromkeys(key[2:] for key in self.strata):
+            for condition in (ALL, *conditions) if len(conditions) > 1 else (ALL,):
+                chosen = self._chosen(condition, signal, measure)
+                names = tuple(dict.fromkeys(key[0] for key in chosen))
+                if len(chosen) < 2:
+                    continue
+                strata = list(chosen.values())
+                found = correlate(strata, **choices._asdict(), names=(signal, f"the change in {measure}"))
+                used = sum(not each.lacks for each in strata)
+                together = across(strata, **choices._asdict())
+                yield Pooled(condition, signal, measure, names, (used, len(strata)), found, together)
+
+    def _chosen(self, condition: str, signal: str, measure: str) -> dict[tuple[str, ...], Stratum]:
+        return {
+            key: each
+            for key, each in self.strata.items()
+            if key[2:] == (signal, measure) and condition in (ALL, key[1])
+        }
+
+    def orders(self) -> Iterator[Order]:
+        """Whether the models come out in the order of their losses, over all conditions that all of them have."""
+        for signal, measure in dict.fromkeys(key[2:] for key in self.strata):
+            if signal == MARGIN:  # of a cosine and of BM25 they have no unit in common
+                continue
+            means: dict[str, list[Floats]] = {}
+            for (model, *_), each in self._chosen(ALL, signal, measure).items():
+                known = each.known
+                if known.any():
+                    means.setdefault(model, []).append(np.array([each.x[known].mean(), each.y[known].mean()]))
+            most = max((len(each) for each in means.values()), default=0)
+            kept = [np.mean(each, axis=0) for each in means.values() if len(each) == most]
+            yield order_of(ALL, signal, measure, np.array(kept).reshape(-1, 2))
+
+
+def order_of(condition: str, signal: str, measure: str, means: Floats) -> Order:
+    """Whether a probe puts models into the order of their losses, and what that could be by chance.
+
+    Args:
+        condition: "all" or one.
+        signal: of the probe.
+        measure: that loses.
+        means: [model, 2] mean signal and mean loss.
+
+    >>> order_of("all", "drop", "R@10", np.array([[0.1, 0.0], [0.2, 0.1], [0.3, 0.2]])).told
+    'It cannot be known from 3 models: even a perfect order of them, or its reverse, happens by chance 1 time in 3.'
+    """
+    models = len(means)
+    tau = _tau(means[:, 0], means[:, 1])
+    p = _chance(means, tau)
+    if models < 2:
+        told = "It cannot be known from one model."
+    elif math.isnan(tau):
+        told = "It cannot be known: one of the two is the same for all models."
+    elif models < MODELS:
+        often = f"1 time in {math.factorial(models) // 2}" if models > 2 else "every time"
+        told = (
+            f"It cannot be known from {models} models: even a perfect order of them, or its reverse, happens by chance"
+        )
+        told = f"{told} {often}."
+    else:
+        beside = "" if math.isnan(p) else f"; of all orders of the models {p:.1%} agree or disagree as much"
+        told = f"Kendall's tau-b of {models} models is {tau:.2f}{beside}."
+    return Order(condition, signal, measure, models, tau, p, told)
+
+
+def _chance(means: Floats, tau: float) -> float:
+    """The share of all orders that agree or disagree as much; NaN where they are too many, or nothing is known."""
+    models = len(means)
+    if models < 2 or models > LISTED or math.isnan(tau):
+        return math.nan
+    orders = (_tau(means[:, 0], means[list(order), 1]) for order in permutations(range(models)))
+    return sum(abs(each) >= abs(tau) - 1e-12 for each in orders) / math.factorial(models)
+
+
+def _tau(x: Floats, y: Floats) -> float:
+    """Kendall's tau-b of a few values."""
+    signs = [np.sign(values[:, None] - values) for values in (x, y)]
+    scale = math.sqrt(float(np.abs(signs[0]).sum())) * math.sqrt(float(np.abs(signs[1]).sum()))
+    return float((signs[0] * signs[1]).sum()) / scale if scale else math.nan

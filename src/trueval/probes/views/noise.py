@@ -1,0 +1,242 @@
+"""Probes of noise as people and papers read them: a terminal table, Markdown, LaTeX, CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from trueval.probes.noise_summary import told
+from trueval.probes.views.noise_published import CHATTER_SOURCE, CHATTER_TABLES
+from trueval.report import formats
+from trueval.report.formats import latex, markdown, pipes, tabular
+from trueval.report.terminal import drawn, grid
+from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, signed, unit
+
+Entry = Mapping[str, Any]
+VALUES = ("cosine", "overlap", "tau", "rbo")
+
+
+def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
+    """What a person reads of a probe: a table for each pipeline, then what the rules strip, then the published tables.
+
+    Args:
+        result: what `NoiseResult.to_dict` returns.
+        scale: of the measures.
+    """
+    parts: list[RenderableType] = []
+    for model in result["models"]:
+        head = ("condition", *heads(model))
+        shown = grid(head, "L" + "r" * (len(head) - 1), spare=("added", "RBO", "cosine"))
+        for level in levels(model):
+            shown.add_row(Text(level_name(level)), *cells(level, scale))
+        parts += [Text(heading(model), style="bold"), shown, Text()]
+    if result["denoiser"]:
+        shown = grid(STRIPPED, "Lrrr")
+        for row in strip_rows(result):
+            shown.add_row(*map(Text, row))
+        parts += [Text("what the rules strip, by characters", style="bold"), shown, Text()]
+    parts += [Text(line) for line in [*legend(result), *unit(scale)]]
+    for each in CHATTER_TABLES:
+        shown = grid(each.head, "L" + "r" * (len(each.head) - 1))
+        for row in each.rows:
+            shown.add_row(*map(Text, row))
+        parts += [Text(), Text(each.title, style="bold"), shown]
+    return Group(*parts, Text(CHATTER_SOURCE))
+
+
+def printed(result: Entry) -> str:
+    """The tables as plain text.
+
+    Args:
+        result: the JSON of `trueval probe noise`.
+    """
+    return drawn(table(result))
+
+
+def heading(model: Entry) -> str:
+    """The line above the table of a pipeline.
+
+    Args:
+        model: an entry of "models".
+    """
+    return f"{model['name']}, {model['language']}, {counted(model['queries'], 'query', 'queries')}"
+
+
+def heads(model: Entry) -> tuple[str, ...]:
+    """Headings after the condition.
+
+    Args:
+        model: an entry of "models".
+    """
+    names = [f"{name} change" for name in model["levels"][0]["measures"]]
+    return ("added", "cosine", "overlap", "τ", "RBO", *(each for name in names for each in (name, "interval")))
+
+
+def levels(model: Entry) -> list[Entry]:
+    """The conditions to be shown: where the guard changes nothing, only those without it.
+
+    Args:
+        model: an entry of "models".
+    """
+    every = model["levels"]
+    return [each for each in every if not each["normalised"]] if guard_is_idle(model) else list(every)
+
+
+def guard_is_idle(model: Entry) -> bool:
+    """Whether results are the same with and without one way of writing, wherever both were tried.
+
+    Args:
+        model: an entry of "models".
+    """
+    names = ("level", "templates", "denoised")
+    off = {tuple(each[name] for name in names): each for each in model["levels"] if not each["normalised"]}
+    pairs = [(each, off.get(tuple(each[name] for name in names))) for each in model["levels"] if each["normalised"]]
+    both = [(one, other) for one, other in pairs if other is not None]
+    return bool(both) and len(both) == len(pairs) and all(_same(one, other) for one, other in both)
+
+
+def _same(one: Entry, other: Entry) -> bool:
+    means = [(one[name] or {}).get("mean") for name in VALUES], [(other[name] or {}).get("mean") for name in VALUES]
+    # A cosine is of vectors in float32, and differs in its last digits between batches.
+    close = all(a == b or (a is not None and b is not None and abs(a - b) < 1e-5) for a, b in zip(*means, strict=True))
+    return close and all(
+        abs(one["measures"][m]["change"] - other["measures"][m]["change"]) < 1e-9 for m in one["measures"]
+    )
+
+
+def level_name(level: Entry) -> str:
+    """A condition in a table.
+
+    Args:
+        level: an entry of "levels".
+
+    >>> level_name({"level": 2, "templates": "held-out", "denoised": "none", "normalised": False})
+    'level 2, held-out templates'
+    """
+    return told(level)
+
+
+def cells(level: Entry, scale: Scale) -> list[str]:
+    """The numbers of a condition.
+
+    Args:
+        level: an entry of "levels".
+        scale: of the measures.
+    """
+    found = [fixed(level["added"]), *(fixed((level[name] or {}).get("mean")) for name in VALUES)]
+    for each in level["measures"].values():
+        found += [signed(each["change"], scale), _span(each, scale)]
+    return found
+
+
+def _span(each: Entry, scale: Scale) -> str:
+    if each["low"] is None:
+        return NOT_AVAILABLE
+    return f"[{signed(each['low'], scale)}, {signed(each['high'], scale)}]"
+
+
+STRIPPED = ("templates", "recall", "precision", "question lost")
+
+
+def strip_rows(result: Entry) -> Iterator[tuple[str, ...]]:
+    """What the rules strip, as rows of a table.
+
+    Args:
+        result: the JSON of `trueval probe noise`.
+    """
+    for each in result["denoiser"]["stripped"]:
+        shares = (fixed(each[name]) for name in ("recall", "precision", "question_lost"))
+        yield f"{each['language']}, {each['templates']}, level {each['level']}", *shares
+
+
+def legend(result: Entry) -> Iterator[str]:
+    """What the columns mean.
+
+    Args:
+        result: the JSON of `trueval probe noise`.
+
+    Yields:
+        Sentences.
+    """
+    lists = result["reshuffle"]
+    yield (
+        f"{result['collection']}: means over {counted(result['queries'], 'judged query', 'judged queries')} drawn by "
+        f"seed {result['seed']}; changes are paired, noisy − clean, with intervals of {result['level']:.0%} by "
+        "bootstrap over queries; values are expected ones under ties."
+    )
+    yield (
+        "added: share of chatter in the characters of the query; cosine: of the text that is searched with and the "
+        f"clean query; overlap and τ: of the first {lists['k']} results with those of the clean query, τ for lists of "
+        "different documents (1 − 2 K^(1/2)/max, Fagin et al. 2003; −1 nothing in common); RBO: p = "
+        f"{lists['p']:g}, of the first {lists['depth']}."
+    )
+    yield (
+        "Levels: 1 a greeting; 2 a greeting, a frame, a filler, thanks; 3 also a digression, an emoji, typed on a "
+        "phone; 4 more of these, words of another language, typos. The rules were written for the known templates, not "
+        "for those held out."
+    )
+    if any(guard_is_idle(model) for model in result["models"]):
+        idle = ", ".join(model["name"] for model in result["models"] if guard_is_idle(model))
+        yield f"One way of writing (NFC, plain spaces, apostrophes) changes nothing for {idle}; its rows are left out."
+    if result["denoiser"]:
+        clean = result["denoiser"]["clean"]
+        yield f"The rules change {clean['changed']:,} of the {clean['queries']:,} clean queries of the collection."
+
+
+def to_csv(result: Entry) -> str:
+    """One line for each pipeline and condition, in full precision.
+
+    Args:
+        result: the JSON of `trueval probe noise`.
+    """
+    rows = []
+    for model in result["models"]:
+        for level in model["levels"]:
+            row = {"model": model["name"], "language": model["language"], "queries": model["queries"]}
+            row |= {name: level[name] for name in ("level", "templates", "denoised", "normalised", "added")}
+            for name in ("cosine", "drop", "overlap", "tau", "rbo"):
+                row |= {f"{name}_{part}": (level[name] or {}).get(part) for part in ("mean", "low", "high")}
+            for name, each in level["measures"].items():
+                row |= {f"{name}_{part}": value for part, value in each.items()}
+            rows.append(row)
+    return formats.to_csv(list(rows[0]), rows)
+
+
+def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+    """A table for each pipeline, and what the rules strip.
+
+    Args:
+        result: the JSON of `trueval probe noise`.
+        scale: of the measures.
+    """
+    parts = []
+    for model in result["models"]:
+        rows = [(level_name(level), *cells(level, scale)) for level in levels(model)]
+        parts.append(f"### {markdown(heading(model))}\n\n{pipes(('condition', *heads(model)), rows, words=1)}\n")
+    if result["denoiser"]:
+        parts.append(
+            f"### What the rules strip, by characters\n\n{pipes(STRIPPED, list(strip_rows(result)), words=1)}\n"
+        )
+    parts += [f"- {markdown(line)}\n" for line in [*legend(result), *unit(scale)]]
+    for each in CHATTER_TABLES:
+        parts.append(f"\n### {each.title}\n\n{pipes(each.head, each.rows, words=1)}")
+    return "".join([*parts, f"\n{CHATTER_SOURCE}\n"])
+
+
+def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+    """A tabular for a paper; it needs the package booktabs.
+
+    Args:
+        result: the JSON of `trueval probe noise`.
+        scale: of the measures.
+    """
+    head = [latex(each) for each in ("system", "condition", *heads(result["models"][0]))]
+    rows = [
+        [latex(model["name"]), latex(level_name(level)), *map(latex, cells(level, scale))]
+        for model in result["models"]
+        for level in levels(model)
+    ]
+    return tabular(head, rows, "ll" + "r" * (len(head) - 2), notes=[*legend(result), *unit(scale)])

@@ -1,0 +1,212 @@
+"""Predictions of probes as people and papers read them: a terminal table, Markdown, LaTeX, CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from trueval.report import formats
+from trueval.report.formats import latex, markdown, pipes, tabular
+from trueval.report.terminal import drawn, grid
+from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, signed, unit
+
+Entry = Mapping[str, Any]
+
+ALL: Final = "all"
+POOLED: Final = ("signal", "Spearman", "its interval", "τ-b", "its interval", "ranked\nacross", "queries")
+REASONS: Final = 6  # that are told
+
+
+class Lines:
+    """A table before it is text: a heading, the head of its columns and its rows."""
+
+    def __init__(self, heading: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        self.heading, self.head, self.rows = heading, head, rows
+
+    @property
+    def words(self) -> list[str]:
+        """The head, each heading in one line."""
+        return [title.replace("\n", " ") for title in self.head]
+
+
+def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
+    """What a person reads of a prediction: all models together, then each, then what the columns mean.
+
+    Args:
+        result: what `Prediction.to_dict` returns.
+        scale: of losses; correlations are never points.
+    """
+    parts: list[RenderableType] = []
+    for each in _tables(result, scale):
+        shown = grid(each.head, "L" + "r" * (len(each.head) - 1))
+        for row in each.rows:
+            shown.add_row(*map(Text, row))
+        parts += [Text(each.heading, style="bold"), shown, Text()]
+    return Group(*parts, *map(Text, [*legend(result), *unit(scale)]))
+
+
+def printed(result: Entry) -> str:
+    """The tables as plain text.
+
+    Args:
+        result: the JSON of `trueval probe join`.
+    """
+    return drawn(table(result))
+
+
+def legend(result: Entry) -> Iterator[str]:
+    """What the columns mean, and what cannot be known.
+
+    Args:
+        result: the JSON of `trueval probe join`.
+
+    Yields:
+        Sentences.
+    """
+    queries = counted(result["queries"], "query", "queries")
+    yield (
+        f"Rank correlations of what a probe says of a query with what the query loses, over {queries} of "
+        f"{result['collection']['name']}; intervals of {100 * result['level']:g} % by bootstrap over queries. Above 0: "
+        "the probe is right; an interval around 0: nothing is known."
+    )
+    yield (
+        "drop: 1 - cosine of the query and its changed form; overlap: share of the first "
+        f"{result['k']} documents that change; margin: first score less the next, small ones first. lost: share of "
+        "the queries whose value falls."
+    )
+    if len({each["name"] for each in result["models"]}) > 1:
+        yield (
+            "Pooled: queries are ranked within each model and condition, so that a model which is worse in both is not "
+            "taken for prediction. Ranked across: all in one list, where it is."
+        )
+    told = list(dict.fromkeys(each["told"] for each in result["orders"]))
+    yield from (f"The order of the models by what they lose: {each}" for each in told)
+    reasons = list(dict.fromkeys(f"{_where(each)}: {each['reason']}" for each in result["models"] if each["reason"]))
+    yield from reasons[:REASONS]
+    if len(reasons) > REASONS:
+        yield f"{len(reasons) - REASONS} further reasons are in the JSON."
+    yield from result["notes"]
+
+
+def _where(row: Entry) -> str:
+    return f"{row['name']}, {row['condition']}, {row['signal']}"
+
+
+def _tables(result: Entry, scale: Scale) -> Iterator[Lines]:
+    for measure in result["measures"]:
+        rows = [each for each in result["pooled"] if each["measure"] == measure and each["condition"] == ALL]
+        if rows:
+            yield Lines(f"What predicts the loss in {measure}, all together", POOLED, [_pooled(each) for each in rows])
+        for system in result["systems"]:
+            yield _of_model(result, system, measure, scale)
+
+
+def _pooled(row: Entry) -> list[str]:
+    kendall = row["kendall"]
+    return [
+        row["signal"],
+        correlation(row["spearman"]),
+        interval(row["low"], row["high"]),
+        correlation(kendall["value"]),
+        interval(kendall["low"], kendall["high"]),
+        correlation(row["across"]["value"]),
+        str(row["queries"]),
+    ]
+
+
+def _of_model(result: Entry, system: Entry, measure: str, scale: Scale) -> Lines:
+    """A row for each condition: what is lost, and Spearman's correlation of each signal."""
+    mine = [each for each in result["models"] if (each["name"], each["measure"]) == (system["name"], measure)]
+    by_key = {(each["condition"], each["signal"]): each for each in mine}
+    signals = system["signals"]
+    head = ["condition", "changed", "lost", "mean\nloss", *(part for name in signals for part in (name, "interval"))]
+    rows = []
+    for condition in result["conditions"]:
+        found = [by_key[condition["name"], name] for name in signals]
+        numbers = [
+            one for each in found for one in (correlation(each["spearman"]), interval(each["low"], each["high"]))
+        ]
+        changed = percent(condition["changed"] / result["queries"])
+        rows.append([condition["name"], changed, percent(found[0]["lost"]), signed(found[0]["loss"], scale), *numbers])
+    clean = fixed(system["clean"][measure], scale)
+    return Lines(f"{system['name']}: {measure} {clean} as it is, Spearman's correlation with its loss", head, rows)
+
+
+def correlation(value: float | None) -> str:
+    """A correlation as people read it.
+
+    >>> correlation(0.3456), correlation(-0.1), correlation(None)
+    ('+.35', '-.10', 'NA')
+    """
+    return NOT_AVAILABLE if value is None else f"{value:+.2f}".replace("0.", ".", 1)
+
+
+def to_csv(result: Entry) -> str:
+    """One line for each model, condition, signal and measure, and for each pooled number, in full precision.
+
+    Args:
+        result: the JSON of `trueval probe join`.
+    """
+    names = (
+        "of",
+        "condition",
+        "signal",
+        "measure",
+        "spearman",
+        "low",
+        "high",
+        "kendall",
+        "kendall_low",
+        "kendall_high",
+    )
+    rest = ("across", "queries", "lost", "gained", "danger", "loss", "reason")
+    return formats.to_csv([*names, *rest], _rows(result))
+
+
+def _rows(result: Entry) -> Iterator[dict[str, Any]]:
+    for each in (*result["models"], *result["pooled"]):
+        kendall = each["kendall"]
+        yield {
+            **{name: value for name, value in each.items() if name not in ("models", "strata", "of_strata", "name")},
+            "of": each.get("name", "pooled"),
+            "kendall": kendall["value"],
+            "kendall_low": kendall["low"],
+            "kendall_high": kendall["high"],
+            "across": each.get("across", {}).get("value"),
+        }
+
+
+def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+    """The tables of the terminal.
+
+    Args:
+        result: the JSON of `trueval probe join`.
+        scale: as in `table`.
+    """
+    tables = [
+        f"### {markdown(each.heading)}\n\n{pipes(each.words, each.rows, words=1)}\n" for each in _tables(result, scale)
+    ]
+    return "".join([*tables, *(f"- {markdown(line)}\n" for line in [*legend(result), *unit(scale)])])
+
+
+def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+    """A tabular for each table; they need the package booktabs.
+
+    Args:
+        result: the JSON of `trueval probe join`.
+        scale: as in `table`.
+    """
+    told, notes = list(_tables(result, scale)), [*legend(result), *unit(scale)]
+    parts = [
+        tabular(
+            [latex(title) for title in each.words],
+            [[latex(each.heading)], *([latex(cell) for cell in row] for row in each.rows)],
+            "l" + "r" * (len(each.head) - 1),
+            notes=notes if each is told[-1] else (),
+        )
+        for each in told
+    ]
+    return "\n".join(parts)

@@ -1,0 +1,141 @@
+"""`trueval golden correct`: values, differences, what a width takes, and where labels are worth most."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Outcome, trueval  # noqa: F401  the fixture
+from tests.golden.audited_world import World, written
+
+from trueval.comparison.views.correction_page import build
+from trueval.report.kinds import read_directory
+
+Command = Callable[..., Outcome]
+MEASURES = ("-m", "P(rel=4)@3 DCG@5 nDCG@5")
+
+
+@pytest.fixture(scope="module")
+def worlds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, World]:
+    """By design; nobody writes there."""
+    return {
+        design: written(tmp_path_factory.mktemp(design), design=design, sampled=sampled)
+        for design, sampled in (("queries", 30), ("documents", 80))
+    }
+
+
+def found(command: Command, world: World, *options: object) -> dict[str, Any]:
+    outcome = command("golden", "correct", world.golden, *world.runs, *MEASURES, *options, "--format", "json")
+    assert outcome.status == 0, outcome.err
+    told: dict[str, Any] = json.loads(outcome.out)
+    return told
+
+
+def entries(told: dict[str, Any]) -> list[dict[str, Any]]:
+    return [*(entry for run in told["runs"] for entry in run["corrected"]), *told["differences"]]
+
+
+@pytest.mark.parametrize("design", ["queries", "documents"])
+def test_it_says_the_same_as_evaluate(trueval: Command, worlds: dict[str, World], design: str) -> None:  # noqa: F811
+    world = worlds[design]
+    told = found(trueval, world)
+    beside = json.loads(trueval("evaluate", world.golden, *world.runs, *MEASURES, "--format", "json").out)
+    for run, other in zip(told["runs"], beside["runs"], strict=True):
+        plain = [{name: value for name, value in entry.items() if name != "plan"} for entry in run["corrected"]]
+        assert plain == other["corrected"]
+    assert told["audit"] == beside["audit"]
+    assert (told["kind"], told["width"]) == ("corrected", None)
+
+
+@pytest.mark.parametrize("design", ["queries", "documents"])
+def test_a_width_takes_labels(trueval: Command, worlds: dict[str, World], design: str) -> None:  # noqa: F811
+    """More of them for a narrower one, none for one that is there, and a dash below what everything graded gives."""
+    told = {width: entries(found(trueval, worlds[design], "--width", width)) for width in (0.12, 0.15, 5)}
+    for narrow, wide, there in zip(*told.values(), strict=True):
+        if "refused" in narrow:
+            assert "plan" not in narrow
+            continue
+        plans = [each["plan"] for each in (narrow, wide, there)]
+        assert [plan["wanted"] for plan in plans] == [0.12, 0.15, 5]
+        for plan in plans:
+            assert (plan["units"] is None) == (plan["least"] > plan["wanted"])
+            assert plan["now"] == pytest.approx(narrow["corrected"]["high"] - narrow["corrected"]["low"])
+        assert plans[2]["units"] == 0
+        if plans[0]["units"] is not None:
+            assert plans[0]["units"] >= plans[1]["units"]
+        widths = [point["width"] for point in narrow["plan"]["curve"]]
+        assert widths == sorted(widths, reverse=True)
+        assert widths[0] == pytest.approx(plans[0]["now"], rel=1e-6)
+
+
+def test_without_a_width_it_is_halfway_to_the_least(trueval: Command, worlds: dict[str, World]) -> None:  # noqa: F811
+    for entry in entries(found(trueval, worlds["queries"])):
+        plan = entry["plan"]
+        assert plan["wanted"] == pytest.approx((plan["now"] + plan["least"]) / 2)
+        assert plan["units"] > 0
+
+
+def test_these_queries_are_known_better_than_new_ones(trueval: Command, worlds: dict[str, World]) -> None:  # noqa: F811
+    new, these = (entries(found(trueval, worlds["queries"], "--target", target)) for target in ("new", "these"))
+    for one, other in zip(new, these, strict=True):
+        assert (one["target"], other["target"]) == ("new queries", "these queries")
+        assert one["corrected"]["estimate"] == other["corrected"]["estimate"]
+        assert one["corrected"]["se"] > other["corrected"]["se"]
+        assert other["plan"]["least"] == pytest.approx(0, abs=1e-12)
+
+
+def test_a_baseline_has_fewer_differences(trueval: Command, worlds: dict[str, World]) -> None:  # noqa: F811
+    told = found(trueval, worlds["queries"], "--baseline", "weak")
+    assert {entry["second"] for entry in told["differences"]} == {"weak"}
+    assert len(told["differences"]) == 6
+
+
+@pytest.mark.parametrize("design", ["queries", "documents"])
+def test_every_format_says_it(trueval: Command, worlds: dict[str, World], design: str) -> None:  # noqa: F811
+    world, told = worlds[design], found(trueval, worlds[design], "--width", 0.2)
+    entry = next(entry for entry in told["runs"][1]["corrected"] if entry["measure"] == "P(rel=4)@3")
+    value, plan = entry["corrected"]["estimate"], entry["plan"]
+    asked = ("golden", "correct", world.golden, *world.runs, *MEASURES, "--width", 0.2)
+    for form in ("table", "markdown", "latex"):
+        text = trueval(*asked, "--format", form, columns=130).out
+        assert f"{value:.4f}" in text
+        assert f"{plan['now']:.4f}" in text
+        assert "0.2000" in text
+        assert ("worth most in these strata" in text) == (design == "documents")
+        assert ("not corrected" in text) == (design == "documents")
+    rows = list(csv.DictReader(io.StringIO(trueval(*asked, "--format", "csv").out)))
+    row = next(row for row in rows if (row["run"], row["second"], row["measure"]) == ("flattered", "", "P(rel=4)@3"))
+    assert (float(row["corrected"]), float(row["width"])) == (value, plan["now"])
+    assert row["more_units"] == ("" if plan["units"] is None else str(plan["units"]))
+    assert len(rows) == 18
+
+
+def test_the_page_has_what_more_labels_buy(
+    trueval: Command,  # noqa: F811
+    worlds: dict[str, World],
+    tmp_path: Path,
+) -> None:
+    world = worlds["documents"]
+    asked = ("golden", "correct", world.golden, *world.runs, *MEASURES, "--out", tmp_path / "out")
+    assert trueval(*asked).status == 0
+    directory = read_directory(tmp_path / "out")
+    part = build(directory.files[0], directory)
+    assert "160 labels of people move" in str(part.verdict[0])
+    assert [block.id for block in part.blocks] == ["corrected-block", "differences-corrected-block", "plan"]
+    assert [table.id for table in part.blocks[2].tables][:2] == ["plan-table", "plan-strata"]
+    assert "worth most" in str(part.advice[0][0])
+
+
+def test_what_is_wrong_is_said_in_one_line(trueval: Command, worlds: dict[str, World], tmp_path: Path) -> None:  # noqa: F811
+    world = worlds["queries"]
+    alone = tmp_path / "alone.trec"
+    alone.write_text((world.golden / "qrels.trec").read_text())
+    bare = trueval("golden", "correct", alone, world.runs[0])
+    assert (bare.status, "needs an audit" in bare.err, bare.err.count("\n")) == (1, True, 1)
+    width = trueval("golden", "correct", world.golden, world.runs[0], "--width", 0)
+    assert width.status == 2
+    unknown = trueval("golden", "correct", world.golden, world.runs[0], "--baseline", tmp_path / "no.trec")
+    assert (unknown.status, "no such file" in unknown.err) == (1, True)

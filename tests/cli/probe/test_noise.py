@@ -1,0 +1,102 @@
+"""`trueval probe noise` on the sample: what it prints is what the library finds; a judge behind a loopback server."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Outcome
+from tests.golden.chat import chat_server
+
+from trueval.collection import Collection
+from trueval.probes.noise import Design, probe_noise
+from trueval.probes.noise_summary import summarized
+from trueval.probes.systems import systems
+from trueval.sample import sample_path
+
+pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
+
+Command = Callable[..., Outcome]
+GIVEN = (
+    "probe",
+    "noise",
+    sample_path(),
+    "--bm25",
+    "--levels",
+    "0,2",
+    "--queries",
+    "5",
+    "-m",
+    "R(rel=4)@10",
+    "--seed",
+    "3",
+)
+
+
+def test_what_is_printed_and_saved_is_what_the_library_finds(trueval: Command, tmp_path: Path) -> None:
+    done = trueval(*GIVEN, "--format", "json", "--out", tmp_path / "out")
+    assert done.status == 0, done.err
+    sample = Collection.read(str(sample_path()))
+    (bm25,) = systems((), "flat", language="en", bm25=True, hybrid=False)
+    probe = probe_noise(bm25, sample, Design("en", levels=(0, 2), queries=5, seed=3), measures="R(rel=4)@10")
+    expected = json.loads(json.dumps(summarized([probe], sample).to_dict()))
+    found = json.loads(done.out)
+    assert found["models"] == expected["models"]
+    assert found["denoiser"] == expected["denoiser"]
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"probe-noise.json", "probe-noise.csv", "probe-noise.md", "probe-noise.tex"} <= names
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "What chatter does to R(rel=4)@10" in page
+    assert "Table 13: average drop from clean to high noise" in page
+
+
+def test_the_table_says_what_was_measured(trueval: Command) -> None:
+    done = trueval(*GIVEN, columns=200)
+    assert "level 2, held-out templates, denoised by rules" in done.out
+    assert "not measured by trueval" in done.out
+
+
+def test_a_judge_rewrites_and_is_asked_once(trueval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_JUDGE_KEY", "secret")
+    with chat_server(lambda query, text: 3) as server:
+        plan = tmp_path / "judge.toml"
+        plan.write_text(
+            f'[judge]\nmodel = "served"\nbase_url = "{server.url}"\napi_key_env = "TEST_JUDGE_KEY"\n'
+            "price_per_million_input = 1.0\nprice_per_million_output = 2.0\n"
+        )
+        given = (
+            *GIVEN,
+            "--denoise",
+            "none,judge",
+            "--templates",
+            "known",
+            "--judge",
+            plan,
+            "--cache",
+            tmp_path / "cache",
+        )
+        dry = trueval(*given, "--dry-run")
+        assert dry.status == 0, dry.err
+        assert dry.out.startswith("rewrite: 10 calls with 0 passages")
+        assert not server.seen
+        done = trueval(*given, "--format", "json")
+        assert done.status == 0, done.err
+        assert len(server.seen) == 10
+        assert "10 calls" in done.err
+        again = trueval(*given, "--format", "json")
+        assert len(server.seen) == 10
+        assert json.loads(again.out)["models"][0]["levels"] == json.loads(done.out)["models"][0]["levels"]
+        poor = trueval(*given, "--seed", "4", "--max-cost", "0.00000001")
+        assert poor.status == 1
+        assert "max_cost" in poor.err
+    ways = [(each["level"], each["denoised"]) for each in json.loads(done.out)["models"][0]["levels"]]
+    assert (2, "judge") in ways
+
+
+def test_misuse(trueval: Command) -> None:
+    assert "name a system" in trueval("probe", "noise", sample_path()).err
+    assert "needs a judge" in trueval(*GIVEN, "--denoise", "judge").err
+    assert "levels from 0 to 4" in trueval("probe", "noise", sample_path(), "--bm25", "--levels", "low").err
+    unknown = trueval("probe", "noise", sample_path(), "--bm25", "--denoise", "rule")
+    assert unknown.status == 1
+    assert "Did you mean rules?" in unknown.err

@@ -1,0 +1,54 @@
+"""What is wrong in a file of labels is refused with its line, or left out where that is chosen, and counted."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from trueval.errors import InputError, PolicyError
+from trueval.golden.agreement.reading import Choices, read_labels
+
+LINES = ["q1 0 a 3", "q1 0 b 1", "q2 0 a 0", "q1 0 a 2", "q2 0 c 10", "q2 0 d -1"]
+SCALE = (0.0, 3.0)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "judge.qrels.gz"
+    path.write_bytes(gzip.compress("\n".join(LINES).encode()))
+    return path
+
+
+def test_a_pair_that_is_there_twice_is_refused_with_both_lines(file: Path) -> None:
+    with pytest.raises(InputError, match=r"judge.qrels.gz:4: document 'a' is in query 'q1' twice \(first on line 1\)"):
+        read_labels(file, "judge", Choices(outside="drop"), SCALE)
+
+
+def test_a_grade_outside_the_scale_is_refused_with_its_line_even_after_lines_that_were_left_out(file: Path) -> None:
+    for how in ("first", "last", "drop"):
+        with pytest.raises(InputError, match=r":5: the grade 10 of document 'c' in query 'q2' is outside the scale, 0"):
+            read_labels(file, "judge", Choices(duplicates=how), SCALE)
+
+
+@pytest.mark.parametrize(("how", "kept", "left"), [("first", 3.0, 1), ("last", 2.0, 1), ("drop", None, 2)])
+def test_what_is_left_out_is_chosen_and_counted(file: Path, how: str, kept: float | None, left: int) -> None:
+    found = read_labels(file, "judge", Choices(how, "drop"), SCALE)  # type: ignore[arg-type]
+    of = {(query, document): grade for query, document, grade in found.frame.iter_rows()}
+    assert of.get(("q1", "a")) == kept
+    assert (found.duplicates, found.outside, found.unjudged) == (left, 1, 1)
+    assert {**of, ("q1", "a"): 0} == {("q1", "a"): 0, ("q1", "b"): 1.0, ("q2", "a"): 0.0}
+
+
+def test_without_a_scale_every_grade_from_0_up_is_taken(file: Path) -> None:
+    found = read_labels(file, "people", Choices("first"), None)
+    assert sorted(found.frame["grade"].to_list()) == [0.0, 1.0, 3.0, 10.0]
+
+
+def test_a_choice_that_is_none_and_a_file_without_labels_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match=r"duplicates must be one of refuse, first, last, drop. Got 'mean'"):
+        Choices("mean").checked()  # type: ignore[arg-type]
+    (tmp_path / "none.qrels").write_text("q 0 d -1\n")
+    with pytest.raises(InputError, match="no labels are left"):
+        read_labels(tmp_path / "none.qrels", "people", Choices(), None)

@@ -1,0 +1,39 @@
+"""A small audit, drawn without a golden set: passages g1, g2 ... of two queries, and one pair of neighbors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trueval.collection import text_hash
+from trueval.golden.audit.manifest import Item, Sample, Stratum, write_sample
+
+
+def hash_of(text: str) -> str:
+    return text_hash([text])
+
+
+def small_audit(folder: Path, *, items: int = 5, raters: int = 1, order: bool = True) -> Path:
+    """Write the sample of an audit; its folder."""
+    texts = {hash_of(text): text for text in ("what?", "why?", *(f"passage {at}" for at in range(items + 2)))}
+    grades = tuple(
+        Item(
+            f"g{at}",
+            "grade",
+            f"q{at % 2}",
+            (f"d{at}",),
+            "grade 5, heavy" if at % 2 else "grade 1, light",
+            (hash_of("why?" if at % 2 else "what?"), hash_of(f"passage {at}")),
+            1,
+            5,
+        )
+        for at in range(items)
+    )
+    # The lower one of the two is shown first.
+    hashes = tuple(map(hash_of, ("what?", f"passage {items}", f"passage {items + 1}")))
+    pair = Item("o1", "order", "q0", ("lower", "upper"), "lists", hashes, -1, 1, ranks=(4, 3))
+    scales = {"grade": (1, 5), "order": (-1, 1)} if order else {"grade": (1, 5)}
+    about = {"size": items, "qrels": "hash", "measure": None, "runs": [], "judged": 40, "unjudged": 0}
+    strata = (Stratum("grade 1, light", 20, items - items // 2, 0.5), Stratum("grade 5, heavy", 20, items // 2, 0.5))
+    drawn = Sample("documents", 0, raters, scales, strata, (*grades, *((pair,) if order else ())), about)
+    write_sample(folder, drawn, texts)
+    return folder

@@ -1,0 +1,59 @@
+"""How probes of noise look: systems with and without embeddings side by side, and the guard where it does something."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from trueval.comparison.reshuffle import Reshuffle
+from trueval.measures import parse_list
+from trueval.policy.policy import Policy
+from trueval.probes.noise import Design, NoiseProbe
+from trueval.probes.noise_summary import NoiseResult
+from trueval.probes.views.noise import guard_is_idle, levels, printed, to_csv, to_latex, to_markdown
+from trueval.probes.views.noise_page import build
+from trueval.report.directory import Directory, ResultFile
+
+QUERIES = ("q1", "q2", "q3")
+
+
+def probe(name: str, *, embeds: bool, guard: float) -> NoiseProbe:
+    """Every level loses .1; the guard changes the overlap by so much."""
+    design = Design("en", levels=(0, 2), templates=("known",), queries=3)
+    conditions = tuple(design.conditions())
+    rows = np.array([[each.level / 20 + at / 100 for at in range(3)] for each in conditions])
+    shift = np.array([[guard * each.normalised] * 3 for each in conditions])
+    lists = Reshuffle(1 - rows - shift, 1 - 2 * rows, 1 - rows)
+    cosines = 1 - rows if embeds else None
+    worth = {"R@10": 0.8 - rows}
+    return NoiseProbe(
+        name, design, "made", parse_list("R@10"), QUERIES, conditions, rows, cosines, lists, worth, Policy(), ()
+    )
+
+
+@pytest.fixture
+def result() -> dict[str, Any]:
+    probes = (probe("m", embeds=True, guard=0.05), probe("bm25", embeds=False, guard=0.0))
+    return NoiseResult(probes, {"clean": {"queries": 9, "changed": 1}, "stripped": []}).to_dict()
+
+
+def test_the_guard_is_shown_where_it_changes_something(result: dict[str, Any]) -> None:
+    assert [guard_is_idle(model) for model in result["models"]] == [False, True]
+    assert [len(levels(model)) for model in result["models"]] == [8, 4]
+    assert "changes nothing for bm25; its rows are left out" in printed(result)
+    lines = to_csv(result).splitlines()
+    assert lines[0].startswith("model,language,queries,level,templates,denoised,normalised,added,cosine_mean")
+    assert len(lines) == 1 + 16
+    assert to_latex(result).count("known templates, denoised by rules") == 3
+
+
+def test_systems_without_embeddings_have_no_cosine(result: dict[str, Any]) -> None:
+    markdown = to_markdown(result)
+    assert markdown.count("### m, en, 3 queries") == 1
+    part = build(ResultFile("probe-noise.json", "probe-noise", result), Directory(Path("made"), ()))
+    cosines = next(block for block in part.blocks if block.id == "probe-noise-cosine")
+    assert [figure.title for figure in cosines.figures] == ["m"]
+    overlaps = next(block for block in part.blocks if block.id == "probe-noise-overlap")
+    assert len(overlaps.figures) == 2
+    assert "changes R@10 by " in str(part.verdict)

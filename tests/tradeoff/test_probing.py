@@ -1,0 +1,137 @@
+"""Probes in a sweep: each kind once, kept, and in every form of the result; what fails stops nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.tradeoff import made
+from tests.tradeoff.made import SMALL
+
+from trueval.cli.output import save, save_page
+from trueval.errors import InputError
+from trueval.probes.chatter import noisy
+from trueval.report.terminal import drawn
+from trueval.tradeoff.inputs import read_inputs
+from trueval.tradeoff.plan import Plan
+from trueval.tradeoff.sweep import sweep
+from trueval.tradeoff.views.kind import SWEEP
+from trueval.tradeoff.views.table import table
+
+pytest.importorskip("faiss", reason='needs the extra "retrieval"')
+pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
+pytest.importorskip("safetensors", reason='needs the extra "models"')
+
+SIZES = SMALL.replace('"dense", "sparse", ', '"dense", "sparse", "hybrid", ').replace(
+    "dimension = 24", "dimension = [24, 16]"
+)
+PROBES = '\n[probes]\nqueries = 6\nruns = 2\nablations = ["hard_name_mask", "gibberish_name"]\n'
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    found: list[Any] = []
+    made.use(monkeypatch, found)
+    return found
+
+
+def test_each_probe_is_made_once_and_kept(tmp_path: Path, seen: list[Any]) -> None:
+    file, out = made.written(tmp_path, SIZES + PROBES), tmp_path / "out"
+    found = sweep(file, out=out).to_dict()
+    assert not found["failed"]
+    assert not found["notes"], found["notes"]
+    by_name = {each["name"]: each["probes"] for each in found["systems"]}
+    dense = {name: each for name, each in by_name.items() if name.startswith("dense")}
+    assert {each["names"]["unit"] for each in dense.values()} == {"cosine"}
+    for name, each in by_name.items():
+        if each["names"]["unit"] != "cosine":  # the model of the tests knows no word of the bundles
+            assert each["names"]["changes"]["hard_name_mask"]["of_means"] == pytest.approx(-1, abs=1e-9), name
+        assert (each["noise"]["drop"] is None) == (name == "sparse")
+        assert 0 <= each["noise"]["overlap"] <= 1
+    # One for each dimension, with and without words, and one of words; a reranker makes no other one.
+    assert len(list((out / "probes").glob("names-*.json"))) == 5
+    assert len(list((out / "probes").glob("noise-*.json"))) == 5
+    asked = [each for each in seen if isinstance(each, str)]
+    # The clean queries alone go through the model again, in one set with their noisy forms.
+    assert {text for text in asked if asked.count(text) > 1} <= set(read_inputs(Plan.read(file)).texts.values())
+    seen.clear()
+    again = sweep(file, out=out).to_dict()
+    assert not seen
+    assert [each["probes"] for each in again["systems"]] == [each["probes"] for each in found["systems"]]
+    # Another table asks anew, and only for what it changes.
+    made.written(tmp_path, SIZES + PROBES.replace("runs = 2", "runs = 1"))
+    sweep(file, out=out)
+    assert len(list((out / "probes").glob("names-*.json"))) == 10
+    assert len(list((out / "probes").glob("noise-*.json"))) == 5
+
+
+def test_the_drop_is_that_of_the_queries_of_the_sweep(tmp_path: Path, seen: list[Any]) -> None:
+    file = made.written(tmp_path, SMALL + PROBES.replace("queries = 6", "queries = 50\nlevel = 2\nnames = false"))
+    found = sweep(file).to_dict()
+    (dense,) = [each for each in found["systems"] if each["name"].startswith("dense") and "top" not in each["name"]][:1]
+    model, texts = made.Model("counts", []), read_inputs(Plan.read(file)).texts
+    clean, changed = (
+        model.embed_queries(list(each), None)
+        for each in (texts.values(), [noisy(text, 2, "en").text for text in texts.values()])
+    )
+    assert dense["probes"]["noise"]["drop"] == pytest.approx(
+        float(np.mean(1 - (clean * changed).sum(axis=1))), abs=1e-6
+    )
+    assert dense["probes"]["names"] is None
+    assert dense["probes"]["noise"]["queries"] == made.QUERIES
+
+
+def test_a_probe_that_fails_stops_nothing(tmp_path: Path, seen: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise InputError("the probe is out of order.")
+
+    monkeypatch.setattr("trueval.tradeoff.probing.probe_names", broken)
+    found = sweep(made.written(tmp_path, SMALL + PROBES), out=tmp_path / "out").to_dict()
+    assert not found["failed"]
+    assert all(each["probes"]["names"] is None for each in found["systems"])
+    assert all(each["probes"]["noise"] is not None for each in found["systems"])
+    assert (
+        sum("the probe is out of order." in note for note in found["notes"]) == 3
+    )  # of the embedder, of words, and of both
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("level = 5\n", "level of .* from 1 to 4"),
+        ("language = 'de'\n", "'en' or 'fr'"),
+        ("ablations = 'gibberish'\n", "gibberish_name"),
+        ("quries = 3\n", "Did you mean queries"),
+        ("names = 1\n", "True or False"),
+    ],
+)
+def test_a_bad_table_is_told_with_its_line(tmp_path: Path, lines: str, said: str) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text(f'[corpus]\npath = "made"\n[sparse]\nindex = "bm25"\n[probes]\n{lines}')
+    with pytest.raises(InputError, match=f":6: .*{said}"):
+        Plan.read(file)
+
+
+def test_probes_are_columns_in_every_form(tmp_path: Path, seen: list[Any]) -> None:
+    out = tmp_path / "out"
+    found = sweep(made.written(tmp_path, SMALL + PROBES), out=out).to_dict()
+    sparse = next(each["probes"] for each in found["systems"] if each["name"] == "sparse")
+    save(out, (SWEEP, found))
+    save_page(out, figures=False)
+    wanted = f"{sparse['noise']['overlap']:.3f}"
+    assert f"{sparse['names']['changes']['hard_name_mask']['of_means']:+.0%}" == "-100%"
+    shown = {name: (out / name).read_text(encoding="utf-8") for name in ("sweep.md", "sweep.tex", "sweep.csv")}
+    shown["report.html"] = (out / "report.html").read_text(encoding="utf-8")
+    shown["table"] = drawn(table(found))
+    for name in ("sweep.md", "sweep.tex", "report.html", "table"):
+        assert wanted in shown[name], name
+        assert "-100" in shown[name] or "−100" in shown[name], name
+        assert "name / topic" in " ".join(shown[name].split()), name
+
+
+def test_a_sweep_without_probes_has_no_such_key(tmp_path: Path, seen: list[Any]) -> None:
+    found = sweep(made.written(tmp_path, SMALL)).to_dict()
+    assert "probes" not in found
+    assert all("probes" not in each for each in found["systems"])
