@@ -38,8 +38,9 @@ from trueval.tradeoff.inputs import Inputs, read_inputs
 from trueval.tradeoff.judging import estimate_judging, refuse_unlike_scale
 from trueval.tradeoff.making import OF_THE_STAGE, Maker, one_line
 from trueval.tradeoff.plan import Plan, Reason
+from trueval.tradeoff.probing import Prober
 from trueval.tradeoff.store import Store
-from trueval.tradeoff.tasks import JUDGED, TIMED, Task, by_model, summed
+from trueval.tradeoff.tasks import JUDGED, OF_PROBES, TIMED, Task, by_model, summed
 from trueval.tradeoff.timing import Timer, protocol_of
 
 PROBED: Final = 16  # texts or pairs that a model is timed with
@@ -191,7 +192,7 @@ class _Estimating:
     def __init__(self, plan: Plan, inputs: Inputs, cache: Path, store: Store, probe: Probe) -> None:
         self.plan, self.inputs, self.store, self.probe = plan, inputs, store, probe
         self.maker = Maker(inputs, cache, store, Account(), nobody, lambda _: None)
-        self.outputs = cache / "outputs"
+        self.cache, self.outputs = cache, cache / "outputs"
         self.embeds: dict[str, Work] = {}
         self.counted: set[str] = set()
         self.protocol = protocol_of(plan.tables["latency"], plan.measuring.seed)
@@ -214,6 +215,10 @@ class _Estimating:
             tasks += self._guarded(self._reranking, pairs)
         for table, work in self.to_time:
             tasks += self._guarded(partial(self._timing, table), work, table)
+        if "probes" in self.plan.tables:
+            prober = Prober(self.plan, self.inputs, self.maker, self.cache, self.store, nobody)
+            for system in self.keys.values():
+                tasks += self._guarded(partial(self._probing, prober, system), self.maker.work(system))
         tasks = [*by_model(tasks), *self._judging()]
         left_out = (*self.plan.left_out, *self.maker.left_out)
         return Estimate(
@@ -226,6 +231,16 @@ class _Estimating:
             tuple(self.maker.failed),
             (*self.plan.notes, *self.inputs.notes),
         )
+
+    def _probing(self, prober: Prober, system: System, _: Work) -> list[Task]:
+        """The texts of probes that the embedder of a system has not seen."""
+        found: list[Task] = []
+        for model, part, places in prober.lacking(system):
+            identity = place_of(settings_of(model), part.name, part.texts(), self.outputs).identity
+            if identity not in self.counted and len(places):
+                found.append(self._task(model, part, places, OF_PROBES))
+            self.counted.add(identity)
+        return [summed(found)] if found else []
 
     def _judging(self) -> list[Task]:
         """What a judge is asked: exactly where all systems are done, else at most."""
