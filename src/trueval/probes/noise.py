@@ -336,8 +336,9 @@ class _Searched(NamedTuple):
         norms = np.linalg.norm(self.vectors, axis=1, keepdims=True)
         unit = self.vectors / np.where(norms > 0, norms, 1)
         rows = np.array([[place[text] for text in row] for row in texts])
-        found: Floats = np.einsum("cqd,qd->cq", unit[rows], unit[rows[0]])
-        return found
+        # Of equal vectors the sum may be more or less than 1 by a rounding, and a drop is none.
+        found = np.minimum(np.einsum("cqd,qd->cq", unit[rows], unit[rows[0]]), 1.0)
+        return np.where(rows == rows[0], 1.0, found)
 
 
 def asked_texts(collection: Collection, design: Design) -> dict[str, str]:
