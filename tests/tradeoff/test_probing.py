@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from trueval.report.terminal import drawn
 from trueval.tradeoff.estimate import estimate
 from trueval.tradeoff.inputs import read_inputs
 from trueval.tradeoff.plan import Plan
+from trueval.tradeoff.signals import route_pipeline
 from trueval.tradeoff.sweep import sweep
 from trueval.tradeoff.views.kind import SWEEP
 from trueval.tradeoff.views.table import table
@@ -145,9 +147,9 @@ def test_a_sweep_without_probes_has_no_such_key(tmp_path: Path, seen: list[Any])
 
 
 def test_before_the_work_it_is_said_what_probes_give_to_models(tmp_path: Path, seen: list[Any]) -> None:
-    out = tmp_path / "out"
-    sweep(made.written(tmp_path, SIZES), out=out)
-    file = made.written(tmp_path, SIZES + PROBES)
+    text, out = SIZES.replace(', "dense+rerank"', ""), tmp_path / "out"
+    sweep(made.written(tmp_path, text), out=out)
+    file = made.written(tmp_path, text + PROBES)
     seen.clear()
     before = estimate(file, out=out, probe=lambda *_: 1.0)
     assert not seen
@@ -192,3 +194,27 @@ def test_probes_are_paid_from_the_account_of_the_sweep(
     sweep(made.written(tmp_path, few + PROBES + "names = false\n"), max_cost=0.25)
     assert {each.max_cost for each in accounts} == {0.25}
     assert len(set(map(id, accounts))) == 1
+
+
+def test_the_drop_of_routing_is_counted_before_and_paid_from_the_same_account(
+    tmp_path: Path, seen: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accounts = []
+
+    def noticed(*given: Any, account: Any, **named: Any) -> Any:
+        accounts.append(account)
+        return route_pipeline(*given, account=account, **named)
+
+    monkeypatch.setattr("trueval.tradeoff.derived.route_pipeline", noticed)
+    place = SimpleNamespace(recipe=SimpleNamespace(scoring="sigmoid"))
+    monkeypatch.setattr("trueval.tradeoff.signals.find_model", lambda name, _: place)
+    text, out = SMALL.replace(METHODS, '"dense+rerank"') + "\n[route]\ndepths = [5, 10]\n", tmp_path / "out"
+    sweep(made.written(tmp_path, text), out=out)
+    file = made.written(tmp_path, text + "drop = true\n")
+    (task,) = estimate(file, out=out, probe=lambda *_: 1.0).tasks
+    assert (task.what, task.count) == ("texts of probes", made.QUERIES)
+    seen.clear()
+    sweep(file, out=out, max_cost=0.25)
+    assert len(seen) == made.QUERIES
+    assert not estimate(file, out=out).tasks
+    assert [each.max_cost for each in accounts] == [None, 0.25]
