@@ -149,6 +149,36 @@ def test_a_run_without_a_query_is_measured_on_the_others_where_the_policy_skips_
         correct(run, judge, audit(people, 8, sampled), "P@3", missing="error")
 
 
+@pytest.mark.parametrize("choices", [{}, {"empty": "one"}, {"empty": "skip"}])
+def test_queries_that_nobody_graded_cannot_be_drawn_and_keep_their_value(choices: dict[str, str]) -> None:
+    judge, people, run = made(7, 1), made(7, 2), tied_run(7, 3)
+    for labels in (judge, people):
+        labels["q1"] = labels["q4"] = dict.fromkeys(DOCUMENTS, -1)
+    asked = [query for query in people if query not in ("q1", "q4")]
+    truth = evaluate(run, people, "nDCG@3", **choices)
+    found = correct(run, judge, audit(people, 5, asked), "nDCG@3", **choices).of("run", "nDCG@3")
+    values = truth.expected[:, 0][~np.isnan(truth.expected[:, 0])]
+    assert found.people.estimate == pytest.approx(values.mean())
+    assert found.corrected.estimate == pytest.approx(values.mean())
+    assert found.corrected.se == pytest.approx(values.std(ddof=1) / math.sqrt(len(values)))
+    samples = [
+        correct(run, judge, audit(people, 5, list(each)), "nDCG@3", **choices).of("run", "nDCG@3")
+        for each in combinations(asked, 3)
+    ]
+    assert np.mean([each.people.estimate for each in samples]) == pytest.approx(values.mean())
+    assert np.mean([each.corrected.estimate for each in samples]) == pytest.approx(values.mean())
+
+
+def test_single_passages_leave_out_queries_that_nobody_graded_where_they_have_no_value() -> None:
+    judge, people, run = made(6, 1, 1, 5), made(6, 2, 1, 5), tied_run(6, 3)
+    judge["q1"] = people["q1"] = dict.fromkeys(DOCUMENTS, -1)
+    rows = [(query, document) for query in people if query != "q1" for document in DOCUMENTS]
+    graded = {query: grades for query, grades in people.items() if query != "q1"}
+    found = correct(run, judge, passages(graded, rows, (1.0, 5.0)), "P4+@3").of("run", "P4+@3")
+    assert found.refused is None
+    assert found.corrected.estimate == pytest.approx(evaluate(run, people, "P4+@3")["P4+@3"].expected)
+
+
 @pytest.mark.parametrize("measure", ["P@3", "Hits@4", "DCG@5", "DCG(gain='exp')@5", "RBP", "P", "P(short='listed')@12"])
 def test_single_passages_at_a_census_give_the_value_by_peoples_judgments(measure: str) -> None:
     judge, people, run = made(12, 1), made(12, 2), tied_run(12, 3)

@@ -70,6 +70,12 @@ class Labels:
         return found
 
     @cached_property
+    def settled(self) -> Bools:
+        """[query] whether the judge graded none of its passages: it cannot be drawn, and no label changes its value."""
+        found: Bools = (~self.judge.query_ids.is_in(self.judged["query_id"].implode())).to_numpy()
+        return found
+
+    @cached_property
     def owner(self) -> Ints:
         """[row of the judgments] the number of its query."""
         return np.repeat(np.arange(len(self.query_ids)), np.diff(self.judge.offsets))
@@ -171,7 +177,10 @@ class Sides:
             measured(count(policy), measure, policy, self.absent, self.labels.query_ids)
             for count in (self.judge, self.people)
         ]
-        return Both(found[0].expected, found[1].expected, ~(self.absent & (policy.missing == "skip")))
+        judge, people, settled = found[0].expected, found[1].expected, self.labels.settled
+        # What has no value and cannot get one by any label is as little there as what the run lacks.
+        there = ~(self.absent & (policy.missing == "skip")) & ~(settled & np.isnan(judge))
+        return Both(judge, people, there, settled & there)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,11 +191,13 @@ class Both:
         judge: [query] by the judge's labels; NaN where the policy leaves the query out.
         people: [query] by people's where they graded the query, and by the judge's elsewhere.
         there: [query] whether the run has the query, or the policy counts it although it does not.
+        settled: [query] whether it counts and has the same value under all labels, as none of its passages is graded.
     """
 
     judge: Floats
     people: Floats
     there: Bools
+    settled: Bools
 
     def less(self, other: Both) -> Both:
         """The differences of two runs, on the queries that both have a value for.
@@ -194,4 +205,5 @@ class Both:
         Args:
             other: the values that are taken away.
         """
-        return Both(self.judge - other.judge, self.people - other.people, self.there & other.there)
+        there = self.there & other.there
+        return Both(self.judge - other.judge, self.people - other.people, there, self.settled & there)
