@@ -18,8 +18,11 @@ from trueval.golden.golden_set import GoldenSet
 from trueval.golden.ledger import Ledger, opened_ledger
 from trueval.golden.model_judge import ModelJudge
 from trueval.golden.plan import Plan
+from trueval.golden.views.golden import sentences
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.retries import Retries
+from trueval.tradeoff.inputs import read_inputs
+from trueval.tradeoff.plan import Plan as SweepPlan
 
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
 pytest.importorskip("openai", reason='needs the extra "judge"')
@@ -288,6 +291,36 @@ def test_a_dry_run_asks_nothing_and_knows_what_is_paid(tmp_path: Path) -> None:
         assert first.cost == pytest.approx((first.tokens_in + 2 * (first.tokens_out or 0)) / 1e6, rel=0.01)
 
 
+def test_a_dry_run_knows_what_a_changed_file_asks_for(tmp_path: Path) -> None:
+    with chat_server(small.stars) as server:
+        path, out = small.written(tmp_path, small.served(server.url)), tmp_path / "out"
+        ledger, text = out / "ledger.sqlite", path.read_text()
+        build(Plan.read(path), out)
+        server.seen.clear()
+        same = dry_run(Plan.read(path), out, ledger=ledger)
+        assert [(each.task, each.calls) for each in same.tasks] == [("grade", 0)]  # all of it is there
+        path.write_text(text.replace("depth = 8", "depth = 5"))
+        smaller = dry_run(Plan.read(path), out, ledger=ledger)
+        told = dry_run(Plan.read(path), out, ledger=ledger, until="grade")
+        assert server.seen == []
+        build(Plan.read(path), out, until="grade")
+        grade = smaller.tasks[0]
+        assert grade.most
+        assert grade.calls >= len(server.seen) > 0  # by the pools of before it would be none
+        assert [each.task for each in smaller.tasks] == ["grade", "order"]
+        assert told.tasks == (grade,)
+
+
+def test_ids_that_the_judgments_cannot_hold_are_refused_before_anything_is_paid_for(tmp_path: Path) -> None:
+    with chat_server(small.stars) as server:
+        path = small.written(tmp_path, small.served(server.url))
+        corpus = tmp_path / "c" / "corpus.jsonl"
+        corpus.write_text(corpus.read_text().replace("wings-0", "wings 0"))
+        with pytest.raises(InputError, match=r"the id 'wings 0' holds white space.*Nothing was sent"):
+            build(Plan.read(path), tmp_path / "out")
+        assert server.seen == []
+
+
 def test_the_judge_rewrites_queries_and_grades_them_as_they_were_asked(tmp_path: Path) -> None:
     with chat_server(small.stars) as server:
         path = small.written(tmp_path, small.served(server.url), extra='[queries]\nrewrite = "judge"\n')
@@ -379,6 +412,17 @@ def test_other_ways_to_the_best(tmp_path: Path, method: str) -> None:
         assert {each["method"] for each in found.about["refinement"]["queries"]} == {"paper"}
 
 
+def test_what_claims_nothing_is_not_told_as_a_claim(tmp_path: Path) -> None:
+    path = small.written(tmp_path, small.LABELS)
+    path.write_text(path.read_text().replace("top = 3", "top = 6"))
+    with (tmp_path / "c" / "queries.jsonl").open("a") as file:
+        file.write('{"_id": "q9", "text": "unheard"}\n')
+    told = " ".join(sentences(build(Plan.read(path), tmp_path / "out").to_dict()))
+    assert "1 query found no passage" in told
+    assert "of 3 queries all passages are returned" in told
+    assert "expected overlap" not in told  # it is 1 whatever was answered
+
+
 def test_passages_that_speak_to_the_judge_are_shown(tmp_path: Path) -> None:
     path = small.written(tmp_path, small.LABELS)
     file = tmp_path / "c" / "corpus.jsonl"
@@ -406,6 +450,10 @@ def test_labels_stay_with_their_texts_where_the_corpus_is_cut_anew(tmp_path: Pat
     assert ("q0", "new-wings-0") not in graded
     assert len(graded) == 24
     assert found.changed(new).sentence().endswith("1 of 24 judged passages are not in it any more.")
+    sweep = tmp_path / "sweep.toml"
+    sweep.write_text('[corpus]\npath = "c"\n[sparse]\ndepth = 10\n[measure]\njudgments = "out"\n')
+    (note,) = read_inputs(SweepPlan.read(sweep)).notes
+    assert "1 of 24 judged passages are not in it any more. trueval golden anchor carries its labels over" in note
     labels = tmp_path / "c" / "labels.trec"
     labels.write_text(labels.read_text().replace(" 0 ", " 0 new-"))
     with pytest.warns(TruevalWarning, match="the corpus is not the one"):

@@ -17,6 +17,8 @@ import json
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import polars as pl
+
 from trueval.errors import InputError, PolicyError, nearest
 from trueval.golden.estimate import Estimate, estimate
 from trueval.golden.golden_set import GoldenSet, finish
@@ -24,12 +26,14 @@ from trueval.golden.judge import Judge
 from trueval.golden.judges import make_judge
 from trueval.golden.ledger import known_ledger, opened_ledger
 from trueval.golden.plan import Plan
+from trueval.golden.pool import pools_of
 from trueval.golden.stages import NAMES
 from trueval.golden.work import Work
 from trueval.models.hosted.account import Account
 from trueval.retrieval.stages.shared import Begin, nobody
 
 LEDGER: Final = "ledger.sqlite"
+POOLS: Final = "pool.parquet"
 SENT: Final = "calls.jsonl"  # every attempt that was sent, those that failed too
 
 
@@ -60,8 +64,7 @@ def build(
         InputError: an input is bad, a service refuses, or the money is spent; what is done is kept.
         PolicyError: there is no such stage.
     """
-    if until is not None and until not in NAMES:
-        raise PolicyError(f"until must be one of {', '.join(NAMES)}. Got {until!r}.{nearest(until, NAMES)}")
+    names = stages_of(plan, until)
     out.mkdir(parents=True, exist_ok=True)
     collection = plan.read_collection()
     limit = plan.judge.values["max_cost"] if max_cost is None else max_cost
@@ -69,7 +72,7 @@ def build(
     chosen = judge or make_judge(plan.judge, collection, account, plan.seed)
     with opened_ledger(ledger or out / LEDGER) as book:
         work = Work(plan, out, collection, chosen, book, account, cache, begin or nobody)
-        for name in stages_of(plan, until):
+        for name in names:
             getattr(work, name)()
         return finish(plan.name, out, collection, work.about(), book)
 
@@ -101,7 +104,9 @@ class Estimates(NamedTuple):
         return {"tasks": [each._asdict() for each in self.tasks], "spent": self.spent, "max_cost": self.max_cost}
 
 
-def dry_run(plan: Plan, out: Path, *, ledger: Path, max_cost: float | None = None) -> Estimates:
+def dry_run(
+    plan: Plan, out: Path, *, ledger: Path, max_cost: float | None = None, until: str | None = None
+) -> Estimates:
     """What a golden set takes; nothing is asked, and nothing is written.
 
     Args:
@@ -109,16 +114,22 @@ def dry_run(plan: Plan, out: Path, *, ledger: Path, max_cost: float | None = Non
         out: its folder, where pools may be known already.
         ledger: file of the ledger.
         max_cost: as in `build`.
+        until: as in `build`.
 
     Raises:
         InputError: an input is bad.
+        PolicyError: there is no such stage.
     """
+    names = stages_of(plan, until)
     collection = plan.read_collection()
     limit = plan.judge.values["max_cost"] if max_cost is None else max_cost
     account = opened_account(out / SENT, limit)
     judge = make_judge(plan.judge, collection, account, plan.seed)
     with known_ledger(ledger) as book:
-        return Estimates(tuple(estimate(plan, out, collection, judge, book)), account.spent, limit)
+        done = [] if book is None else Work(plan, out, collection, judge, book, account, None, nobody).done(names)
+        pools = pools_of(pl.read_parquet(out / POOLS)) if "pool" in done else None
+        left = [name for name in names if name not in done]
+        return Estimates(tuple(estimate(plan, pools, left, collection, judge, book)), account.spent, limit)
 
 
 def stages_of(plan: Plan, until: str | None = None) -> tuple[str, ...]:
@@ -127,7 +138,12 @@ def stages_of(plan: Plan, until: str | None = None) -> tuple[str, ...]:
     Args:
         plan: of the golden set.
         until: the last one; all if None.
+
+    Raises:
+        PolicyError: there is no such stage.
     """
+    if until is not None and until not in NAMES:
+        raise PolicyError(f"until must be one of {', '.join(NAMES)}. Got {until!r}.{nearest(until, NAMES)}")
     asked = NAMES if until is None else NAMES[: NAMES.index(until) + 1]
     left_out = () if plan.refining.method == "posterior" and plan.refining.regrade else ("regrade",)
     return tuple(name for name in asked if name not in left_out)

@@ -296,6 +296,7 @@ def _refinement(rows: list[dict[str, Any]]) -> dict[str, Any]:
                 "query": row["query"],
                 "method": row["method"],
                 "passages": len(row["documents"]),
+                "top": row["top"],
                 "calls": row["calls"],
                 "stopped": row["stopped"],
                 "overlap": row["overlap"],
