@@ -500,3 +500,13 @@ def test_account_of_earlier_runs(tmp_path: Path) -> None:
     assert opened_account(tmp_path / "empty.jsonl", 1.0).spent == 0.0
     with pytest.raises(InputError, match="stopped before the max_cost of 1"):
         opened_account(file, 1.0).reserve(0.3, "more")
+
+
+def test_two_builds_at_once_have_one_purse(tmp_path: Path) -> None:
+    one, other = (opened_account(tmp_path / "calls.jsonl", 1.0) for _ in range(2))
+    for account in (one, other, one):
+        account.reserve(0.25, "a call")
+        account.charge(0.25, {"status": "200"}, 0.25)
+    with pytest.raises(InputError, match=r"of 1 is exceeded, with 0\.75 spent"):
+        other.reserve(0.5, "a call")  # of its own calls it has spent .25
+    assert one.spent == 0.75

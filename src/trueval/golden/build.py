@@ -13,13 +13,12 @@ the judgments are made of all labels: qrels.trec, labels.jsonl and golden.json (
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from trueval.errors import InputError, PolicyError, nearest
+from trueval.errors import PolicyError, nearest
 from trueval.golden.estimate import Estimate, estimate
 from trueval.golden.golden_set import GoldenSet, finish
 from trueval.golden.judge import Judge
@@ -150,7 +149,7 @@ def stages_of(plan: Plan, until: str | None = None) -> tuple[str, ...]:
 
 
 def opened_account(file: Path, max_cost: float | None) -> Account:
-    """An account that knows what earlier runs spent.
+    """An account that knows what earlier runs spent, and what others spend that run at the same time.
 
     Args:
         file: with a line for each call that was sent.
@@ -159,19 +158,4 @@ def opened_account(file: Path, max_cost: float | None) -> Account:
     Raises:
         InputError: the file cannot be read.
     """
-    account = Account(max_cost, file)
-    try:
-        lines = file.read_bytes().splitlines() if file.exists() else []
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read ({error.strerror}). It says what was spent.") from None
-    account.spent = sum(map(_cost, lines))
-    return account
-
-
-def _cost(line: bytes) -> float:
-    """What a call cost; 0 of half a line, which a program that was stopped left."""
-    try:
-        cost = json.loads(line)["cost"]
-    except (ValueError, KeyError, TypeError):
-        return 0.0
-    return float(cost) if isinstance(cost, int | float) else 0.0
+    return Account(max_cost, file, shared=True)
