@@ -225,6 +225,18 @@ def test_what_stays_invalid_is_unjudged_and_not_in_the_judgments(tmp_path: Path)
     assert not unjudged & set(found.top.frame["doc_id"])
 
 
+def test_where_nothing_is_judged_the_reason_is_told(tmp_path: Path) -> None:
+    with chat_server(small.stars) as server:
+        server.trouble = lambda number: Trouble(content='{"grades": [5, 5, 5]}')
+        plan = Plan.read(small.written(tmp_path, small.served(server.url), queries=1))
+        found = build(plan, tmp_path / "out", until="grade")
+    told = " ".join(sentences(found.to_dict()))
+    assert "judged 0 of 8 passages" in told
+    assert "it must be a JSON object with the key 'passages' (6 calls)" in told
+    with pytest.raises(InputError, match="nothing is judged"):
+        found.anchored(plan.read_collection())
+
+
 def test_the_money_ends_it_and_more_of_it_goes_on(tmp_path: Path) -> None:
     with chat_server(small.stars) as server:
         plan = Plan.read(small.written(tmp_path, small.served(server.url)))

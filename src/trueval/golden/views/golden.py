@@ -72,6 +72,7 @@ def sentences(result: Entry) -> Iterator[str]:
         f"{result['judge']['name']} judged {result['judged']:,} of {result['passages']:,} passages of "
         f"{counted(result['heterogeneity']['queries'], 'query', 'queries')}{unjudged}: {grades}."
     )
+    yield from _unjudged(result)
     lost = result["collection"]["queries"] - result["heterogeneity"]["queries"]
     if lost:
         yield f"{counted(lost, 'query', 'queries')} found no passage, and nothing is judged there."
@@ -84,6 +85,14 @@ def sentences(result: Entry) -> Iterator[str]:
             f"{counted(len(result['speaks_to_judge']), 'passage seems', 'passages seem')} to speak to a judge. They "
             "were graded as any other; look at them."
         )
+
+
+def _unjudged(result: Entry) -> Iterator[str]:
+    """What was wrong with answers, where passages got no label for it."""
+    problems = next((each.get("problems") for each in result["stages"] if each["stage"] == "grade"), None)
+    if result["unjudged"] and problems:
+        problem, calls = max(problems.items(), key=lambda each: each[1])
+        yield f"What was wrong most often with the answers of the judge: {problem} ({counted(calls, 'call', 'calls')})."
 
 
 def _useful(found: Entry) -> Iterator[str]:
