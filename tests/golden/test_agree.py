@@ -69,6 +69,15 @@ def test_a_real_grade_of_10_is_refused_with_its_line(judges: list[Path]) -> None
     assert found["judges"][0]["left_out"] == {"duplicates": 0, "outside": 1, "unjudged": 0}
 
 
+def test_the_scale_of_an_audit_is_the_one_it_was_drawn_with(tmp_path: Path) -> None:
+    folder = audits.written(tmp_path / "g")
+    low, high = agree([folder], **FAST).to_dict()["scale"]
+    for judges, people in (([folder], None), ([folder / "qrels.trec"], folder / "audit")):
+        with pytest.raises(PolicyError, match=f"drawn with, {low:g}-{high:g}. Leave --scale out"):
+            agree(judges, people, choices=Choices(scale=(low, high + 1)), **FAST)
+        agree(judges, people, choices=Choices(scale=(low, high)), **FAST)
+
+
 def pairs_of(wanted: set[str] | None = None) -> list[tuple[int, int, str]]:
     """People's grade, the judge's and the stratum of what people graded."""
     return [

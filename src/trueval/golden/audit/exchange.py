@@ -10,10 +10,10 @@ import json
 import re
 import secrets
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import median_low
+from statistics import median_high, median_low
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trueval.errors import Place
@@ -21,6 +21,7 @@ from trueval.files.json.lines import INTEGER, Literal
 from trueval.files.json.pairs import objects
 from trueval.files.source.content import read_content
 from trueval.files.whole import write_whole
+from trueval.golden.audit.chance import key
 from trueval.golden.audit.events import Event, RefusedError, checked_event, checked_rater
 from trueval.golden.audit.labels import Label
 from trueval.golden.audit.manifest import Item
@@ -40,8 +41,9 @@ _SEPARATORS: Final = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u
 def people_rows(store: Store) -> list[dict[str, Any]]:
     """What people said: a line for each item that somebody graded or skipped.
 
-    The grade is the median of its raters, the lower of two; null where all of them skipped the item. Of two neighbors,
-    1 says that the upper one is better, 0 that they are equal, -1 that the lower one is, however they were shown.
+    The grade is the median of its raters, of two in the middle one by chance; null where all of them skipped the item.
+    Of two neighbors, 1 says that the upper one is better, 0 that they are equal, -1 that the lower one is, however they
+    were shown.
 
     Args:
         store: of the audit.
@@ -62,11 +64,27 @@ def _row(item: Item, given: tuple[Label, ...]) -> dict[str, Any]:
         "query": item.query,
         **item.subject,
         "stratum": item.stratum,
-        "grade": median_low([grade for _, grade in graded]) if graded else None,
+        "grade": middle([grade for _, grade in graded], item.item) if graded else None,
         "labels": labels,
         "skipped": [each.rater for each in skipped],
         "notes": {each.rater: each.note for each in skipped if each.note},
     }
+
+
+def middle(grades: Sequence[int], item: str) -> int:
+    """The median of grades; where two are in the middle, one of them, by a coin that the name of the item throws.
+
+    Always the lower one would make people stricter, and lists worse, by asking a second rater who grades as the first.
+
+    Args:
+        grades: of the raters of an item, one at least.
+        item: its name, which says nothing of its grade.
+
+    >>> middle([5, 1, 4], "g1"), {middle([1, 3], f"g{at}") for at in range(9)}
+    (4, {1, 3})
+    """
+    one = median_low if key(0, "middle", item)[0] < 128 else median_high  # half of all bytes
+    return int(one(grades))
 
 
 def write_people(store: Store) -> int:
