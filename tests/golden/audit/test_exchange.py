@@ -151,9 +151,9 @@ def test_neighbors_are_told_from_the_upper_one_however_they_were_shown(
 
 def test_answers_come_back_once(store: Store, file: Path) -> None:
     rewrite(file, lambda rows: filled(rows, g0=4, g3=None, o1=-1))
-    assert import_answers(store, file, "ann") == Imported(2, 1, 0, 3, ())
-    assert import_answers(store, file, "ann") == Imported(0, 0, 3, 3, ())
-    assert import_answers(store, file, "bob") == Imported(2, 1, 0, 3, ())
+    assert import_answers(store, file, "ann") == Imported(2, 1, 0, 3, (), gaps=2)
+    assert import_answers(store, file, "ann") == Imported(0, 0, 3, 3, (), gaps=2)
+    assert import_answers(store, file, "bob") == Imported(2, 1, 0, 3, (), gaps=2)
     said = {item: [(each.rater, each.grade) for each in given] for item, given in store.labels().items()}
     assert said == {
         "g0": [("ann", 4), ("bob", 4)],
@@ -164,6 +164,14 @@ def test_answers_come_back_once(store: Store, file: Path) -> None:
     assert store.undo("ann", "u") is not None
     assert import_answers(store, file, "ann").repeated == 2
     assert len(store.labels()) == 3
+
+
+def test_who_picks_items_is_told_that_they_are_no_random_sample(store: Store, file: Path) -> None:
+    """What a rater leaves out in the middle is left out for a reason; what comes after the last answer is not."""
+    found = import_answers(store, rewrite(file, lambda rows: filled(rows, g0=1, g3=4)), "ann")
+    assert found.gaps == 2
+    assert "2 items before answered ones have no answer" in found.sentence()
+    assert import_answers(store, rewrite(file, lambda rows: filled(rows, g1=1, g2=None)), "bob").gaps == 0
 
 
 def test_what_a_rater_said_before_stays_and_is_told(store: Store, file: Path) -> None:

@@ -10,7 +10,7 @@ import json
 import re
 import secrets
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median_high, median_low
@@ -176,6 +176,7 @@ class Imported(NamedTuple):
         repeated: answers that were there before, word for word.
         empty: lines without an answer.
         conflicts: one line each: answers that differ from what the same rater said before, which stays.
+        gaps: items that nobody answered, served before one that the file answers: who picks items breaks the sample.
     """
 
     labels: int
@@ -183,12 +184,15 @@ class Imported(NamedTuple):
     repeated: int
     empty: int
     conflicts: tuple[str, ...]
+    gaps: int = 0
 
     def sentence(self) -> str:
         """One line.
 
         >>> Imported(3, 1, 0, 2, ()).sentence()
         'took 3 grades and 1 skip; 2 items are still empty.'
+        >>> Imported(1, 0, 0, 2, (), gaps=1).sentence().split(". ")[1]
+        '1 item before answered ones has no answer: what is answered is a random sample only in the order of the file'
         """
         parts = [f"took {_several(self.labels, 'grade')} and {_several(self.skips, 'skip')}"]
         if self.repeated:
@@ -197,7 +201,16 @@ class Imported(NamedTuple):
             parts.append(f"{_several(len(self.conflicts), 'conflict')} with what was said before, which stays")
         if self.empty:
             parts.append(f"{_several(self.empty, 'item')} {'is' if self.empty == 1 else 'are'} still empty")
-        return f"{'; '.join(parts)}."
+        return f"{'; '.join(parts)}.{self._gaps()}"
+
+    def _gaps(self) -> str:
+        if not self.gaps:
+            return ""
+        has = "has" if self.gaps == 1 else "have"
+        return (
+            f" {_several(self.gaps, 'item')} before answered ones {has} no answer: what is answered is a random sample "
+            'only in the order of the file. Answer them, or say "skip": true.'
+        )
 
 
 def _several(count: int, what: str) -> str:
@@ -234,7 +247,17 @@ def import_answers(store: Store, path: Path, rater: str) -> Imported:
     # A name of its own each: after an undo, the same answer may come again.
     store.record_all(each._replace(event=secrets.token_hex(16)) for each in new)
     skips = sum(each.kind == "skip" for each in new)
-    return Imported(len(new) - skips, skips, repeated, empty, tuple(conflicts))
+    return Imported(len(new) - skips, skips, repeated, empty, tuple(conflicts), _gaps(store, found))
+
+
+def _gaps(store: Store, answered: Collection[str]) -> int:
+    """How many items nobody answered of those that come before some that were, in the order of the sample."""
+    said, gaps = store.labels(), 0
+    for task in store.sample.scales:
+        own = [each.item for each in store.sample.items if each.task == task]
+        last = max((place for place, item in enumerate(own) if item in answered), default=0)
+        gaps += sum(item not in said for item in own[:last])
+    return gaps
 
 
 def _read(path: Path, rater: str, items: Mapping[str, Item]) -> tuple[dict[str, tuple[Place, Event]], int]:
