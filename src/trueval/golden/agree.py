@@ -100,7 +100,7 @@ def agree(
         pair_of(ratings, *pair, "judge and people" if not pair[0] else "judges", draw, tell) for pair in pairs
     ]
     found["together"] = together_of(ratings, {"judges": list(range(1, len(named) + 1))}, draw)
-    found["order"] = None
+    found["order"], found["answers"] = None, []
     found["notes"] = [*left_out([said, *named]), *_few(found["pairs"])]
     return Agreement(found)
 
@@ -168,7 +168,7 @@ def _audited(
     if golden is not None:
         found["pairs"][0]["bias"] |= bias_of_calls(ratings, golden, people, draw)
     found["together"] = together_of(ratings, {"raters": list(humans), "judges": list(machines)}, draw)
-    found["order"] = people.orders()
+    found["order"], found["answers"] = people.orders(), people.answers(draw)
     found["notes"] = [*left_out(judges), *_few(found["pairs"])]
     return Agreement(found)
 
