@@ -130,7 +130,7 @@ def _of_queries(run: Run, queries: pl.Series) -> Run:
     """A run without the other queries, so that nothing is sorted that nobody looks at."""
     kept = np.flatnonzero(run.query_ids.is_in(queries.implode()).to_numpy())
     if len(kept) == len(run.query_ids):
-        return run
+        return replace(run)  # its frame is made here, and does not stay with the user's run
     size = np.diff(run.offsets)[kept]
     offsets = np.concatenate(([0], np.cumsum(size)))
     return replace(

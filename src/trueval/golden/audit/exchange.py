@@ -21,7 +21,6 @@ from trueval.files.json.lines import INTEGER, Literal
 from trueval.files.json.pairs import objects
 from trueval.files.source.content import read_content
 from trueval.files.whole import write_whole
-from trueval.golden.audit.chance import key
 from trueval.golden.audit.events import Event, RefusedError, checked_event, checked_rater
 from trueval.golden.audit.labels import Label
 from trueval.golden.audit.manifest import Item
@@ -41,9 +40,8 @@ _SEPARATORS: Final = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u
 def people_rows(store: Store) -> list[dict[str, Any]]:
     """What people said: a line for each item that somebody graded or skipped.
 
-    The grade is the median of its raters, of two in the middle one by chance; null where all of them skipped the item.
-    Of two neighbors, 1 says that the upper one is better, 0 that they are equal, -1 that the lower one is, however they
-    were shown.
+    The grade is the median of its raters, the lower of two; null where all of them skipped the item. Of two neighbors,
+    1 says that the upper one is better, 0 that they are equal, -1 that the lower one is, however they were shown.
 
     Args:
         store: of the audit.
@@ -64,27 +62,29 @@ def _row(item: Item, given: tuple[Label, ...]) -> dict[str, Any]:
         "query": item.query,
         **item.subject,
         "stratum": item.stratum,
-        "grade": middle([grade for _, grade in graded], item.item) if graded else None,
+        "grade": middle([grade for _, grade in graded], item.task) if graded else None,
         "labels": labels,
         "skipped": [each.rater for each in skipped],
         "notes": {each.rater: each.note for each in skipped if each.note},
     }
 
 
-def middle(grades: Sequence[int], item: str) -> int:
-    """The median of grades; where two are in the middle, one of them, by a coin that the name of the item throws.
+def middle(grades: Sequence[int], task: str = "grade") -> int:
+    """The median of what several raters said; where two are in the middle, the lower one.
 
-    Always the lower one would make people stricter, and lists worse, by asking a second rater who grades as the first.
+    Of two neighbors "lower" would put every list the other way round: there it is the one nearer to equal.
 
     Args:
         grades: of the raters of an item, one at least.
-        item: its name, which says nothing of its grade.
+        task: of the item.
 
-    >>> middle([5, 1, 4], "g1"), {middle([1, 3], f"g{at}") for at in range(9)}
-    (4, {1, 3})
+    >>> middle([5, 1, 4]), middle([2, 4]), middle([1, -1], "order"), middle([-1, 0], "order")
+    (4, 2, 0, 0)
     """
-    one = median_low if key(0, "middle", item)[0] < 128 else median_high  # half of all bytes
-    return int(one(grades))
+    low, high = median_low(grades), median_high(grades)
+    if task == "order" and low != high:
+        return 0 if low < 0 < high else min(low, high, key=abs)
+    return int(low)
 
 
 def write_people(store: Store) -> int:
