@@ -55,8 +55,13 @@ def rarity(totals: Floats) -> Floats:
     return value.reshape(totals.shape[:-1])
 
 
+def precision(totals: Floats) -> Floats:
+    """[..] P(rel=2)@10, whose norm no label changes: the control, in which the same intervals must hold."""
+    return totals[..., 1] / LIST
+
+
 class Ratio(NamedTuple):
-    """A normalized measure.
+    """A measure as a function of totals.
 
     Attributes:
         of: totals → values.
@@ -71,6 +76,7 @@ RATIOS = {
     "nDCG@10": Ratio(ndcg, ("DCG@10", SCALE[1])),
     "R(rel=2)@10": Ratio(recall, ("Hits(rel=2)@10", 1.0)),
     "RA-nWG@10": Ratio(rarity, ("Hits(rel=2)@10", 1.0)),
+    "P(rel=2)@10": Ratio(precision, ("Hits(rel=2)@10", 1.0)),
 }
 
 
