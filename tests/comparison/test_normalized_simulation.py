@@ -17,6 +17,9 @@ from trueval import evaluate
 
 PAIRS = 40
 DRAWS = 1000
+FEWER_DRAWS = 300
+# What is drawn more often: measure, passages of a query, copies of the queries.
+LONG = (("nDCG@10", 10, 1), ("nDCG@10", 20, 1), ("R(rel=2)@10", 10, 1), ("R(rel=2)@10", 20, 1), ("RA-nWG@10", 10, 1))
 
 
 class Tally:
@@ -113,20 +116,21 @@ def test_with_every_passage_graded_each_way_has_the_value_and_no_width(name: str
 
 @pytest.mark.evidence
 @pytest.mark.parametrize("each", [10, 40])
-def test_the_same_intervals_hold_where_the_norm_is_known(each: int) -> None:
-    found = measured("P(rel=2)@10", each, 1, None, 300)
+def test_the_same_estimate_has_no_bias_where_the_norm_is_known(each: int) -> None:
+    found = measured("P(rel=2)@10", each, 1, None, DRAWS if each == 10 else FEWER_DRAWS)
     for way, tally in found.items():
         print(f"P(rel=2)@10, {each} of 177, 25 queries, {way}: {tally}")
-    assert min(found[f"linearised, {target}"].coverage for target in ("these", "new")) > 0.91
+    assert max(abs(found[f"linearised, {target}"].bias) for target in ("these", "new")) < 0.01
+    assert min(found[f"linearised, {target}"].coverage for target in ("these", "new")) > 0.87
 
 
 @pytest.mark.evidence
-@pytest.mark.parametrize(("copies", "most", "draws"), [(1, None, DRAWS), (8, 50, 300)])
+@pytest.mark.parametrize(("copies", "most"), [(1, None), (8, 50)])
 @pytest.mark.parametrize("each", [10, 20, 40])
 @pytest.mark.parametrize("name", ["nDCG@10", "R(rel=2)@10", "RA-nWG@10"])
-def test_intervals_of_normalized_measures(name: str, each: int, copies: int, most: int | None, draws: int) -> None:
+def test_intervals_of_normalized_measures(name: str, each: int, copies: int, most: int | None) -> None:
     """With 25 queries of 177 judged passages in the mean, and with 200 of at most 50."""
-    found = measured(name, each, copies, most, draws)
+    found = measured(name, each, copies, most, DRAWS if (name, each, copies) in LONG else FEWER_DRAWS)
     for way, tally in found.items():
         print(f"{name}, {each} of {most or 177}, {25 * copies} queries, {way}: {tally}")
     least = defaultdict[str, float](lambda: 1.0)
