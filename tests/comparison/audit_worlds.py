@@ -39,7 +39,7 @@ def simulated(rng: np.random.Generator, queries: int, correlation: float) -> Bot
     people, own = rng.standard_normal((2, queries))
     judge = correlation * people + np.sqrt(1 - correlation**2) * own
     values = [np.round(10 * betaincinv(a, b, ndtr(z))) / 10 for a, b, z in ((1.2, 1.8, people), (2.0, 1.6, judge))]
-    return Both(values[1], values[0], np.ones(queries, dtype=bool))
+    return Both(values[1], values[0], np.ones(queries, dtype=bool), np.zeros(queries, dtype=bool))
 
 
 @cache

@@ -15,6 +15,7 @@ from trueval import Judgments, Run, evaluate
 from trueval.comparison.audited import Audited
 from trueval.comparison.correct import correct
 from trueval.comparison.corrected import Corrected
+from trueval.comparison.planning import labels_needed
 from trueval.errors import InputError, PolicyError
 from trueval.report.formats import to_json
 
@@ -109,12 +110,60 @@ def test_of_some_queries_the_numbers_are_those_of_the_formula() -> None:
 
 def test_where_people_agree_with_the_judge_nothing_is_corrected() -> None:
     judge, run = made(10, 7), tied_run(10, 9)
-    found = correct(run, judge, audit(judge, 10, ["q1", "q2", "q6", "q9"]), "AP", target="these queries").of(
-        "run", "AP"
-    )
+    sampled = audit(judge, 10, ["q1", "q2", "q6", "q9"])
+    found = correct(run, judge, sampled, "AP").of("run", "AP")
     assert found.corrected.estimate == pytest.approx(found.judge)
     assert found.weight == pytest.approx(1)
-    assert found.corrected.se == pytest.approx(0, abs=1e-12)
+    these = correct(run, judge, sampled, "AP", target="these queries").of("run", "AP")
+    assert these.corrected.estimate == pytest.approx(found.judge)
+    assert math.isnan(these.corrected.se)  # four queries without an error say nothing of the errors in six
+
+
+def test_graded_queries_that_are_all_alike_give_no_interval() -> None:
+    """Ten queries of 40 in which both runs find something: that says nothing of the 30 others."""
+    people = {f"q{at}": dict.fromkeys(DOCUMENTS, int(at < 30)) | {"a": 1} for at in range(40)}
+    judge = {query: {document: 1 - at % 2 for at, document in enumerate(DOCUMENTS)} for query in people}
+    runs = {
+        name: {query: {document: float(document == first) for document in DOCUMENTS} for query in people}
+        for name, first in (("good", "a"), ("bad", "b"))
+    }
+    sampled = audit(people, 40, [f"q{at}" for at in range(10)])
+    found = correct(runs, judge, sampled, "Success@1")
+    for each in (found.of("bad", "Success@1"), found.difference("good", "bad", "Success@1")):
+        assert math.isnan(each.corrected.low)
+        assert math.isnan(each.people.high)
+        assert "no interval" in " ".join(each.warnings)
+        assert each.to_dict()["corrected"] == {
+            "estimate": each.corrected.estimate,
+            **dict.fromkeys(("low", "high", "se", "degrees")),
+        }
+        with pytest.raises(PolicyError, match=r"has no interval yet"):
+            labels_needed(each, 0.1)
+    kind = correct(runs, {query: dict.fromkeys(DOCUMENTS, 1) for query in people}, sampled, "Success@1")
+    assert math.isnan(kind.difference("good", "bad", "Success@1").corrected.low)  # no difference by the judge either
+    # Runs that no labels tell apart, and queries that are all graded, leave nothing open.
+    same = correct({"one": runs["good"], "two": runs["good"]}, judge, sampled, "Success@1")
+    assert same.difference("one", "two", "Success@1").corrected[:4] == (0, 0, 0, 0)
+    turned = {query: {document: at + 1.0 for at, document in enumerate("ab")} for query in people}
+    back = {query: {document: 2.0 - at for at, document in enumerate("ab")} for query in people}
+    inside = correct({"one": turned, "two": back}, judge, sampled, "Success@2 Success@1")
+    assert inside.difference("one", "two", "Success@2").corrected[:4] == (0, 0, 0, 0)
+    assert math.isnan(inside.difference("one", "two", "Success@1").corrected.low)
+    whole = correct(runs, judge, audit(people, 40, list(people)), "Success@1", target="these queries")
+    assert whole.of("bad", "Success@1").corrected.se == pytest.approx(0, abs=1e-12)
+
+
+def test_labels_of_few_queries_are_said_to_be_few_however_many_they_are() -> None:
+    judge, people, run = made(30, 7), made(30, 8), tied_run(30, 9)
+    warnings = {
+        number: correct(run, judge, audit(people, 30, list(people)[:number]), "P@3").of("run", "P@3").warnings
+        for number in (7, 19, 20)
+    }
+    assert [" ".join(each)[:32] for each in warnings.values()] == [
+        "only 49 labels of people: below ",
+        "only 19 queries graded whole: be",
+        "",
+    ]
 
 
 def test_a_ratio_over_all_samples_is_nearly_the_value_by_peoples_judgments() -> None:
@@ -147,6 +196,36 @@ def test_a_run_without_a_query_is_measured_on_the_others_where_the_policy_skips_
     assert worst.people.estimate == pytest.approx(0.75 * found.people.estimate)
     with pytest.raises(InputError, match=r"run lacks 2 of 8 judged queries, the first 'q1'"):
         correct(run, judge, audit(people, 8, sampled), "P@3", missing="error")
+
+
+@pytest.mark.parametrize("choices", [{}, {"empty": "one"}, {"empty": "skip"}])
+def test_queries_that_nobody_graded_cannot_be_drawn_and_keep_their_value(choices: dict[str, str]) -> None:
+    judge, people, run = made(7, 1), made(7, 2), tied_run(7, 3)
+    for labels in (judge, people):
+        labels["q1"] = labels["q4"] = dict.fromkeys(DOCUMENTS, -1)
+    asked = [query for query in people if query not in ("q1", "q4")]
+    truth = evaluate(run, people, "nDCG@3", **choices)
+    found = correct(run, judge, audit(people, 5, asked), "nDCG@3", **choices).of("run", "nDCG@3")
+    values = truth.expected[:, 0][~np.isnan(truth.expected[:, 0])]
+    assert found.people.estimate == pytest.approx(values.mean())
+    assert found.corrected.estimate == pytest.approx(values.mean())
+    assert found.corrected.se == pytest.approx(values.std(ddof=1) / math.sqrt(len(values)))
+    samples = [
+        correct(run, judge, audit(people, 5, list(each)), "nDCG@3", **choices).of("run", "nDCG@3")
+        for each in combinations(asked, 3)
+    ]
+    assert np.mean([each.people.estimate for each in samples]) == pytest.approx(values.mean())
+    assert np.mean([each.corrected.estimate for each in samples]) == pytest.approx(values.mean())
+
+
+def test_single_passages_leave_out_queries_that_nobody_graded_where_they_have_no_value() -> None:
+    judge, people, run = made(6, 1, 1, 5), made(6, 2, 1, 5), tied_run(6, 3)
+    judge["q1"] = people["q1"] = dict.fromkeys(DOCUMENTS, -1)
+    rows = [(query, document) for query in people if query != "q1" for document in DOCUMENTS]
+    graded = {query: grades for query, grades in people.items() if query != "q1"}
+    found = correct(run, judge, passages(graded, rows, (1.0, 5.0)), "P4+@3").of("run", "P4+@3")
+    assert found.refused is None
+    assert found.corrected.estimate == pytest.approx(evaluate(run, people, "P4+@3")["P4+@3"].expected)
 
 
 @pytest.mark.parametrize("measure", ["P@3", "Hits@4", "DCG@5", "DCG(gain='exp')@5", "RBP", "P", "P(short='listed')@12"])

@@ -94,6 +94,16 @@ def test_without_an_interval_nothing_passes(scores: list[Scores]) -> None:
     assert "has no interval, so --min nDCG@5=0 cannot pass: AP: no." in check.line
 
 
+def test_graded_queries_that_are_all_alike_pass_no_gate(world: World) -> None:
+    measure = "Success(rel=2)@5"
+    runs = {path.stem: str(path) for path in world.runs}
+    found = correct(runs, str(world.golden), Audited.read(world.audit), measure)
+    every = [tv.evaluate(str(path), str(world.golden), measure) for path in world.runs]
+    (check,) = gate(every[:1], [Minimum(measure, 0.9)], corrected=found, labels="corrected")
+    assert (check.verdict, check.passed, check.value, check.low) == ("cannot tell", False, 1.0, None)
+    assert "cannot pass: people's labels give none. the graded queries are all alike" in check.line
+
+
 def test_a_warning_of_the_estimate_is_said(scores: list[Scores]) -> None:
     judged = Judged(one(0.5, 0.01, warnings=("only 9 labels of people.",)), "corrected", "pass")
     (check,) = minima(scores[:1], [Minimum("nDCG@5", 0.1)], judged)

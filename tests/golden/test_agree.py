@@ -17,6 +17,7 @@ from trueval.errors import InputError, PolicyError
 from trueval.golden.agree import agree
 from trueval.golden.agreement.people import shares
 from trueval.golden.agreement.reading import Choices
+from trueval.golden.views.agree import sentences
 
 LABELS = SHARED / "labels" / "llmjudge"
 FAST: dict[str, Any] = {"resamples": 100}
@@ -67,6 +68,30 @@ def test_a_real_grade_of_10_is_refused_with_its_line(judges: list[Path]) -> None
     found = agree([wrong], LABELS / "human.qrels", choices=Choices(outside="drop"), **FAST).to_dict()
     assert found["notes"] == ["h2oloo-zeroshot2: 1 label left out, whose grade is not on the scale."]
     assert found["judges"][0]["left_out"] == {"duplicates": 0, "outside": 1, "unjudged": 0}
+
+
+def test_the_scale_of_an_audit_is_the_one_it_was_drawn_with(tmp_path: Path) -> None:
+    folder = audits.written(tmp_path / "g")
+    low, high = agree([folder], **FAST).to_dict()["scale"]
+    for judges, people in (([folder], None), ([folder / "qrels.trec"], folder / "audit")):
+        with pytest.raises(PolicyError, match=f"drawn with, {low:g}-{high:g}. Leave --scale out"):
+            agree(judges, people, choices=Choices(scale=(low, high + 1)), **FAST)
+        agree(judges, people, choices=Choices(scale=(low, high)), **FAST)
+
+
+def test_what_people_gave_to_answers_is_told(tmp_path: Path) -> None:
+    """Nothing read these ratings."""
+    folder = audits.written(tmp_path / "g")
+    rated = [("b", "q0", 5), ("b", "q1", 4), ("a", "q0", 1), ("a", "q1", 2), ("a", "q2", None)]
+    with (folder / "audit" / "people.jsonl").open("a") as file:
+        for system, query, grade in rated:
+            row = {"item": f"a{system}{query}", "task": "answer", "query": query, "system": system, "grade": grade}
+            file.write(json.dumps({**row, "labels": []}) + "\n")
+    found = agree([folder], **FAST).to_dict()
+    told = [(each["system"], each["answers"], each["value"]) for each in found["answers"]]
+    assert told == [("b", 2, 4.5), ("a", 2, 1.5)]
+    assert any(line.startswith("Answers that people rated from 1 to 5, means: b 4.50 [") for line in sentences(found))
+    assert agree([audits.written(tmp_path / "h")], **FAST).to_dict()["answers"] == []
 
 
 def pairs_of(wanted: set[str] | None = None) -> list[tuple[int, int, str]]:

@@ -18,8 +18,11 @@ from trueval.golden.golden_set import GoldenSet
 from trueval.golden.ledger import Ledger, opened_ledger
 from trueval.golden.model_judge import ModelJudge
 from trueval.golden.plan import Plan
+from trueval.golden.views.golden import sentences
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.retries import Retries
+from trueval.tradeoff.inputs import read_inputs
+from trueval.tradeoff.plan import Plan as SweepPlan
 
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
 pytest.importorskip("openai", reason='needs the extra "judge"')
@@ -222,6 +225,18 @@ def test_what_stays_invalid_is_unjudged_and_not_in_the_judgments(tmp_path: Path)
     assert not unjudged & set(found.top.frame["doc_id"])
 
 
+def test_where_nothing_is_judged_the_reason_is_told(tmp_path: Path) -> None:
+    with chat_server(small.stars) as server:
+        server.trouble = lambda number: Trouble(content='{"grades": [5, 5, 5]}')
+        plan = Plan.read(small.written(tmp_path, small.served(server.url), queries=1))
+        found = build(plan, tmp_path / "out", until="grade")
+    told = " ".join(sentences(found.to_dict()))
+    assert "judged 0 of 8 passages" in told
+    assert "it must be a JSON object with the key 'passages' (6 calls)" in told
+    with pytest.raises(InputError, match="nothing is judged"):
+        found.anchored(plan.read_collection())
+
+
 def test_the_money_ends_it_and_more_of_it_goes_on(tmp_path: Path) -> None:
     with chat_server(small.stars) as server:
         plan = Plan.read(small.written(tmp_path, small.served(server.url)))
@@ -286,6 +301,36 @@ def test_a_dry_run_asks_nothing_and_knows_what_is_paid(tmp_path: Path) -> None:
         assert first.tokens_in is not None
         assert words < first.tokens_in < 3 * words  # a token is two thirds of a word or so
         assert first.cost == pytest.approx((first.tokens_in + 2 * (first.tokens_out or 0)) / 1e6, rel=0.01)
+
+
+def test_a_dry_run_knows_what_a_changed_file_asks_for(tmp_path: Path) -> None:
+    with chat_server(small.stars) as server:
+        path, out = small.written(tmp_path, small.served(server.url)), tmp_path / "out"
+        ledger, text = out / "ledger.sqlite", path.read_text()
+        build(Plan.read(path), out)
+        server.seen.clear()
+        same = dry_run(Plan.read(path), out, ledger=ledger)
+        assert [(each.task, each.calls) for each in same.tasks] == [("grade", 0)]  # all of it is there
+        path.write_text(text.replace("depth = 8", "depth = 5"))
+        smaller = dry_run(Plan.read(path), out, ledger=ledger)
+        told = dry_run(Plan.read(path), out, ledger=ledger, until="grade")
+        assert server.seen == []
+        build(Plan.read(path), out, until="grade")
+        grade = smaller.tasks[0]
+        assert grade.most
+        assert grade.calls >= len(server.seen) > 0  # by the pools of before it would be none
+        assert [each.task for each in smaller.tasks] == ["grade", "order"]
+        assert told.tasks == (grade,)
+
+
+def test_ids_that_the_judgments_cannot_hold_are_refused_before_anything_is_paid_for(tmp_path: Path) -> None:
+    with chat_server(small.stars) as server:
+        path = small.written(tmp_path, small.served(server.url))
+        corpus = tmp_path / "c" / "corpus.jsonl"
+        corpus.write_text(corpus.read_text().replace("wings-0", "wings 0"))
+        with pytest.raises(InputError, match=r"the id 'wings 0' holds white space.*Nothing was sent"):
+            build(Plan.read(path), tmp_path / "out")
+        assert server.seen == []
 
 
 def test_the_judge_rewrites_queries_and_grades_them_as_they_were_asked(tmp_path: Path) -> None:
@@ -379,6 +424,17 @@ def test_other_ways_to_the_best(tmp_path: Path, method: str) -> None:
         assert {each["method"] for each in found.about["refinement"]["queries"]} == {"paper"}
 
 
+def test_what_claims_nothing_is_not_told_as_a_claim(tmp_path: Path) -> None:
+    path = small.written(tmp_path, small.LABELS)
+    path.write_text(path.read_text().replace("top = 3", "top = 6"))
+    with (tmp_path / "c" / "queries.jsonl").open("a") as file:
+        file.write('{"_id": "q9", "text": "unheard"}\n')
+    told = " ".join(sentences(build(Plan.read(path), tmp_path / "out").to_dict()))
+    assert "1 query found no passage" in told
+    assert "of 3 queries all passages are returned" in told
+    assert "expected overlap" not in told  # it is 1 whatever was answered
+
+
 def test_passages_that_speak_to_the_judge_are_shown(tmp_path: Path) -> None:
     path = small.written(tmp_path, small.LABELS)
     file = tmp_path / "c" / "corpus.jsonl"
@@ -406,6 +462,10 @@ def test_labels_stay_with_their_texts_where_the_corpus_is_cut_anew(tmp_path: Pat
     assert ("q0", "new-wings-0") not in graded
     assert len(graded) == 24
     assert found.changed(new).sentence().endswith("1 of 24 judged passages are not in it any more.")
+    sweep = tmp_path / "sweep.toml"
+    sweep.write_text('[corpus]\npath = "c"\n[sparse]\ndepth = 10\n[measure]\njudgments = "out"\n')
+    (note,) = read_inputs(SweepPlan.read(sweep)).notes
+    assert "1 of 24 judged passages are not in it any more. trueval golden anchor carries its labels over" in note
     labels = tmp_path / "c" / "labels.trec"
     labels.write_text(labels.read_text().replace(" 0 ", " 0 new-"))
     with pytest.warns(TruevalWarning, match="the corpus is not the one"):
@@ -452,3 +512,13 @@ def test_account_of_earlier_runs(tmp_path: Path) -> None:
     assert opened_account(tmp_path / "empty.jsonl", 1.0).spent == 0.0
     with pytest.raises(InputError, match="stopped before the max_cost of 1"):
         opened_account(file, 1.0).reserve(0.3, "more")
+
+
+def test_two_builds_at_once_have_one_purse(tmp_path: Path) -> None:
+    one, other = (opened_account(tmp_path / "calls.jsonl", 1.0) for _ in range(2))
+    for account in (one, other, one):
+        account.reserve(0.25, "a call")
+        account.charge(0.25, {"status": "200"}, 0.25)
+    with pytest.raises(InputError, match=r"of 1 is exceeded, with 0\.75 spent"):
+        other.reserve(0.5, "a call")  # of its own calls it has spent .25
+    assert one.spent == 0.75

@@ -137,6 +137,19 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
         assert ledger.audit() == []
 
 
+def test_a_file_that_another_process_is_making_just_now_is_waited_for(tmp_path: Path) -> None:
+    # SQLite answers "locked" at once, whatever its time limit, where another connection writes before WAL is taken.
+    other = sqlite3.connect(tmp_path / "l.sqlite", isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    other.execute("CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+    later = threading.Timer(0.1, other.execute, ("COMMIT",))
+    later.start()
+    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+        assert ledger.totals().calls == 0
+    later.join()
+    other.close()
+
+
 def test_labels_know_their_call(tmp_path: Path) -> None:
     with opened_ledger(tmp_path / "l.sqlite") as ledger:
         ledger.ask(Counted(), ASKED)

@@ -177,6 +177,32 @@ def test_a_question_that_the_server_refuses_is_unjudged(server: ChatServer) -> N
         assert len(server.seen) == 1
 
 
+def test_a_parameter_that_the_server_does_not_take_is_told_and_not_taken_for_the_question(server: ChatServer) -> None:
+    unknown = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens'."
+    server.troubles = [Trouble(400, body=json.dumps({"error": {"message": unknown}}))]
+    with pytest.raises(InputError, match=r"Unsupported parameter.*Correct model, base_url, key or parameters"):
+        judge(server, parameters={"max_tokens": 500}).ask(ASKED)
+    both = "'max_tokens' is too large: 500. The context length is 512 tokens, and the input has 400."
+    server.troubles = [Trouble(400, body=json.dumps({"error": {"message": both}}))]
+    assert grades(judge(server, parameters={"max_tokens": 500}).ask(ASKED)) == (None,) * 4
+
+
+def test_nobody_waits_for_a_turn_longer_than_for_an_answer(server: ChatServer, tmp_path: Path) -> None:
+    server.trouble = lambda number: Trouble(429, {"retry-after": "90000"}, seconds=0.05)
+    questions = [ASKED._replace(sample=sample) for sample in range(12)]
+    says = pytest.raises(InputError, match=r"(90000|899\d\d) seconds.*Wait until it takes calls again")
+    with opened_ledger(tmp_path / "l.sqlite") as ledger, says:
+        ask_all(ledger, judge(server), questions, at_once=8)
+    assert len(server.seen) <= 8
+
+
+def test_half_a_character_in_an_answer_can_be_sent_back(server: ChatServer) -> None:
+    server.troubles = [Trouble(content="\ud83d is what I think")]
+    answer = judge(server).ask(ASKED)
+    assert grades(answer) == RIGHT
+    assert answer.raw[0] == "? is what I think"
+
+
 @pytest.mark.parametrize(
     "trouble",
     [

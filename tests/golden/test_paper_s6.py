@@ -112,3 +112,8 @@ def test_no_answer_is_a_call_that_changes_nothing() -> None:
     found = paper_s6(np.array([1.0, 2.0, 3.0]), lambda batches: [None], np.random.default_rng(0), budget=5,
                      settings=PaperSettings())  # fmt: skip
     assert (found.calls, found.orders, found.ranking) == (4, (), (2, 1, 0))
+
+
+def test_one_document_is_not_asked_about() -> None:
+    found = paper_s6(np.array([3.0]), perfect, np.random.default_rng(0), budget=9, settings=PaperSettings())
+    assert (found.ranking, found.calls, found.stable) == ((0,), 0, True)

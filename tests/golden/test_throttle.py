@@ -2,7 +2,9 @@
 
 import threading
 
-from trueval.golden.throttle import BEGIN, Throttle
+import pytest
+
+from trueval.golden.throttle import BEGIN, LongPauseError, Throttle
 
 
 def test_it_grows_by_one_for_a_limits_worth_of_answers() -> None:
@@ -64,3 +66,16 @@ def test_no_more_than_the_limit_are_under_way() -> None:
         thread.join()
     assert peak[0] == 2
     assert throttle.under_way == 0
+
+
+def test_a_pause_beyond_all_patience_is_told_and_not_waited_for() -> None:
+    clock = [0.0]
+    throttle = Throttle(4, now=lambda: clock[0], patience=60.0)
+    throttle.refused(began=0.0, wait=3600.0)
+    with pytest.raises(LongPauseError) as pause, throttle.turn():
+        pass
+    assert pause.value.seconds == 3600.0
+    assert throttle.under_way == 0
+    clock[0] = 3600.0
+    with throttle.turn():
+        assert throttle.under_way == 1

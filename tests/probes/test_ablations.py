@@ -71,6 +71,14 @@ def keeps_its_promise(name: str, bundle: Bundle) -> None:
         assert ablation.undo(once) == bundle
 
 
+def test_a_letter_that_becomes_an_apostrophe_is_no_exception() -> None:
+    """In upper case "ŉ" is "ʼN", whose apostrophe is made straight too."""
+    bundle = bundles(sample_people("en"), "en", 2, 0, 0)[0]
+    named = bundle.with_all(lambda parts: parts._replace(author=Name("ŉ", "Lee")))
+    for number in range(3):
+        keeps_its_promise("case_punct_perturb", named._replace(number=number))
+
+
 def test_what_promises_neither_is_neither() -> None:
     bundle = bundles(sample_people("en"), "en", 2, 0, 0)[0]
     for ablation in ABLATIONS.values():

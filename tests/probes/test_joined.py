@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
+from tests.report.drawing import draw_once
 from tests.tradeoff import made
 
 import trueval as tv
@@ -110,7 +111,8 @@ def test_documents_are_embedded_once_and_a_cache_gives_the_same(
     assert not seen
 
 
-def test_every_form_shows_the_numbers(tmp_path: Path, collection: Collection) -> None:
+def test_every_form_shows_the_numbers(tmp_path: Path, collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw_once(monkeypatch)
     found = probe_join(collection, pipelines(), [OTHER, SAME], ["R@5", "nDCG@5"], queries=8, k=5, choices=FAST)
     result = found.to_dict()
     assert str(tmp_path) not in json.dumps(result, allow_nan=False)

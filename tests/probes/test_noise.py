@@ -14,7 +14,9 @@ from trueval.comparison.reshuffle import Reshuffle
 from trueval.errors import InputError
 from trueval.policy.policy import Policy
 from trueval.probes.chatter import noisy
+from trueval.probes.conditions import find_conditions
 from trueval.probes.denoise import denoise
+from trueval.probes.joined import probe_join
 from trueval.probes.noise import (
     CLEAN,
     JUDGE,
@@ -28,6 +30,7 @@ from trueval.probes.noise import (
     texts_of,
 )
 from trueval.probes.noise_summary import is_clean, means, summarized, told
+from trueval.probes.prediction import Choices
 from trueval.probes.stripped import stripped
 from trueval.probes.systems import systems
 from trueval.retrieval.indexes.analysis import one_writing
@@ -134,7 +137,8 @@ def test_each_different_text_is_embedded_once_and_cosines_are_of_the_texts(
     assert len(made.seen) == len(sample.documents) + len(different)
     assert found.cosines is not None
     assert found.cosines.shape == (len(found.conditions), 8)
-    assert found.cosines[0] == pytest.approx(1)
+    # To the last bit, also of other texts that have the same vector.
+    assert set(found.cosines[0].tolist()) == {1.0} == {found.cosines.max()}
     vectors = [made.embed_queries([row[3]], ["q"])[0] for row in (texts[0], texts[-1])]
     assert found.cosines[-1, 3] == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-6)
 
@@ -226,6 +230,8 @@ def test_bad_designs() -> None:
         ({"denoised": ("rule",)}, "Did you mean rules"),
         ({"levels": (7,)}, "from 0 to 4"),
         ({"queries": 1}, "at least 2"),
+        ({"templates": ()}, "templates must name one"),
+        ({"denoised": ()}, "denoise must name one"),
     ):
         with pytest.raises(InputError, match=words):
             Design("en", **options)  # type: ignore[arg-type]
@@ -235,3 +241,35 @@ def test_unknown_conditions_of_a_probe_are_refused(probe: NoiseProbe) -> None:
     assert isinstance(probe.lists, Reshuffle)
     with pytest.raises(InputError, match="no condition"):
         probe.row(Condition(1, "known", "none", False))
+
+
+@pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
+def test_a_query_that_loses_all_results_keeps_nothing() -> None:
+    """By words, a query of one word that gets a typo may find nothing."""
+    words = [*"alpine glacier meltwater budget snowfield climate".split()]  # noqa: SIM905
+    words += [*"forest economy railway network portrait museum".split()]  # noqa: SIM905
+    collection = Collection(
+        "words",
+        "words",
+        {word: f"{word} {other}" for word, other in zip(words, words[1:] + words[:1], strict=True)},
+        {word: word for word in words},
+        tv.Judgments.from_dict({word: {word: 1} for word in words}),
+    )
+    (bm25,) = systems((), "flat", language="en", bm25=True, hybrid=False)
+    design = Design("en", (4,), ("known",), ("none",), (False,))
+    found = probe_noise(bm25, collection, design, measures="R@10 N-Recall4+@10")
+    lost = found.worth["R@10"][1] == 0
+    assert 0 < lost.sum() < len(words)
+    for values, least in zip(found.lists, (0, -1, 0), strict=True):
+        assert (values[1] == np.where(lost, least, values[0])).all()
+    level = summarized([found], collection).to_dict()["models"][0]["levels"][1]
+    assert level["overlap"]["mean"] == pytest.approx(1 - lost.mean())
+    assert set(level["measures"]["N-Recall4+@10"].values()) == {None}  # no grade is 4
+    skipped = probe_noise(bm25, collection, design, measures="nDCG@10", policy=Policy(missing="skip"))
+    change = summarized([skipped], collection).to_dict()["models"][0]["levels"][1]["measures"]["nDCG@10"]
+    assert change["change"] == pytest.approx(change["noisy"] - change["clean"])
+    joined = probe_join(
+        collection, {"bm25": bm25.settings}, find_conditions(["noise-4"], "en"), "R@10", choices=Choices(resamples=50)
+    )
+    overlap = next(each for each in joined.models if each.signal == "overlap")
+    assert overlap.found.spearman.value == pytest.approx(1)  # who loses all loses most

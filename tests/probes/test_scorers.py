@@ -1,6 +1,8 @@
 """Scorers: what they give pairs, how far rounding may have moved it, and how often a model is asked."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,9 @@ from tests.examples import examples
 from tests.probes.models import KeptLetters, LetterReranker, Letters, LetterTokens, letters
 
 from trueval.errors import InputError
+from trueval.models.hosted.account import Account
 from trueval.numerics import FORMATS, find_format, round_to
+from trueval.probes.entrants import Asked, Entrants
 from trueval.probes.model_scorers import CosineScorer, LogitScorer, MaxSimScorer, Passed
 from trueval.probes.scorers import Bm25Scorer, Hybrid, Once, Pairs, PairScorer, PairScores, spacings
 
@@ -193,3 +197,18 @@ def test_a_shared_scorer_is_asked_once_for_the_same_pairs() -> None:
 def test_spacings_are_those_of_the_format(form: str, values: np.ndarray) -> None:
     known = find_format(form)
     assert spacings(values, form).tolist() == [known.spacing(value) for value in values.tolist()]
+
+
+def test_hosted_models_of_a_probe_share_an_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+
+    def loaded(name: str, **options: Any) -> Any:
+        given.append(options)
+        return SimpleNamespace(name=name, dtype="float32", scoring="product")
+
+    for role in ("load_embedder", "load_reranker"):
+        monkeypatch.setattr(f"trueval.probes.entrants.{role}", loaded)
+    account = Account(0.5)
+    asked = Asked(("openai:small", "openai:large", "local"), ("cohere:some",))
+    assert len(Entrants(asked, account=account).scorers("en")) == 4
+    assert [each.get("account") for each in given] == [account, account, None, account]

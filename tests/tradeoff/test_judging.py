@@ -49,7 +49,8 @@ def true_grade(query: str, document: str) -> int:
 
 def written(place: Path, judge: str = JUDGE) -> Path:
     """A sweep file, and labels of every pair beside it."""
-    file = made.written(place, SMALL.replace("RA-nWG@K", "nDCG@K") + judge)
+    few = SMALL.replace(', "hybrid+rerank"', "").replace("depth = [5, 10]", "depth = 5")
+    file = made.written(place, few.replace("RA-nWG@K", "nDCG@K") + judge)
     texts = {
         name: {row["_id"]: row["text"] for row in map(json.loads, (place / "made" / name).read_text().splitlines())}
         for name in ("corpus.jsonl", "queries.jsonl")

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.report.drawing import draw_once
 from tests.tradeoff import made
 from tests.tradeoff.made import SMALL
 
 from trueval.cli.output import save, save_page
 from trueval.errors import InputError
 from trueval.probes.chatter import noisy
+from trueval.probes.noise import probe_noise
 from trueval.report.terminal import drawn
+from trueval.tradeoff.estimate import estimate
 from trueval.tradeoff.inputs import read_inputs
 from trueval.tradeoff.plan import Plan
+from trueval.tradeoff.signals import route_pipeline
 from trueval.tradeoff.sweep import sweep
 from trueval.tradeoff.views.kind import SWEEP
 from trueval.tradeoff.views.table import table
@@ -24,8 +29,11 @@ pytest.importorskip("faiss", reason='needs the extra "retrieval"')
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
 pytest.importorskip("safetensors", reason='needs the extra "models"')
 
-SIZES = SMALL.replace('"dense", "sparse", ', '"dense", "sparse", "hybrid", ').replace(
-    "dimension = 24", "dimension = [24, 16]"
+METHODS = '"dense", "sparse", "dense+rerank", "hybrid+rerank"'
+SIZES = (
+    SMALL.replace(METHODS, '"dense", "sparse", "hybrid", "dense+rerank"')
+    .replace("dimension = 24", "dimension = [24, 16]")
+    .replace("depth = [5, 10]", "depth = 5")
 )
 PROBES = '\n[probes]\nqueries = 6\nruns = 2\nablations = ["hard_name_mask", "gibberish_name"]\n'
 
@@ -114,7 +122,8 @@ def test_a_bad_table_is_told_with_its_line(tmp_path: Path, lines: str, said: str
         Plan.read(file)
 
 
-def test_probes_are_columns_in_every_form(tmp_path: Path, seen: list[Any]) -> None:
+def test_probes_are_columns_in_every_form(tmp_path: Path, seen: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    draw_once(monkeypatch)
     out = tmp_path / "out"
     found = sweep(made.written(tmp_path, SMALL + PROBES), out=out).to_dict()
     sparse = next(each["probes"] for each in found["systems"] if each["name"] == "sparse")
@@ -135,3 +144,77 @@ def test_a_sweep_without_probes_has_no_such_key(tmp_path: Path, seen: list[Any])
     found = sweep(made.written(tmp_path, SMALL)).to_dict()
     assert "probes" not in found
     assert all("probes" not in each for each in found["systems"])
+
+
+def test_before_the_work_it_is_said_what_probes_give_to_models(tmp_path: Path, seen: list[Any]) -> None:
+    text, out = SIZES.replace(', "dense+rerank"', ""), tmp_path / "out"
+    sweep(made.written(tmp_path, text), out=out)
+    file = made.written(tmp_path, text + PROBES)
+    seen.clear()
+    before = estimate(file, out=out, probe=lambda *_: 1.0)
+    assert not seen
+    (task,) = before.tasks
+    assert f"{task.count:,} texts of probes" in " ".join(before.sentences())
+    sweep(file, out=out)
+    assert task.count == len(seen) > 100
+    assert not estimate(file, out=out).tasks
+
+
+def test_what_decides_a_probe_makes_it_anew(tmp_path: Path, seen: list[Any]) -> None:
+    text = SMALL.replace(METHODS, '"sparse"') + PROBES
+
+    def probes(text: str) -> dict[str, Any]:
+        (found,) = sweep(made.written(tmp_path, text), out=tmp_path / "out").to_dict()["systems"]
+        return found["probes"]
+
+    first = probes(text)
+    # By another policy other documents are relevant.
+    assert probes(text.replace("[measure]", "[measure]\nrel = 5"))["names"] == first["names"]
+    assert [len(list((tmp_path / "out" / "probes").glob(f"{each}-*"))) for each in ("names", "noise")] == [1, 2]
+    narrow = probes(text.replace("[measure]", "[measure]\nlevel = 0.6"))["names"]
+    assert narrow["delta_name"]["mean"] == first["names"]["delta_name"]["mean"]
+    assert narrow["delta_name"]["low"] > first["names"]["delta_name"]["low"]
+    # A damaged file is made again.
+    for file in (tmp_path / "out" / "probes").iterdir():
+        file.write_text("{")
+    assert probes(text) == first
+
+
+def test_probes_are_paid_from_the_account_of_the_sweep(
+    tmp_path: Path, seen: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accounts = []
+
+    def noticed(*given: Any, account: Any, **named: Any) -> Any:
+        accounts.append(account)
+        return probe_noise(*given, account=account, **named)
+
+    monkeypatch.setattr("trueval.tradeoff.probing.probe_noise", noticed)
+    few = SMALL.replace(METHODS, '"dense", "sparse"')
+    sweep(made.written(tmp_path, few + PROBES + "names = false\n"), max_cost=0.25)
+    assert {each.max_cost for each in accounts} == {0.25}
+    assert len(set(map(id, accounts))) == 1
+
+
+def test_the_drop_of_routing_is_counted_before_and_paid_from_the_same_account(
+    tmp_path: Path, seen: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accounts = []
+
+    def noticed(*given: Any, account: Any, **named: Any) -> Any:
+        accounts.append(account)
+        return route_pipeline(*given, account=account, **named)
+
+    monkeypatch.setattr("trueval.tradeoff.derived.route_pipeline", noticed)
+    place = SimpleNamespace(recipe=SimpleNamespace(scoring="sigmoid"))
+    monkeypatch.setattr("trueval.tradeoff.signals.find_model", lambda name, _: place)
+    text, out = SMALL.replace(METHODS, '"dense+rerank"').replace("[5, 10]", "10"), tmp_path / "out"
+    sweep(made.written(tmp_path, text), out=out)
+    file = made.written(tmp_path, text + "\n[route]\ndepths = [5, 10]\ndrop = true\n")
+    (task,) = estimate(file, out=out, probe=lambda *_: 1.0).tasks
+    assert (task.what, task.count) == ("texts of probes", made.QUERIES)
+    seen.clear()
+    sweep(file, out=out, max_cost=0.25)
+    assert len(seen) == made.QUERIES
+    assert not estimate(file, out=out).tasks
+    assert [each.max_cost for each in accounts] == [0.25]

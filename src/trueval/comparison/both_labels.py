@@ -7,8 +7,9 @@ differs: documents, their order, sources, ties and conventions are the same on b
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -22,6 +23,12 @@ from trueval.policy.policy import Policy
 from trueval.run import Run
 from trueval.standings.counting import counter
 from trueval.standings.standings import Bools, Floats, Ints, Standings
+
+# Shares of the greatest grade in labels that are made up to see whether any can tell two runs apart.
+IMAGINED: Final = (0.5, 0.2, 0.1, 0.05)
+
+# Values that differ by less are the same.
+ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +74,12 @@ class Labels:
         graded = self.audited.labels["query_id"]
         ids = self.judge.query_ids
         found: Bools = (ids.is_in(graded.implode()) & ~ids.is_in(open_passages.implode())).to_numpy()
+        return found
+
+    @cached_property
+    def settled(self) -> Bools:
+        """[query] whether the judge graded none of its passages: it cannot be drawn, and no label changes its value."""
+        found: Bools = (~self.judge.query_ids.is_in(self.judged["query_id"].implode())).to_numpy()
         return found
 
     @cached_property
@@ -120,13 +133,13 @@ class Sides:
     """One run, counted under both labels.
 
     Attributes:
-        name: of the run.
+        run: whose lists are ranked.
         labels: of judge and people.
         judge: standings under a policy, by the judge's labels.
         people: the same by people's.
     """
 
-    name: str
+    run: Run
     labels: Labels
     judge: Callable[[Policy], Standings]
     people: Callable[[Policy], Standings]
@@ -139,7 +152,12 @@ class Sides:
             run: whose lists are ranked.
             labels: of judge and people.
         """
-        return cls(run.name, labels, counter(run, labels.judge), counter(run, labels.people))
+        return cls(run, labels, counter(run, labels.judge), counter(run, labels.people))
+
+    @property
+    def name(self) -> str:
+        """Of the run."""
+        return self.run.name
 
     @cached_property
     def absent(self) -> Bools:
@@ -171,7 +189,31 @@ class Sides:
             measured(count(policy), measure, policy, self.absent, self.labels.query_ids)
             for count in (self.judge, self.people)
         ]
-        return Both(found[0].expected, found[1].expected, ~(self.absent & (policy.missing == "skip")))
+        judge, people, settled = found[0].expected, found[1].expected, self.labels.settled
+        # What has no value and cannot get one by any label is as little there as what the run lacks.
+        there = ~(self.absent & (policy.missing == "skip")) & ~(settled & np.isnan(judge))
+        return Both(judge, people, there, settled & there)
+
+
+def never_differ(one: Sides, other: Sides, measure: Measure) -> bool:
+    """Whether two runs have the same values under any labels: what differs below a cutoff, or within it, may not count.
+
+    Args:
+        one: a run.
+        other: another one, under the same labels.
+        measure: as asked for.
+    """
+    labels, rng = one.labels, np.random.default_rng(0)
+    policy, frame = replace(labels.policy, empty="zero"), labels.judge.frame
+    low, high = (0.0, 1.0) if policy.labels == "binary" else labels.audited.scale
+    for share in IMAGINED:
+        ends = np.where(rng.random(frame.height) < share, high, low)
+        grades = pl.Series("grade", np.where(frame["grade"].to_numpy() < 0, -1.0, ends))
+        imagined = Labels(replace(labels.judge, frame=frame.with_columns(grades)), labels.audited, policy)
+        apart = np.subtract(*(Sides.of(side.run, imagined).values(measure).judge for side in (one, other)))
+        if (np.abs(np.nan_to_num(apart)) > ROUNDING).any():
+            return False
+    return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,11 +224,13 @@ class Both:
         judge: [query] by the judge's labels; NaN where the policy leaves the query out.
         people: [query] by people's where they graded the query, and by the judge's elsewhere.
         there: [query] whether the run has the query, or the policy counts it although it does not.
+        settled: [query] whether it counts and has the same value under all labels, as none of its passages is graded.
     """
 
     judge: Floats
     people: Floats
     there: Bools
+    settled: Bools
 
     def less(self, other: Both) -> Both:
         """The differences of two runs, on the queries that both have a value for.
@@ -194,4 +238,5 @@ class Both:
         Args:
             other: the values that are taken away.
         """
-        return Both(self.judge - other.judge, self.people - other.people, self.there & other.there)
+        there = self.there & other.there
+        return Both(self.judge - other.judge, self.people - other.people, there, self.settled & there)

@@ -9,18 +9,18 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trueval.comparison.audited import ALL_QUERIES, Audited, no_labels
-from trueval.comparison.both_labels import Labels, Sides
+from trueval.comparison.both_labels import Labels, Sides, never_differ
 from trueval.comparison.contributions import contributions
 from trueval.comparison.corrected import Corrected, Correction
 from trueval.comparison.document_design import FEWEST, Strata, by_documents, merged
-from trueval.comparison.estimated import NEW, TARGETS, Estimated
+from trueval.comparison.estimated import NEW, TARGETS, Estimated, varies, without_interval
 from trueval.comparison.query_design import by_queries
 from trueval.errors import InputError, PolicyError
 from trueval.judgments import Judgments
@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Corrected", "Correction", "correct"]
 
-# Below about so many labels no coverage is claimed (docs/audit.md).
+# Below about so many labels, or queries graded whole, no coverage is claimed (docs/audit.md).
 FEW_LABELS = 50
+FEW_QUERIES = 20
 
 
 def correct(
@@ -171,6 +172,7 @@ class _Asked:
         judge = sum_by(owner, added.judge, len(added.there)) + added.constant
         begun = replace(empty, labels=len(rows), queries=len(np.unique(owner[rows])), judge_queries=number)
         begun = replace(begun, judge=_mean(judge[added.there]))
+        found = self._with_intervals(found, measure, side, other)
         return self._filled(begun, found, strata.names, self._unanswered(strata))
 
     def _unanswered(self, strata: Strata) -> Iterator[str]:
@@ -202,13 +204,29 @@ class _Asked:
         known = values.judge[~np.isnan(values.judge)]
         return self._filled(
             replace(empty, labels=used, queries=len(ids), judge=_mean(known), judge_queries=len(known)),
-            found,
+            self._with_intervals(found, measure, side, other),
             (ALL_QUERIES,),
             self._unfinished(),
         )
 
+    @staticmethod
+    def _with_intervals(found: Estimated, measure: Measure, side: Sides, other: Sides | None) -> Estimated:
+        """The estimates, without intervals that have no width by accident: units that are all alike tell of no spread.
+
+        Where everything is graded, or no labels can tell two runs apart, no width is what there is.
+        """
+        told = (found.people, found.corrected, found.untuned)
+        if not found.is_partial or all(map(varies, told)):
+            return found
+        if other is not None and never_differ(side, other, measure):
+            return found
+        people, corrected, untuned = (each if varies(each) else without_interval(each) for each in told)
+        return replace(found, people=people, corrected=corrected, untuned=untuned)
+
     def _filled(self, begun: Correction, found: Estimated, strata: Sequence[str], notes: Iterator[str]) -> Correction:
         """The numbers of a design in their places."""
+        if math.isnan(found.corrected.se):
+            notes = chain(_alike(begun.design), notes)
         return replace(
             begun,
             people=found.people,
@@ -221,7 +239,7 @@ class _Asked:
             strata=found.strata(strata),
             open=found.open(self.labels.query_ids),
             fixed=found.fixed,
-            warnings=(*_few(begun.labels), *notes),
+            warnings=(*_few(begun), *notes),
         )
 
     def _unfinished(self) -> Iterator[str]:
@@ -237,12 +255,19 @@ class _Asked:
             )
 
 
-def _few(labels: int) -> Iterator[str]:
-    if labels < FEW_LABELS:
-        yield (
-            f"only {counted(labels, 'label', 'labels')} of people: below about {FEW_LABELS} the interval has no stated "
-            "coverage."
-        )
+def _few(begun: Correction) -> Iterator[str]:
+    little = None
+    if begun.labels < FEW_LABELS:
+        little = f"{counted(begun.labels, 'label', 'labels')} of people: below about {FEW_LABELS}"
+    elif begun.design == "queries" and begun.queries < FEW_QUERIES:
+        little = f"{counted(begun.queries, 'query', 'queries')} graded whole: below about {FEW_QUERIES}"
+    if little is not None:
+        yield f"only {little} the interval has no stated coverage."
+
+
+def _alike(design: str) -> Iterator[str]:
+    units = "queries" if design == "queries" else "passages"
+    yield f"the graded {units} are all alike, which tells nothing of how the others differ: there is no interval."
 
 
 def _mean(values: Floats) -> float:

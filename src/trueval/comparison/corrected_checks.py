@@ -220,9 +220,10 @@ def _line(
 ) -> str:
     """The whole story of a check."""
     called = CALLED[judged.labels]
+    careful = "".join(f" {warning}" for warning in found.warnings)
     if math.isnan(ends[0]):
-        why = found.refused or "people's labels are too few for an interval."
-        return f"{found.run}: {found.measure} {called} has no interval, so {limit} cannot pass: {why}"
+        why = found.refused or "people's labels give none."
+        return f"{found.run}: {found.measure} {called} has no interval, so {limit} cannot pass: {why}{careful}"
     if found.second is None:
         what = f"{found.run}: {found.measure} {called} is {value:.6g}; its {judged.level:.0%} interval "
         what += f"[{ends[0]:.4f}, {ends[1]:.4f}]"
@@ -232,5 +233,4 @@ def _line(
         what += f"{judged.level:.0%} interval of the difference [{ends[0]:+.4f}, {ends[1]:+.4f}]"
     says = {PASSED: "keeps", NOT_WORSE: "keeps", FAILED: "is below", WORSE: "is beyond", CANNOT_TELL: "does not decide"}
     end = f" It {'passes' if passed else 'fails'}, as --when-unclear says." if verdict == CANNOT_TELL else ""
-    careful = "".join(f" {warning}" for warning in found.warnings)
     return f"{what} {says[verdict]} {limit}.{end}{careful}"

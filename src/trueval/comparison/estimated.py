@@ -17,6 +17,9 @@ NEW: Final = "new queries"
 THESE: Final = "these queries"
 TARGETS: Final = (NEW, THESE)
 
+# A standard error below this part of its value is rounding.
+ROUNDING: Final = 1e-9
+
 # Queries that are named as those in which judge and people differ most.
 OPEN_QUERIES: Final = 10
 
@@ -68,6 +71,11 @@ class Estimated:
         return tuple(Stratum(name, int(of), int(drawn), *map(float, numbers)) for name, of, drawn, *numbers in rows)
 
     @property
+    def is_partial(self) -> bool:
+        """Whether some unit is not graded."""
+        return bool((self.drawn < self.population).any())
+
+    @property
     def parts_without_end(self) -> Floats:
         """[stratum] what its part of the variance would be if no end of its population were near."""
         return self.population**2 * self.spread / self.drawn
@@ -83,6 +91,16 @@ class Estimated:
         return tuple(
             Open(query_ids[at], float(squares[at] / squares.sum())) for at in order.tolist() if squares[at] > 0
         )
+
+
+def varies(value: Bounded) -> bool:
+    """Whether an estimate has a standard error that is no rounding."""
+    return not value.se <= ROUNDING * (1 + abs(value.estimate))
+
+
+def without_interval(value: Bounded) -> Bounded:
+    """The estimate alone: units that are all alike tell nothing of how much the others vary."""
+    return Bounded(value.estimate, math.nan, math.nan, math.nan, math.nan)
 
 
 def interval(estimate: float, variance: float, degrees: float, level: float) -> Bounded:

@@ -52,12 +52,17 @@ def labels_needed(correction: Correction, width: float) -> Needed:
         width: of the interval from end to end, on the scale of the measure.
 
     Raises:
-        PolicyError: the width is not above 0, or the correction was refused.
+        PolicyError: the width is not above 0, or the correction was refused or has no interval.
     """
     if not 0 < width < math.inf:
         raise PolicyError(f"width must be a number above 0, such as 0.05. Got {width!r}.")
     if correction.refused is not None:
         raise PolicyError(f"No labels make an interval of what is refused: {correction.refused}")
+    if math.isnan(correction.corrected.se):
+        raise PolicyError(
+            f"{correction.measure} of {correction.run} has no interval yet, so that nothing is known of a narrower "
+            "one. Grade more with trueval golden audit."
+        )
     left = sum(each.population - each.audited for each in correction.strata)
     least = width_after(correction, left)
     if least > width:

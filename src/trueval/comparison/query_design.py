@@ -9,6 +9,9 @@ l_i of prediction_powered.py for both:
               S^2 = Var(d (H - theta)) between queries, times N
     interval  t with n - 1 degrees of freedom
 
+Queries of which the judge graded no passage cannot be drawn: they are no part of N, their values are known, and both
+totals have them as they are.
+
 Where every query counts, this is mean over N of l M^J + mean over n of (M^H - l M^J), with the variance
 (1 - f) Var(M^H - l M^J) / n for these queries, and f Var(M^H) / n + (1 - f) Var(M^H - l M^J) / n for new ones.
 
@@ -43,12 +46,12 @@ def by_queries(values: Both, whole: Bools, target: str, level: float) -> Estimat
     # A query that the run lacks is left out under any labels: there is nothing to estimate of it.
     asked = values.there & whole
     drawn = np.flatnonzero(asked)
-    judge, people = values.judge[values.there], values.people[asked]
+    judge, people = values.judge[values.there & ~values.settled], values.people[asked]
     own = values.judge[asked]
     counts = int((~np.isnan(people)).sum())
     if len(drawn) < 2 or counts < 2:
         return None
-    ratio = _Ratio(people, own, judge)
+    ratio = _Ratio(people, own, judge, values.judge[values.settled])
     weights = tuned(ratio.units(ratio.start))
     told = [ratio.estimate(each, target, level) for each in (np.zeros(len(own)), weights, np.ones(len(own)))]
     bounds, found = [each[0] for each in told], told[1][1]
@@ -78,10 +81,12 @@ class _Ratio:
     Args:
         people: [audited] values by people's labels, NaN where the query does not count.
         own: [audited] values by the judge's.
-        judge: [query] values of all by the judge's.
+        judge: [query] values of all that can be drawn, by the judge's.
+        settled: [query] values of the others, which no label changes.
     """
 
-    def __init__(self, people: Floats, own: Floats, judge: Floats) -> None:
+    def __init__(self, people: Floats, own: Floats, judge: Floats, settled: Floats) -> None:
+        self.settled = settled
         self.values = tuple(np.nan_to_num(each) for each in (people, own, judge))
         self.counted = tuple((~np.isnan(each)).astype(np.float64) for each in (people, own, judge))
         self.start = float(self.values[0].sum() / self.counted[0].sum())
@@ -92,19 +97,27 @@ class _Ratio:
 
     def count(self, weights: Floats) -> float:
         """The estimated number of queries that count."""
-        return total(self._units(list(self.counted)), weights).estimate
+        return total(self._units(list(self.counted)), weights).estimate + len(self.settled)
 
     def estimate(self, weights: Floats, target: str, level: float) -> tuple[Bounded, Total, float]:
         """The mean, what its total is made of, and the part of its variance that lies between queries."""
         size, units = self.count(weights), self.units(self.start)
         if not size > 0:
             return NOTHING, total(units, weights), 0.0
-        theta = self.start + total(units, weights).estimate / size
+        theta = self.start + (total(units, weights).estimate + float((self.settled - self.start).sum())) / size
         units = self.units(theta)
         found = total(units, weights)
-        beyond = units.centered(units.people)
-        between = float(units.population[0] * (beyond @ beyond) / (len(beyond) - 1)) / size**2 if target == NEW else 0.0
-        return interval(theta, found.variance / size**2 + between, len(beyond) - 1, level), found, between
+        between = self._between(units, theta) / size**2 if target == NEW else 0.0
+        return interval(theta, found.variance / size**2 + between, len(units.people) - 1, level), found, between
+
+    def _between(self, units: Units, theta: float) -> float:
+        """N^2 times the part of the variance of the mean over N queries that lies between them: N S^2."""
+        beyond, drawable, settled = units.centered(units.people), float(units.population[0]), self.settled - theta
+        number, own = drawable + len(settled), float(units.people.mean())
+        mean = (drawable * own + float(settled.sum())) / number
+        inside = (drawable - 1) * float(beyond @ beyond) / (len(beyond) - 1)
+        apart = drawable * (own - mean) ** 2 + float(((settled - mean) ** 2).sum())
+        return (inside + apart) * number / (number - 1)
 
     @staticmethod
     def _units(values: list[Floats]) -> Units:

@@ -138,6 +138,30 @@ def reshuffle(first: Ranked, second: Ranked, *, k: int = K, depth: int = DEPTH, 
     return Reshuffle(*(np.where(empty, np.nan, values) for values in found))
 
 
+def moved(first: Ranked, second: Ranked, *, k: int = K, depth: int = DEPTH) -> Reshuffle:
+    """Compare what queries found before and after a change: where one of the two found nothing, nothing is kept.
+
+    So a query that loses all its documents counts as overlap 0, τ −1 and RBO 0, where `reshuffle` has no number.
+
+    Args:
+        first: lists before the change.
+        second: as many after it.
+        k: as in `reshuffle`.
+        depth: likewise.
+
+    Returns:
+        As `reshuffle`; NaN only where both lists are empty.
+
+    >>> one = Ranked.of(np.array([0, 1]), np.array([2.0, 1.0]), np.array([0, 2]), 2)
+    >>> none = Ranked.of(np.array([], dtype=np.int64), np.array([]), np.array([0, 0]), 2)
+    >>> [each.tolist() for each in moved(one, none)], np.isnan(moved(none, none).overlap).tolist()
+    ([[0.0], [-1.0], [0.0]], [True])
+    """
+    lost = (first.length == 0) != (second.length == 0)
+    found = reshuffle(first, second, k=k, depth=depth)
+    return Reshuffle(*(np.where(lost, least, values) for least, values in zip((0.0, -1.0, 0.0), found, strict=True)))
+
+
 def shared(first: Ranked, second: Ranked) -> Shared:
     """The documents that lists share, pair by pair.
 

@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from trueval.comparison.audited import SAMPLE
-from trueval.errors import InputError
+from trueval.errors import InputError, PolicyError
 from trueval.files.names import name_files
 from trueval.golden.agreement.pairs import Tell, bias_of_calls, pair_of, together_of
 from trueval.golden.agreement.people import FOLDER, People
@@ -86,7 +86,7 @@ def agree(
     if people is None:
         return _golden(judges, between_judges, how, draw, tell)
     if (Path(people) / SAMPLE).is_file():
-        audit = People.read(Path(people))
+        audit = _of_audit(Path(people), how)
         return _audited(audit, named_judges(judges, how, audit.audited.scale), between_judges, draw, tell)
     said = read_labels(people, PEOPLE, how, how.scale)
     scale = how.scale or scale_of(said.frame)
@@ -100,7 +100,7 @@ def agree(
         pair_of(ratings, *pair, "judge and people" if not pair[0] else "judges", draw, tell) for pair in pairs
     ]
     found["together"] = together_of(ratings, {"judges": list(range(1, len(named) + 1))}, draw)
-    found["order"] = None
+    found["order"], found["answers"] = None, []
     found["notes"] = [*left_out([said, *named]), *_few(found["pairs"])]
     return Agreement(found)
 
@@ -131,10 +131,19 @@ def _golden(judges: Sequence[str | Path], between: bool, how: Choices, draw: Res
     folder = Path(judges[0]) if judges else Path()
     if not (folder / ABOUT).is_file():
         raise InputError(f"{folder}: not a golden set. Name its folder, or labels of people with --people.")
-    golden, people = GoldenSet.read(folder), People.read(folder / FOLDER)
+    golden, people = GoldenSet.read(folder), _of_audit(folder / FOLDER, how)
     own = read_labels(folder / QRELS, str(golden.about["judge"]["name"]), how, people.audited.scale)
     others = named_judges(judges[1:], how, people.audited.scale) if len(judges) > 1 else []
     return _audited(people, [own, *others], between, draw, tell, golden)
+
+
+def _of_audit(folder: Path, how: Choices) -> People:
+    """What people said in an audit, whose scale is that of the audit."""
+    people = People.read(folder)
+    low, high = people.audited.scale
+    if how.scale not in (None, (low, high)):
+        raise PolicyError(f"the scale of an audit is the one it was drawn with, {low:g}-{high:g}. Leave --scale out.")
+    return people
 
 
 def _audited(
@@ -159,7 +168,7 @@ def _audited(
     if golden is not None:
         found["pairs"][0]["bias"] |= bias_of_calls(ratings, golden, people, draw)
     found["together"] = together_of(ratings, {"raters": list(humans), "judges": list(machines)}, draw)
-    found["order"] = people.orders()
+    found["order"], found["answers"] = people.orders(), people.answers(draw)
     found["notes"] = [*left_out(judges), *_few(found["pairs"])]
     return Agreement(found)
 

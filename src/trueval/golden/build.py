@@ -13,23 +13,26 @@ the judgments are made of all labels: qrels.trec, labels.jsonl and golden.json (
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from trueval.errors import InputError, PolicyError, nearest
+import polars as pl
+
+from trueval.errors import PolicyError, nearest
 from trueval.golden.estimate import Estimate, estimate
 from trueval.golden.golden_set import GoldenSet, finish
 from trueval.golden.judge import Judge
 from trueval.golden.judges import make_judge
 from trueval.golden.ledger import known_ledger, opened_ledger
 from trueval.golden.plan import Plan
+from trueval.golden.pool import pools_of
 from trueval.golden.stages import NAMES
 from trueval.golden.work import Work
 from trueval.models.hosted.account import Account
 from trueval.retrieval.stages.shared import Begin, nobody
 
 LEDGER: Final = "ledger.sqlite"
+POOLS: Final = "pool.parquet"
 SENT: Final = "calls.jsonl"  # every attempt that was sent, those that failed too
 
 
@@ -60,8 +63,7 @@ def build(
         InputError: an input is bad, a service refuses, or the money is spent; what is done is kept.
         PolicyError: there is no such stage.
     """
-    if until is not None and until not in NAMES:
-        raise PolicyError(f"until must be one of {', '.join(NAMES)}. Got {until!r}.{nearest(until, NAMES)}")
+    names = stages_of(plan, until)
     out.mkdir(parents=True, exist_ok=True)
     collection = plan.read_collection()
     limit = plan.judge.values["max_cost"] if max_cost is None else max_cost
@@ -69,7 +71,7 @@ def build(
     chosen = judge or make_judge(plan.judge, collection, account, plan.seed)
     with opened_ledger(ledger or out / LEDGER) as book:
         work = Work(plan, out, collection, chosen, book, account, cache, begin or nobody)
-        for name in stages_of(plan, until):
+        for name in names:
             getattr(work, name)()
         return finish(plan.name, out, collection, work.about(), book)
 
@@ -101,7 +103,9 @@ class Estimates(NamedTuple):
         return {"tasks": [each._asdict() for each in self.tasks], "spent": self.spent, "max_cost": self.max_cost}
 
 
-def dry_run(plan: Plan, out: Path, *, ledger: Path, max_cost: float | None = None) -> Estimates:
+def dry_run(
+    plan: Plan, out: Path, *, ledger: Path, max_cost: float | None = None, until: str | None = None
+) -> Estimates:
     """What a golden set takes; nothing is asked, and nothing is written.
 
     Args:
@@ -109,16 +113,22 @@ def dry_run(plan: Plan, out: Path, *, ledger: Path, max_cost: float | None = Non
         out: its folder, where pools may be known already.
         ledger: file of the ledger.
         max_cost: as in `build`.
+        until: as in `build`.
 
     Raises:
         InputError: an input is bad.
+        PolicyError: there is no such stage.
     """
+    names = stages_of(plan, until)
     collection = plan.read_collection()
     limit = plan.judge.values["max_cost"] if max_cost is None else max_cost
     account = opened_account(out / SENT, limit)
     judge = make_judge(plan.judge, collection, account, plan.seed)
     with known_ledger(ledger) as book:
-        return Estimates(tuple(estimate(plan, out, collection, judge, book)), account.spent, limit)
+        done = [] if book is None else Work(plan, out, collection, judge, book, account, None, nobody).done(names)
+        pools = pools_of(pl.read_parquet(out / POOLS)) if "pool" in done else None
+        left = [name for name in names if name not in done]
+        return Estimates(tuple(estimate(plan, pools, left, collection, judge, book)), account.spent, limit)
 
 
 def stages_of(plan: Plan, until: str | None = None) -> tuple[str, ...]:
@@ -127,14 +137,19 @@ def stages_of(plan: Plan, until: str | None = None) -> tuple[str, ...]:
     Args:
         plan: of the golden set.
         until: the last one; all if None.
+
+    Raises:
+        PolicyError: there is no such stage.
     """
+    if until is not None and until not in NAMES:
+        raise PolicyError(f"until must be one of {', '.join(NAMES)}. Got {until!r}.{nearest(until, NAMES)}")
     asked = NAMES if until is None else NAMES[: NAMES.index(until) + 1]
     left_out = () if plan.refining.method == "posterior" and plan.refining.regrade else ("regrade",)
     return tuple(name for name in asked if name not in left_out)
 
 
 def opened_account(file: Path, max_cost: float | None) -> Account:
-    """An account that knows what earlier runs spent.
+    """An account that knows what earlier runs spent, and what others spend that run at the same time.
 
     Args:
         file: with a line for each call that was sent.
@@ -143,19 +158,4 @@ def opened_account(file: Path, max_cost: float | None) -> Account:
     Raises:
         InputError: the file cannot be read.
     """
-    account = Account(max_cost, file)
-    try:
-        lines = file.read_bytes().splitlines() if file.exists() else []
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read ({error.strerror}). It says what was spent.") from None
-    account.spent = sum(map(_cost, lines))
-    return account
-
-
-def _cost(line: bytes) -> float:
-    """What a call cost; 0 of half a line, which a program that was stopped left."""
-    try:
-        cost = json.loads(line)["cost"]
-    except (ValueError, KeyError, TypeError):
-        return 0.0
-    return float(cost) if isinstance(cost, int | float) else 0.0
+    return Account(max_cost, file, shared=True)

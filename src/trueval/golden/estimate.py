@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
-import polars as pl
-
-from trueval.collection import Collection
+from trueval.collection import Collection as Texts
 from trueval.errors import TruevalWarning
 from trueval.golden.grade import questions_of
 from trueval.golden.judge import Judge, Question, key_of
 from trueval.golden.ledger import Ledger
 from trueval.golden.model_judge import ModelJudge
 from trueval.golden.plan import Plan
-from trueval.golden.pool import SOURCES, pools_of
+from trueval.golden.pool import SOURCES
 from trueval.golden.rounds import rng_of
 from trueval.golden.tables import JUDGE_REWRITES
 from trueval.models.hosted.account import Account
@@ -115,13 +112,19 @@ def announce(judge: Judge, account: Account, found: Estimate) -> None:
 
 
 def estimate(
-    plan: Plan, out: Path | None, collection: Collection, judge: Judge, ledger: Ledger | None
+    plan: Plan,
+    known: Mapping[str, Sequence[str]] | None,
+    left: Collection[str],
+    collection: Texts,
+    judge: Judge,
+    ledger: Ledger | None,
 ) -> list[Estimate]:
     """What a golden set takes; nothing is asked.
 
     Args:
         plan: of the golden set.
-        out: its folder, where pools may be known already; None for none.
+        known: its pools, query id → ids of documents; None where they must still be found.
+        left: stages that must still be made.
         collection: documents and queries.
         judge: who would be asked.
         ledger: whose answers need not be asked for.
@@ -131,20 +134,12 @@ def estimate(
     if plan.rewrite == JUDGE_REWRITES:
         asked = [Question("rewrite", text, ()) for text in queries.values()]
         found.append(estimate_stage(judge, ledger, "rewrite", asked))
-    file = None if out is None else out / "pool.parquet"
-    grading = plan.judge.grading
-    if file is not None and file.is_file():
-        pools = pools_of(pl.read_parquet(file))
-        pools = {query: [each for each in ids if each in collection.documents] for query, ids in pools.items()}
-        pools = {query: ids for query, ids in pools.items() if query in queries}
-        asked = [each.question for each in questions_of(pools, queries, collection.documents, grading)]
-        found.append(estimate_stage(judge, ledger, "grade", asked))
-    else:
-        pools = _likely_pools(plan, collection)
-        asked = [each.question for each in questions_of(pools, queries, collection.documents, grading)]
-        calls = round(len(asked) * len(queries) / max(len(pools), 1))
+    pools = _likely_pools(plan, collection) if known is None else known
+    if known is not None or "grade" in left:
+        asked = [each.question for each in questions_of(pools, queries, collection.documents, plan.judge.grading)]
+        calls = None if known is not None else round(len(asked) * len(queries) / max(len(pools), 1))
         found.append(estimate_stage(judge, ledger, "grade", asked, calls))
-    if how.method != "none":
+    if how.method != "none" and "refine" in left:
         likely = [
             Question("order", queries[query], tuple(collection.documents[each] for each in ids[: how.batch]))
             for query, ids in pools.items()
@@ -154,7 +149,7 @@ def estimate(
     return found
 
 
-def _likely_pools(plan: Plan, collection: Collection) -> dict[str, list[str]]:
+def _likely_pools(plan: Plan, collection: Texts) -> dict[str, list[str]]:
     """Pools of some queries as large as they can become, of documents drawn at random."""
     sources = sum(name in plan.settings for name in ("index", "sparse"))
     size = min(plan.depth * min(sources, len(SOURCES)), len(collection.documents))

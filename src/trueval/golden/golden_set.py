@@ -155,9 +155,11 @@ class GoldenSet:
             collection: with the new documents. Queries keep their ids.
 
         Raises:
-            InputError: no judged text is in it.
+            InputError: nothing is judged, or no judged text is in it.
         """
         judged = [each for each in self.labels if each["grade"] is not None]
+        if not judged:
+            raise InputError(f"{self.folder}: nothing is judged in this golden set. Build it to the end.")
         known = _ids_by_text(collection, {each["text"] for each in judged})
         rows: dict[tuple[str, str], float] = {}
         moved = lost = 0
@@ -296,6 +298,7 @@ def _refinement(rows: list[dict[str, Any]]) -> dict[str, Any]:
                 "query": row["query"],
                 "method": row["method"],
                 "passages": len(row["documents"]),
+                "top": row["top"],
                 "calls": row["calls"],
                 "stopped": row["stopped"],
                 "overlap": row["overlap"],

@@ -113,7 +113,7 @@ class Ledger:
         try:
             # One connection for all threads, which take turns: a write takes a tenth of a millisecond.
             self._base = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)
-            self._base.execute("PRAGMA journal_mode = WAL")
+            _write_ahead(self._base)
             with self._writing() as base:
                 self._check(base)
         except sqlite3.Error as error:
@@ -370,6 +370,19 @@ def opened_ledger(path: Path) -> Iterator[Ledger]:
         yield ledger
     finally:
         ledger.close()
+
+
+def _write_ahead(base: sqlite3.Connection) -> None:
+    """Take the WAL mode. SQLite does not wait for another process that takes it just now, so we do."""
+    until = time.monotonic() + BUSY
+    while True:
+        try:
+            base.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+        time.sleep(POLL / 10)
 
 
 def _insert(base: sqlite3.Connection, row: Mapping[str, Any], texts: list[tuple[str, str]]) -> bool:

@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 from trueval.errors import InputError, PolicyError
 from trueval.golden.answers import Parsed, joined, parse, schema
 from trueval.golden.judge import Answer, Question, Task, Usage
-from trueval.golden.prompt import Prompt, messages, read_prompt
-from trueval.golden.throttle import Throttle
+from trueval.golden.prompt import Prompt, messages, read_prompt, sendable
+from trueval.golden.throttle import LongPauseError, Throttle
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.calls import estimated_tokens
 from trueval.models.hosted.failures import CallError, Kind
@@ -39,6 +39,8 @@ UNSENT: Final = "the question to repair it could not be sent"
 _FORM: Final = re.compile(r"response_format|json_schema|json_object|structured output|guided", re.IGNORECASE)
 # What a server says of one question alone: the others go on.
 _CONTENT: Final = re.compile(r"content[ _](filter|policy|management)|safety|flagged|prohibited", re.IGNORECASE)
+# Nor is a question at fault where a server names a parameter, unless it speaks of all that it can read too.
+_LENGTH: Final = re.compile(r"context", re.IGNORECASE)
 PARAMETERS: Final = ("temperature", "top_p", "seed", "max_completion_tokens", "reasoning_effort", "max_tokens")
 
 
@@ -131,7 +133,7 @@ class ModelJudge:
 
     def __post_init__(self) -> None:
         self.name = self.use.model
-        self.throttle = Throttle(self.use.concurrency)
+        self.throttle = Throttle(self.use.concurrency, patience=self.retries.total)
         self.repair = read_prompt("repair", "repair")
         self.reached = False
         self._form = 0
@@ -197,9 +199,16 @@ class ModelJudge:
                 if failure.status in (400, 422) and form < len(FORMS) - 1 and _FORM.search(failure.reason):
                     self._form = max(self._form, form + 1)
                     continue
-                if failure.kind is Kind.TOO_LARGE or (failure.status == 400 and _CONTENT.search(failure.reason)):
+                if self._question_alone(failure):
                     return Reply("", f"the server refused it ({failure.reason})", refused=True)
                 raise self._refused(failure) from None
+
+    def _question_alone(self, failure: CallError) -> bool:
+        """Whether a server refuses this question and may take others; what it says of a parameter is of all."""
+        said = failure.reason
+        if any(name in said for name in self.use.parameters) and not _LENGTH.search(said):
+            return False
+        return failure.kind is Kind.TOO_LARGE or (failure.status == 400 and _CONTENT.search(said) is not None)
 
     def _body(self, said: Sequence[Mapping[str, str]], question: Question, form: str) -> dict[str, Any]:
         body: dict[str, Any] = {"model": self.use.model, "messages": list(said), **self.use.parameters}
@@ -236,14 +245,18 @@ class ModelJudge:
 
     def _once(self, client: OpenAIClient, body: Mapping[str, Any]) -> Reply:
         """Send once, when it is this call's turn."""
-        with self.throttle.turn():
-            began = self.throttle.now()
-            try:
-                reply = _reply_of(client.post("/chat/completions", body))
-            except CallError as failure:
-                if failure.status == TOO_MANY and failure.kind is Kind.BUSY:
-                    self.throttle.refused(began, failure.wait)
-                raise
+        try:
+            with self.throttle.turn():
+                began = self.throttle.now()
+                try:
+                    reply = _reply_of(client.post("/chat/completions", body))
+                except CallError as failure:
+                    if failure.status == TOO_MANY and failure.kind is Kind.BUSY:
+                        self.throttle.refused(began, failure.wait)
+                    raise
+        except LongPauseError as pause:
+            reason = f"it takes no calls for {pause.seconds:.0f} seconds, and this one was not sent"
+            raise self._refused(CallError(Kind.REFUSED, reason, TOO_MANY)) from None
         self.throttle.answered()
         return reply
 
@@ -266,9 +279,12 @@ class ModelJudge:
     def _refused(self, failure: CallError) -> InputError:
         key = self._key()
         reason = failure.reason.replace(key, f"[{self.use.api_key_env}]") if key else failure.reason
+        cure = "Correct model, base_url, key or parameters of the judge"
+        if failure.status == TOO_MANY:
+            cure = "Wait until it takes calls again, or see what your account there allows"
         return InputError(
-            f"{self.name} at {self.host}: {reason.rstrip('.')}. Correct model, base_url, key or parameters of the "
-            "judge. What was answered is kept, and the same command goes on from there."
+            f"{self.name} at {self.host}: {reason.rstrip('.')}. {cure}. What was answered is kept, and the same "
+            "command goes on from there."
         )
 
 
@@ -295,7 +311,7 @@ def _reply_of(found: Any) -> Reply:
         problem = "the answer was cut off"
     asked, given = (each if isinstance(each, int) and 0 <= each < MOST_BILLED else None for each in tokens)
     written = text if isinstance(text, str) else ""
-    return Reply(written or str(refusal or ""), problem, str(model or ""), asked, given)
+    return Reply(sendable(written or str(refusal or "")), problem, sendable(str(model or "")), asked, given)
 
 
 def _parsed(reply: Reply, question: Question, prompt: Prompt) -> Parsed:

@@ -86,7 +86,8 @@ def paper_s6(
     """
     state = _State(grades, settings)
     best: Batch = ()
-    stable = calls = turn = 0
+    calls = turn = 0
+    stable = 0 if len(grades) > 1 else settings.turns  # one document has nothing to be put in order with
     while calls < budget and stable < settings.turns and turn < 100 * budget:
         batch = state.next_batch(rng)
         if settings.skip_settled and state.locks.settles(batch):

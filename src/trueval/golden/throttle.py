@@ -7,6 +7,7 @@ wait when it names a time (Retry-After), not the one that was refused alone.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,15 +17,29 @@ from typing import Final
 BEGIN: Final = 4  # calls at once before anything is known
 
 
+class LongPauseError(Exception):
+    """A pause that nobody waits for; never shown to people.
+
+    Args:
+        seconds: that the server asks for.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
+
+
 class Throttle:
     """Lets calls through, at most so many at once.
 
     Args:
         most: calls at once, whatever the server takes.
         now: seconds of a clock that never goes back.
+        patience: seconds that a turn is waited for at most, where the server asks for more.
     """
 
-    def __init__(self, most: int, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, most: int, now: Callable[[], float] = time.monotonic, patience: float = math.inf) -> None:
+        self.patience = patience
         self.most, self.limit = most, float(min(most, BEGIN))
         self.now = now
         self.under_way = 0
@@ -33,7 +48,11 @@ class Throttle:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Wait for a turn, and give it back at the end."""
+        """Wait for a turn, and give it back at the end.
+
+        Raises:
+            LongPauseError: the server asks for a longer pause than there is patience.
+        """
         with self._changed:
             while (wait := self._wait()) > 0:
                 self._changed.wait(wait)
@@ -48,6 +67,8 @@ class Throttle:
     def _wait(self) -> float:
         """Seconds until it is worth looking again; 0 for now."""
         pause = self._not_before - self.now()
+        if pause > self.patience:
+            raise LongPauseError(pause)
         # Who waits for a place is told when there is one; the second is for a clock that was set.
         return pause if pause > 0 else float(self.under_way >= int(self.limit))
 

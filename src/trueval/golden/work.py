@@ -12,7 +12,7 @@ from typing import Any, Final
 import polars as pl
 
 from trueval.collection import Collection, texts_with_ids_hash
-from trueval.errors import TruevalWarning
+from trueval.errors import InputError, TruevalWarning
 from trueval.golden.asking import Step
 from trueval.golden.estimate import announce, estimate_stage
 from trueval.golden.grade import Grading, grade, grades_of, questions_of
@@ -33,6 +33,10 @@ from trueval.run import Run
 WAYS: Final = (AS_IS, NORMALISED, JUDGE_REWRITES)
 WIDE: Final = 1.0  # grades apart, from which an order contradicts them
 REGRADED: Final = 16  # passages of a query that are graded once more, at most
+
+
+class UnmadeError(Exception):
+    """A stage that would have to be made; never shown to people."""
 
 
 class Work:
@@ -64,6 +68,7 @@ class Work:
         self.ledger, self.account, self.cache, self.begin = ledger, account, cache, begin
         self.stages = Stages(folder)
         self.made: dict[str, dict[str, Any]] = {}
+        self.making = True
 
     @property
     def at_once(self) -> int:
@@ -85,6 +90,23 @@ class Work:
             "stages": list(self.made.values()),
         }
 
+    def done(self, names: Sequence[str]) -> list[str]:
+        """The first of these stages that are there as they are asked for now; nothing is made.
+
+        Args:
+            names: of stages, in their order.
+        """
+        self.making = False
+        found: list[str] = []
+        for name in names:
+            try:
+                getattr(self, name)()
+            except UnmadeError:
+                break
+            found.append(name)
+        self.making = True
+        return found
+
     def stage(
         self,
         name: str,
@@ -102,6 +124,8 @@ class Work:
         """
         key = key_for_stage(name, inputs, parameters)
         found = self.stages.done(name, key)
+        if found is None and not self.making:
+            raise UnmadeError
         if found is None:
             files, about = make(self.begin(name))
             about = {"inputs": dict(inputs), "parameters": dict(parameters), **about}
@@ -142,7 +166,7 @@ class Work:
         inputs = {"documents": self.hashes["documents"], **self.output("rewrite")}
         parameters = {"depth": self.plan.depth, "settings": {name: dict(of) for name, of in self.plan.settings.items()}}
         before = self.stages.read("pool")
-        if before is not None and before.get("inputs", {}).get("documents") != inputs["documents"]:
+        if self.making and before is not None and before.get("inputs", {}).get("documents") != inputs["documents"]:
             warnings.warn(
                 f"{self.folder}: the corpus is not the one that this golden set was built from. Pools are made anew; "
                 "answers that the ledger has are used where the same passages are asked about.",
@@ -161,6 +185,7 @@ class Work:
                 begin=lambda name: self.begin(f"pool, {name}"),
                 account=self.account,
             )
+            _refuse_blanks(found.frame, self.collection.source)
             step("queries", len(queries), len(queries))
             about = {
                 "queries": len(queries),
@@ -317,6 +342,17 @@ def kept_rows(
             }
         )
     return rows
+
+
+def _refuse_blanks(pool: pl.DataFrame, source: str) -> None:
+    """Refuse ids that the judgments cannot hold, before anything is paid for."""
+    for name in ("query_id", "doc_id"):
+        wrong = next((each for each in pool[name].unique(maintain_order=True) if each != "".join(each.split())), None)
+        if wrong is not None:
+            raise InputError(
+                f"{source}: the id {wrong!r} holds white space, which parts the columns of qrels.trec and top.trec. "
+                "Give it another id. Nothing was sent to be graded."
+            )
 
 
 def _run(best: Mapping[str, Mapping[str, float]]) -> Callable[[Path], object]:

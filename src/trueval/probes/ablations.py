@@ -167,7 +167,7 @@ def case_punct_perturb(bundle: Bundle) -> Bundle:
 
 def _recased(parts: Parts, case: Writing) -> Parts:
     given, family = (
-        case(HYPHENS.sub(" ", text.translate(CURLY))) for text in (parts.author.given, parts.author.family)
+        HYPHENS.sub(" ", case(text).translate(CURLY)) for text in (parts.author.given, parts.author.family)
     )
     return parts._replace(author=parts.author._replace(given=given, family=family))
 

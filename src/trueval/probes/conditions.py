@@ -28,7 +28,7 @@ def perturbed(text: str, number: int) -> str:
     >>> [perturbed("L’après-midi", number) for number in range(3)]
     ["L'APRÈS MIDI", "l'après midi", "L'Après Midi"]
     """
-    return CASES[number % len(CASES)](HYPHENS.sub(" ", text.translate(CURLY)))
+    return HYPHENS.sub(" ", CASES[number % len(CASES)](text).translate(CURLY))
 
 
 def _written() -> Iterator[Condition]:

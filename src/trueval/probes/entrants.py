@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trueval.errors import PolicyError
+from trueval.models.hosted.account import Account
 from trueval.models.hosted.services import is_hosted
 from trueval.models.kept import Step
 from trueval.models.loading import load_embedder, load_reranker
@@ -86,11 +87,19 @@ class Entrants:
         asked: for.
         folder: where outputs of models are kept; None for nowhere.
         begin: from the name of a model to the function that is told of its progress.
+        account: that hosted models are paid from; None for no limit.
     """
 
-    def __init__(self, asked: Asked, *, folder: Path | None = None, begin: Callable[[str], Step] | None = None) -> None:
+    def __init__(
+        self,
+        asked: Asked,
+        *,
+        folder: Path | None = None,
+        begin: Callable[[str], Step] | None = None,
+        account: Account | None = None,
+    ) -> None:
         asked.check()
-        self.asked, self.folder, self.begin = asked, folder, begin
+        self.asked, self.folder, self.begin, self.account = asked, folder, begin, account or Account()
         self._passed: dict[tuple[str, str], Passed] = {}
 
     def scorers(self, language: str) -> list[PairScorer]:
@@ -124,7 +133,8 @@ class Entrants:
     def _loaded(self, role: str, name: str) -> Passed:
         """The model of a name in a role, loaded when it is first asked for."""
         if (role, name) not in self._passed:
-            options = {**self.asked.loading, **({} if is_hosted(name) else {"dtype": self.asked.dtype})}
+            by = {"account": self.account} if is_hosted(name) else {"dtype": self.asked.dtype}
+            options = {**self.asked.loading, **by}
             if role == "tokens":
                 # By its path: a name of a recipe has the pooling of its own recipe.
                 model: Any = load_embedder(find_model(name).path, recipe="late-interaction", **options)

@@ -27,7 +27,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.collection import Collection
-from trueval.comparison.reshuffle import DEPTH, reshuffle
+from trueval.comparison.reshuffle import DEPTH, moved
 from trueval.comparison.reshuffled import lists_of
 from trueval.errors import PolicyError, TruevalWarning
 from trueval.evaluation.content import judgments_hash
@@ -183,9 +183,9 @@ class _Join:
         return found
 
     def overlap(self, first: Run, second: Run) -> Floats:
-        """[query] expected share of common documents in the top k of two runs; NaN where one has no list."""
+        """[query] expected share of common documents in the top k of two runs; 0 where one has no list."""
         sides = lists_of([first, second], self.collection.graded, self.policy, self.ids)
-        return reshuffle(*sides, k=self.k, depth=max(self.k, DEPTH)).overlap
+        return moved(*sides, k=self.k, depth=max(self.k, DEPTH)).overlap
 
     def rows(self, name: str, settings: Settings) -> pl.DataFrame:
         """The table of `predict` for one pipeline."""
@@ -203,7 +203,11 @@ class _Join:
                 key = dict(zip(COLUMNS, (name, form, signal, measure), strict=False))
                 values = pl.DataFrame({"query_id": self.ids, "danger": danger, "loss": loss})
                 parts.append(values.with_columns(**{each: pl.lit(of) for each, of in key.items()}).select(COLUMNS))
-        means = dict(zip(map(str, self.measures), np.nanmean(clean.values, axis=0).tolist(), strict=True))
+        known = (values[~np.isnan(values)] for values in clean.values.T)
+        means = {
+            str(measure): float(each.mean()) if len(each) else None
+            for measure, each in zip(self.measures, known, strict=True)
+        }
         self.systems.append({"name": name, "signals": list(signals), "margin_of": clean.first.name, "clean": means})
         return pl.concat(parts)
 

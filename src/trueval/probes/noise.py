@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from trueval.collection import Collection
-from trueval.comparison.reshuffle import Reshuffle, reshuffle
+from trueval.comparison.reshuffle import Reshuffle, moved
 from trueval.comparison.reshuffled import lists_of
 from trueval.errors import InputError, TruevalWarning, nearest
 from trueval.evaluation.evaluate import evaluate
@@ -89,6 +89,9 @@ class Design:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        for name, chosen in (("levels", self.levels), ("templates", self.templates), ("denoise", self.denoised)):
+            if not chosen:
+                raise InputError(f"{name} must name one at least, or there is nothing to compare with. Got none.")
         for way in self.denoised:
             if way not in WAYS:
                 raise InputError(f"denoise must be of {', '.join(WAYS)}. Got {way!r}.{nearest(way, WAYS)}")
@@ -123,7 +126,8 @@ class NoiseProbe:
         conditions: [condition], the clean one first.
         added: [condition, query] share of chatter in the characters of the query before denoising.
         cosines: [condition, query] of the text and the clean text; None without an embedder.
-        lists: [condition, query] overlap, τ and RBO of what is found with what the clean query finds.
+        lists: [condition, query] overlap, τ and RBO of what is found with what the clean query finds: least where one
+            of them finds nothing, NaN where neither finds anything.
         worth: measure → [condition, query] expected values under ties.
         policy: that they were measured under.
         notes: one-line remarks, of the pipeline and of the evaluation of the clean queries.
@@ -163,6 +167,7 @@ def probe_noise(
     cache: Path | None = None,
     begin: Begin | None = None,
     max_cost: float | None = None,
+    account: Account | None = None,
     policy: Policy | None = None,
 ) -> NoiseProbe:
     """Measure what chatter does to the results of a pipeline.
@@ -176,6 +181,8 @@ def probe_noise(
         cache: keeps embeddings, indexes and candidates.
         begin: as in Pipeline.retrieve.
         max_cost: of hosted models.
+        account: that hosted models are paid from, where several probes share a limit; then max_cost is that of the
+            account.
         policy: of the measures; ours if None.
 
     Raises:
@@ -188,14 +195,15 @@ def probe_noise(
     wanted = measures_of(measures, judged)
     conditions, queries = tuple(design.conditions()), chosen.queries
     written = texts_of(conditions, queries, design, rewriter)
-    found = _searched(pipeline, chosen, written.texts, cache, begin, max_cost)
+    account = account or Account(max_cost, None if cache is None else cache / LEDGER)
+    found = _searched(pipeline, chosen, written.texts, cache, begin, account)
     ids, kept = tuple(queries), policy or Policy()
     runs = [
         _run_of(found.run, found.numbers, dict(zip(ids, row, strict=True)), str(at))
         for at, row in enumerate(written.texts)
     ]
     lists = lists_of(runs, judged, kept, ids)
-    moved = [reshuffle(lists[0], each) for each in lists]
+    kept_of = [moved(lists[0], each) for each in lists]
     values, notes = _worth(runs, judged, wanted, kept, ids)
     return NoiseProbe(
         pipeline.name,
@@ -206,7 +214,7 @@ def probe_noise(
         conditions,
         written.added,
         found.cosines(written.texts),
-        Reshuffle(*(np.array([each[part] for each in moved]) for part in range(3))),
+        Reshuffle(*(np.array([each[part] for each in kept_of]) for part in range(3))),
         values,
         kept,
         tuple(dict.fromkeys((*found.notes, *notes))),
@@ -328,8 +336,28 @@ class _Searched(NamedTuple):
         norms = np.linalg.norm(self.vectors, axis=1, keepdims=True)
         unit = self.vectors / np.where(norms > 0, norms, 1)
         rows = np.array([[place[text] for text in row] for row in texts])
-        found: Floats = np.einsum("cqd,qd->cq", unit[rows], unit[rows[0]])
-        return found
+        # Of equal vectors the sum may be more or less than 1 by a rounding, and a drop is none.
+        found = np.minimum(np.einsum("cqd,qd->cq", unit[rows], unit[rows[0]]), 1.0)
+        return np.where(rows == rows[0], 1.0, found)
+
+
+def asked_texts(collection: Collection, design: Design) -> dict[str, str]:
+    """The queries that an embedder gets for a design without a judge: number → text.
+
+    Args:
+        collection: documents, queries and judgments.
+        design: of the probe.
+
+    Raises:
+        InputError: as in `drawn`.
+    """
+    texts = texts_of(tuple(design.conditions()), drawn(collection, design).queries, design, None).texts
+    return {number: text for text, number in _numbered(texts).items()}
+
+
+def _numbered(texts: Sequence[Sequence[str]]) -> dict[str, str]:
+    """Each different text → the id of the query that it is."""
+    return {text: f"t{at}" for at, text in enumerate(dict.fromkeys(text for row in texts for text in row))}
 
 
 def _searched(
@@ -338,13 +366,12 @@ def _searched(
     texts: Sequence[Sequence[str]],
     cache: Path | None,
     begin: Begin | None,
-    max_cost: float | None,
+    account: Account,
 ) -> _Searched:
-    numbers = {text: f"t{at}" for at, text in enumerate(dict.fromkeys(text for row in texts for text in row))}
+    numbers = _numbered(texts)
     asked = replace(collection, queries={number: text for text, number in numbers.items()}, judgments=None)
     scoring = pipeline.settings.get("pipeline", {}).get("scoring", STAGES)
     settings = scored_in(pipeline.settings, HIGH if scoring == BOTH else scoring)
-    account = Account(max_cost, None if cache is None else cache / LEDGER)
     with shared_work(cache, account, kept=False) as shared:
         work = Work(asked, settings, shared, begin or nobody)
         (stages,) = stages_of([work])

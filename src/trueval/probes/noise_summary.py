@@ -95,7 +95,8 @@ def _level(probe: NoiseProbe, row: int, found: Mapping[tuple[int, str], Mapping[
     measures = {}
     for name, values in probe.worth.items():
         ends = found[row, name]
-        clean, noisy = (or_null(float(np.nanmean(values[at]))) for at in (0, row))
+        both = ~np.isnan(values[0] - values[row])  # so that the change is what lies between them
+        clean, noisy = (or_null(float(values[at, both].mean())) if both.any() else None for at in (0, row))
         measures[name] = {
             "clean": clean,
             "noisy": noisy,

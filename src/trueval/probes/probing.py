@@ -7,6 +7,7 @@ from pathlib import Path
 
 from trueval.errors import PolicyError
 from trueval.files.source.content import Source
+from trueval.models.hosted.account import LEDGER, Account
 from trueval.models.kept import Step
 from trueval.probes.entrants import Asked, Entrants
 from trueval.probes.names import QUERIES, RUNS, design_names, probe_names
@@ -27,6 +28,7 @@ def probe_all(
     level: float = LEVEL,
     resamples: int = RESAMPLES,
     threads: int | None = None,
+    max_cost: float | None = None,
     begin: Callable[[str], Step] | None = None,
 ) -> NamesResult:
     """Test whether scorers keep proper names apart.
@@ -43,6 +45,7 @@ def probe_all(
         level: of intervals.
         resamples: of intervals.
         threads: that share the work of intervals; one for each processor if None.
+        max_cost: what hosted models may cost in all, in the currency of their prices; None for no limit.
         begin: from the name of a model to the function that is told of its progress.
 
     Raises:
@@ -64,6 +67,7 @@ def probe_all(
         )
         for language in dict.fromkeys(languages)
     ]
-    entrants = Entrants(asked, folder=None if cache is None else cache / "outputs", begin=begin)
+    account = Account(max_cost, None if cache is None else cache / LEDGER)
+    entrants = Entrants(asked, folder=None if cache is None else cache / "outputs", begin=begin, account=account)
     probes = [probe_names(scorer, each) for each in designs for scorer in entrants.scorers(each.language)]
     return summarise(probes, level=level, resamples=resamples, seed=seed, threads=threads)

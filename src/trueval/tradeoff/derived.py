@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from trueval.models.hosted.account import Account
 from trueval.retrieval.index import read_spec
 from trueval.retrieval.stages.keys import key_of
 from trueval.retrieval.stages.shared import Begin
@@ -80,6 +81,16 @@ def routed_system(plan: Plan) -> System | None:
     return System(f"{first.name}, routed", first.method, first.rewrite, settings, first.contexts, first.values)
 
 
+def chatter_of(plan: Plan) -> Noise | None:
+    """The chatter whose drop is a signal of [route]; None where the plan does not ask.
+
+    Args:
+        plan: of the sweep.
+    """
+    table = plan.tables.get("route", {"drop": False})
+    return Noise(table["level"], table["language"], plan.measuring.seed) if table["drop"] else None
+
+
 class Deriver:
     """Derives what a plan asks for.
 
@@ -89,10 +100,14 @@ class Deriver:
         cache: where candidates and embeddings are.
         store: the directory of the sweep.
         begin: as in sweep.
+        account: of the sweep.
     """
 
-    def __init__(self, plan: Plan, inputs: Inputs, cache: Path, store: Store, begin: Begin) -> None:
+    def __init__(
+        self, plan: Plan, inputs: Inputs, cache: Path, store: Store, begin: Begin, account: Account | None = None
+    ) -> None:
         self.plan, self.inputs, self.cache, self.store, self.begin = plan, inputs, cache, store, begin
+        self.account = account
         self.notes: list[str] = []
         self.measures = [str(each) for each in plan.measuring.at(min(k for one in plan.systems for k in one.contexts))]
         measuring = plan.measuring
@@ -128,15 +143,15 @@ class Deriver:
     def _route(self, system: System) -> dict[str, Any]:
         table, seed = self.plan.tables["route"], self.plan.measuring.seed
         depths = sorted(table["depths"])
-        chatter = Noise(table["level"], table["language"], seed) if table["drop"] else None
         rng = np.random.default_rng(seed)
         found = route_pipeline(
             **self._common(system),
             measure=self.measures[:1],
             rng=rng,
             depths=(depths[0], depths[-1]),
-            noise=chatter,
+            noise=chatter_of(self.plan),
             bootstrap=self.bootstrap,
+            account=self.account,
         )
         return {"name": system.name, **found.to_dict()}
 

@@ -32,14 +32,17 @@ from trueval.retrieval.stages.shared import nobody
 from trueval.retrieval.stages.work import Work
 from trueval.run import Run
 from trueval.tradeoff.charges import Charges
+from trueval.tradeoff.derived import chatter_of, routed_system
 from trueval.tradeoff.gathering import check_measures
 from trueval.tradeoff.grid import System
 from trueval.tradeoff.inputs import Inputs, read_inputs
 from trueval.tradeoff.judging import estimate_judging, refuse_unlike_scale
 from trueval.tradeoff.making import OF_THE_STAGE, Maker, one_line
 from trueval.tradeoff.plan import Plan, Reason
+from trueval.tradeoff.probing import Prober
+from trueval.tradeoff.signals import Noise, chattered
 from trueval.tradeoff.store import Store
-from trueval.tradeoff.tasks import JUDGED, TIMED, Task, by_model, summed
+from trueval.tradeoff.tasks import JUDGED, OF_PROBES, TIMED, Task, by_model, summed
 from trueval.tradeoff.timing import Timer, protocol_of
 
 PROBED: Final = 16  # texts or pairs that a model is timed with
@@ -191,7 +194,7 @@ class _Estimating:
     def __init__(self, plan: Plan, inputs: Inputs, cache: Path, store: Store, probe: Probe) -> None:
         self.plan, self.inputs, self.store, self.probe = plan, inputs, store, probe
         self.maker = Maker(inputs, cache, store, Account(), nobody, lambda _: None)
-        self.outputs = cache / "outputs"
+        self.cache, self.outputs = cache, cache / "outputs"
         self.embeds: dict[str, Work] = {}
         self.counted: set[str] = set()
         self.protocol = protocol_of(plan.tables["latency"], plan.measuring.seed)
@@ -214,6 +217,12 @@ class _Estimating:
             tasks += self._guarded(self._reranking, pairs)
         for table, work in self.to_time:
             tasks += self._guarded(partial(self._timing, table), work, table)
+        if (routed := routed_system(self.plan)) is not None and (chatter := chatter_of(self.plan)) is not None:
+            tasks += self._guarded(partial(self._dropping, chatter), self.maker.work(routed))
+        if "probes" in self.plan.tables:
+            prober = Prober(self.plan, self.inputs, self.maker, self.cache, self.store, nobody)
+            for system in self.keys.values():
+                tasks += self._guarded(partial(self._probing, prober, system), self.maker.work(system))
         tasks = [*by_model(tasks), *self._judging()]
         left_out = (*self.plan.left_out, *self.maker.left_out)
         return Estimate(
@@ -226,6 +235,25 @@ class _Estimating:
             tuple(self.maker.failed),
             (*self.plan.notes, *self.inputs.notes),
         )
+
+    def _dropping(self, chatter: Noise, work: Work) -> list[Task]:
+        """The queries with chatter whose drop is a signal of [route]."""
+        if "embed" not in work.settings:
+            return []
+        model, texts = work.embedder(), chattered(work.collection, chatter)
+        part = Part("queries", texts_in_order(texts), list(ids_in_order(texts)), model.embed_queries, len)
+        place = place_of(settings_of(model), part.name, part.texts(), self.outputs)
+        return [] if place.complete else [self._task(model, part, np.arange(len(texts)), OF_PROBES)]
+
+    def _probing(self, prober: Prober, system: System, _: Work) -> list[Task]:
+        """The texts of probes that the embedder of a system has not seen."""
+        found: list[Task] = []
+        for model, part, places in prober.lacking(system):
+            identity = place_of(settings_of(model), part.name, part.texts(), self.outputs).identity
+            if identity not in self.counted and len(places):
+                found.append(self._task(model, part, places, OF_PROBES))
+            self.counted.add(identity)
+        return [summed(found)] if found else []
 
     def _judging(self) -> list[Task]:
         """What a judge is asked: exactly where all systems are done, else at most."""

@@ -56,7 +56,8 @@ def gather(
     with _place(out, cache) as place:
         gathered = _Gathered(chosen, inputs, store, charges, begin("systems"))
         found_one = gathered.add if judging is None else judging.add
-        maker = Maker(inputs, place, store, Account(max_cost, place / LEDGER), begin, found_one)
+        account = Account(max_cost, place / LEDGER)
+        maker = Maker(inputs, place, store, account, begin, found_one)
         maker.make(chosen.systems, routed_system(chosen))
         judged = None
         if judging is not None:
@@ -67,7 +68,7 @@ def gather(
                 with maker.guarded(each.system, each.key):
                     gathered.add(judging.read(each, store))
         done = [Known(each.system, each.key) for each in gathered.in_order()]
-        derived = Deriver(chosen, inputs, place, store, begin).derive(done)
+        derived = Deriver(chosen, inputs, place, store, begin, account).derive(done)
         probed = _probed(chosen, done, lambda: Prober(chosen, inputs, maker, place, store, begin))
         systems = _timed(gathered.in_order(), maker, Timer(_protocol(chosen), store, chosen.measuring, begin("times")))
     found = Sweep(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from trueval.collection import Collection, Tell
 from trueval.comparison.resampling import generator
 from trueval.errors import Place
 from trueval.evaluation.content import judgments_hash
+from trueval.golden.golden_set import ABOUT, GoldenSet
 from trueval.judgments import Judgments
 from trueval.report.provenance import recorded
 from trueval.retrieval.rewriting import SHOWN, rewritten
@@ -83,7 +85,7 @@ def read_inputs(plan: Plan, tell: Tell = None) -> Inputs:
         )
     # Notes are in results, which say nothing of the folders of a machine.
     notes = [note.replace(f"{collection.source}/", "") for note in collection.notes]
-    notes += [*_left_out(collection, judged)]
+    notes += [*_of_another_corpus(collection, measuring.judgments), *_left_out(collection, judged)]
     drawn = sample(ids, plan.sample, measuring.seed)
     if plan.sample is not None and plan.sample > len(ids):
         notes.append(f"sample is {plan.sample}, and only {len(ids)} queries are judged: all are taken.")
@@ -134,6 +136,14 @@ def _graded(collection: Collection, measuring: Measuring) -> Judgments:
         )
     judgments = collection.judgments
     return judgments if measuring.grades is None else judgments.map_grades(measuring.grades)
+
+
+def _of_another_corpus(collection: Collection, judgments: str | None) -> list[str]:
+    """What is wrong with the judgments of a golden set that was built from other documents."""
+    if judgments is None or not (Path(judgments) / ABOUT).is_file():
+        return []
+    told = GoldenSet.read(Path(judgments)).changed(collection).sentence()
+    return [f"{told} trueval golden anchor carries its labels over to the texts that are still there."] if told else []
 
 
 def _left_out(collection: Collection, judged: set[str]) -> list[str]:

@@ -10,26 +10,30 @@ their contexts share the probe of names, and each probe is computed once, and ke
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from trueval.collection import Collection
+from trueval.collection import Collection, ids_in_order, texts_in_order
+from trueval.models.outputs import Part, place_of, settings_of
+from trueval.models.reuse import missing_items
 from trueval.numerics import or_null
 from trueval.probes.ablations import BASE
 from trueval.probes.chatter import KNOWN
 from trueval.probes.model_scorers import CosineScorer, Passed
-from trueval.probes.names import design_names, probe_names
-from trueval.probes.noise import CLEAN, NONE, Condition, Design, NoiseProbe, probe_noise
+from trueval.probes.names import NamesDesign, design_names, probe_names
+from trueval.probes.noise import CLEAN, NONE, Condition, Design, NoiseProbe, asked_texts, probe_noise
 from trueval.probes.people import sample_people
 from trueval.probes.scorers import Bm25Scorer, Hybrid, PairScorer
 from trueval.probes.summary import summarise
 from trueval.retrieval.pipeline import Pipeline
+from trueval.retrieval.stages.config import Settings
 from trueval.retrieval.stages.keys import key_of
 from trueval.retrieval.stages.shared import Begin
+from trueval.standings.standings import Ints
 from trueval.tradeoff.derived import Known
 from trueval.tradeoff.grid import System
 from trueval.tradeoff.inputs import Inputs
@@ -43,6 +47,20 @@ FOLDER: Final = "probes"
 # 1: the first.
 FORMAT: Final = 1
 Probed = dict[str, Any]
+
+
+class Lacking(NamedTuple):
+    """What a model has not given yet.
+
+    Attributes:
+        model: an embedder.
+        part: texts.
+        places: of those that it has not seen.
+    """
+
+    model: Any
+    part: Part
+    places: Ints
 
 
 class Prober:
@@ -77,16 +95,42 @@ class Prober:
             found[each.key] = {"names": names, "noise": noise}
         return found
 
+    def lacking(self, system: System) -> Iterator[Lacking]:
+        """What the embedder of a system would still get for the probes; what is kept needs nothing.
+
+        Args:
+            system: of the plan.
+        """
+        if "embed" not in system.settings:
+            return
+        model = self.maker.work(system).embedder()
+        settings, outputs = settings_of(model), self.cache / "outputs"
+        if self.table["names"] and not self._is_kept(self._names_decides(system)):
+            pairs = self._design().pairs
+            for name, texts in (("queries", pairs.queries), ("documents", pairs.candidates)):
+                forward = model.embed_queries if name == "queries" else model.embed_documents
+                part = Part(name, list(texts), [text[:60] for text in texts], forward, len)
+                yield Lacking(model, part, missing_items(settings, part, outputs))
+        if self.table["noise"] and not self._is_kept(self._noise_decides(system)):
+            asked = asked_texts(self._collection(system), self._noise_design())
+            part = Part("queries", texts_in_order(asked), list(ids_in_order(asked)), model.embed_queries, len)
+            done = place_of(settings, "queries", part.texts(), outputs).complete
+            yield Lacking(model, part, np.arange(0 if done else len(asked)))
+
     def _names(self, system: System) -> Probed | None:
+        return self._kept(f"names of {system.name}", self._names_decides(system), lambda: self._margins(system))
+
+    def _names_decides(self, system: System) -> list[Any]:
+        """All that decides the probe of names of a system, its kind first."""
         embed = system.settings.get("embed")
         chosen = [self.table[name] for name in ("language", "queries", "runs", "ablations")]
-        sparse = "sparse" in system.settings
-        return self._kept(f"names of {system.name}", ["names", embed, sparse, *chosen], lambda: self._margins(system))
+        measuring, sparse = self.plan.measuring, "sparse" in system.settings
+        about = None if embed is None else self.maker.work(system).decided("embed")
+        return ["names", about, sparse, *chosen, measuring.level, measuring.resamples]
 
-    def _margins(self, system: System) -> Probed:
-        """Margins of the scorer of a system, as means over bundles."""
+    def _design(self) -> NamesDesign:
         language = self.table["language"]
-        design = design_names(
+        return design_names(
             sample_people(language),
             language=language,
             queries=self.table["queries"],
@@ -94,8 +138,11 @@ class Prober:
             seed=self.plan.measuring.seed,
             ablations=self.table["ablations"],
         )
+
+    def _margins(self, system: System) -> Probed:
+        """Margins of the scorer of a system, as means over bundles."""
         measuring = self.plan.measuring
-        found = probe_names(self._scorer(system), design)
+        found = probe_names(self._scorer(system), self._design())
         told = summarise([found], level=measuring.level, resamples=measuring.resamples, seed=measuring.seed).to_dict()
         (scorer,) = told["scorers"]
         conditions = {each["name"]: each for each in scorer["conditions"]}
@@ -119,46 +166,46 @@ class Prober:
         return parts[0] if len(parts) == 1 else Hybrid(" + ".join(each.name for each in parts), parts)
 
     def _noise(self, system: System) -> Probed | None:
-        settings = {name: each for name, each in system.settings.items() if name != "rerank"}
-        texts = self.inputs.about["sha256"]["judgments"], sorted(self.inputs.texts.items()), system.rewrite
+        return self._kept(f"noise of {system.name}", self._noise_decides(system), lambda: self._moved(system))
+
+    def _noise_decides(self, system: System) -> list[Any]:
+        """All that decides the probe of noise of a system, its kind first."""
         asked = [self.table[name] for name in ("language", "queries", "level")]
-        decides = ["noise", settings, *texts, *asked, self._documents()]
-        return self._kept(f"noise of {system.name}", decides, lambda: self._moved(system, settings))
+        # The key of what is found without a reranker: the models, the indexes and all texts.
+        found = self.maker.work(replace(system, settings=_retrieving(system))).last_key
+        measured = self.inputs.about["sha256"]["judgments"], self.plan.measuring.policy.to_dict()
+        return ["noise", found, system.rewrite, *measured, *asked]
 
-    def _documents(self) -> Any:
-        return self.maker.work(self.plan.systems[0]).about()["sha256"]["documents"]
-
-    def _moved(self, system: System, settings: Mapping[str, Any]) -> Probed:
-        """What chatter does to the queries of the sweep, as means over them."""
+    def _noise_design(self) -> Design:
         language, level = self.table["language"], self.table["level"]
-        design = Design(
-            language, (level,), (KNOWN,), (NONE,), (False,), self.table["queries"], self.plan.measuring.seed
-        )
-        collection: Collection = self.inputs.collections[system.rewrite]
-        collection = replace(collection, judgments=self.inputs.judgments)
+        return Design(language, (level,), (KNOWN,), (NONE,), (False,), self.table["queries"], self.plan.measuring.seed)
+
+    def _collection(self, system: System) -> Collection:
+        return replace(self.inputs.collections[system.rewrite], judgments=self.inputs.judgments)
+
+    def _moved(self, system: System) -> Probed:
+        """What chatter does to the queries of the sweep, as means over them."""
         begin: Begin = lambda stage: self.begin(f"{system.name}, noise: {stage}")  # noqa: E731  a name for each stage
         found = probe_noise(
-            Pipeline(settings, system.name),
-            collection,
-            design,
+            Pipeline(_retrieving(system), system.name),
+            self._collection(system),
+            self._noise_design(),
             measures="R@10",
             cache=self.cache,
             begin=begin,
+            account=self.maker.shared[system.rewrite].account,
             policy=self.plan.measuring.policy,
         )
-        return noise_entry(found, level)
+        return noise_entry(found, self.table["level"])
 
     def _kept(self, what: str, decides: list[Any], make: Callable[[], Probed]) -> Probed | None:
         """What was probed before, or is now; None where it cannot be, with a note."""
-        key = key_of("probe", FORMAT, __version__, self.plan.measuring.seed, decides)[:KEY_LENGTH]
+        key = self._key(decides)
         if key in self.known:
             return self.known[key]
-        file = None if self.store.folder is None else self.store.folder / FOLDER / f"{decides[0]}-{key}.json"
-        found: Probed | None = None
+        file, found = self._file(decides), self._read(decides)
         try:
-            if file is not None and file.is_file():
-                found = json.loads(file.read_text(encoding="utf-8"))
-            else:
+            if found is None:
                 found = make()
                 if file is not None:
                     file.parent.mkdir(parents=True, exist_ok=True)
@@ -167,6 +214,32 @@ class Prober:
             self.notes.append(f"{what}: {one_line(error)}")
         self.known[key] = found
         return found
+
+    def _key(self, decides: list[Any]) -> str:
+        return key_of("probe", FORMAT, __version__, self.plan.measuring.seed, decides)[:KEY_LENGTH]
+
+    def _file(self, decides: list[Any]) -> Path | None:
+        folder = self.store.folder
+        return None if folder is None else folder / FOLDER / f"{decides[0]}-{self._key(decides)}.json"
+
+    def _is_kept(self, decides: list[Any]) -> bool:
+        return self._read(decides) is not None
+
+    def _read(self, decides: list[Any]) -> Probed | None:
+        """What was kept; None where nothing was, or the file is damaged: then it is made again."""
+        file = self._file(decides)
+        if file is None or not file.is_file():
+            return None
+        try:
+            found = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
+
+def _retrieving(system: System) -> Settings:
+    """The settings of a system without its reranker."""
+    return {name: each for name, each in system.settings.items() if name != "rerank"}
 
 
 def noise_entry(found: NoiseProbe, level: int) -> Probed:

@@ -95,6 +95,19 @@ class Noise(NamedTuple):
     cost: float = 1.0
 
 
+def chattered(collection: Collection, noise: Noise) -> dict[str, str]:
+    """Id → text of each query with chatter.
+
+    Args:
+        collection: with the queries.
+        noise: the chatter.
+    """
+    return {
+        query: noisy(text, noise.level, noise.language, seed=noise.seed).text
+        for query, text in collection.queries.items()
+    }
+
+
 def drop(
     collection: Collection,
     settings: Settings,
@@ -103,6 +116,7 @@ def drop(
     *,
     cache: Path | None = None,
     begin: Begin | None = None,
+    account: Account | None = None,
 ) -> Signal:
     """1 - cosine of each query and the query with chatter: how easily the embedder loses it.
 
@@ -113,17 +127,15 @@ def drop(
         noise: the chatter.
         cache: as in Pipeline.retrieve.
         begin: as in Pipeline.retrieve.
+        account: that a hosted embedder is paid from; None for no limit.
 
     Raises:
         InputError: nothing is embedded.
     """
     if "embed" not in settings:
         raise InputError("The drop of a query needs vectors. Add [embed] with a model, or leave drop out of signals.")
-    texts = {
-        query: noisy(text, noise.level, noise.language, seed=noise.seed).text
-        for query, text in collection.queries.items()
-    }
-    account = Account(ledger=None if cache is None else cache / LEDGER)
+    texts = chattered(collection, noise)
+    account = account or Account(ledger=None if cache is None else cache / LEDGER)
     vectors = []
     for each in (collection.queries, texts):
         with shared_work(cache, account, kept=False) as shared:
@@ -148,6 +160,7 @@ def route_pipeline(
     unjudged: float | None = None,
     cache: Path | None = None,
     begin: Begin | None = None,
+    account: Account | None = None,
     **choices: Any,
 ) -> Routing:
     """Learn and price the routing of a pipeline's reranker; the deeper list holds the logits of the other.
@@ -166,6 +179,7 @@ def route_pipeline(
         unjudged: grade that a listed document without one has; None for none.
         cache: as in Pipeline.retrieve.
         begin: as in Pipeline.retrieve.
+        account: that hosted models are paid from; None for no limit.
         choices: as in learn_routing: budget, price, costs, unit, folds, repeats, bootstrap.
 
     Raises:
@@ -175,9 +189,8 @@ def route_pipeline(
     fewer, more = _depths(settings, depths)
     judged = Judged.of(collection, judgments, measure, policy, unjudged)
     rerank = {**settings["rerank"], "depth": max(more, settings["rerank"]["depth"])}
-    *_, before, last = (
-        stages := Pipeline({**settings, "rerank": rerank}).retrieve(collection, cache=cache, begin=begin).stages
-    )
+    pipeline = Pipeline({**settings, "rerank": rerank})
+    *_, before, last = stages = pipeline.retrieve(collection, cache=cache, begin=begin, account=account).stages
     shallow, deep = (scored_as(before.run, last.run, depth) for depth in (fewer, more))
     low, high = judged.worth(shallow), judged.worth(deep)
     if low.quality in low.lower:
@@ -188,7 +201,8 @@ def route_pipeline(
         entropy(shallow, low.query_ids, fewer, odds=odds),
     )
     if noise is not None:
-        signals = *signals, drop(collection, settings, low.query_ids, noise, cache=cache, begin=begin)
+        moved = drop(collection, settings, low.query_ids, noise, cache=cache, begin=begin, account=account)
+        signals = *signals, moved
     values = low.values[low.quality], high.values[low.quality]
     return learn_routing(*values, signals, rng=rng, measure=low.quality, depths=(fewer, more), **choices)
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 TIMED: Final = "timed queries"
 JUDGED: Final = "passages to judge"
+OF_PROBES: Final = "texts of probes"
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,8 @@ class Task:
 
     Attributes:
         model: its name.
-        what: texts or pairs; queries that are asked one at a time, to time their stages; or passages to judge.
+        what: texts or pairs; queries that are asked one at a time, to time their stages; passages to judge; or texts of
+            probes.
         count: how many.
         at_most: whether there may be fewer.
         calls: to a service; 0 of a model that runs here.

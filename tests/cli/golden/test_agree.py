@@ -110,6 +110,7 @@ def test_a_judge_is_asked_about_traps(trueval: Any, tmp_path: Path, monkeypatch:
         again = trueval(*words, "--format", "csv")
         assert len(server.seen) == 48
         assert again.out.splitlines()[0] == "query,trap,document,characters,grade,clean,call"
+        assert json.loads(trueval(*words, "--format", "json", "--level", 0.8).out)["level"] == 0.8
     page = (tmp_path / "out" / "report.html").read_text()
     assert "How easily served is fooled" in page
     assert trueval(*words[:-2]).status == 2  # answers need a place

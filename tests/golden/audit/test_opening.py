@@ -86,6 +86,19 @@ def test_other_choices_are_refused_by_name(place: Path, choices: dict[str, Any],
     assert "--out" in str(caught.value)
 
 
+def test_runs_in_another_order_are_the_same_runs(place: Path) -> None:
+    runs = (place / "golden" / "top.trec", place / "other.trec")
+    runs[1].write_text("q0 Q0 wings-1 1 2 x\nq0 Q0 wings-2 2 1 x\n")
+    first = opened(place, size=12, runs=runs)
+    assert opened(place, size=12, runs=runs[::-1]) == first
+
+
+def test_a_measure_without_runs_would_weigh_nothing(place: Path) -> None:
+    with pytest.raises(PolicyError, match="measure P@3 has no run to weigh passages by"):
+        opened(place, size=12, measure="P@3")
+    assert not (place / "golden" / "audit").exists()
+
+
 @pytest.mark.parametrize("design", ["documents", "queries"])
 def test_more_keeps_what_was_drawn_and_answered(place: Path, design: str) -> None:
     sizes = {"documents": (6, 15), "queries": (1, 3)}[design]

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.golden.audit.served import HOST, Process, drawn, plain, served
+from tests.golden.audit.served import HOST, Process, drawn, event, plain, served
+from tests.golden.audit.small_audit import small_audit
 
 from trueval.errors import InputError, MissingExtraError
 from trueval.golden.audit.address import FILE, Address, read_address, write_address
@@ -72,6 +73,13 @@ def test_every_file_of_the_page_is_there_and_names_nothing_else(tmp_path: Path) 
             assert {name.lstrip("./").encode() for name in named} <= {each.lstrip(b"/") for each in PAGES}
             assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", words)
             assert not re.search(r"\bstyle=|\son\w+=|innerHTML|document\.write|\beval\(", words)
+
+
+def test_a_page_is_not_at_its_end_while_labels_are_wanted(tmp_path: Path) -> None:
+    with served(small_audit(tmp_path / "a", items=1, raters=2, order=False)) as page:
+        (item,) = page.items("Ann", 1)
+        progress = page.post("events", event("Ann", item["id"])).value["progress"]
+        assert (progress["mine"], progress["all"], progress["items"]) == (1, 1, 2)
 
 
 @pytest.mark.evidence

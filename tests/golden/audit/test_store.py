@@ -172,6 +172,10 @@ def test_the_store_does_as_a_list_of_what_was_accepted(tmp_path: Path, clock: Cl
         assert (each.items, each.labels) == (len(own), sum(map(len, grades.values())))
         assert each.answered == sum(map(bool, grades.values()))
         assert each.complete == sum(len(given) >= walk.twin.raters for given in grades.values())
+        assert (each.wanted, each.given) == (
+            len(own) * walk.twin.raters,
+            sum(min(len(given), walk.twin.raters) for given in grades.values()),
+        )
         assert each.skipped == len({item for _, item in walk.twin.answers() if item in own and not grades[item]})
     walk.store.close()
 

@@ -71,7 +71,7 @@ def build(
     check_folder(out)
     book = ledger or out / LEDGER
     if dry_run:
-        _show_estimate(plan, out, book, max_cost, form)
+        _show_estimate(plan, out, book, max_cost, until, form)
         return
     place = cache_of(cache, out)
     kept = f"Every answer is kept in {book}. The same command goes on from there."
@@ -88,7 +88,7 @@ def _notes(result: dict[str, object]) -> list[str]:
     return [note for stage in stages for note in stage.get("notes", ())] if isinstance(stages, list) else []
 
 
-def _show_estimate(plan: "Plan", out: Path, ledger: Path, max_cost: float | None, form: str) -> None:
+def _show_estimate(plan: "Plan", out: Path, ledger: Path, max_cost: float | None, until: str | None, form: str) -> None:
     """Says what there is to ask."""
     from trueval.golden.build import dry_run
     from trueval.report.formats import to_json
@@ -96,7 +96,7 @@ def _show_estimate(plan: "Plan", out: Path, ledger: Path, max_cost: float | None
     if form not in ("table", "json"):
         raise typer.BadParameter("--dry-run prints a table or json.", param_hint="--format")
     with remarks():
-        found = dry_run(plan, out, ledger=ledger, max_cost=max_cost)
+        found = dry_run(plan, out, ledger=ledger, max_cost=max_cost, until=until)
     if form == "json":
         typer.echo(to_json(found.to_dict()), nl=False)
         return

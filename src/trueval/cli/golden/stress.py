@@ -125,7 +125,7 @@ def stress(
     if traps.gullibility is not None:
         if judges or systems.people or systems.runs:
             raise typer.BadParameter("asks a judge, and takes no labels or runs.", param_hint="--gullibility")
-        _gullibility(traps, output, form)
+        _gullibility(traps, decisions.level, output, form)
         return
     if not judges or systems.people is None or len(systems.files()) < 2:
         raise typer.BadParameter("name people (--people), one judge or more, and two runs or more (--runs).")
@@ -153,7 +153,7 @@ def stress(
     show(STRESS, result, form, percent=output.percent)
 
 
-def _gullibility(traps: TrapOptions, output: OutputOptions, form: str) -> None:
+def _gullibility(traps: TrapOptions, level: float, output: OutputOptions, form: str) -> None:
     from trueval.golden.gullibility import gullibility
     from trueval.golden.plan import Plan
     from trueval.golden.views.kind import GULLIBILITY
@@ -171,6 +171,7 @@ def _gullibility(traps: TrapOptions, output: OutputOptions, form: str) -> None:
             output.out,
             queries=traps.queries,
             relevant=traps.relevant,
+            level=level,
             ledger=traps.ledger,
             max_cost=traps.max_cost,
             begin=bar,

@@ -59,6 +59,10 @@ class SearchOptions:
         found = {each.name: each.settings for each in made}
         for file in self.pipelines or ():
             pipeline = Pipeline.read(file)
+            if pipeline.name in found:
+                raise typer.BadParameter(
+                    f"two systems are called {pipeline.name}. Rename the file.", param_hint="--pipeline"
+                )
             found[pipeline.name] = {name: each for name, each in pipeline.settings.items() if name != "corpus"}
         return found
 

@@ -110,6 +110,9 @@ def names(
         ),
     ] = None,
     cache: CacheFolder = None,
+    max_cost: Annotated[
+        float | None, typer.Option(metavar="X", min=0, help="Stop before hosted models cost more than this.")
+    ] = None,
     form: Form = "table",
     percent: Percent = False,
     memory: Memory = None,
@@ -142,6 +145,7 @@ def names(
             seed=design.seed,
             ablations=None if design.ablations is None else _parts(design.ablations),
             cache=place,
+            max_cost=max_cost,
             begin=bar,
         )
     read = [] if design.table is None else [("people", design.table)]

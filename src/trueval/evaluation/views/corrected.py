@@ -261,8 +261,10 @@ def turned_leads(told: Sequence[Told]) -> Iterator[str]:
         if len(known) < 2:
             continue
         judged, corrected = (_best(known, part, measure) for part in ("judge", "corrected"))
-        if judged != corrected:
-            yield f"{measure}: by the judge's labels {judged} is best, by the corrected values {corrected}."
+        if judged.name != corrected.name:
+            left = "" if _apart(judged, corrected) else "; the corrected intervals of the two overlap"
+            best = f"{measure}: by the judge's labels {judged.name} is best"
+            yield f"{best}, by the corrected values {corrected.name}{left}."
 
 
 def best_first(told: Sequence[Told]) -> list[Told]:
@@ -280,10 +282,18 @@ def best_first(told: Sequence[Told]) -> list[Told]:
     return [each for _, mine in by_measure(told) for each in sorted(mine, key=place)]
 
 
-def _best(told: Sequence[Told], part: str, measure: str) -> str:
+def _apart(one: Told, other: Told) -> bool:
+    """Whether the corrected intervals of two runs have nothing in common."""
+    (low, high), (least, most) = [
+        [each.entry["corrected"].get(end) for end in ("low", "high")] for each in (one, other)
+    ]
+    return None not in (low, high, least, most) and (high < least or most < low)
+
+
+def _best(told: Sequence[Told], part: str, measure: str) -> Told:
     """The run with the best value, the first of equal ones."""
     sign = -1 if lower_is_better(measure) else 1
-    return max(told, key=lambda each: sign * float(each.entry[part]["estimate"])).name
+    return max(told, key=lambda each: sign * float(each.entry[part]["estimate"]))
 
 
 def turned_signs(told: Sequence[Told], *, surely: bool = False) -> Iterator[str]:

@@ -13,7 +13,9 @@ import polars as pl
 
 from trueval.comparison.audited import PEOPLE, SAMPLE, TASK, Audited
 from trueval.errors import Place
+from trueval.golden.agreement.bias import Observed
 from trueval.golden.agreement.ratings import KEYS, Design
+from trueval.golden.agreement.resampled import Resampler
 from trueval.golden.golden_set import GoldenSet
 from trueval.golden.stages import read_lines
 from trueval.standings.standings import Ints
@@ -99,6 +101,23 @@ class People:
         if not rows:
             return None
         return {"queries": len({row["query"] for row in rows}), **shares(row["grade"] for row in rows)}
+
+    def answers(self, draw: Resampler) -> list[dict[str, Any]]:
+        """What people gave to the answers of each system, the highest mean first; empty where the audit did not ask.
+
+        Args:
+            draw: resamples queries.
+        """
+        rows = [row for row in self.rows if row["task"] == "answer" and row["grade"] is not None]
+        number = {query: at for at, query in enumerate(dict.fromkeys(row["query"] for row in rows))}
+        found = []
+        for system in dict.fromkeys(row["system"] for row in rows):
+            own = [row for row in rows if row["system"] == system]
+            grades = np.array([row["grade"] for row in own], dtype=np.float64)
+            queries = np.array([number[row["query"]] for row in own], dtype=np.int64)
+            mean = Observed(grades, queries, np.ones(len(own))).mean(draw)
+            found.append({"system": system, "answers": len(own), **mean.to_dict()})
+        return sorted(found, key=lambda each: (-each["value"], each["system"]))
 
 
 def shares(said: Iterable[float]) -> dict[str, Any]:

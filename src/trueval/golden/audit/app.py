@@ -125,8 +125,8 @@ class App:
         every = self.store.progress()
         return {
             "mine": sum(each.raters.get(rater, 0) for each in every),
-            "all": sum(each.answered for each in every),
-            "items": sum(each.items for each in every),
+            "all": sum(each.given for each in every),
+            "items": sum(each.wanted for each in every),
             "at": next(self.moments),
         }
 

@@ -10,10 +10,10 @@ import json
 import re
 import secrets
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import median_low
+from statistics import median_high, median_low
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trueval.errors import Place
@@ -21,6 +21,7 @@ from trueval.files.json.lines import INTEGER, Literal
 from trueval.files.json.pairs import objects
 from trueval.files.source.content import read_content
 from trueval.files.whole import write_whole
+from trueval.golden.audit.chance import key
 from trueval.golden.audit.events import Event, RefusedError, checked_event, checked_rater
 from trueval.golden.audit.labels import Label
 from trueval.golden.audit.manifest import Item
@@ -40,8 +41,9 @@ _SEPARATORS: Final = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u
 def people_rows(store: Store) -> list[dict[str, Any]]:
     """What people said: a line for each item that somebody graded or skipped.
 
-    The grade is the median of its raters, the lower of two; null where all of them skipped the item. Of two neighbors,
-    1 says that the upper one is better, 0 that they are equal, -1 that the lower one is, however they were shown.
+    The grade is the median of its raters, of two in the middle one by chance; null where all of them skipped the item.
+    Of two neighbors, 1 says that the upper one is better, 0 that they are equal, -1 that the lower one is, however they
+    were shown.
 
     Args:
         store: of the audit.
@@ -62,11 +64,27 @@ def _row(item: Item, given: tuple[Label, ...]) -> dict[str, Any]:
         "query": item.query,
         **item.subject,
         "stratum": item.stratum,
-        "grade": median_low([grade for _, grade in graded]) if graded else None,
+        "grade": middle([grade for _, grade in graded], item.item) if graded else None,
         "labels": labels,
         "skipped": [each.rater for each in skipped],
         "notes": {each.rater: each.note for each in skipped if each.note},
     }
+
+
+def middle(grades: Sequence[int], item: str) -> int:
+    """The median of grades; where two are in the middle, one of them, by a coin that the name of the item throws.
+
+    Always the lower one would make people stricter, and lists worse, by asking a second rater who grades as the first.
+
+    Args:
+        grades: of the raters of an item, one at least.
+        item: its name, which says nothing of its grade.
+
+    >>> middle([5, 1, 4], "g1"), {middle([1, 3], f"g{at}") for at in range(9)}
+    (4, {1, 3})
+    """
+    one = median_low if key(0, "middle", item)[0] < 128 else median_high  # half of all bytes
+    return int(one(grades))
 
 
 def write_people(store: Store) -> int:
@@ -158,6 +176,7 @@ class Imported(NamedTuple):
         repeated: answers that were there before, word for word.
         empty: lines without an answer.
         conflicts: one line each: answers that differ from what the same rater said before, which stays.
+        gaps: items that nobody answered, served before one that the file answers: who picks items breaks the sample.
     """
 
     labels: int
@@ -165,12 +184,15 @@ class Imported(NamedTuple):
     repeated: int
     empty: int
     conflicts: tuple[str, ...]
+    gaps: int = 0
 
     def sentence(self) -> str:
         """One line.
 
         >>> Imported(3, 1, 0, 2, ()).sentence()
         'took 3 grades and 1 skip; 2 items are still empty.'
+        >>> Imported(1, 0, 0, 2, (), gaps=1).sentence().split(". ")[1]
+        '1 item before answered ones has no answer: what is answered is a random sample only in the order of the file'
         """
         parts = [f"took {_several(self.labels, 'grade')} and {_several(self.skips, 'skip')}"]
         if self.repeated:
@@ -179,7 +201,16 @@ class Imported(NamedTuple):
             parts.append(f"{_several(len(self.conflicts), 'conflict')} with what was said before, which stays")
         if self.empty:
             parts.append(f"{_several(self.empty, 'item')} {'is' if self.empty == 1 else 'are'} still empty")
-        return f"{'; '.join(parts)}."
+        return f"{'; '.join(parts)}.{self._gaps()}"
+
+    def _gaps(self) -> str:
+        if not self.gaps:
+            return ""
+        has = "has" if self.gaps == 1 else "have"
+        return (
+            f" {_several(self.gaps, 'item')} before answered ones {has} no answer: what is answered is a random sample "
+            'only in the order of the file. Answer them, or say "skip": true.'
+        )
 
 
 def _several(count: int, what: str) -> str:
@@ -216,7 +247,17 @@ def import_answers(store: Store, path: Path, rater: str) -> Imported:
     # A name of its own each: after an undo, the same answer may come again.
     store.record_all(each._replace(event=secrets.token_hex(16)) for each in new)
     skips = sum(each.kind == "skip" for each in new)
-    return Imported(len(new) - skips, skips, repeated, empty, tuple(conflicts))
+    return Imported(len(new) - skips, skips, repeated, empty, tuple(conflicts), _gaps(store, found))
+
+
+def _gaps(store: Store, answered: Collection[str]) -> int:
+    """How many items nobody answered of those that come before some that were, in the order of the sample."""
+    said, gaps = store.labels(), 0
+    for task in store.sample.scales:
+        own = [each.item for each in store.sample.items if each.task == task]
+        last = max((place for place, item in enumerate(own) if item in answered), default=0)
+        gaps += sum(item not in said for item in own[:last])
+    return gaps
 
 
 def _read(path: Path, rater: str, items: Mapping[str, Item]) -> tuple[dict[str, tuple[Place, Event]], int]:

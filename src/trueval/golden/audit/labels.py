@@ -57,6 +57,8 @@ class Progress(NamedTuple):
         skipped: without a grade, which somebody skipped.
         labels: grades of all raters.
         raters: rater → items that the rater graded or skipped.
+        wanted: grades that are asked for: of each item as many as there are to be raters.
+        given: of these, grades that there are; what an item has beyond its own does not count.
     """
 
     task: str
@@ -66,17 +68,23 @@ class Progress(NamedTuple):
     skipped: int
     labels: int
     raters: Mapping[str, int]
+    wanted: int
+    given: int
 
     def sentence(self) -> str:
         """One line.
 
-        >>> Progress("grade", 10, 3, 3, 1, 3, {"ann": 4}).sentence()
+        >>> Progress("grade", 10, 3, 3, 1, 3, {"ann": 4}, 10, 3).sentence()
         'grade: 3 of 10 items are answered, 1 was skipped by all who saw it; raters: ann (4).'
+        >>> Progress("grade", 10, 3, 1, 0, 4, {"ann": 3, "bob": 1}, 20, 4).sentence()
+        'grade: 3 of 10 items are answered, 1 by as many raters as are wanted; raters: ann (3), bob (1).'
         """
         skipped = f", {self.skipped} {'was' if self.skipped == 1 else 'were'} skipped by all who saw it"
+        several, whole = self.wanted > self.items, f", {self.complete:,} by as many raters as are wanted"
         raters = ", ".join(f"{rater} ({count:,})" for rater, count in self.raters.items())
         return (
-            f"{self.task}: {self.answered:,} of {self.items:,} items are answered{skipped if self.skipped else ''}"
+            f"{self.task}: {self.answered:,} of {self.items:,} items are answered{whole if several else ''}"
+            f"{skipped if self.skipped else ''}"
             f"{'; raters: ' if raters else ''}{raters}."
         )
 

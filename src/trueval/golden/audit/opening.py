@@ -150,6 +150,10 @@ def _draw(place: Path, folder: Path, choices: Choices, tell: Tell) -> Sample:
     design = choices.design or DESIGNS[0]
     if design not in DESIGNS:
         raise PolicyError(f"design must be one of {', '.join(DESIGNS)}. Got {design!r}.{nearest(design, DESIGNS)}")
+    if choices.measure is not None and not choices.runs:
+        raise PolicyError(
+            f"measure {choices.measure} has no run to weigh passages by. Name one or more, or leave it out."
+        )
     source = _source(place, choices)
     runs = [Run.read(str(run)) for run in choices.runs]
     measure = parse(choices.measure or MEASURE)
@@ -276,13 +280,13 @@ def _answered(answers: Path, sample: Sample, texts: Texts) -> tuple[tuple[Item, 
 def _refuse_others(sample: Sample, choices: Choices) -> None:
     """Refuse what differs from the sample that was drawn, all of it at once."""
     about = sample.about
-    hashes = [each["sha256"] for each in about["runs"]]
+    hashes = sorted(each["sha256"] for each in about["runs"])  # a list is the same in any order
     asked: dict[str, tuple[Any, Any]] = {
         "design": (choices.design, sample.design),
         "seed": (choices.seed, sample.seed),
         "scale": (choices.scale, sample.scales["grade"]),
         "measure": (None if choices.measure is None else str(parse(choices.measure)), about["measure"]),
-        "runs": ([file_hash(run) for run in choices.runs] or None, hashes),
+        "runs": (sorted(file_hash(run) for run in choices.runs) or None, hashes),
         "answers": (
             None if choices.answers is None or "answers" not in about else file_hash(choices.answers),
             about.get("answers", {}).get("sha256"),

@@ -397,4 +397,6 @@ class Store:
             sum(not grades[item] and item in given for item in items),
             sum(grades.values()),
             dict(sorted(Counter(each.rater for item in items for each in given.get(item, ())).items())),
+            len(items) * self.sample.raters,
+            sum(min(count, self.sample.raters) for count in grades.values()),
         )

@@ -157,6 +157,7 @@ def told(result: Entry) -> Iterator[str]:
     """
     yield from _pairs(result)
     yield from _order(result)
+    yield from _answers(result)
 
 
 def _pairs(result: Entry) -> Iterator[str]:
@@ -193,6 +194,16 @@ def _order(result: Entry) -> Iterator[str]:
             f"{percent(found['agree'])} in the same order, {percent(found['disagree'])} in the other, and call "
             f"{percent(found['equal'])} equal."
         )
+
+
+def _answers(result: Entry) -> Iterator[str]:
+    found = []
+    for each in result.get("answers", ()):  # results of before have none
+        span = "" if each["low"] is None else f" [{each['low']:.2f}, {each['high']:.2f}]"
+        answers = counted(each["answers"], "answer", "answers")
+        found.append(f"{each['system'] or 'the system'} {each['value']:.2f}{span} of {answers}")
+    if found:
+        yield f"Answers that people rated from 1 to 5, means: {', '.join(found)}."
 
 
 def legend(result: Entry) -> Iterator[str]:

@@ -72,6 +72,10 @@ def sentences(result: Entry) -> Iterator[str]:
         f"{result['judge']['name']} judged {result['judged']:,} of {result['passages']:,} passages of "
         f"{counted(result['heterogeneity']['queries'], 'query', 'queries')}{unjudged}: {grades}."
     )
+    yield from _unjudged(result)
+    lost = result["collection"]["queries"] - result["heterogeneity"]["queries"]
+    if lost:
+        yield f"{counted(lost, 'query', 'queries')} found no passage, and nothing is judged there."
     yield from _useful(result["heterogeneity"])
     yield from _agreement(result)
     yield from _sources(result["sources"])
@@ -81,6 +85,14 @@ def sentences(result: Entry) -> Iterator[str]:
             f"{counted(len(result['speaks_to_judge']), 'passage seems', 'passages seem')} to speak to a judge. They "
             "were graded as any other; look at them."
         )
+
+
+def _unjudged(result: Entry) -> Iterator[str]:
+    """What was wrong with answers, where passages got no label for it."""
+    problems = next((each.get("problems") for each in result["stages"] if each["stage"] == "grade"), None)
+    if result["unjudged"] and problems:
+        problem, calls = max(problems.items(), key=lambda each: each[1])
+        yield f"What was wrong most often with the answers of the judge: {problem} ({counted(calls, 'call', 'calls')})."
 
 
 def _useful(found: Entry) -> Iterator[str]:
@@ -130,9 +142,16 @@ def _refined(result: Entry) -> Iterator[str]:
         return
     calls = [each["calls"] for each in queries]
     told = f"Refinement: {counted(len(queries), 'query', 'queries')}, {np.mean(calls):.1f} calls each"
-    claimed = [each["overlap"] for each in queries if each["overlap"] is not None]
+    # Where all passages are returned, the overlap is 1 whatever was answered: that claims nothing.
+    claiming = [each for each in queries if each["overlap"] is not None and each["passages"] > each.get("top", 0)]
+    claimed = [each["overlap"] for each in claiming]
+    whole = sum(each["passages"] <= each.get("top", 0) for each in queries)
+    if whole:
+        told += (
+            f"; of {counted(whole, 'query', 'queries')} all passages are returned, and the order alone was asked about"
+        )
     if claimed:
-        budget = sum(each["stopped"] == "budget" for each in queries)
+        budget = sum(each["stopped"] == "budget" for each in claiming)
         told += (
             f"; expected overlap with the judge's own best {np.mean(claimed):.3f} on average and {min(claimed):.3f} at "
             f"least; {budget} ended at the budget of calls"

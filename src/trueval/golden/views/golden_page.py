@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from trueval.golden.golden_set import LABELS
+from trueval.golden.views.audit_block import audit_block
 from trueval.golden.views.golden import money, sentences
 from trueval.report.content import Block, Column, Figure, Number, Part, Row, Table, Words, row_of
 from trueval.report.directory import Directory, ResultFile, pointer
@@ -32,7 +33,8 @@ def build(file: ResultFile, directory: Directory) -> Part:
     told = list(sentences(data))
     blocks = [Block("golden-stages", "Stages and what they cost", tables=(_stages(file),), facts=tuple(_facts(data)))]
     if "grades" in data:
-        blocks = [_pools(file), _judge(file), *_refinement(file), *blocks, *_labels(file, directory)]
+        audit = audit_block(directory, LABELS)
+        blocks = [_pools(file), _judge(file), *audit, *_refinement(file), *blocks, *_labels(file, directory)]
     return Part(verdict=_verdict(file), summary=tuple((line,) for line in told[1:]), blocks=tuple(blocks))
 
 

@@ -146,8 +146,10 @@ def _of_measure(result: Entry, measure: Entry) -> Iterator[str]:
     if known:
         best = max(known, key=lambda each: each["tau"]["value"])
         least = min(known, key=lambda each: each["tau"]["value"])
-        up = f" to {fixed(best['tau']['value'])} ({best['judge']})" if len(known) > 1 else ""
-        yield f"{name}: τ with people is {fixed(least['tau']['value'])} ({least['judge']}){up}."
+        low, high = fixed(least["tau"]["value"]), fixed(best["tau"]["value"])
+        up = f" to {high} ({best['judge']})" if low != high else ""
+        lowest = least["judge"] if up or len(known) == 1 else f"{len(known)} judges alike"
+        yield f"{name}: τ with people is {low} ({lowest}){up}."
     worst = [each for each in judges if each["all"]["false_rate"] is not None]
     if worst:
         each = max(worst, key=lambda judge: judge["all"]["false_rate"])
@@ -156,6 +158,13 @@ def _of_measure(result: Entry, measure: Entry) -> Iterator[str]:
         yield (
             f"{name}: people separate {measure['separated']} of {of['pairs']} pairs. Of {claims} that {each['judge']} "
             f"separates, {percent(of['false_rate'])} are not separated by people or are turned around."
+        )
+    blind = [each for each in judges if each["all"]["missed_rate"]]
+    if blind:
+        each = max(blind, key=lambda judge: judge["all"]["missed_rate"])
+        yield (
+            f"{name}: of {measure['separated']} pairs that people separate, {each['judge']} misses or turns around "
+            f"{percent(each['all']['missed_rate'])}."
         )
     spread = measure["spread"]
     if len(judges) > 1:
@@ -185,9 +194,12 @@ def legend(result: Entry) -> Iterator[str]:
     Args:
         result: the JSON of `trueval golden stress`.
     """
+    first = (
+        f"of the first {result['top']} by people" if result["top"] < len(result["runs"]) else "the same, of all runs"
+    )
     yield (
-        f"τ is Kendall's τ-b between the means of the systems by the judge and by people; top: of the first "
-        f"{result['top']} by people. Intervals at {result['level']:g} are over queries."
+        f"τ is Kendall's τ-b between the means of the systems by the judge and by people; top: {first}. Intervals at "
+        f"{result['level']:g} are over queries."
     )
     yield (
         "false rate: of the pairs that the judge separates, those that people do not separate, or the other way round; "

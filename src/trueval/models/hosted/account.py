@@ -64,17 +64,21 @@ class Account:
     Args:
         max_cost: what may be spent, in the currency of the prices; None for no limit.
         ledger: a file that gets one line of JSON for each call that was sent; None keeps none.
+        shared: whether what the ledger says was spent counts: by earlier processes, and by others just now.
     """
 
     max_cost: float | None = None
     ledger: Path | None = None
+    shared: bool = False
     spent: float = field(default=0.0, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
     _reserved: float = field(default=0.0, init=False, repr=False)
+    _read: int = field(default=0, init=False, repr=False)  # bytes of a shared ledger that `spent` knows
 
     def __post_init__(self) -> None:
         if self.max_cost is not None and not self.max_cost >= 0:
             raise PolicyError(f"max_cost must be a number of at least 0. Got {self.max_cost!r}.")
+        self._catch_up()
 
     def expect(self, cost: float | None, what: str) -> None:
         """Refuse work whose estimated cost exceeds what is left, before anything of it is sent.
@@ -93,6 +97,8 @@ class Account:
                 f"{what}: max_cost is {self.max_cost:g}, and the price is not known. Give price_per_million_tokens, or "
                 "price_per_thousand_searches, in the table of the model. Nothing of this was sent."
             )
+        with self._lock:
+            self._catch_up()
         if self.spent + cost > self.max_cost:
             raise InputError(
                 f"{what} would cost about {cost:.4g} with {self.spent:.4g} spent, which is more than the max_cost of "
@@ -110,6 +116,7 @@ class Account:
             InputError: with this call more than max_cost would be spent.
         """
         with self._lock:
+            self._catch_up()
             if self.max_cost is not None and self.spent + self._reserved + (cost or 0.0) > self.max_cost:
                 raise InputError(
                     f"{what}: stopped before the max_cost of {self.max_cost:g} is exceeded, with {self.spent:.4g} "
@@ -130,10 +137,32 @@ class Account:
             entry: what the ledger says of the call beside its cost.
             reserved: what was set aside for it, which this takes the place of in one step: no other call fits between.
         """
+        if self.shared:  # the line first: spent is what the lines say
+            self.write({**entry, "cost": cost})
         with self._lock:
-            self.spent += cost or 0.0
+            self._catch_up()
+            self.spent += 0.0 if self.shared else cost or 0.0
             self._reserved = max(self._reserved - (reserved or 0.0), 0.0)
-        self.write({**entry, "cost": cost})
+        if not self.shared:
+            self.write({**entry, "cost": cost})
+
+    def _catch_up(self) -> None:
+        """Read what was added to a shared ledger since the last look.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        if not self.shared or self.ledger is None or not self.ledger.exists():
+            return
+        try:
+            with self.ledger.open("rb") as file:
+                file.seek(self._read)
+                new = file.read()
+        except OSError as error:
+            raise InputError(f"{self.ledger}: cannot be read ({error.strerror}). It says what was spent.") from None
+        whole = new[: new.rfind(b"\n") + 1]
+        self._read += len(whole)
+        self.spent += sum(map(_cost, whole.splitlines()))
 
     def ready(self) -> None:
         """See that the ledger can be written, before the first call is paid for.
@@ -166,3 +195,12 @@ class Account:
                 file.write(line)  # one write of a line, so that programs can share it
                 file.flush()
                 os.fsync(file.fileno())
+
+
+def _cost(line: bytes) -> float:
+    """What a call cost; 0 of half a line, which a program that was stopped left."""
+    try:
+        cost = json.loads(line)["cost"]
+    except (ValueError, KeyError, TypeError):
+        return 0.0
+    return float(cost) if isinstance(cost, int | float) else 0.0

@@ -344,10 +344,15 @@ class Work:
             before: keys of the stages that it takes candidates of.
         """
         tables = ("embed", "index") if name == "dense" else (name,)
-        about = {table: self._decided(table) for table in tables}
+        about = {table: self.decided(table) for table in tables}
         return key_of("stage", name, about, self._texts, before)
 
-    def _decided(self, table: str) -> dict[str, Any]:
+    def decided(self, table: str) -> dict[str, Any]:
+        """What a table says that decides candidates: of models and files what is in them.
+
+        Args:
+            table: of the settings.
+        """
         settings = dict(self.settings[table])
         return self.shared.hashed([table, settings], lambda: decided(table, settings))
 

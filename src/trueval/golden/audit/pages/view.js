@@ -3,6 +3,7 @@
 import { TASKS } from "./rubric.js";
 
 const SIGNS = { ArrowLeft: "←", ArrowRight: "→" };
+const LONG = 160; // characters of a query that leave room for its passage only in smaller letters
 const TITLES = { order: ["Passage A", "Passage B"], answer: ["Answer"], grade: [""] };
 
 export const at = (id) => document.getElementById(id);
@@ -36,6 +37,7 @@ export const showItem = (kind, { task, query, texts }) => {
   for (const id of ["item", "panel"]) at(id).hidden = false;
   at("kind").textContent = kind;
   at("query").textContent = query;
+  at("query").classList.toggle("long", query.length > LONG);
   at("texts").className = texts.length > 1 ? "two" : "";
   at("texts").replaceChildren(...texts.map((text, place) => textBox(TITLES[task][place], text)));
   scrollTo(0, 0);

@@ -1,0 +1,24 @@
+"""Systems of probes on the command line: none takes the place of another of its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer
+
+from trueval.cli.probe.join import SearchOptions
+from trueval.cli.probe.noise import SystemOptions
+
+
+def test_two_systems_of_one_name_are_refused(tmp_path: Path) -> None:
+    files = []
+    for folder in ("one", "other"):
+        (tmp_path / folder).mkdir()
+        files.append(tmp_path / folder / "same.toml")
+        files[-1].write_text('[sparse]\nindex = "bm25"\n', encoding="utf-8")
+    with pytest.raises(typer.BadParameter, match="two systems are called same"):
+        SearchOptions(pipelines=files).settings("en")
+    with pytest.raises(typer.BadParameter, match="two systems are called same"):
+        SystemOptions(pipelines=files).found("en")
+    assert list(SearchOptions(pipelines=files[:1], bm25=True).settings("en")) == ["bm25", "same"]

@@ -1,0 +1,20 @@
+"""Pages whose charts are drawn once: drawing is what a page takes most of its time for."""
+
+from __future__ import annotations
+
+import pytest
+
+from trueval.report import figures, inline
+
+
+def draw_once(patch: pytest.MonkeyPatch) -> None:
+    """Draw the first chart of a page, and put it in the place of all others; each is specified all the same."""
+    done: list[str] = []
+
+    def drawn(chart: figures.Chart) -> str:
+        figures.specification(chart)
+        if not done:
+            done.append(figures.drawn(chart))
+        return done[0]
+
+    patch.setattr(inline, "drawn", drawn)
