@@ -255,9 +255,9 @@ def test_shares_of_the_rubric_are_sums_over_passages_too(measure: str) -> None:
 @pytest.mark.parametrize(
     ("measure", "says"),
     [
-        ("nDCG@3", r"nDCG@3: single passages do not tell it.*design queries"),
+        ("nDCG@3", r"nDCG@3: its norm depends on people's grades of all.*design queries\), or correct DCG, a sum"),
+        ("R@3", r"R@3: its norm depends on people's grades of all.*design queries\), or correct Hits, a sum"),
         ("RR", r"RR: single passages do not tell it.*design queries"),
-        ("R@3", "design queries"),
         ("Harm(unjudged='upper')@3", "design queries"),
         ("gm(AP)", "geometric mean over queries; correct AP"),
         ("alpha_nDCG@3", "grades of facets"),

@@ -9,6 +9,7 @@ group: expected weights, gains and norms are the measure's own, and nothing of i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -19,6 +20,21 @@ from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
 
 # The measures that are sums over passages, divided by what no label changes.
 ADDITIVE: Final = ("P", "Hits", "DCG", "RBP", "P4+", "Harm")
+
+# Measures that are such a sum over a norm that labels change, and the sum to correct in their place. The norm can be
+# estimated and the ratio linearised, but its bias stays however many queries there are, while intervals get narrower:
+# tests/comparison/test_normalized_simulation.py measures that they miss far more often than they say.
+NORMALIZED: Final = MappingProxyType(
+    {
+        "nDCG": "DCG",
+        "R": "Hits",
+        "F1": "P",
+        "RA-nWG": "P4+",
+        "nWG": "P4+",
+        "N-Recall4+": "P4+",
+        "N-Recall5": "P4+",
+    }
+)
 
 # What rounding may do to a sum of contributions.
 ROUNDING: Final = 1e-9
@@ -64,6 +80,12 @@ def contributions(side: Sides, measure: Measure) -> Contributions | str:
     Returns:
         The contributions, or why there are none.
     """
+    if measure.name in NORMALIZED:
+        return (
+            "its norm depends on people's grades of all judged passages of a query; estimated from some of them, "
+            "intervals miss too often, with 10 or with 40 labels a query (docs/audit.md). Draw whole queries (design "
+            f"queries), or correct {NORMALIZED[measure.name]}, a sum over passages"
+        )
     if measure.name not in ADDITIVE:
         return (
             "single passages do not tell it: it is no sum over passages whose norm is the same under all labels, as "
