@@ -141,3 +141,12 @@ def test_intervals_of_normalized_measures(name: str, each: int, copies: int, mos
         assert least["linearised"] < 0.9
     if each == 10:
         assert max(least.values()) < 0.93
+
+
+@pytest.mark.evidence
+@pytest.mark.parametrize("each", [10, 20])
+def test_more_queries_take_no_bias_away(each: int) -> None:
+    found = measured("nDCG@10", each, 8, None, FEWER_DRAWS)
+    for way, tally in found.items():
+        print(f"nDCG@10, {each} of 177, 200 queries, {way}: {tally}")
+    assert max(found[f"linearised, {target}"].coverage for target in ("these", "new")) < 0.5
