@@ -139,7 +139,7 @@ def correlation(value: float | None) -> str:
     """A correlation as people read it.
 
     >>> correlation(0.3456), correlation(-0.1), correlation(None)
-    ('+.35', '-.10', 'NA')
+    ('+.35', '-.10', '–')
     """
     return NOT_AVAILABLE if value is None else f"{value:+.2f}".replace("0.", ".", 1)
 
