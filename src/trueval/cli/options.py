@@ -197,6 +197,17 @@ CacheFolder = Annotated[
 ]
 
 
+ResultFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Write the results there too, in files of several formats, and their page.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+
+
 def cache_of(given: Path | None, out: Path | None) -> Path | None:
     """The folder of `CacheFolder`; None where the user has none that can be made.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trueval.report.figures import Chart
-from trueval.report.text import fixed, signed
+from trueval.report.text import fixed, signed, whole
 
 
 class Number(NamedTuple):
@@ -84,6 +84,16 @@ class Column(NamedTuple):
         else:
             value = len(ends[0]) if isinstance(ends[0], list) else ends[0]
         return Cell(self.show(value), value, bool(self.strong(value)))
+
+
+def counts(title: str, field: str) -> Column:
+    """A column of counts.
+
+    Args:
+        title: its heading.
+        field: as in Column.
+    """
+    return Column(title, field, numeric=True, show=whole)
 
 
 def _found(entry: Any, field: str) -> Any:

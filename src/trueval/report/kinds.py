@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from trueval.errors import InputError, Place
 from trueval.printable import printable, printable_all
 from trueval.report.directory import Directory, ResultFile
+from trueval.report.formats import to_json
 from trueval.report.generation import generations
 
 if TYPE_CHECKING:
@@ -91,6 +92,33 @@ class Kind:
             yield self.write(result, form, **told)
             return
         yield from self.parts[form](result if form in RAW else printable_all(result))
+
+
+def forms_of(module: str) -> dict[str, Writer]:
+    """The forms of a view, imported late: its `table`, `to_csv`, `to_markdown` and `to_latex`, and JSON.
+
+    Args:
+        module: of the view.
+
+    Example:
+        >>> list(forms_of("trueval.golden.views.agree"))
+        ['table', 'json', 'csv', 'markdown', 'latex']
+    """
+    texts = {form: late(f"{module}:to_{form}") for form in ("csv", "markdown", "latex")}
+    return {"table": late(f"{module}:table"), "json": to_json, **texts}
+
+
+def files_of(stem: str) -> dict[str, str]:
+    """The files of a kind that writes all of them, by the form of each.
+
+    Args:
+        stem: of their names.
+
+    Example:
+        >>> files_of("power")
+        {'power.json': 'json', 'power.csv': 'csv', 'power.md': 'markdown', 'power.tex': 'latex'}
+    """
+    return {f"{stem}.json": "json", f"{stem}.csv": "csv", f"{stem}.md": "markdown", f"{stem}.tex": "latex"}
 
 
 def late(function: str) -> Callable[..., Any]:

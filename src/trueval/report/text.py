@@ -23,6 +23,19 @@ FRACTIONS: Final = Scale(1, 4)
 POINTS: Final = Scale(100, 2)
 
 
+def whole(value: float | None) -> str:
+    """A count.
+
+    Args:
+        value: how many, a mean of counts too; None where it is not known.
+
+    Example:
+        >>> whole(5150.4), whole(None)
+        ('5,150', '–')
+    """
+    return NOT_AVAILABLE if value is None else f"{value:,.0f}"
+
+
 def unit(scale: Scale) -> tuple[str, ...]:
     """What must be said beside values on the scale: nothing of fractions, a sentence of points."""
     return () if scale == FRACTIONS else (f"Values in points: {scale.one} times those of the JSON.",)

@@ -15,14 +15,14 @@ from tests.tradeoff.views.gold_page import EVIL, FILE, gold_files, gold_page
 
 from trueval.report.content import Block, Number, Part, Words
 from trueval.report.directory import Directory, ResultFile
-from trueval.report.text import fixed, signed
+from trueval.report.text import fixed, signed, whole
 from trueval.tradeoff.views.choices import _plain, _small
 from trueval.tradeoff.views.expense import _rate
 from trueval.tradeoff.views.figures import draw_sweep
 from trueval.tradeoff.views.lists import configuration_table, reason_tables
 from trueval.tradeoff.views.page import build, build_frontier
 from trueval.tradeoff.views.points import points_of_frontier, points_of_sweep
-from trueval.tradeoff.views.units import milliseconds, money, share, size, whole
+from trueval.tradeoff.views.units import milliseconds, money, share, size
 from trueval.tradeoff.views.verdict import (
     frontier_advice,
     frontier_verdict,

@@ -8,11 +8,11 @@ import typer
 
 from trueval.cli.options import (
     MEASURES,
-    OUTPUT,
     CacheFolder,
     Form,
     Memory,
     Percent,
+    ResultFolder,
     cache_of,
     measures_of,
     with_groups,
@@ -103,14 +103,7 @@ def join(
     ] = None,
     search: SearchOptions,
     asked: QueryOptions,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Write the results there too, in files of several formats, and their page.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
+    out: ResultFolder = None,
     cache: CacheFolder = None,
     max_cost: Annotated[
         float | None, typer.Option(metavar="X", min=0, help="Stop before hosted models cost more than this.")

@@ -1,12 +1,11 @@
 """`trueval probe names`: whether scorers keep proper names apart."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from trueval.cli.options import OUTPUT, CacheFolder, Form, Memory, Percent, cache_of, with_groups
+from trueval.cli.options import CacheFolder, Form, Memory, Percent, ResultFolder, cache_of, with_groups
 from trueval.cli.output import check_folder, save, show
 from trueval.cli.precision import LoadingOptions, bars, interruptible, remarks
 
@@ -101,14 +100,7 @@ def names(
     scorers: ScorerOptions,
     design: DesignOptions,
     loading: LoadingOptions,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Write the results there too, in files of several formats, and their page.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
+    out: ResultFolder = None,
     cache: CacheFolder = None,
     max_cost: Annotated[
         float | None, typer.Option(metavar="X", min=0, help="Stop before hosted models cost more than this.")

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import typer
 
 from trueval.cli.options import (
-    OUTPUT,
     CacheFolder,
     Form,
     MeasureList,
     Memory,
     Percent,
     PolicyOptions,
+    ResultFolder,
     cache_of,
     with_groups,
 )
@@ -126,14 +126,7 @@ def noise(
     measures: MeasureList = None,
     policy: PolicyOptions,
     rewriter: RewriterOptions,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Write the results there too, in files of several formats, and their page.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
+    out: ResultFolder = None,
     cache: CacheFolder = None,
     form: Form = "table",
     percent: Percent = False,

@@ -10,11 +10,11 @@ from trueval.comparison.views.correction import differences_of, headline, plan_s
 from trueval.evaluation.views.corrected import Told, by_measure, of_runs, turned_leads, turned_signs
 from trueval.evaluation.views.corrected_page import block
 from trueval.report.closing import policy_block
-from trueval.report.content import Block, Column, Figure, Part, Table, Words, row_of
+from trueval.report.content import Block, Column, Figure, Part, Table, Words, counts, row_of
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW, RUN_TONES, Chart, tone
 from trueval.report.plots import distinct, shortened
-from trueval.report.text import NOT_AVAILABLE, fixed, percent
+from trueval.report.text import NOT_AVAILABLE, fixed, percent, whole
 
 HEIGHT: Final = 190  # CSS pixels of a plot
 MOST: Final = 4  # sentences of one kind in the summary
@@ -93,27 +93,19 @@ def width_plot(told: Sequence[Told], units: str, *, width: int = NARROW) -> Char
     ).properties(width=width - 60, height=HEIGHT)
 
 
-def _whole(title: str, field: str) -> Column:
-    return Column(title, field, numeric=True, show=lambda value: NOT_AVAILABLE if value is None else f"{value:,}")
-
-
 def _plan_table(file: ResultFile, told: Sequence[Told]) -> Table:
     columns = (
         Column("measure", "/measure"),
         Column("run or difference"),
         Column("width now", "/plan/now", numeric=True, show=fixed),
         Column("wanted", "/plan/wanted", numeric=True, show=fixed),
-        _whole(f"more {units_of(file.data)}", "/plan/units"),
-        Column("more labels", "/plan/labels", numeric=True, show=_count, strong=lambda _: True),
+        counts(f"more {units_of(file.data)}", "/plan/units"),
+        Column("more labels", "/plan/labels", numeric=True, show=whole, strong=lambda _: True),
         Column("least width", "/plan/least", numeric=True, show=fixed),
     )
     rows = tuple(row_of(pointer(*each.source), columns, each.entry, each.name) for each in told)
     notes = ("A dash: no number of labels is enough, as the queries themselves are too few.",)
     return Table("plan-table", ("What a width takes.",), file.name, columns, rows, notes)
-
-
-def _count(value: Any) -> str:
-    return NOT_AVAILABLE if value is None else f"{value:,}"
 
 
 def _strata_table(file: ResultFile, told: Sequence[Told]) -> Iterator[Table]:
@@ -124,8 +116,8 @@ def _strata_table(file: ResultFile, told: Sequence[Told]) -> Iterator[Table]:
         Column("measure"),
         Column("run or difference"),
         Column("stratum", "/stratum"),
-        _whole("passages", "/population"),
-        _whole("graded", "/audited"),
+        counts("passages", "/population"),
+        counts("graded", "/audited"),
         Column("share of what is open", "/share", numeric=True, show=percent, strong=lambda _: True),
         Column("worth of one more", "/worth", numeric=True, show=_tiny),
     )

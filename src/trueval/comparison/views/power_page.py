@@ -10,7 +10,7 @@ from trueval.comparison.views.power import heading, legend, middle_pair, near, s
 from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW, Chart, panels, tone, write_figure
-from trueval.report.text import fixed, signed
+from trueval.report.text import fixed, signed, whole
 
 MOST = 4  # measures that the summary speaks of, and that a figure for papers shows
 MOST_ROWS = 40  # of the table that is open from the beginning
@@ -194,8 +194,8 @@ def _table(file: ResultFile) -> Table:
         Column("share of ties", "/ties/share", numeric=True, show=fixed),
         Column("least, expected", "/expected/least_difference", numeric=True, show=fixed, strong=lambda _: True),
         Column("least, tie-broken", "/tie_broken/least_difference", numeric=True, show=fixed),
-        Column("needed, expected", "/expected/queries_needed", numeric=True, show=_count),
-        Column("needed, tie-broken", "/tie_broken/queries_needed", numeric=True, show=_count),
+        Column("needed, expected", "/expected/queries_needed", numeric=True, show=whole),
+        Column("needed, tie-broken", "/tie_broken/queries_needed", numeric=True, show=whole),
     )
     rows = tuple(
         row_of(pointer("measures", at, "pairs", place), columns, pair, found["measure"])
@@ -205,10 +205,6 @@ def _table(file: ResultFile) -> Table:
     notes = (*map(heading, file.data["measures"]), *legend(file.data), *file.data["notes"])
     caption = ("Least differences and queries needed.",)
     return Table("power-table", caption, file.name, columns, rows, notes, folded=len(rows) > MOST_ROWS)
-
-
-def _count(value: int | None) -> str:
-    return fixed(None) if value is None else f"{value:,}"
 
 
 def _choices(file: ResultFile) -> Block:

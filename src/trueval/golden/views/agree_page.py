@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from trueval.golden.views.agree import TITLES, called, groups, legend, told
-from trueval.report.content import Block, Column, Figure, Number, Part, Row, Table, Words, row_of
+from trueval.report.content import Block, Column, Figure, Number, Part, Row, Table, Words, counts, row_of
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW, Chart, tone
 from trueval.report.plots import Dot, dot_plot, shortened
@@ -68,7 +68,7 @@ def _over(file: ResultFile) -> str:
 def _table(file: ResultFile, over: str) -> Table:
     columns = (
         Column("labels"),
-        _whole("items", "/items"),
+        counts("items", "/items"),
         Column("same", "/same", numeric=True, show=fixed),
         *(
             Column(title, f"/{over}/coefficients/{name}/value", numeric=True, show=fixed, strong=_strong(name))
@@ -93,10 +93,6 @@ def _strong(name: str) -> Any:
     return lambda _: name == "kappa_quadratic"
 
 
-def _whole(title: str, field: str) -> Column:
-    return Column(title, field, numeric=True, show=lambda value: NOT_AVAILABLE if value is None else f"{value:,.0f}")
-
-
 def _together(file: ResultFile) -> Iterator[Table]:
     found = file.data["together"]
     if not found:
@@ -104,7 +100,7 @@ def _together(file: ResultFile) -> Iterator[Table]:
     names = {name: title for name, title in TITLES.items() if name.startswith("alpha")}
     columns = (
         Column("raters"),
-        _whole("items", "/items"),
+        counts("items", "/items"),
         *(Column(title, f"/coefficients/{name}/value", numeric=True, show=fixed) for name, title in names.items()),
     )
     rows = tuple(
@@ -192,7 +188,7 @@ def _bias_tables(file: ResultFile) -> Iterator[Table]:
     columns = (
         Column("labels"),
         Column("group"),
-        _whole("items", "/items"),
+        counts("items", "/items"),
         Column("mean", "/value", numeric=True, show=signed, strong=lambda _: True),
         Column("low", "/low", numeric=True, show=signed),
         Column("high", "/high", numeric=True, show=signed),
@@ -217,7 +213,7 @@ def _order(file: ResultFile) -> Iterator[Block]:
         return
     columns = (
         Column("task"),
-        _whole("pairs", "/pairs"),
+        counts("pairs", "/pairs"),
         *(
             Column(title, f"/{name}", numeric=True, show=fixed, strong=lambda _: True)
             for title, name in (("same order", "agree"), ("equal", "equal"), ("other order", "disagree"))
@@ -233,7 +229,7 @@ def _design(file: ResultFile) -> Iterator[Block]:
     design = file.data["design"]
     if not design or not design["strata"]:
         return
-    columns = (Column("stratum", "/name"), _whole("passages", "/population"), _whole("answered", "/answered"))
+    columns = (Column("stratum", "/name"), counts("passages", "/population"), counts("answered", "/answered"))
     rows = tuple(row_of(pointer("design", "strata", at), columns, each) for at, each in enumerate(design["strata"]))
     caption = "Passages of each stratum, and how many of them people graded."
     yield Block("agree-design", "The sample", tables=(Table("agree-strata", (caption,), file.name, columns, rows),))

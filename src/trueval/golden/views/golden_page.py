@@ -10,7 +10,7 @@ from typing import Any, Final
 from trueval.golden.golden_set import LABELS
 from trueval.golden.views.audit_block import audit_block
 from trueval.golden.views.golden import money, sentences
-from trueval.report.content import Block, Column, Figure, Number, Part, Row, Table, Words, row_of
+from trueval.report.content import Block, Column, Figure, Number, Part, Row, Table, Words, counts, row_of
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW, Chart, tone
 from trueval.report.plots import Dot, dot_plot
@@ -60,7 +60,7 @@ def _pools(file: ResultFile) -> Block:
     figures = [Figure("golden-grades", "Grades", _told_grades(data), grades_plot(data["grades"]))]
     columns = (
         Column("found by", "/name"),
-        *(_whole(title, f"/{name}") for title, name in _SOURCES),
+        *(counts(title, f"/{name}") for title, name in _SOURCES),
         Column("PROC(RA-nWG)@10", "/ceiling/expected", numeric=True, show=fixed, strong=lambda _: True),
         Column("lowest", "/ceiling/lowest", numeric=True, show=fixed),
         Column("highest", "/ceiling/highest", numeric=True, show=fixed),
@@ -78,10 +78,6 @@ _SOURCES: Final = (
     ("useful", "useful"),
     ("useful, alone", "useful_alone"),
 )
-
-
-def _whole(title: str, field: str) -> Column:
-    return Column(title, field, numeric=True, show=lambda value: NOT_AVAILABLE if value is None else f"{value:,}")
 
 
 def _told_grades(data: Entry) -> str:
@@ -110,9 +106,9 @@ def grades_plot(grades: Mapping[str, int], *, width: int = NARROW) -> Chart:
 def _by_query(file: ResultFile) -> Table:
     columns = (
         Column("query", "/query"),
-        _whole("judged", "/judged"),
-        _whole("unjudged", "/unjudged"),
-        *(_whole(f"grade {grade}", f"/grades/{grade}") for grade in "54321"),
+        counts("judged", "/judged"),
+        counts("unjudged", "/unjudged"),
+        *(counts(f"grade {grade}", f"/grades/{grade}") for grade in "54321"),
     )
     found = file.data["heterogeneity"]["by_query"]
     rows = tuple(row_of(pointer("heterogeneity", "by_query", at), columns, each) for at, each in enumerate(found))
@@ -145,7 +141,7 @@ def _judge(file: ResultFile) -> Block:
         figures.append(Figure("golden-slots", "Labels by slot, ± standard error", about, dot_plot(dots)))
     columns = (
         Column("rounds", ""),
-        _whole("passages", "/passages"),
+        counts("passages", "/passages"),
         *(
             Column(title, f"/{name}", numeric=True, show=fixed)
             for title, name in (("same", "same"), ("within one", "within_one"), ("difference", "difference"))
@@ -208,14 +204,14 @@ def _refinement(file: ResultFile) -> Iterator[Block]:
         return
     columns = (
         Column("query", "/query"),
-        _whole("passages", "/passages"),
-        _whole("calls", "/calls"),
+        counts("passages", "/passages"),
+        counts("calls", "/calls"),
         Column("stopped by", "/stopped"),
         Column("expected overlap", "/overlap", numeric=True, show=fixed, strong=lambda _: True),
-        _whole("tie bands", "/bands"),
+        counts("tie bands", "/bands"),
         Column("pairs that differ", "/disagreement", numeric=True, show=fixed),
-        _whole("cycles", "/cycles"),
-        _whole("against grades", "/inversions"),
+        counts("cycles", "/cycles"),
+        counts("against grades", "/inversions"),
     )
     rows = tuple(row_of(pointer("refinement", "queries", at), columns, each) for at, each in enumerate(queries))
     words = (
@@ -252,12 +248,12 @@ def stop_plot(queries: Sequence[Entry], *, width: int = NARROW) -> Chart:
 def _stages(file: ResultFile) -> Table:
     columns = (
         Column("stage", "/stage"),
-        _whole("queries", "/queries"),
-        _whole("passages", "/passages"),
-        _whole("calls", "/calls"),
-        _whole("not valid", "/invalid"),
-        _whole("tokens out", "/tokens_in"),
-        _whole("tokens back", "/tokens_out"),
+        counts("queries", "/queries"),
+        counts("passages", "/passages"),
+        counts("calls", "/calls"),
+        counts("not valid", "/invalid"),
+        counts("tokens out", "/tokens_in"),
+        counts("tokens back", "/tokens_out"),
         Column("cost", "/cost", numeric=True, show=money, strong=lambda _: True),
         Column("seconds", "/seconds", numeric=True, show=lambda value: f"{value:.3g}"),
         Column("written", "/written"),
@@ -304,9 +300,9 @@ def _labels(file: ResultFile, directory: Directory) -> Iterator[Block]:
 LABEL_COLUMNS: Final = (
     Column("query", "/query"),
     Column("document", "/document"),
-    _whole("grade", "/grade"),
-    _whole("spread", "/spread"),
-    _whole("rank in the pool", "/rank"),
+    counts("grade", "/grade"),
+    counts("spread", "/spread"),
+    counts("rank in the pool", "/rank"),
     Column("labels"),
     Column("reasons"),
     Column("calls"),

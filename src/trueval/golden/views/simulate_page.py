@@ -10,7 +10,7 @@ from trueval.golden.views.simulate import heading, legend
 from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW, RUN_TONES, Chart, axis_domain, panels, tone, write_figure
-from trueval.report.text import NOT_AVAILABLE, fixed, signed
+from trueval.report.text import fixed, signed, whole
 
 HEIGHT = 200  # CSS pixels of a plot
 MOST = 4  # worlds of the figure for papers
@@ -153,12 +153,8 @@ def _table(file: ResultFile, at: int) -> Table:
         Column("claimed", "/claimed", numeric=True, show=fixed),
         Column("claimed − judge", "/gap", numeric=True, show=signed),
         Column("wrong lists", "/wrong", numeric=True, show=fixed),
-        Column("posterior needs", "/posterior_calls", numeric=True, show=_count),
+        Column("posterior needs", "/posterior_calls", numeric=True, show=whole),
     )
     methods = file.data["worlds"][at]["methods"]
     shown = tuple(row_of(pointer("worlds", at, "methods", place), columns, each) for place, each in enumerate(methods))
     return Table(f"simulate-table-{at}", ("Every method.",), file.name, columns, shown, tuple(legend(file.data)))
-
-
-def _count(value: int | None) -> str:
-    return NOT_AVAILABLE if value is None else f"{value:,}"

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from trueval.golden.views.stress import legend, lifted, told
-from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of
+from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, counts, row_of
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW, Chart, axis_domain, tone
 from trueval.report.plots import Dot, dot_plot, row_height
-from trueval.report.text import NOT_AVAILABLE, fixed
+from trueval.report.text import fixed
 
 Entry = Mapping[str, Any]
 
@@ -138,11 +138,11 @@ def _differences(file: ResultFile, at: int) -> Table:
         Column("judge", "/judge"),
         _value("false rate", "/all/false_rate", strong=True),
         _value("missed rate", "/all/missed_rate", strong=True),
-        _count("false", "/all/false"),
-        _count("missed", "/all/missed"),
-        _count("reversed", "/all/reversed"),
-        _count("same", "/all/same"),
-        _count("separated", "/separated"),
+        counts("false", "/all/false"),
+        counts("missed", "/all/missed"),
+        counts("reversed", "/all/reversed"),
+        counts("same", "/all/same"),
+        counts("separated", "/separated"),
         _value("false rate, top", "/best/false_rate"),
         _value("missed rate, top", "/best/missed_rate"),
     )
@@ -163,7 +163,7 @@ def _labels(file: ResultFile, at: int) -> Table:
     }
     columns = (
         Column("judge", "/judge"),
-        _count("items", "/items"),
+        counts("items", "/items"),
         *(_value(title, f"/coefficients/{name}/value") for name, title in names.items()),
     )
     rows = tuple(row_of(pointer("labels", place), columns, each) for place, each in enumerate(file.data["labels"]))
@@ -194,10 +194,10 @@ def _pairs(file: ResultFile, at: int) -> Table:
         Column("first", "/first"),
         Column("second", "/second"),
         Column("people say", "/people"),
-        _count("first", "/judges/first"),
-        _count("second", "/judges/second"),
-        _count("none", "/judges/none"),
-        _count("with people", "/with_people"),
+        counts("first", "/judges/first"),
+        counts("second", "/judges/second"),
+        counts("none", "/judges/none"),
+        counts("with people", "/with_people"),
     )
     found = file.data["measures"][at]["pairs"]
     rows = tuple(row_of(pointer("measures", at, "pairs", place), columns, each) for place, each in enumerate(found))
@@ -209,7 +209,7 @@ def _families(file: ResultFile, at: int) -> Table:
     columns = (
         Column("judge", "/judge"),
         Column("family", "/family"),
-        _count("runs", "/runs"),
+        counts("runs", "/runs"),
         _lift("lift", "/lift/own/value"),
         _lift("by others", "/lift/others/value"),
         _lift("extra", "/lift/extra/value", strong=True),
@@ -227,10 +227,6 @@ def _families(file: ResultFile, at: int) -> Table:
 
 def _value(title: str, field: str, *, strong: bool = False) -> Column:
     return Column(title, field, numeric=True, show=fixed, strong=lambda _: strong)
-
-
-def _count(title: str, field: str) -> Column:
-    return Column(title, field, numeric=True, show=lambda value: NOT_AVAILABLE if value is None else f"{value:,}")
 
 
 def _rank(title: str, field: str) -> Column:

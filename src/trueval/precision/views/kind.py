@@ -1,21 +1,14 @@
 """The kind of result that `trueval precision` gives."""
 
 from trueval.precision.audited import FORMAT_VERSION, KIND
-from trueval.report.formats import to_json
-from trueval.report.kinds import Kind, late
+from trueval.report.kinds import Kind, files_of, forms_of, late
 
 PRECISION = Kind(
     KIND,
     format=FORMAT_VERSION,
     order=5,
-    text={
-        "table": late("trueval.precision.views.formats:table"),
-        "json": to_json,
-        "csv": late("trueval.precision.views.formats:to_csv"),
-        "markdown": late("trueval.precision.views.formats:to_markdown"),
-        "latex": late("trueval.precision.views.formats:to_latex"),
-    },
-    files={"precision.json": "json", "precision.csv": "csv", "precision.md": "markdown", "precision.tex": "latex"},
+    text=forms_of("trueval.precision.views.formats"),
+    files=files_of("precision"),
     page=late("trueval.precision.views.page:build"),
     figures=late("trueval.precision.views.figures:draw_precision"),
 )

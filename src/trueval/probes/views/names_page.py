@@ -12,7 +12,7 @@ from trueval.probes.views.published import SOURCE, published
 from trueval.report.content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words, row_of
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW, Chart, axis_domain, panels, tone, write_figure
-from trueval.report.text import NOT_AVAILABLE, fixed, signed
+from trueval.report.text import fixed, signed, whole
 
 ROW = 22  # CSS pixels of a condition
 SHOWN = 4  # scorers of which the first screen tells
@@ -202,7 +202,7 @@ def _table(file: ResultFile, at: int) -> Table:
         Column("ΔΔ / Δ", "/change/relative/mean", numeric=True, show=signed),
         Column("its low", "/change/relative/low", numeric=True, show=signed),
         Column("its high", "/change/relative/high", numeric=True, show=signed),
-        Column("bundles in it", "/change/relative_bundles", numeric=True, show=_count),
+        Column("bundles in it", "/change/relative_bundles", numeric=True, show=whole),
         Column("kept apart", "/kept_apart", numeric=True, show=fixed),
         Column("within grain", "/within_grain", numeric=True, show=fixed),
     )
@@ -213,10 +213,6 @@ def _table(file: ResultFile, at: int) -> Table:
     )
     notes = tuple(f"{each.name}: {each.about}." for each in ABLATIONS.values()) if not at else ()
     return Table(f"probe-names-table-{at}", (heading(scorer),), file.name, columns, rows, notes, folded=True)
-
-
-def _count(value: int | None) -> str:
-    return NOT_AVAILABLE if value is None else f"{value:,}"
 
 
 def _published(file: ResultFile) -> Block:

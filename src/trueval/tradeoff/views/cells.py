@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from trueval.report.formats import latex
-from trueval.report.text import NOT_AVAILABLE, Scale, fixed, interval
-from trueval.tradeoff.views.units import milliseconds, money, whole
+from trueval.report.text import NOT_AVAILABLE, Scale, fixed, interval, whole
+from trueval.tradeoff.views.units import milliseconds, money
 
 Entry = Mapping[str, Any]
 

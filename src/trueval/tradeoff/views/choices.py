@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from trueval.report.content import Block, Cell, Column, Figure, Row, Table, row_of
 from trueval.report.directory import ResultFile, pointer
-from trueval.report.text import NOT_AVAILABLE, fixed, signed
+from trueval.report.text import NOT_AVAILABLE, fixed, signed, whole
 from trueval.tradeoff.views.frontier_chart import CROWDED, PLAIN_SHAPES, SHAPES, frontier_chart
 from trueval.tradeoff.views.lists import MOST_OPEN
 from trueval.tradeoff.views.points import Point
-from trueval.tradeoff.views.units import milliseconds, money, share, whole
+from trueval.tradeoff.views.units import milliseconds, money, share
 from trueval.tradeoff.views.verdict import wanted
 
 SOUGHT: Final[Mapping[str, Callable[[float | None], str]]] = {

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from trueval.report.content import Block, Column, Figure, Table, Words, row_of
 from trueval.report.directory import ResultFile, pointer
-from trueval.report.text import NOT_AVAILABLE
+from trueval.report.text import NOT_AVAILABLE, whole
 from trueval.tradeoff.views.plots import Mark, Piece, mark_plot, sum_plot
 from trueval.tradeoff.views.points import Point, best_of_systems, currency_of
-from trueval.tradeoff.views.units import milliseconds, money, size, whole
+from trueval.tradeoff.views.units import milliseconds, money, size
 from trueval.tradeoff.views.worth import SHOWN, short_names
 
 PERCENTILES: Final = ("p50", "p95", "p99")

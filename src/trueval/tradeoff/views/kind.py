@@ -3,7 +3,7 @@
 from typing import Final
 
 from trueval.report.formats import to_json
-from trueval.report.kinds import Kind, late
+from trueval.report.kinds import Kind, files_of, forms_of, late
 from trueval.tradeoff import told
 from trueval.tradeoff.swept import FORMAT_VERSION, KIND
 
@@ -18,7 +18,7 @@ SWEEP: Final = Kind(
         "markdown": late("trueval.tradeoff.views.tables:to_markdown"),
         "latex": late("trueval.tradeoff.views.tables:to_latex"),
     },
-    files={"sweep.json": "json", "sweep.csv": "csv", "sweep.md": "markdown", "sweep.tex": "latex"},
+    files=files_of("sweep"),
     page=late("trueval.tradeoff.views.page:build"),
     figures=late("trueval.tradeoff.views.figures:draw_sweep"),
 )
@@ -27,13 +27,7 @@ FRONTIER: Final = Kind(
     told.KIND,
     format=told.FORMAT_VERSION,
     order=3,  # what to ship comes before what each configuration is worth
-    text={
-        "table": late("trueval.tradeoff.views.frontier:table"),
-        "json": to_json,
-        "csv": late("trueval.tradeoff.views.frontier:to_csv"),
-        "markdown": late("trueval.tradeoff.views.frontier:to_markdown"),
-        "latex": late("trueval.tradeoff.views.frontier:to_latex"),
-    },
-    files={"frontier.json": "json", "frontier.csv": "csv", "frontier.md": "markdown", "frontier.tex": "latex"},
+    text=forms_of("trueval.tradeoff.views.frontier"),
+    files=files_of("frontier"),
     page=late("trueval.tradeoff.views.page:build_frontier"),
 )

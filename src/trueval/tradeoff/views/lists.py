@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from trueval.report.content import Cell, Column, Row, Table, row_of
 from trueval.report.directory import ResultFile, pointer
-from trueval.report.text import fixed
+from trueval.report.text import fixed, whole
 from trueval.tradeoff.views.points import Point, currency_of, percentile_of
 from trueval.tradeoff.views.probes import probe_columns, probe_legend
-from trueval.tradeoff.views.units import milliseconds, money, share, whole
+from trueval.tradeoff.views.units import milliseconds, money, share
 
 MOST_OPEN: Final = 60  # rows of a table that is open from the beginning
 

@@ -70,15 +70,6 @@ def share(value: float | None) -> str:
     return text.removeprefix("0") if 0 <= value < 1 and text != "1.000" else text
 
 
-def whole(value: float | None) -> str:
-    """A count.
-
-    >>> whole(5150.4), whole(None)
-    ('5,150', '–')
-    """
-    return NOT_AVAILABLE if value is None else f"{value:,.0f}"
-
-
 def apart(names: Sequence[str]) -> list[str]:
     """Names without the words that all of them begin or end with.
 

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from trueval.report.content import Block, Cell, Column, Figure, Row, Table, row_of
 from trueval.report.directory import ResultFile, pointer
-from trueval.report.text import fixed, signed
+from trueval.report.text import fixed, signed, whole
 from trueval.tradeoff.views.lists import MOST_OPEN
 from trueval.tradeoff.views.plots import Curve, Mark, Piece, curve_plot, mark_plot, sum_plot
 from trueval.tradeoff.views.points import Point, best_of_systems, currency_of
-from trueval.tradeoff.views.units import apart, milliseconds, money, share, whole
+from trueval.tradeoff.views.units import apart, milliseconds, money, share
 
 LEAD: Final = 400  # CSS pixels of the plot of the first screen
 COLORED: Final = 6  # systems with a color of their own
