@@ -74,7 +74,7 @@ DESIGN = Design("en", levels=(0, 2, 4), queries=8, seed=5)
 @pytest.fixture(scope="module")
 def probe(sample: Collection) -> NoiseProbe:
     (bm25,) = systems((), "flat", language="en", bm25=True, hybrid=False)
-    return probe_noise(bm25, sample, DESIGN, measures="nDCG@10 R(rel=4)@10")
+    return probe_noise([bm25], sample, DESIGN, measures="nDCG@10 R(rel=4)@10")[0]
 
 
 def test_the_clean_condition_is_the_pipeline_itself(probe: NoiseProbe, sample: Collection) -> None:
@@ -130,7 +130,7 @@ def test_each_different_text_is_embedded_once_and_cosines_are_of_the_texts(
     made = Counts()
     models.use(monkeypatch, lambda name: made)
     dense = Pipeline(settings_of_tables({"embed": {"model": "m"}, "index": {"spec": "flat"}}, "test"), "m")
-    found = probe_noise(dense, sample, DESIGN)
+    (found,) = probe_noise([dense], sample, DESIGN)
     texts = texts_of(found.conditions, drawn(sample, DESIGN).queries, DESIGN, None).texts
     different = {text for row in texts for text in row}
     assert sorted(set(made.seen) - set(sample.documents.values())) == sorted(different - set(sample.documents.values()))
@@ -141,6 +141,23 @@ def test_each_different_text_is_embedded_once_and_cosines_are_of_the_texts(
     assert set(found.cosines[0].tolist()) == {1.0} == {found.cosines.max()}
     vectors = [made.embed_queries([row[3]], ["q"])[0] for row in (texts[0], texts[-1])]
     assert found.cosines[-1, 3] == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-6)
+
+
+def test_systems_of_one_model_embed_texts_once_without_a_cache(
+    sample: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Counts()
+    models.use(monkeypatch, lambda name: made)
+    several = systems(["m", "m@3"], "flat", language="en", bm25=True, hybrid=True)
+    together = probe_noise(several, sample, DESIGN)
+    assert [each.name for each in together] == ["m", "m@3", "bm25", "m + bm25", "m@3 + bm25"]
+    assert len(made.seen) == len(set(made.seen))
+    alone = probe_noise([several[3]], sample, DESIGN)[0]
+    assert alone.cosines is not None
+    assert together[3].cosines is not None
+    assert (alone.cosines == together[3].cosines).all()
+    for one, other in zip(alone.lists, together[3].lists, strict=True):
+        assert (one == other).all()
 
 
 def test_a_judge_sees_each_different_text_once_and_may_answer_nothing(sample: Collection) -> None:
@@ -162,7 +179,7 @@ def test_a_judge_sees_each_different_text_once_and_may_answer_nothing(sample: Co
         assert text == (given if given.endswith("?") else given.upper())
     (bm25,) = systems((), "flat", language="en", bm25=True, hybrid=False)
     with pytest.raises(InputError, match="needs a judge"):
-        probe_noise(bm25, sample, design)
+        probe_noise([bm25], sample, design)
 
 
 def test_the_result_has_paired_changes_and_keeps_ties(probe: NoiseProbe, sample: Collection) -> None:
@@ -210,7 +227,7 @@ def test_default_measures_follow_the_grades(sample: Collection) -> None:
 def test_a_policy_reaches_the_measures(sample: Collection) -> None:
     (bm25,) = systems((), "flat", language="en", bm25=True, hybrid=False)
     found = [
-        probe_noise(bm25, sample, replace(DESIGN, levels=(0,)), measures="R@10", policy=Policy(rel=rel))
+        probe_noise([bm25], sample, replace(DESIGN, levels=(0,)), measures="R@10", policy=Policy(rel=rel))[0]
         for rel in (1, 4)
     ]
     one, other = (each.worth["R@10"][0] for each in found)
@@ -257,15 +274,17 @@ def test_a_query_that_loses_all_results_keeps_nothing() -> None:
     )
     (bm25,) = systems((), "flat", language="en", bm25=True, hybrid=False)
     design = Design("en", (4,), ("known",), ("none",), (False,))
-    found = probe_noise(bm25, collection, design, measures="R@10 N-Recall4+@10")
+    (found,) = probe_noise([bm25], collection, design, measures="R@10 N-Recall4+@10")
     lost = found.worth["R@10"][1] == 0
     assert 0 < lost.sum() < len(words)
     for values, least in zip(found.lists, (0, -1, 0), strict=True):
         assert (values[1] == np.where(lost, least, values[0])).all()
     level = summarized([found], collection).to_dict()["models"][0]["levels"][1]
     assert level["overlap"]["mean"] == pytest.approx(1 - lost.mean())
+    first = found.query_ids[int(np.flatnonzero(lost)[0])]
+    assert any(note.endswith(f"find nothing, such as '{first} (level 4, known templates)'.") for note in found.notes)
     assert set(level["measures"]["N-Recall4+@10"].values()) == {None}  # no grade is 4
-    skipped = probe_noise(bm25, collection, design, measures="nDCG@10", policy=Policy(missing="skip"))
+    (skipped,) = probe_noise([bm25], collection, design, measures="nDCG@10", policy=Policy(missing="skip"))
     change = summarized([skipped], collection).to_dict()["models"][0]["levels"][1]["measures"]["nDCG@10"]
     assert change["change"] == pytest.approx(change["noisy"] - change["clean"])
     joined = probe_join(

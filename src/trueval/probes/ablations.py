@@ -64,8 +64,21 @@ def hard_name_mask(bundle: Bundle) -> Bundle:
     >>> masked.candidates[0].endswith("Author: AUTHOR_001."), len(set(masked.candidates))
     (True, 2)
     """
-    mask = f"{TEMPLATES[bundle.language].mask}{bundle.number:03d}"
+    mask = mask_of(bundle.language, bundle.number)
     return bundle.with_all(lambda parts: parts._replace(author=Name("", mask)))
+
+
+def mask_of(language: str, number: int) -> str:
+    """What stands for a masked author.
+
+    Args:
+        language: of the text.
+        number: of the query, or of the author where there is no bundle.
+
+    >>> mask_of("fr", 7)
+    'AUTEUR_007'
+    """
+    return f"{TEMPLATES[language].mask}{number:03d}"
 
 
 def gibberish_name(bundle: Bundle) -> Bundle:
@@ -74,7 +87,7 @@ def gibberish_name(bundle: Bundle) -> Bundle:
     for author in map(_written, (bundle.query, *bundle.candidates)):
         if author not in tokens:
             # A hash may be that of another author of the bundle; then the next one is taken.
-            tokens[author] = next(token for token in _tokens(author) if token not in tokens.values())
+            tokens[author] = next(token for token in tokens_of(author) if token not in tokens.values())
     return bundle.with_all(lambda parts: parts._replace(author=Name("", tokens[_written(parts)])))
 
 
@@ -82,8 +95,15 @@ def _written(parts: Parts) -> str:
     return plain(parts.author.text)
 
 
-def _tokens(author: str) -> Iterator[str]:
-    """Tokens of a name, one after another, each a hash of the name and its number."""
+def tokens_of(author: str) -> Iterator[str]:
+    """Tokens of a name, one after another, each a hash of the name and its number.
+
+    Args:
+        author: in NFC.
+
+    >>> next(tokens_of("Manon Lefèvre"))
+    'ID-98DN27'
+    """
     number = 0
     while True:
         digest = hashlib.blake2b(

@@ -1,20 +1,32 @@
 """Conditions of the join: ways to change the queries of a collection, as the probes of names and noise change theirs.
 
-Of the ten ablations of names those are here that say something of any query. The others need an author in it: they
-change the names that a table of authors has, where a query holds one of them.
+Four change any query. With a table of authors those ablations of names come to them that change a name in a query;
+remove_label and author_position_shift are about the layout of documents, and are not here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from trueval.errors import PolicyError, nearest
-from trueval.probes.ablations import CURLY, HYPHENS, stressed, without_diacritics
+from trueval.probes.ablations import CURLY, HYPHENS, initials, mask_of, stressed, tokens_of, without_diacritics
 from trueval.probes.chatter import LEVELS, noisy
+from trueval.probes.edits import near_miss
 from trueval.probes.joined import Condition
+from trueval.probes.mentions import Mention, Mentions
+from trueval.probes.people import plain
 
 NOISE: Final = "noise "
+# Those that need a table of authors.
+OF_NAMES: Final = (
+    "hard_name_mask",
+    "gibberish_name",
+    "edit_distance_near_miss",
+    "initials_form",
+    "name_order_inversion",
+)
 CASES: Final = (str.upper, str.lower, str.title)
 
 
@@ -43,12 +55,49 @@ def _written() -> Iterator[Condition]:
     )
 
 
-def conditions(language: str, *, seed: int = 0) -> Mapping[str, Condition]:
+class _Names:
+    """The ablations of names, on the names in a query."""
+
+    def __init__(self, mentions: Mentions, language: str) -> None:
+        self.mentions, self.language = mentions, language
+
+    def __iter__(self) -> Iterator[Condition]:
+        changes = {
+            self.mask: "one mask for each author, so that a name says nothing",
+            self.token: "a token for each author: no name, and the same one every time",
+            self.near: "one letter of the name is another one",
+            self.initials: "given names as initials",
+            self.inverted: "the family name first, with a comma",
+        }
+        for name, (change, about) in zip(OF_NAMES, changes.items(), strict=True):
+            yield Condition(name, partial(self.mentions.changed, change=change), about)
+
+    def mask(self, found: Mention, _: str) -> str:
+        return mask_of(self.language, found.author)
+
+    def token(self, found: Mention, _: str) -> str:
+        return next(tokens_of(plain(self.mentions.authors[found.author].text)))
+
+    def near(self, _: Mention, written: str) -> str:
+        return near_miss(written, 1, self.mentions.names)
+
+    def initials(self, found: Mention, written: str) -> str:
+        author = self.mentions.authors[found.author]
+        return author._replace(given=initials(author.given)).text if found.form == "whole" else written
+
+    def inverted(self, found: Mention, written: str) -> str:
+        author = self.mentions.authors[found.author]
+        short = author if found.form == "whole" else author._replace(given=initials(author.given))
+        return written if found.form == "family" else short._replace(inverted=True).text
+
+
+def conditions(language: str, *, seed: int = 0, mentions: Mentions | None = None) -> Mapping[str, Condition]:
     """Every condition by its name, mildest first.
 
     Args:
         language: of the chatter, "en" or "fr".
         seed: of the chatter.
+        mentions: of a table of authors, whose names are changed too; None for no such conditions.
 
     >>> list(conditions("en"))[:4]
     ['noise 1', 'noise 2', 'noise 3', 'noise 4']
@@ -60,17 +109,21 @@ def conditions(language: str, *, seed: int = 0) -> Mapping[str, Condition]:
 
         return Condition(f"{NOISE}{level}", change, f"chatter of level {level} around the query")
 
-    every = [*(chatter(level) for level in range(1, len(LEVELS))), *_written()]
+    names = () if mentions is None else _Names(mentions, language)
+    every = [*(chatter(level) for level in range(1, len(LEVELS))), *_written(), *names]
     return {each.name: each for each in every}
 
 
-def find_conditions(names: Sequence[str] | None, language: str, *, seed: int = 0) -> list[Condition]:
+def find_conditions(
+    names: Sequence[str] | None, language: str, *, seed: int = 0, mentions: Mentions | None = None
+) -> list[Condition]:
     """Conditions by their names; all for None.
 
     Args:
         names: "noise 4", also as "noise-4" or "noise4".
         language: of the chatter.
         seed: of the chatter.
+        mentions: as in `conditions`.
 
     Raises:
         PolicyError: there is none of a name; the nearest is offered.
@@ -78,13 +131,15 @@ def find_conditions(names: Sequence[str] | None, language: str, *, seed: int = 0
     >>> [each.name for each in find_conditions(["noise-4", "strip_diacritics"], "fr")]
     ['noise 4', 'strip_diacritics']
     """
-    every = conditions(language, seed=seed)
+    every = conditions(language, seed=seed, mentions=mentions)
     if names is None:
         return list(every.values())
     plain = {name.replace(" ", ""): name for name in every}
     found = []
     for name in names:
         known = plain.get(name.replace(" ", "").replace("-", ""))
+        if known is None and name in OF_NAMES:
+            raise PolicyError(f"{name} changes the names of authors. Give their table with --table, or leave it out.")
         if known is None:
             there = ", ".join(each.replace(" ", "-") for each in every)
             raise PolicyError(f"there is no condition {name!r}. There are: {there}.{nearest(name, plain)}")

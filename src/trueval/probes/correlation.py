@@ -139,6 +139,8 @@ def correlate(
         same = names[0] if not strata or strata[0].lacks == "x" else names[1]
         queries = int(np.any([each.known for each in strata], axis=0).sum()) if strata else 0
         reason = f"{same} is the same for every query, so that there is no order to compare."
+        if not queries:
+            reason = "no query has both values: each stays as it is, or nothing is known of it."
         return Correlations(NOTHING, NOTHING, queries, reason)
     anywhere = np.any([each.known for each in told], axis=0)
     told = [Stratum(each.x[anywhere], each.y[anywhere]) for each in told]

@@ -9,6 +9,9 @@ What applies to what:
     drop       embedders, alone or in a hybrid
     overlap    anything that gives lists; a list with ties overlaps with itself by less than 1
     margin     the first stage: cosines of an embedder, also of a hybrid; of words alone their scores
+
+With a table of authors there are two signals more, of embedders and of queries that name an author whom a relevant
+document names too (named.py): how small the margin of the name is, and how much of it the change takes away.
 """
 
 from __future__ import annotations
@@ -29,12 +32,14 @@ from numpy.typing import NDArray
 from trueval.collection import Collection
 from trueval.comparison.reshuffle import DEPTH, moved
 from trueval.comparison.reshuffled import lists_of
-from trueval.errors import PolicyError, TruevalWarning
+from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.evaluation.content import judgments_hash
 from trueval.evaluation.evaluate import Measures, evaluate
 from trueval.measures import Measure, parse_list
 from trueval.models.hosted.account import LEDGER, Account
 from trueval.policy.policy import Policy
+from trueval.probes.mentions import Mentions
+from trueval.probes.named import Trials, trials_of
 from trueval.probes.noise import Design, drawn
 from trueval.probes.prediction import COLUMNS, MARGIN, Choices, Prediction, predict
 from trueval.report.provenance import recorded
@@ -45,9 +50,10 @@ from trueval.retrieval.stages.retrieved import Stage
 from trueval.retrieval.stages.shared import Begin, Shared, nobody
 from trueval.retrieval.stages.work import Work
 from trueval.run import Run
-from trueval.standings.standings import Floats
+from trueval.standings.standings import Bools, Floats
 
 DROP, OVERLAP = "drop", "overlap"
+NAME_MARGIN, NAME_DROP = "name margin", "name drop"
 K: Final = 10
 
 
@@ -87,6 +93,7 @@ def probe_join(
     conditions: Sequence[Condition],
     measures: Measures,
     *,
+    mentions: Mentions | None = None,
     queries: int | None = None,
     k: int = K,
     policy: Policy | None = None,
@@ -102,6 +109,8 @@ def probe_join(
         pipelines: name → settings of a pipeline, as config.py checks them.
         conditions: ways to change a query, of different names.
         measures: that may lose, of which higher values are better.
+        mentions: of a table of authors: then queries that name none of them are left out, and margins of names are
+            signals; None for no table.
         queries: so many judged ones are drawn, by the seed of `choices`; all by default.
         k: first results of the overlap.
         policy: of the measures; ours if None.
@@ -111,19 +120,35 @@ def probe_join(
         max_cost: what hosted models may cost in all, in the currency of their prices; None for no limit.
 
     Raises:
-        InputError: nobody judged a query, an input is bad, or a model cannot be reached.
+        InputError: nobody judged a query, no judged query names an author of the table, an input is bad, or a model
+            cannot be reached.
         PolicyError: there is nothing to do, or lower values of a measure are better.
     """
     chosen, choices = parse_list(measures), choices or Choices()
     _check(pipelines, conditions, chosen)
     # As the probe of noise draws them: the same queries for the same seed.
-    asked = drawn(collection, Design("en", queries=queries or len(collection.queries), seed=choices.seed))
+    named = collection if mentions is None else _naming(collection, mentions)
+    asked = drawn(named, Design("en", queries=queries or len(collection.queries), seed=choices.seed))
     forms = {each.name: {query: each.change(text) for query, text in asked.queries.items()} for each in conditions}
     with _place(cache) as place:
         account = Account(max_cost, place / LEDGER)
-        join = _Join(asked, forms, chosen, k, policy or Policy(), place, begin or nobody, account)
+        trials = None if mentions is None else trials_of(asked, mentions, choices.seed)
+        join = _Join(asked, forms, chosen, k, policy or Policy(), place, begin or nobody, account, trials)
         found = predict(pl.concat([join.rows(name, settings) for name, settings in pipelines.items()]), choices)
     return found.noted(join.about(collection, conditions), join.notes)
+
+
+def _naming(collection: Collection, mentions: Mentions) -> Collection:
+    """The collection with the queries that name an author."""
+    found = {query: text for query, text in collection.queries.items() if mentions.first(text) is not None}
+    if not found:
+        few = ", ".join(author.text for author in mentions.authors[:3])
+        raise InputError(
+            f"{collection.source}: no query names an author of the table ({few}, ...). Give the table of the authors "
+            "that people ask for here, or leave --table out."
+        )
+    told = f"{len(found):,} of {len(collection.queries):,} queries name an author of the table, and are asked."
+    return replace(collection, queries=found, notes=(*collection.notes, told))
 
 
 def _check(pipelines: Mapping[str, Settings], conditions: Sequence[Condition], measures: Sequence[Measure]) -> None:
@@ -150,7 +175,9 @@ class _Join:
         cache: Path,
         begin: Begin,
         account: Account,
+        trials: Trials | None = None,
     ) -> None:
+        self.trials = trials
         self.collection, self.forms, self.measures, self.k = collection, forms, tuple(measures), k
         self.policy, self.cache, self.begin, self.account = policy, cache, begin, account
         self.models: dict[str, Any] = {}
@@ -173,6 +200,43 @@ class _Join:
         run = stages[-1].run
         return Searched(stages[0], run, vectors, self._values(run))
 
+    def same(self, form: str) -> Bools:
+        """[query] whether a form of it is the query as it is."""
+        return np.array([self.forms[form][query] == text for query, text in self.collection.queries.items()])
+
+    def signals(
+        self, name: str, settings: Settings, clean: Searched, forms: Mapping[str, Searched]
+    ) -> dict[str, dict[str, Floats]]:
+        """Form → signal → [query] what it says of each."""
+        gap = gaps(clean.first.run, self.ids)
+        found = {
+            form: {OVERLAP: 1 - self.overlap(clean.run, changed.run), MARGIN: -gap} for form, changed in forms.items()
+        }
+        if clean.vectors is None:
+            return found
+        vectors = {form: changed.vectors for form, changed in forms.items() if changed.vectors is not None}
+        before, *after = self.name_margins(name, settings, [clean.vectors, *vectors.values()])
+        for (form, changed), left in zip(vectors.items(), after, strict=True):
+            found[form] = {DROP: drops(clean.vectors, changed, self.same(form)), **found[form]}
+            if self.trials is not None:
+                found[form] |= {NAME_MARGIN: -before, NAME_DROP: before - left}
+        return found
+
+    def name_margins(self, name: str, settings: Settings, asked: Sequence[NDArray[Any]]) -> list[Floats]:
+        """[form][query] Δname of queries in several forms, NaN where there is none.
+
+        Args:
+            name: of the pipeline, which embeds.
+            settings: of it.
+            asked: [form] vectors of the queries.
+        """
+        if self.trials is None or not self.trials.places:
+            return [np.full(len(self.ids), np.nan) for _ in asked]
+        shared = Shared(self.cache, self.cache / "outputs", self.account, models=self.models)
+        texts = replace(self.collection, documents=self.trials.documents)
+        documents = Work(texts, settings, shared, self.begin).document_vectors(self.begin(f"{name}: other names"))
+        return [self.trials.margins(self.ids, each, documents) for each in asked]
+
     def _values(self, run: Run) -> Floats:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TruevalWarning)  # of each form the same
@@ -190,16 +254,14 @@ class _Join:
     def rows(self, name: str, settings: Settings) -> pl.DataFrame:
         """The table of `predict` for one pipeline."""
         clean = self.searched(name, settings, "as it is", self.collection.queries)
-        gap = gaps(clean.first.run, self.ids)
+        forms = {form: self.searched(name, settings, form, texts) for form, texts in self.forms.items()}
+        signals = self.signals(name, settings, clean, forms)
         parts = []
-        for form, texts in self.forms.items():
-            changed = self.searched(name, settings, form, texts)
-            same = np.array([texts[query] == text for query, text in self.collection.queries.items()])
-            signals = {OVERLAP: 1 - self.overlap(clean.run, changed.run), MARGIN: -gap}
-            if clean.vectors is not None and changed.vectors is not None:
-                signals = {DROP: drops(clean.vectors, changed.vectors, same), **signals}
-            losses = dict(zip(map(str, self.measures), (clean.values - changed.values).T, strict=True))
-            for (signal, danger), (measure, loss) in product(signals.items(), losses.items()):
+        for form, changed in forms.items():
+            # A query that a change leaves as it is tells nothing of it: it loses nothing, whoever searches.
+            losses = np.where(self.same(form)[:, None], np.nan, clean.values - changed.values)
+            told = dict(zip(map(str, self.measures), losses.T, strict=True))
+            for (signal, danger), (measure, loss) in product(signals[form].items(), told.items()):
                 key = dict(zip(COLUMNS, (name, form, signal, measure), strict=False))
                 values = pl.DataFrame({"query_id": self.ids, "danger": danger, "loss": loss})
                 parts.append(values.with_columns(**{each: pl.lit(of) for each, of in key.items()}).select(COLUMNS))
@@ -208,7 +270,8 @@ class _Join:
             str(measure): float(each.mean()) if len(each) else None
             for measure, each in zip(self.measures, known, strict=True)
         }
-        self.systems.append({"name": name, "signals": list(signals), "margin_of": clean.first.name, "clean": means})
+        names = list(signals[next(iter(forms))])
+        self.systems.append({"name": name, "signals": names, "margin_of": clean.first.name, "clean": means})
         return pl.concat(parts)
 
     def about(self, collection: Collection, conditions: Sequence[Condition]) -> dict[str, Any]:

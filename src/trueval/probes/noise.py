@@ -31,7 +31,7 @@ from trueval.probes.denoise import denoise
 from trueval.retrieval.indexes.analysis import one_writing
 from trueval.retrieval.pipeline import Pipeline, stages_of
 from trueval.retrieval.stages.config import BOTH, HIGH, STAGES, scored_in
-from trueval.retrieval.stages.shared import Begin, nobody, shared_work
+from trueval.retrieval.stages.shared import Begin, Shared, nobody, shared_work
 from trueval.retrieval.stages.work import Work
 from trueval.run import Run
 from trueval.standings.standings import Floats
@@ -61,6 +61,18 @@ class Condition(NamedTuple):
     templates: str
     denoised: str
     normalised: bool
+
+    @property
+    def told(self) -> str:
+        """The condition in words.
+
+        >>> Condition(3, "known", RULES, True).told
+        'level 3, known templates, denoised by rules, normalised'
+        """
+        words = [f"level {self.level}"] if self.level else ["clean"]
+        words += [f"{self.templates} templates"] if self.templates else []
+        words += {RULES: ["denoised by rules"], JUDGE: ["rewritten by a judge"]}.get(self.denoised, [])
+        return ", ".join([*words, *(["normalised"] if self.normalised else [])])
 
 
 CLEAN: Final = Condition(0, "", NONE, False)
@@ -158,7 +170,7 @@ class NoiseProbe:
 
 
 def probe_noise(
-    pipeline: Pipeline,
+    pipelines: Sequence[Pipeline],
     collection: Collection,
     design: Design,
     *,
@@ -169,21 +181,24 @@ def probe_noise(
     max_cost: float | None = None,
     account: Account | None = None,
     policy: Policy | None = None,
-) -> NoiseProbe:
-    """Measure what chatter does to the results of a pipeline.
+) -> list[NoiseProbe]:
+    """Measure what chatter does to the results of pipelines; what they share is made once, with a cache or without.
 
     Args:
-        pipeline: that searches.
+        pipelines: that search.
         collection: documents, queries and judgments.
         design: what is asked.
         measures: of the results; nDCG@10, R@10, and N-Recall4+@10 where there are grades from 4, if None.
         rewriter: of the way "judge".
         cache: keeps embeddings, indexes and candidates.
         begin: as in Pipeline.retrieve.
-        max_cost: of hosted models.
+        max_cost: of the hosted models of all pipelines together.
         account: that hosted models are paid from, where several probes share a limit; then max_cost is that of the
             account.
         policy: of the measures; ours if None.
+
+    Returns:
+        One probe for each pipeline.
 
     Raises:
         InputError: there are no judgments, "judge" has no rewriter, or as in Pipeline.retrieve.
@@ -191,34 +206,33 @@ def probe_noise(
     if JUDGE in design.denoised and rewriter is None:
         raise InputError("Denoising by a judge needs a judge. Name a model with --judge, or leave judge out.")
     chosen = drawn(collection, design)
-    judged = chosen.graded
-    wanted = measures_of(measures, judged)
-    conditions, queries = tuple(design.conditions()), chosen.queries
-    written = texts_of(conditions, queries, design, rewriter)
+    measuring = _Measuring(chosen, measures_of(measures, chosen.graded), policy or Policy())
+    conditions = tuple(design.conditions())
+    written = texts_of(conditions, chosen.queries, design, rewriter)
+    names = _named(conditions, tuple(chosen.queries), written.texts)
     account = account or Account(max_cost, None if cache is None else cache / LEDGER)
-    found = _searched(pipeline, chosen, written.texts, cache, begin, account)
-    ids, kept = tuple(queries), policy or Policy()
-    runs = [
-        _run_of(found.run, found.numbers, dict(zip(ids, row, strict=True)), str(at))
-        for at, row in enumerate(written.texts)
-    ]
-    lists = lists_of(runs, judged, kept, ids)
-    kept_of = [moved(lists[0], each) for each in lists]
-    values, notes = _worth(runs, judged, wanted, kept, ids)
-    return NoiseProbe(
-        pipeline.name,
-        design,
-        collection.name,
-        wanted,
-        ids,
-        conditions,
-        written.added,
-        found.cosines(written.texts),
-        Reshuffle(*(np.array([each[part] for each in kept_of]) for part in range(3))),
-        values,
-        kept,
-        tuple(dict.fromkeys((*found.notes, *notes))),
-    )
+    probes = []
+    with shared_work(cache, account, kept=False) as shared:
+        for pipeline in pipelines:
+            found = _searched(pipeline, chosen, names, shared, begin or nobody)
+            lists, worth = measuring.of([found.run_of(chosen.queries, row) for row in written.texts])
+            probes.append(
+                NoiseProbe(
+                    pipeline.name,
+                    design,
+                    collection.name,
+                    measuring.measures,
+                    tuple(chosen.queries),
+                    conditions,
+                    written.added,
+                    found.cosines(written.texts),
+                    lists,
+                    worth.values,
+                    measuring.policy,
+                    tuple(dict.fromkeys((*found.notes, *worth.notes))),
+                )
+            )
+    return probes
 
 
 def drawn(collection: Collection, design: Design) -> Collection:
@@ -317,22 +331,28 @@ class _Searched(NamedTuple):
     """What different texts found.
 
     Attributes:
-        numbers: text → id of the query that it was.
+        names: text → id of the query that it was.
         run: for these.
         vectors: text → its vector; None without an embedder.
         notes: remarks of the pipeline.
     """
 
-    numbers: Mapping[str, str]
+    names: Mapping[str, str]
     run: Run
     vectors: Floats | None
     notes: tuple[str, ...]
+
+    def run_of(self, query_ids: Iterable[str], texts: Sequence[str]) -> Run:
+        """The run of the queries under one condition: what their texts found."""
+        asked = pl.DataFrame({"query": list(query_ids), "query_id": [self.names[text] for text in texts]})
+        rows = asked.join(self.run.frame, on="query_id", how="inner", maintain_order="left_right")
+        return Run.from_frame(rows.select(pl.col("query").alias("query_id"), "doc_id", "score"))
 
     def cosines(self, texts: Sequence[Sequence[str]]) -> Floats | None:
         """[condition, query] cosines of texts with those of the first row."""
         if self.vectors is None:
             return None
-        place = {text: at for at, text in enumerate(self.numbers)}
+        place = {text: at for at, text in enumerate(self.names)}
         norms = np.linalg.norm(self.vectors, axis=1, keepdims=True)
         unit = self.vectors / np.where(norms > 0, norms, 1)
         rows = np.array([[place[text] for text in row] for row in texts])
@@ -342,7 +362,7 @@ class _Searched(NamedTuple):
 
 
 def asked_texts(collection: Collection, design: Design) -> dict[str, str]:
-    """The queries that an embedder gets for a design without a judge: number → text.
+    """The queries that an embedder gets for a design without a judge: id → text.
 
     Args:
         collection: documents, queries and judgments.
@@ -351,42 +371,42 @@ def asked_texts(collection: Collection, design: Design) -> dict[str, str]:
     Raises:
         InputError: as in `drawn`.
     """
-    texts = texts_of(tuple(design.conditions()), drawn(collection, design).queries, design, None).texts
-    return {number: text for text, number in _numbered(texts).items()}
+    conditions, queries = tuple(design.conditions()), drawn(collection, design).queries
+    texts = texts_of(conditions, queries, design, None).texts
+    return {name: text for text, name in _named(conditions, tuple(queries), texts).items()}
 
 
-def _numbered(texts: Sequence[Sequence[str]]) -> dict[str, str]:
-    """Each different text → the id of the query that it is."""
-    return {text: f"t{at}" for at, text in enumerate(dict.fromkeys(text for row in texts for text in row))}
+def _named(conditions: Sequence[Condition], query_ids: Sequence[str], texts: Sequence[Sequence[str]]) -> dict[str, str]:
+    """Each different text → the id of the query that it is: the query and the first condition that writes it so.
+
+    Remarks of a pipeline hold such ids, so they say what people know; one that is there already has a mark more.
+    """
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for condition, row in zip(conditions, texts, strict=True):
+        for query, text in zip(query_ids, row, strict=True):
+            if text not in found:
+                name = query if condition == CLEAN else f"{query} ({condition.told})"
+                while name in taken:
+                    name += "'"
+                taken.add(name)
+                found[text] = name
+    return found
 
 
 def _searched(
-    pipeline: Pipeline,
-    collection: Collection,
-    texts: Sequence[Sequence[str]],
-    cache: Path | None,
-    begin: Begin | None,
-    account: Account,
+    pipeline: Pipeline, collection: Collection, names: Mapping[str, str], shared: Shared, begin: Begin
 ) -> _Searched:
-    numbers = _numbered(texts)
-    asked = replace(collection, queries={number: text for text, number in numbers.items()}, judgments=None)
+    asked = replace(collection, queries={name: text for text, name in names.items()}, judgments=None)
     scoring = pipeline.settings.get("pipeline", {}).get("scoring", STAGES)
     settings = scored_in(pipeline.settings, HIGH if scoring == BOTH else scoring)
-    with shared_work(cache, account, kept=False) as shared:
-        work = Work(asked, settings, shared, begin or nobody)
-        (stages,) = stages_of([work])
-        vectors = None
-        if "embed" in settings:
-            vectors = work.query_vectors((begin or nobody)("queries")).astype(np.float64)
+    work = Work(asked, settings, shared, begin)
+    (stages,) = stages_of([work])
+    vectors = None
+    if "embed" in settings:
+        vectors = work.query_vectors(begin("queries")).astype(np.float64)
     notes = dict.fromkeys(note for stage in stages for note in stage.notes)
-    return _Searched(numbers, stages[-1].run, vectors, tuple(notes))
-
-
-def _run_of(found: Run, numbers: Mapping[str, str], texts: Mapping[str, str], name: str) -> Run:
-    """The run of the queries under one condition: what their texts found."""
-    asked = pl.DataFrame({"query": list(texts), "query_id": [numbers[text] for text in texts.values()]})
-    rows = asked.join(found.frame, on="query_id", how="inner", maintain_order="left_right")
-    return Run.from_frame(rows.select(pl.col("query").alias("query_id"), "doc_id", "score"), name=name)
+    return _Searched(names, stages[-1].run, vectors, tuple(notes))
 
 
 class _Worth(NamedTuple):
@@ -396,18 +416,37 @@ class _Worth(NamedTuple):
     notes: tuple[str, ...]
 
 
-def _worth(
-    runs: Sequence[Run], judgments: Judgments, measures: Sequence[Measure], policy: Policy, ids: Sequence[str]
-) -> _Worth:
-    found: list[Scores] = []
-    rows: dict[str, list[Any]] = {str(measure): [] for measure in measures}
-    for run in runs:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TruevalWarning)  # the same for every condition, about queries without hits
-            scores = evaluate(run, judgments, measures, policy=policy)
-        found.append(scores)
-        place = {query: at for at, query in enumerate(scores.query_ids)}
-        order = [place[query] for query in ids]
-        for column, name in enumerate(rows):
-            rows[name].append(scores.expected[order, column])
-    return _Worth({name: np.array(values) for name, values in rows.items()}, found[0].notes)
+class _Measuring(NamedTuple):
+    """How runs are measured.
+
+    Attributes:
+        collection: with the queries and their judgments.
+        measures: of the results.
+        policy: of these.
+    """
+
+    collection: Collection
+    measures: tuple[Measure, ...]
+    policy: Policy
+
+    def of(self, runs: Sequence[Run]) -> tuple[Reshuffle, _Worth]:
+        """[condition, query] what of the first run each keeps, and the values of each."""
+        lists = lists_of(runs, self.collection.graded, self.policy, tuple(self.collection.queries))
+        kept = [moved(lists[0], each) for each in lists]
+        return Reshuffle(*(np.array([each[part] for each in kept]) for part in range(3))), self.worth(runs)
+
+    def worth(self, runs: Sequence[Run]) -> _Worth:
+        """The values of each run, and the remarks on the first."""
+        found: list[Scores] = []
+        rows: dict[str, list[Any]] = {str(measure): [] for measure in self.measures}
+        for run in runs:
+            with warnings.catch_warnings():
+                # The same for every condition, about queries without hits.
+                warnings.simplefilter("ignore", TruevalWarning)
+                scores = evaluate(run, self.collection.graded, self.measures, policy=self.policy)
+            found.append(scores)
+            place = {query: at for at, query in enumerate(scores.query_ids)}
+            order = [place[query] for query in self.collection.queries]
+            for column, name in enumerate(rows):
+                rows[name].append(scores.expected[order, column])
+        return _Worth({name: np.array(values) for name, values in rows.items()}, found[0].notes)

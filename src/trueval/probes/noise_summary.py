@@ -14,7 +14,7 @@ from trueval.comparison.resampling import thread_count
 from trueval.comparison.reshuffle import DEPTH, PERSISTENCE, K
 from trueval.numerics import or_null
 from trueval.probes.chatter import variety
-from trueval.probes.noise import CLEAN, JUDGE, RULES, Condition, NoiseProbe
+from trueval.probes.noise import CLEAN, RULES, Condition, NoiseProbe
 from trueval.probes.stripped import changed, stripping
 from trueval.standings.standings import Floats
 from trueval.version import __version__
@@ -158,10 +158,7 @@ def told(condition: Mapping[str, Any]) -> str:
     >>> told({"level": 3, "templates": "known", "denoised": "rules", "normalised": True})
     'level 3, known templates, denoised by rules, normalised'
     """
-    words = [f"level {condition['level']}"] if condition["level"] else ["clean"]
-    words += [f"{condition['templates']} templates"] if condition["templates"] else []
-    words += {RULES: ["denoised by rules"], JUDGE: ["rewritten by a judge"]}.get(condition["denoised"], [])
-    return ", ".join([*words, *(["normalised"] if condition["normalised"] else [])])
+    return Condition(**{name: condition[name] or getattr(CLEAN, name) for name in Condition._fields}).told
 
 
 def is_clean(condition: Mapping[str, Any]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from trueval.errors import PolicyError
 from trueval.probes.entrants import Named
 from trueval.retrieval.pipeline import Pipeline
 from trueval.retrieval.stages.config import settings_of_tables
@@ -41,6 +42,24 @@ def systems(
             fused = {**tables, **words, "fuse": {"method": "rrf", "depth": depth}}
             found.append(Pipeline(settings_of_tables(fused, "--hybrid"), f"{model} + bm25"))
     return found
+
+
+def named_once(pipelines: Sequence[Pipeline]) -> list[Pipeline]:
+    """The pipelines, of different names.
+
+    Raises:
+        PolicyError: there is none, or two have one name, which results could not tell apart.
+
+    >>> named_once([Pipeline({}, "a"), Pipeline({}, "a")])
+    Traceback (most recent call last):
+    trueval.errors.PolicyError: two systems are called a. Name it once, or rename the file.
+    """
+    if not pipelines:
+        raise PolicyError("there is nothing that searches. Name a system: --pipeline FILE, --model NAME, or --bm25.")
+    names = [each.name for each in pipelines]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise PolicyError(f"two systems are called {twice[0]}. Name it once, or rename the file.")
+    return list(pipelines)
 
 
 def _embedder(text: str) -> dict[str, Any]:

@@ -186,8 +186,8 @@ class Prober:
     def _moved(self, system: System) -> Probed:
         """What chatter does to the queries of the sweep, as means over them."""
         begin: Begin = lambda stage: self.begin(f"{system.name}, noise: {stage}")  # noqa: E731  a name for each stage
-        found = probe_noise(
-            Pipeline(_retrieving(system), system.name),
+        (found,) = probe_noise(
+            [Pipeline(_retrieving(system), system.name)],
             self._collection(system),
             self._noise_design(),
             measures="R@10",

@@ -38,7 +38,7 @@ def test_what_is_printed_and_saved_is_what_the_library_finds(trueval: Command, t
     assert done.status == 0, done.err
     sample = Collection.read(str(sample_path()))
     (bm25,) = systems((), "flat", language="en", bm25=True, hybrid=False)
-    probe = probe_noise(bm25, sample, Design("en", levels=(0, 2), queries=5, seed=3), measures="R(rel=4)@10")
+    (probe,) = probe_noise([bm25], sample, Design("en", levels=(0, 2), queries=5, seed=3), measures="R(rel=4)@10")
     expected = json.loads(json.dumps(summarized([probe], sample).to_dict()))
     found = json.loads(done.out)
     assert found["models"] == expected["models"]
@@ -94,7 +94,7 @@ def test_a_judge_rewrites_and_is_asked_once(trueval: Command, tmp_path: Path, mo
 
 
 def test_misuse(trueval: Command) -> None:
-    assert "name a system" in trueval("probe", "noise", sample_path()).err
+    assert "Name a system" in trueval("probe", "noise", sample_path()).err
     assert "needs a judge" in trueval(*GIVEN, "--denoise", "judge").err
     assert "levels from 0 to 4" in trueval("probe", "noise", sample_path(), "--bm25", "--levels", "low").err
     unknown = trueval("probe", "noise", sample_path(), "--bm25", "--denoise", "rule")

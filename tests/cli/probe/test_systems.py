@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import typer
 
 from trueval.cli.probe.join import SearchOptions
 from trueval.cli.probe.noise import SystemOptions
+from trueval.errors import PolicyError
 
 
 def test_two_systems_of_one_name_are_refused(tmp_path: Path) -> None:
@@ -17,8 +17,8 @@ def test_two_systems_of_one_name_are_refused(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir()
         files.append(tmp_path / folder / "same.toml")
         files[-1].write_text('[sparse]\nindex = "bm25"\n', encoding="utf-8")
-    with pytest.raises(typer.BadParameter, match="two systems are called same"):
+    with pytest.raises(PolicyError, match="two systems are called same"):
         SearchOptions(pipelines=files).settings("en")
-    with pytest.raises(typer.BadParameter, match="two systems are called same"):
+    with pytest.raises(PolicyError, match="two systems are called same"):
         SystemOptions(pipelines=files).found("en")
     assert list(SearchOptions(pipelines=files[:1], bm25=True).settings("en")) == ["bm25", "same"]

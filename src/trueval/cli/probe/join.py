@@ -50,21 +50,14 @@ class SearchOptions:
 
     def settings(self, language: str) -> "dict[str, Settings]":
         """Name → settings of each pipeline."""
-        from trueval.probes.systems import systems
+        from trueval.probes.systems import named_once, systems
         from trueval.retrieval.pipeline import Pipeline
 
         made = systems(
             self.models or (), "flat", language=language, bm25=self.bm25, hybrid=self.hybrid, depth=self.depth
         )
-        found = {each.name: each.settings for each in made}
-        for file in self.pipelines or ():
-            pipeline = Pipeline.read(file)
-            if pipeline.name in found:
-                raise typer.BadParameter(
-                    f"two systems are called {pipeline.name}. Rename the file.", param_hint="--pipeline"
-                )
-            found[pipeline.name] = {name: each for name, each in pipeline.settings.items() if name != "corpus"}
-        return found
+        found = named_once([*made, *map(Pipeline.read, self.pipelines or ())])
+        return {each.name: {name: table for name, table in each.settings.items() if name != "corpus"} for each in found}
 
 
 @dataclass(frozen=True)
@@ -78,7 +71,15 @@ class QueryOptions:
         typer.Option(
             metavar="LIST",
             help="noise-1 to noise-4, case_punct_upper, case_punct_lower, strip_diacritics, "
-            "unicode_normalization_stress; separated by commas. Default: all.",
+            "unicode_normalization_stress; with --table hard_name_mask, gibberish_name, edit_distance_near_miss, "
+            "initials_form, name_order_inversion; separated by commas. Default: all.",
+        ),
+    ] = None
+    table: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Authors, as trueval probe names takes them: queries that name one, and what becomes of the name.",
         ),
     ] = None
     language: Annotated[str, typer.Option(metavar="NAME", help="Of the chatter and of BM25: en or fr.")] = "en"
@@ -117,17 +118,22 @@ def join(
     Example: trueval probe join collection --model all-MiniLM-L6-v2 --bm25 --queries 100 -m R@10
 
     Example: trueval probe join collection --model all-MiniLM-L6-v2 --language fr --conditions noise-4 --out join
+
+    Example: trueval probe join collection --model all-MiniLM-L6-v2 --table authors.csv --out join
     """
     from trueval.collection import Collection
     from trueval.probes.conditions import find_conditions
     from trueval.probes.joined import probe_join
+    from trueval.probes.mentions import Mentions
+    from trueval.probes.people import read_people
     from trueval.probes.prediction import Choices
     from trueval.probes.views.kind import PREDICTION
 
     if out is not None:
         check_folder(out)
     names = None if asked.conditions is None else _parts(asked.conditions)
-    chosen: Any = find_conditions(names, asked.language, seed=asked.seed)
+    mentions = None if asked.table is None else Mentions(read_people(str(asked.table)))
+    chosen: Any = find_conditions(names, asked.language, seed=asked.seed, mentions=mentions)
     place = cache_of(cache, out)
     kept = "Nothing is kept." if place is None else f"What was computed is kept in {place}."
     with interruptible(f"{kept} The same command goes on from there."), remarks(), bars() as bar:
@@ -136,6 +142,7 @@ def join(
             search.settings(asked.language),
             chosen,
             measures_of(measures or ["R@10"]),
+            mentions=mentions,
             queries=asked.queries,
             k=asked.top,
             choices=Choices(seed=asked.seed),

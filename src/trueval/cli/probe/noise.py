@@ -46,17 +46,12 @@ class SystemOptions:
 
     def found(self, language: str) -> "list[Pipeline]":
         """The pipelines, in the order of their options."""
-        from trueval.probes.systems import systems
+        from trueval.probes.systems import named_once, systems
         from trueval.retrieval.pipeline import Pipeline
 
         named = [Pipeline.read(path) for path in self.pipelines or ()]
         made = systems(self.models or (), self.index, language=language, bm25=self.bm25, hybrid=self.hybrid)
-        if not named and not made:
-            raise typer.BadParameter("name a system: --pipeline FILE, --model NAME, or --bm25.", param_hint="--model")
-        names = [each.name for each in (*named, *made)]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise typer.BadParameter(f"two systems are called {twice[0]}. Name it once, or rename the file.")
-        return [*named, *made]
+        return named_once([*named, *made])
 
 
 @dataclass(frozen=True)
@@ -139,7 +134,6 @@ def noise(
     Example: trueval probe noise corpus --pipeline hybrid.toml --levels 0,2,4 --denoise none,judge --judge gpt-5-mini
     """
     from trueval.collection import Collection
-    from trueval.models.hosted.account import LEDGER, Account
     from trueval.probes.noise import probe_noise
     from trueval.probes.noise_summary import summarized
     from trueval.probes.rewriter import opened_rewriter
@@ -164,21 +158,17 @@ def noise(
             if rewriter.dry_run:
                 say(rewrites.estimate(texts, design), err=False)
                 return
-            account = Account(rewriter.max_cost, None if place is None else place / LEDGER)  # of all systems together
-            probes = [
-                probe_noise(
-                    each,
-                    texts,
-                    design,
-                    measures=measures,
-                    rewriter=rewrites.rewrite if rewriter.judge else None,
-                    cache=place,
-                    begin=bar,
-                    account=account,
-                    policy=policy.to_policy(),
-                )
-                for each in pipelines
-            ]
+            probes = probe_noise(
+                pipelines,
+                texts,
+                design,
+                measures=measures,
+                rewriter=rewrites.rewrite if rewriter.judge else None,
+                cache=place,
+                begin=bar,
+                max_cost=rewriter.max_cost,
+                policy=policy.to_policy(),
+            )
     talk(dict.fromkeys(note for each in probes for note in each.notes))
     result = summarized(probes, texts).to_dict()
     if out is not None:

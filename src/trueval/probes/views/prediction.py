@@ -16,6 +16,7 @@ from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed,
 Entry = Mapping[str, Any]
 
 ALL: Final = "all"
+NAME_MARGIN: Final = "name margin"
 POOLED: Final = ("signal", "Spearman", "its interval", "τ-b", "its interval", "ranked\nacross", "queries")
 REASONS: Final = 6  # that are told
 
@@ -75,8 +76,13 @@ def legend(result: Entry) -> Iterator[str]:
     yield (
         "drop: 1 - cosine of the query and its changed form; overlap: share of the first "
         f"{result['k']} documents that change; margin: first score less the next, small ones first. lost: share of "
-        "the queries whose value falls."
+        "the queries whose value falls. Queries that a condition leaves as they are are left out of it."
     )
+    if any(NAME_MARGIN in system["signals"] for system in result["systems"]):
+        yield (
+            "name margin: cosine of a relevant document that names the author, less that of the same document under "
+            "the better of two other names, small ones first; name drop: what the change takes away of it."
+        )
     if len({each["name"] for each in result["models"]}) > 1:
         yield (
             "Pooled: queries are ranked within each model and condition, so that a model which is worse in both is not "

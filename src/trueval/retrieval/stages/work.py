@@ -395,6 +395,14 @@ class Work:
         """
         return self._vectors(self.embedder(), "queries", step)
 
+    def document_vectors(self, step: Step) -> NDArray[Any]:
+        """[document, dimension] the vectors that the dense index holds, in the order of the corpus; likewise.
+
+        Raises:
+            InputError: as in `embedder`.
+        """
+        return self._vectors(self.embedder(), "documents", step)
+
     def _vectors(self, model: Any, name: str, step: Step) -> NDArray[Any]:
         """Embeddings as the index takes them."""
         rows, dimension = self._embedded(model, name, step), self.settings["embed"]["dimension"]
