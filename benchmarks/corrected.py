@@ -18,6 +18,7 @@ from support.apart import machine
 from trueval.comparison.both_labels import Both
 from trueval.comparison.estimated import NEW
 from trueval.comparison.query_design import by_queries
+from trueval.measures.span import UNIT
 
 QUERIES = 200
 DRAWS = 300
@@ -33,7 +34,7 @@ def world(rng: np.random.Generator, correlation: float) -> Both:
     people, own = rng.standard_normal((2, QUERIES))
     judge = correlation * people + np.sqrt(1 - correlation**2) * own
     values = [np.round(10 * betaincinv(a, b, ndtr(z))) / 10 for a, b, z in ((1.2, 1.8, people), (2.0, 1.6, judge))]
-    return Both(values[1], values[0], np.ones(QUERIES, dtype=bool))
+    return Both(values[1], values[0], np.ones(QUERIES, dtype=bool), np.zeros(QUERIES, dtype=bool))
 
 
 def measured(correlation: float, graded: int) -> list[dict[str, object]]:
@@ -45,7 +46,7 @@ def measured(correlation: float, graded: int) -> list[dict[str, object]]:
         whole = np.zeros(QUERIES, dtype=bool)
         whole[rng.choice(QUERIES, graded, replace=False)] = True
         values = world(rng, correlation)
-        one = by_queries(values, whole, NEW, 0.95)
+        one = by_queries(values, whole, NEW, 0.95, UNIT)
         assert one is not None
         own.append(float(np.corrcoef(values.judge, values.people)[0, 1]))
         for name, bounded in (("tuned", one.corrected), ("untuned", one.untuned)):
