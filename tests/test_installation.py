@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from trueval import installation
+from trueval.errors import InputError
 from trueval.installation import Library, read_installation, release
 
 NEEDED = [
@@ -40,6 +41,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     monkeypatch.setattr(installation.metadata, "requires", lambda _: NEEDED)
     monkeypatch.setattr(installation.metadata, "version", version)
     monkeypatch.setattr(installation, "versions", lambda: {"trueval": "0"})
+    monkeypatch.setattr(installation, "minilm_folder", lambda: None)
     return found
 
 
@@ -118,6 +120,16 @@ def test_without_a_package_the_extras_are_not_known(monkeypatch: pytest.MonkeyPa
         raise metadata.PackageNotFoundError("trueval")
 
     monkeypatch.setattr(installation.metadata, "metadata", lost)
+    monkeypatch.setattr(installation, "minilm_folder", lambda: None)
     found = read_installation()
     assert found.extras == ()
     assert any("not installed as a package" in each for each in found.problems)
+
+
+def test_other_weights_are_a_problem_and_no_end(installed: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def other() -> Any:
+        raise InputError("model.safetensors is not the hub's")
+
+    monkeypatch.setattr(installation, "minilm_folder", other)
+    found = read_installation()
+    assert (found.models, found.problems) == ((), ("model.safetensors is not the hub's",))

@@ -8,6 +8,11 @@ import pytest
 from trueval import installation
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installation, "minilm_folder", lambda: None)  # its hash takes a second
+
+
 def test_it_says_what_is_there_and_how_to_get_the_rest(trueval, monkeypatch: pytest.MonkeyPatch) -> None:
     library = installation.Library("alpha", ">=2", None)
     known = replace(
