@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from trueval.errors import InputError, PolicyError
 from trueval.forks import need_polars
 from trueval.numerics import round_to
-from trueval.standings.corpus import Before, Pairs, count_corpus
-from trueval.standings.corpus_scorer import CorpusScorer
+from trueval.standings.corpus.counts import Before, Pairs, count_corpus
+from trueval.standings.corpus.scorer import CorpusScorer
 from trueval.standings.groups import TieGroups, find_groups, tie_groups
 from trueval.standings.input_rules import judgments_under, retrieved_only, whole_grades, without_first
 from trueval.standings.matching import Found, Pool, align, list_of, match
