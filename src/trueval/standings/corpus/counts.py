@@ -64,7 +64,7 @@ class Counts:
     ahead: Ints
 
 
-def count_corpus(source: CorpusScorer, pairs: Pairs, rounded: Rounding, before: Before | None) -> Counts:
+def count_pairs(source: CorpusScorer, pairs: Pairs, rounded: Rounding, before: Before | None) -> Counts:
     """Count the documents above and tied with each judged one, over the whole corpus.
 
     Args:
@@ -93,8 +93,8 @@ class _Block:
         block: the queries.
         pairs: all judged documents.
         chosen: indices of those of the block.
-        rounded: as in count_corpus.
-        before: as in count_corpus.
+        rounded: as in count_pairs.
+        before: as in count_pairs.
     """
 
     def __init__(
