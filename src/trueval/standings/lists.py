@@ -10,7 +10,7 @@ from trueval.standings.groups import TieGroups, find_groups
 from trueval.standings.matching import Found, list_of
 from trueval.standings.order import TieOrder, count_ahead
 from trueval.standings.pool import Pool
-from trueval.standings.rows import Rows, standings_of
+from trueval.standings.rows import Rows, Totals, standings_of
 from trueval.standings.standings import Floats, Ints, Standings
 
 
@@ -53,14 +53,13 @@ def count_lists(
     if order.open_from is not None:
         ahead[(groups.size[of_row] > 1) & (np.diff(lists.offsets)[owner] >= order.open_from)] = -1
     rows = Rows(found.judged, score, above, groups.size[of_row], ahead)
-    return standings_of(pool, rows, _summarize_lists(groups, lists, len(pool.judged), depth), depth)
+    return standings_of(pool, rows, _totals(groups, lists, len(pool.judged), depth), depth)
 
 
-def _summarize_lists(
-    groups: TieGroups, lists: Lists, queries: int, depth: int | None
-) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-    """[query] listed, tied_documents, largest_group, last_above and last_tied of Standings."""
-    listed, tied, largest, above, last = (np.zeros(queries, dtype=np.int64) for _ in range(5))
+def _totals(groups: TieGroups, lists: Lists, queries: int, depth: int | None) -> Totals:
+    """How long the list of each query is, how much of it ties, and what its last group is."""
+    found = Totals(*(np.zeros(queries, dtype=np.int64) for _ in Totals._fields))
+    listed, tied, largest, above, last = found
     lengths = lists.offsets[1:] - lists.offsets[:-1]
     filled = lengths > 0
     some = (filled & (lists.query >= 0)).nonzero()[0]
@@ -78,4 +77,4 @@ def _summarize_lists(
         final = groups.first[1:][some] - 1
         last[query] = groups.size[final]
         above[query] = groups.start[final] - lists.offsets[:-1][some]
-    return listed, tied, largest, above, last
+    return found

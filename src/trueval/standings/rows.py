@@ -33,13 +33,31 @@ class Rows(NamedTuple):
         return Rows(judged[chosen], score[chosen], above[chosen], tied[chosen], ahead[chosen])
 
 
-def standings_of(pool: Pool, found: Rows, lists: tuple[Ints, Ints, Ints, Ints, Ints], depth: int | None) -> Standings:
+class Totals(NamedTuple):
+    """What the list of each query is as a whole, in numbers that Standings have too; 0 where it has none.
+
+    Attributes:
+        listed: [query] documents, and so are the others.
+        tied_documents: of them in groups of two or more.
+        largest_group: documents in it, past the depth too.
+        last_above: above the last group, whatever the depth.
+        last_tied: in the last group.
+    """
+
+    listed: Ints
+    tied_documents: Ints
+    largest_group: Ints
+    last_above: Ints
+    last_tied: Ints
+
+
+def standings_of(pool: Pool, found: Rows, totals: Totals, depth: int | None) -> Standings:
     """Standings of the judged documents that are listed, sorted as Standings are.
 
     Args:
         pool: every judged document.
         found: those that are listed.
-        lists: [query] listed, tied_documents, largest_group, last_above and last_tied of Standings.
+        totals: of the lists.
         depth: lists end at this rank.
     """
     query, grade = pool.query[found.judged], pool.grade[found.judged]
@@ -57,7 +75,7 @@ def standings_of(pool: Pool, found: Rows, lists: tuple[Ints, Ints, Ints, Ints, I
         pool.query[ranked],
         pool.grade[ranked],
         pool.judged,
-        *lists,
+        *totals,
         item=pool.item[found.judged][rows],
         pool_item=pool.item[ranked],
         pool_listed=listed[ranked],

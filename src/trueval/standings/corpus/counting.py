@@ -17,7 +17,7 @@ from trueval.standings.corpus.scorer import CorpusScorer
 from trueval.standings.input_rules import judgments_under
 from trueval.standings.matching import align
 from trueval.standings.pool import Pool, pool_of
-from trueval.standings.rows import Rows, standings_of
+from trueval.standings.rows import Rows, Totals, standings_of
 from trueval.standings.standings import NO_LIMIT, Floats, Ints, Standings
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def count_corpus(source: CorpusScorer, judgments: Judgments, policy: Policy) -> 
     inside = counts.above < depth
     unknown = np.zeros_like(listed)
     rows = Rows(judged, counts.score, counts.above, counts.tied, ahead).take(inside)
-    counted = standings_of(pool, rows, (listed, unknown, unknown, unknown, unknown), policy.depth)
+    counted = standings_of(pool, rows, Totals(listed, *[unknown] * 4), policy.depth)
     return replace(counted, sources=judgments.source_codes, merged=True)
 
 
