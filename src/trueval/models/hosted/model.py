@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import islice
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueval.collection import text_hash
-from trueval.errors import InputError, PolicyError, TruevalWarning
+from trueval.errors import InputError, TruevalWarning
 from trueval.models.hosted.account import Account, Price, Usage
-from trueval.models.hosted.calls import Call, Limits, estimated_tokens
+from trueval.models.hosted.calls import Answered, Call, Limits, estimated_tokens, spread
 from trueval.models.hosted.failures import CallError, Kind
 from trueval.models.hosted.retries import Retries
 from trueval.models.hosted.services import HostedName, base_url_of, is_this_machine, key_name
+from trueval.models.hosted.settings import HostedSettings
+from trueval.models.hosted.under_way import Here, Queue, first_done
 from trueval.models.hosted.wire import (
     Client,
     HttpClient,
@@ -34,25 +33,10 @@ from trueval.models.hosted.wire import (
     usage_of,
 )
 
-ENCODINGS: Final = ("base64", "float")  # every bit of float32, or decimal numbers
 SEARCH_TOKENS: Final = 500  # of query and document that count as one document of a search (docs.cohere.com, pricing)
 SHOWN: Final = 3  # texts in an error
 BLOCK: Final = 20_000  # items that are made into calls at once
 PATIENCE: Final = 5.0  # seconds of a wait that nobody needs to be told about
-
-Given = TypeVar("Given")
-
-
-class Answered(NamedTuple):
-    """What one call gave.
-
-    Attributes:
-        places: of the items, among those that were asked about.
-        rows: [item, any] of each.
-    """
-
-    places: list[int]
-    rows: NDArray[Any]
 
 
 class Expected(NamedTuple):
@@ -67,47 +51,6 @@ class Expected(NamedTuple):
     calls: int
     tokens: int
     usage: Usage
-
-
-@dataclass(frozen=True, kw_only=True)
-class HostedSettings:
-    """How a service is used.
-
-    Attributes:
-        base_url: of a server of one's own, or another one that speaks the same; None for the service's own.
-        api_key_env: the environment variable that holds the key; None for the service's own.
-        dimension: numbers of each vector that are asked for; None for the model's own.
-        encoding: how vectors travel: "base64", every bit of float32, or "float", decimal numbers.
-        batch_size: texts in a call; None for what the service takes.
-        batch_tokens: tokens in a call, by our estimate; None for what the service takes.
-        timeout: seconds that an answer may take.
-        concurrency: calls under way at once.
-        price_per_million_tokens: in any currency; None if it is not known.
-        price_per_thousand_searches: of services that bill searches (Cohere).
-    """
-
-    base_url: str | None = None
-    api_key_env: str | None = None
-    dimension: int | None = None
-    encoding: str = "base64"
-    batch_size: int | None = None
-    batch_tokens: int | None = None
-    timeout: float = 120.0
-    concurrency: int = 1
-    price_per_million_tokens: float | None = None
-    price_per_thousand_searches: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.encoding not in ENCODINGS:
-            raise PolicyError(f"encoding must be one of {', '.join(ENCODINGS)}. Got {self.encoding!r}.")
-        for name in ("dimension", "batch_size", "batch_tokens", "concurrency", "timeout"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise PolicyError(f"{name} of a hosted model must be above 0. Got {value!r}.")
-        for name in ("price_per_million_tokens", "price_per_thousand_searches"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value < math.inf:  # no sum of it would ever be above max_cost
-                raise PolicyError(f"{name} of a hosted model must be a number of at least 0. Got {value!r}.")
 
 
 @dataclass(eq=False, repr=False)
@@ -203,7 +146,7 @@ class HostedModel(ABC):
         _ = self.client  # a key or library that is missing is told before threads begin
         self.account.ready()
         threads = self.use.concurrency
-        with _Here() if threads == 1 else ThreadPoolExecutor(threads, "trueval-hosted") as pool:
+        with Here() if threads == 1 else ThreadPoolExecutor(threads, "trueval-hosted") as pool:
             yield from self._under_way(self._planned(part, items), pool, called)
 
     def _planned(self, part: str, items: Sequence[Any]) -> Iterator[Call]:
@@ -213,7 +156,7 @@ class HostedModel(ABC):
             yield from self.plan(part, [(place, items[place]) for place in places])
 
     def _under_way(self, planned: Iterator[Call], pool: Executor, called: Sequence[str]) -> Iterator[Answered]:
-        queue = _Queue(planned, self.limit.texts)
+        queue = Queue(planned, self.limit.texts)
         running: dict[Future[NDArray[Any]], Call] = {}
         failed: InputError | KeyboardInterrupt | None = None
         while True:
@@ -221,12 +164,12 @@ class HostedModel(ABC):
                 running[pool.submit(self._ask, call)] = call
             if not running:
                 break
-            done, stop = _first_done(running, stopped=isinstance(failed, KeyboardInterrupt))
+            done, stop = first_done(running, stopped=isinstance(failed, KeyboardInterrupt))
             failed = stop or failed
             for future in done:
                 asked = running.pop(future)
                 try:
-                    yield _spread(asked, future.result())
+                    yield spread(asked, future.result())
                 except CallError as error:
                     if error.kind is Kind.TOO_LARGE and len(asked.texts) > 1:
                         self.limit = self.limit._replace(texts=queue.halve(asked))
@@ -346,7 +289,7 @@ class HostedModel(ABC):
         rows: list[Any] = [None] * len(items)
         for call in self.plan(part, list(enumerate(items))):
             try:
-                found = _spread(call, self._ask(call))
+                found = spread(call, self._ask(call))
             except CallError as error:
                 raise self._refused(error, call, called) from None
             for place, row in zip(found.places, found.rows, strict=True):
@@ -399,71 +342,6 @@ CURES: Final = {
     422: "Correct the settings of the model, or its name.",
 }
 """What helps, by the status that a service refused with; None where no answer came."""
-
-
-class _Queue:
-    """Calls that are still to come, none of more texts than are taken.
-
-    Args:
-        planned: calls.
-        most: texts in a call.
-    """
-
-    def __init__(self, planned: Iterator[Call], most: int) -> None:
-        self.planned, self.most = planned, most
-        self.waiting: deque[Call] = deque()
-
-    def take(self) -> Call | None:
-        """The next call, or None if there is none."""
-        if not self.waiting:
-            self.waiting.extend(piece for call in islice(self.planned, 1) for piece in call.parts(self.most))
-        return self.waiting.popleft() if self.waiting else None
-
-    def halve(self, call: Call) -> int:
-        """Put a call back that was too large, in halves, and cut all that follow: they would be too large again.
-
-        Returns:
-            Texts in a call from now on.
-        """
-        self.most = min(len(call.texts) // 2, self.most)
-        self.waiting = deque(piece for each in (call, *self.waiting) for piece in each.parts(self.most))
-        return self.most
-
-
-class _Here(Executor):
-    """Runs work where it is called, so that Ctrl-C need not wait for a thread."""
-
-    def submit(self, fn: Callable[..., Given], /, *args: Any, **named: Any) -> Future[Given]:
-        """Run the work; what it raises is in the future."""
-        future: Future[Given] = Future()
-        try:
-            future.set_result(fn(*args, **named))
-        except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
-            future.set_exception(error)
-        return future
-
-
-def _first_done(
-    running: Iterable[Future[Given]], *, stopped: bool
-) -> tuple[set[Future[Given]], KeyboardInterrupt | None]:
-    """Wait for one call at least; Ctrl-C ends the wait for now, and what is under way is still waited for and kept.
-
-    Args:
-        running: calls.
-        stopped: whether somebody stopped it before: who does it again does not want to wait.
-    """
-    try:
-        return wait(running, return_when=FIRST_COMPLETED).done, None
-    except KeyboardInterrupt as stop:
-        if stopped:
-            raise
-        return set(), stop
-
-
-def _spread(call: Call, rows: NDArray[Any]) -> Answered:
-    """The rows of a call for every item: texts that are there more than once went out once."""
-    sizes = [len(group) for group in call.groups]
-    return Answered([place for group in call.groups for place in group], np.repeat(rows, sizes, axis=0))
 
 
 def _refuse_empty(name: str, items: Sequence[Any], called: Sequence[str]) -> None:
