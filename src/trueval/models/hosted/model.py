@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from abc import ABC, abstractmethod
@@ -20,7 +19,8 @@ from trueval.collection import text_hash
 from trueval.errors import InputError, TruevalWarning
 from trueval.models.hosted.account import Account, Price, Usage
 from trueval.models.hosted.calls import Answered, Call, Limits, estimated_tokens, spread
-from trueval.models.hosted.failures import CallError, Kind
+from trueval.models.hosted.failures import CallError, Kind, cure_of
+from trueval.models.hosted.keys import Key
 from trueval.models.hosted.retries import Retries
 from trueval.models.hosted.services import HostedName, base_url_of, is_this_machine, key_name
 from trueval.models.hosted.settings import HostedSettings
@@ -72,6 +72,7 @@ class HostedModel(ABC):
     def __post_init__(self) -> None:
         self.name = f"{self.named.service.name}:{self.named.model}"
         self.url = base_url_of(self.named, self.use.base_url)
+        self.key = Key(key_name(self.named, self.url, self.use.api_key_env))
         self.price = Price(self.use.price_per_million_tokens, self.use.price_per_thousand_searches)
         own = self.limits()
         self.limit = Limits(self.use.batch_size or own.texts, self.use.batch_tokens or own.tokens)
@@ -116,7 +117,7 @@ class HostedModel(ABC):
         """Made at the first call: what is kept already is read without key and network."""
         if self._client is None:
             kind = OpenAIClient if self.named.service.name == "openai" else HttpClient
-            self._client = kind(self.url, self._key(), self.use.timeout)
+            self._client = kind(self.url, self.key.read(self.name, self.host), self.use.timeout)
         return self._client
 
     def settings(self) -> dict[str, Any]:
@@ -192,7 +193,7 @@ class HostedModel(ABC):
             about = {"status": failure.called, "tokens": None, "searches": None, "cost": None}
             self.account.write({"time": _now(), **entry, **about})
             if wait is not None and wait >= PATIENCE:
-                told = f"{self.host}: {self._without_key(failure.reason)}. Sent again in {wait:.0f} seconds."
+                told = f"{self.host}: {self.key.taken_out_of(failure.reason)}. Sent again in {wait:.0f} seconds."
                 warnings.warn(told, TruevalWarning, stacklevel=2)
 
         try:
@@ -213,7 +214,7 @@ class HostedModel(ABC):
         try:
             return self.rows_of(found, call)
         except UnusableError as error:
-            said = self._without_key(str(error))
+            said = self.key.taken_out_of(str(error))
             raise InputError(
                 f"{self.name} at {self.host} gave {said}. Such an answer cannot be used. Is base_url the right "
                 "service, and the model of the right kind?"
@@ -248,7 +249,7 @@ class HostedModel(ABC):
         leaves = "go to" if is_this_machine(self.url) else "leave this machine for"
         billed = "" if usage.searches is None else f", billed as {usage.searches:g} search(es)"
         amount = f"about {tokens} tokens in {number} call(s){billed}"
-        key = f", with the key in {variable}," if (variable := self._variable) else ""
+        key = f", with the key in {variable}," if (variable := self.key.variable) else ""
         price = "at a price that is not known" if cost is None else f"for about {cost:.4g} ({self.price})"
         limit = "" if self.account.max_cost is None else f", of at most {self.account.max_cost:g} in all"
         told = f"{items} {part}, {amount}, {leaves} {self.host} ({self.name}){key} {price}{limit}."
@@ -297,51 +298,13 @@ class HostedModel(ABC):
         return np.stack(rows)
 
     def _refused(self, failure: CallError, call: Call, called: Sequence[str]) -> InputError:
-        reason = self._without_key(failure.reason)
+        reason = self.key.taken_out_of(failure.reason)
         if failure.kind is Kind.TOO_LARGE:
             return InputError(
                 f"{self.name} at {self.host}: {called[call.groups[0][0]]} is too large for one call, about "
                 f"{call.tokens} tokens ({reason}). Cut documents into chunks, or leave it out."
             )
-        variable = self._variable
-        key = f"in {variable}" if variable else "(none was sent; name its variable in api_key_env)"
-        cure = CURES.get(failure.status, KEPT).format(key=key)
-        return InputError(f"{self.name} at {self.host}: {reason.rstrip('.')}. {cure}")
-
-    def _without_key(self, said: str) -> str:
-        """What a service says; some repeat the key that they refuse."""
-        variable = self._variable
-        key = os.environ.get(variable, "").strip() if variable else ""
-        return said.replace(key, f"[{variable}]") if key else said
-
-    @property
-    def _variable(self) -> str:
-        """The environment variable of the key; "" for none."""
-        return key_name(self.named, self.url, self.use.api_key_env)
-
-    def _key(self) -> str:
-        variable = self._variable
-        key = os.environ.get(variable, "").strip() if variable else ""
-        if variable and not (key and key.isascii() and key.isprintable()):
-            what = "holds no key, which is ASCII without line breaks" if key else "is not set"
-            raise InputError(
-                f"{self.name}: the environment variable {variable} {what}. Set it to the key of {self.host}, or name "
-                "another variable in api_key_env. Nothing of this was sent."
-            )
-        return key
-
-
-KEPT: Final = "What was answered is kept, and the same command goes on from there."
-CURES: Final = {
-    None: f"Is the server running, and is base_url right? {KEPT}",
-    400: "Correct the settings of the model, or its name.",
-    401: "The key {key} is not accepted. Set the right one.",
-    402: "Nothing is left to pay with. " + KEPT,
-    403: "The key {key} may not use this model. Ask for access, or use another key or model.",
-    404: "There is no such model or path. Check the model's name and base_url.",
-    422: "Correct the settings of the model, or its name.",
-}
-"""What helps, by the status that a service refused with; None where no answer came."""
+        return InputError(f"{self.name} at {self.host}: {reason.rstrip('.')}. {cure_of(failure, self.key.variable)}")
 
 
 def _refuse_empty(name: str, items: Sequence[Any], called: Sequence[str]) -> None:
