@@ -1,27 +1,23 @@
 """`trueval precision`: what a model's number formats do to a result."""
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
+from trueval.cli.loading import LoadingOptions
+from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import Form, MeasureList, Memory, OutputOptions, PolicyOptions, measures_of, with_groups
-from trueval.cli.output import check_folder, save, say, show, talk
+from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.paths import with_roles
-from trueval.errors import TruevalWarning
-from trueval.printable import printable
 
 if TYPE_CHECKING:
     from trueval.collection import Collection
-    from trueval.models.outputs import Step
     from trueval.run import Run
 
 DEFAULT_DTYPES = "bfloat16,float32"
-INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
 @dataclass(frozen=True)
@@ -96,23 +92,6 @@ class FormatOptions:
         str,
         typer.Option(metavar="LIST", help="Formats that document embeddings are stored in; model is the model's own."),
     ] = "model"
-
-
-@dataclass(frozen=True)
-class LoadingOptions:
-    """How models run."""
-
-    panel: ClassVar = "Models"
-
-    batch_size: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Texts in one forward pass; halved when memory runs out.")
-    ] = 32
-    max_length: Annotated[
-        int | None, typer.Option(metavar="N", min=8, help="Tokens kept, instead of the recipe's.")
-    ] = None
-    device: Annotated[
-        str | None, typer.Option(metavar="NAME", help="As torch calls it. Default: an accelerator, else cpu.")
-    ] = None
 
 
 @with_groups
@@ -202,60 +181,3 @@ def _kept_after(out: Path | None) -> str:
     if out is None:
         return "Nothing is kept. With models and --out DIR finished shards of logits are."
     return f"Finished shards are kept in {out / 'logits'}. The same command goes on from there."
-
-
-@contextmanager
-def interruptible(kept: str) -> Iterator[None]:
-    """Says after Ctrl-C what is kept and how the work goes on, and leaves with the status of SIGINT.
-
-    Args:
-        kept: in one or two sentences.
-    """
-    try:
-        yield
-    except KeyboardInterrupt:
-        say(f"trueval: interrupted. {kept}")
-        raise typer.Exit(INTERRUPTED) from None
-
-
-@contextmanager
-def remarks() -> Iterator[None]:
-    """Says on stderr at once what the library remarks, such as a batch size that was halved."""
-
-    def remark(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
-        if issubclass(category, TruevalWarning):
-            say(f"note: {message}")
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("always", TruevalWarning)
-        warnings.showwarning = remark
-        yield
-
-
-@contextmanager
-def bars() -> "Iterator[Callable[[str], Step]]":
-    """Shows a bar for each forward pass on stderr, where that is a terminal.
-
-    Yields:
-        A function from a name to the function that `model_outputs` calls after every shard: with the name of a part,
-        how much is done, and of how much, 0 where nobody knows.
-    """
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as shown:
-
-        def bar(name: str) -> "Step":
-            tasks: dict[str, Any] = {}
-
-            def step(part: str, done: int, total: int) -> None:
-                if part not in tasks:
-                    tasks[part] = shown.add_task(printable(escape(f"{name}: {part}")), total=total or None)
-                shown.update(tasks[part], completed=done, total=total or None)
-
-            return step
-
-        yield bar
