@@ -1,6 +1,6 @@
 """`trueval precision`: what a model's number formats do to a result."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -15,6 +15,8 @@ from trueval.cli.paths import with_roles
 
 if TYPE_CHECKING:
     from trueval.collection import Collection
+    from trueval.measures import Measure
+    from trueval.precision.audited import Audit
     from trueval.run import Run
 
 DEFAULT_DTYPES = "bfloat16,float32"
@@ -93,6 +95,42 @@ class FormatOptions:
         typer.Option(metavar="LIST", help="Formats that document embeddings are stored in; model is the model's own."),
     ] = "model"
 
+    @property
+    def of_models(self) -> list[str] | None:
+        """Those that models run in; None where nothing was chosen."""
+        return None if self.dtype is None else _parts(self.dtype)
+
+    @property
+    def of_scores(self) -> list[str]:
+        """Those of the scores."""
+        return _parts(self.scoring)
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """What gives the outputs: models, or a file that holds them."""
+
+    panel: ClassVar = "Models"
+
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model", metavar="NAME_OR_PATH", help="Recipe, folder, hub id, or RECIPE:FOLDER_OR_ID. May be repeated."
+        ),
+    ] = None
+    logits: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Stored logits instead of models: .npz with query, doc and an array for each model dtype.",
+        ),
+    ] = None
+
+    def check(self) -> None:
+        """Refuses both, and none."""
+        if bool(self.models) == (self.logits is not None):
+            raise typer.BadParameter("give at least one, or --logits, and not both.", param_hint="--model")
+
 
 @with_groups
 def precision(
@@ -110,23 +148,7 @@ def precision(
     loading: LoadingOptions,
     policy: PolicyOptions,
     output: OutputOptions,
-    models: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--model",
-            metavar="NAME_OR_PATH",
-            rich_help_panel="Models",
-            help="Recipe, folder, hub id, or RECIPE:FOLDER_OR_ID. May be repeated.",
-        ),
-    ] = None,
-    logits: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel="Models",
-            help="Stored logits instead of models: .npz with query, doc and an array for each model dtype.",
-        ),
-    ] = None,
+    source: SourceOptions,
     form: Form = "table",
     memory: Memory = None,
 ) -> None:
@@ -135,41 +157,53 @@ def precision(
     Example: trueval precision collection --model bge-reranker-v2-m3 --dtype bfloat16,float32 -m nDCG@10 --out audit
     """
     from trueval.files.source.seen import recording
-    from trueval.precision.audit import audit_models, audit_stored
     from trueval.precision.views.kind import PRECISION
     from trueval.report.provenance import files_read
 
-    out = output.out
-    if bool(models) == (logits is not None):
-        raise typer.BadParameter("give at least one, or --logits, and not both.", param_hint="--model")
-    chosen, scoring = measures_of(measures), _parts(formats.scoring)
-    dtypes = None if formats.dtype is None else _parts(formats.dtype)
-    if out is not None:
-        check_folder(out)  # before hours of forward passes
+    source.check()
+    chosen = measures_of(measures)
+    if output.out is not None:
+        check_folder(output.out)  # before hours of forward passes
+    kept = _kept_after(output.out if source.models else None)
     # Remarks at once and not at the end: a halved batch size is worth knowing hours earlier.
-    with recording() as seen, remarks(), interruptible(_kept_after(out if models else None)):
-        read = reading.read(collection, policy.grade_map(), logits)
-        if logits is not None:
-            grades, choices = policy.grade_map(), policy.to_policy()
-            found = audit_stored(read, logits, chosen, dtypes, scoring=scoring, grades=grades, policy=choices)
-        else:
-            with bars() as bar:
-                passes = {
-                    "candidates": reading.chosen(),
-                    "scoring": scoring,
-                    "index_dtypes": _parts(formats.index_dtype),
-                    "folder": None if out is None else out / "logits",
-                    "begin": bar,
-                    **asdict(loading),
-                }
-                wanted = _parts(DEFAULT_DTYPES) if dtypes is None else dtypes
-                found = audit_models(read, models or [], chosen, wanted, policy=policy.to_policy(), passes=passes)
-    named = {"logits": logits, "excluded": reading.exclude_queries, "candidates": reading.candidates}
+    with recording() as seen, remarks(), interruptible(kept):
+        found = _audited(collection, chosen, source, reading, formats, loading, policy, output.out)
+    named = {"logits": source.logits, "excluded": reading.exclude_queries, "candidates": reading.candidates}
     result = {**found.to_dict(), "files": files_read(with_roles(seen, {**named, "collection": collection}), seen)}
     talk(result["notes"])
-    if out is not None:
-        save(out, (PRECISION, result), page=True)
+    if output.out is not None:
+        save(output.out, (PRECISION, result), page=True)
     show(PRECISION, result, form, percent=output.percent)
+
+
+def _audited(
+    collection: str,
+    measures: "Sequence[Measure]",
+    source: SourceOptions,
+    reading: CollectionOptions,
+    formats: FormatOptions,
+    loading: LoadingOptions,
+    policy: PolicyOptions,
+    out: Path | None,
+) -> "Audit":
+    """The audit of models, which run now, or of stored logits."""
+    from trueval.precision.audit import audit_models, audit_stored
+
+    grades, choices, dtypes, scoring = policy.grade_map(), policy.to_policy(), formats.of_models, formats.of_scores
+    read = reading.read(collection, grades, source.logits)
+    if source.logits is not None:
+        return audit_stored(read, source.logits, measures, dtypes, scoring=scoring, grades=grades, policy=choices)
+    with bars() as bar:
+        passes = {
+            "candidates": reading.chosen(),
+            "scoring": scoring,
+            "index_dtypes": _parts(formats.index_dtype),
+            "folder": None if out is None else out / "logits",
+            "begin": bar,
+            **asdict(loading),
+        }
+        wanted = _parts(DEFAULT_DTYPES) if dtypes is None else dtypes
+        return audit_models(read, source.models or [], measures, wanted, policy=choices, passes=passes)
 
 
 def _parts(text: str) -> list[str]:
