@@ -9,7 +9,7 @@ import numpy as np
 
 from trueval.precision.views.figures import curve_plot
 from trueval.precision.views.formats import IDENTITY, STATISTICS, formats, overlap_name, resolutions
-from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of, statistic
+from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of, rows_of, statistic
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.plots import DOT_KEY, dot_of, dot_plot
 from trueval.report.text import NOT_AVAILABLE, fixed, percent
@@ -166,8 +166,7 @@ def _agreement_table(file: ResultFile, several: bool) -> Table:
         *(Column(title, f"/agreement/{name}", numeric=True, show=share) for name, title in agreement.items()),
         *(Column(title, f"/agreement/ties/{name}", numeric=True, show=count) for name, title in RESOLVED.items()),
     )
-    regimes = file.data["regimes"]
-    rows = tuple(row_of(pointer("regimes", i), columns, each, _name(each, several)) for i, each in enumerate(regimes))
+    rows = rows_of(file, columns, "regimes", told=lambda regime: _name(regime, several))
     return Table("precision-agreement", ("Ties and agreement of each regime.",), file.name, columns, rows)
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of
+from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of, rows_of
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW
 from trueval.report.plots import Dot, dot_plot, row_height
@@ -88,8 +88,7 @@ def _travel(file: ResultFile) -> Block:
             for end in ("lowest", "highest")
         ),
     )
-    entries = stages["stages"]
-    rows = tuple(row_of(f"/stages/stages/{at}", columns, entry) for at, entry in enumerate(entries))
+    rows = rows_of(file, columns, "stages", "stages")
     caption = ("How far the ties of each stage travel: to which contexts at the end of the pipeline.",)
     notes = (
         f"Orders of equal scores: all of them where a query has up to {stages['draws']}, else {stages['draws']} drawn "

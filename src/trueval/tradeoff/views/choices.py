@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from trueval.report.content import Block, Cell, Column, Figure, Row, Table, row_of
+from trueval.report.content import Block, Cell, Column, Figure, Row, Table, row_of, rows_of
 from trueval.report.directory import ResultFile, pointer
 from trueval.report.text import NOT_AVAILABLE, fixed, signed, whole
 from trueval.tradeoff.views.frontier_chart import CROWDED, PLAIN_SHAPES, SHAPES, frontier_chart
@@ -151,11 +151,7 @@ def _marginals(file: ResultFile, points: Sequence[Point]) -> tuple[Table, ...]:
         Column("why no ratio", "/reason", show=lambda reason: reason or ""),
     )
     systems = {point.system: point for point in points}
-    entries = file.data["marginals"]
-    rows = tuple(
-        row_of(pointer("marginals", place), columns, each, _system(file, systems, each["system"]))
-        for place, each in enumerate(entries)
-    )
+    rows = rows_of(file, columns, "marginals", told=lambda each: _system(file, systems, each["system"]))
     caption = ("What each step of a setting gains.",)
     return (Table("marginals", caption, file.name, columns, rows, folded=len(rows) > 12),) if rows else ()
 
@@ -191,7 +187,7 @@ def _efficiency(file: ResultFile) -> tuple[Table, ...]:
         Column("ms", "/latency", True, milliseconds),
         Column("efficiency", "/efficiency", True, _plain, lambda _: True),
     )
-    rows = tuple(row_of(pointer("efficiency", at), columns, each) for at, each in enumerate(file.data["efficiency"]))
+    rows = rows_of(file, columns, "efficiency")
     notes = (
         "Mean quality for each second of latency. For a first look only: it knows no limit, and favors small pools.",
     )
