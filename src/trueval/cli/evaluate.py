@@ -206,7 +206,7 @@ def _show(
     from trueval.report.kinds import ROUNDED
 
     printed = with_queries(results, found.scores) if per_query else results
-    show(EVALUATE, in_order(results, first) if form in ROUNDED else printed, form, percent=percent)
+    show(EVALUATE, in_order(printed, first) if form in ROUNDED else printed, form, percent=percent)
     if per_query and form in ("markdown", "latex"):
         talk([f"--format {form} holds means only. --format json, csv or trec, or --out DIR, give every query."])
     _say_beside(found, results, form, percent=percent)
