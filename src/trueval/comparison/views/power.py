@@ -11,7 +11,7 @@ from trueval.comparison.detection import rows
 from trueval.report import formats
 from trueval.report.sheets import Sheet, as_markdown, as_one_tabular
 from trueval.report.terminal import drawn, grid
-from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent, signed, unit
+from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent, signed, unit, whole
 
 Entry = Mapping[str, Any]
 
@@ -214,7 +214,7 @@ def _numbers(pair: Entry, scale: Scale) -> Iterator[str]:
     yield from (fixed(pair[kind]["least_difference"], scale) for kind in ("expected", "tie_broken"))
     for kind in ("expected", "tie_broken"):
         needed = pair[kind]["queries_needed"]
-        yield NOT_AVAILABLE if needed is None else f"{needed:,}"
+        yield whole(needed)
 
 
 def _shares(found: Entry) -> Iterator[str]:

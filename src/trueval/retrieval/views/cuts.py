@@ -11,7 +11,7 @@ from rich.text import Text
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
 from trueval.report.terminal import grid
-from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, fixed, interval, percent, unit
+from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, fixed, interval, percent, unit, whole
 
 Entry = Mapping[str, Any]
 
@@ -288,10 +288,13 @@ def cells_of_stage(stage: Entry, scale: Scale) -> list[str]:
         stage: of the JSON.
         scale: of the shares.
     """
-    depth = NOT_AVAILABLE if stage["depth"] is None else f"{stage['depth']:,}"
-    cut = NOT_AVAILABLE if stage["cut"] is None else f"{stage['cut']:,}"
     orders = " + ".join(f"{stage[kind]:,} {kind}" for kind in ("enumerated", "sampled") if stage[kind])
-    return [stage["name"], depth, cut, f"{stage['changed']:,}", fixed(stage["replaced"], scale), orders or "one order"]
+    return [
+        stage["name"],
+        *(whole(stage[name]) for name in ("depth", "cut", "changed")),
+        fixed(stage["replaced"], scale),
+        orders or "one order",
+    ]
 
 
 def widest(result: Entry) -> list[int]:

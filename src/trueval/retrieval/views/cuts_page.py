@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of, rows_of
+from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, counts, row_of, rows_of
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW
 from trueval.report.plots import Dot, dot_plot, row_height
@@ -78,9 +78,9 @@ def _travel(file: ResultFile) -> Block:
     stages = file.data["stages"]
     columns = (
         Column("ties of", "/name"),
-        Column("depth", "/depth", numeric=True, show=_or_none),
-        Column("cut there", "/cut", numeric=True, show=_or_none),
-        Column("contexts changed", "/changed", numeric=True, show=lambda value: f"{value:,}"),
+        counts("depth", "/depth"),
+        counts("cut there", "/cut"),
+        counts("contexts changed", "/changed"),
         Column("share replaced", "/replaced", numeric=True, show=fixed, strong=lambda _: True),
         *(
             Column(f"{measure} {end}", f"/measures/{measure}/{end}", numeric=True, show=fixed)
@@ -103,7 +103,7 @@ def _queries(file: ResultFile) -> Block:
     data, order = file.data, widest(file.data)
     measure = next(iter(data["measures"]), None)
     why = (Column("why they tie", "/cause"),) if data["causes"] else ()
-    calls = (Column("contexts seen", "/calls/contexts", numeric=True, show=_or_none),) if data["calls"] else ()
+    calls = (counts("contexts seen", "/calls/contexts"),) if data["calls"] else ()
     ends = [] if measure is None else ["lowest", "expected", "highest"]
     columns = (
         Column("query", "/query"),
@@ -181,7 +181,3 @@ def _never(_: Any) -> bool:
 
 def _contexts(number: int | None) -> str:
     return "over 2^53" if number is None else f"{number:,}"
-
-
-def _or_none(value: Any) -> str:
-    return "–" if value is None else f"{value:,}"
