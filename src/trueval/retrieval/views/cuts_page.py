@@ -13,7 +13,8 @@ from trueval.report.figures import NARROW
 from trueval.report.plots import Dot, dot_plot, row_height
 from trueval.report.text import fixed
 from trueval.report.tie_sizes import tie_figure, tie_histogram
-from trueval.retrieval.views.cuts import DIFFERS, Said, Told, advice, quoted, sentences, value_at, widest
+from trueval.retrieval.views.cuts import widest
+from trueval.retrieval.views.cuts_sentences import DIFFERS, Said, Told, advice, quoted, sentences, value_at
 
 MOST: Final = 40  # queries that the open table lists
 DRAWN: Final = 20  # queries that the plot shows
