@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from trueval.cli.golden.agree import PEOPLE_HELP, LabelOptions
+from trueval.cli.golden.agree import PEOPLE_HELP, GradeOptions
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import (
     Form,
@@ -105,7 +105,7 @@ def stress(
     systems: SystemOptions,
     measures: MeasureList = None,
     policy: PolicyOptions,
-    labels: LabelOptions,
+    labels: GradeOptions,
     decisions: DecisionOptions,
     traps: TrapOptions,
     output: OutputOptions,
