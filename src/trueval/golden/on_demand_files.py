@@ -16,6 +16,7 @@ from typing import NamedTuple
 from trueval.collection import Collection
 from trueval.errors import InputError
 from trueval.files.whole import write_whole
+from trueval.golden.anchoring import refuse_inside
 from trueval.golden.asking import Step
 from trueval.golden.build import opened_account
 from trueval.golden.estimate import Estimate, estimate_stage
@@ -162,8 +163,7 @@ def refuse_to_write_over(out: Path, qrels: Path, runs: Sequence[Path]) -> None:
     """
     if out.resolve() == qrels.resolve() or (out.exists() and qrels.exists() and out.samefile(qrels)):
         raise InputError(f"{out}: the judgments are read from there, and are never written over. Name another file.")
-    if out.resolve().parent == qrels.resolve():
-        raise InputError(f"{out}: is in the golden set, whose files belong together. Name another place.")
+    refuse_inside(out, qrels)
     if any(out.resolve() == run.resolve() for run in runs):
         raise InputError(f"{out}: a run is read from there, and is never written over. Name another file.")
 

@@ -13,6 +13,7 @@ import polars as pl
 
 from trueval.collection import Collection, texts_with_ids_hash
 from trueval.errors import InputError, TruevalWarning
+from trueval.golden.anchoring import in_other_words
 from trueval.golden.asking import Step
 from trueval.golden.estimate import announce, estimate_stage
 from trueval.golden.grade import Grading, grade, grades_of, questions_of
@@ -149,6 +150,8 @@ class Work:
             parameters["judge"] = dict(self.judge.identity("rewrite"))
         else:
             inputs["rewritten"] = texts_with_ids_hash(rewritten(queries, way))
+        if self.making:
+            self._say_reworded()
 
         def make(step: Step) -> tuple[dict[str, Any], dict[str, Any]]:
             if by_judge:
@@ -160,6 +163,22 @@ class Work:
             return {"rewritten.jsonl": lines_of(rows)}, {**about, **usage_of(found.asked, found.answers)}
 
         self.stage("rewrite", inputs, parameters, make)
+
+    def _say_reworded(self) -> None:
+        """Say which questions of an earlier build are asked in other words now."""
+        try:
+            asked = {row["_id"]: row["asked"] for row in read_lines(self.folder / "rewritten.jsonl")}
+        except (OSError, ValueError, KeyError, TypeError):
+            return  # nothing was built, or the stage is made anew anyway
+        now = self.collection.queries
+        reworded = [query for query, text in now.items() if asked.get(query, text) != text]
+        if reworded:
+            warnings.warn(
+                f"{self.folder}: {in_other_words(reworded)}. The judge is asked about them anew; what it said of the "
+                "old words stays in the ledger and is not used.",
+                TruevalWarning,
+                stacklevel=3,
+            )
 
     def pool(self) -> None:
         """S2 and S3."""
