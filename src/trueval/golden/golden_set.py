@@ -40,6 +40,7 @@ from trueval.version import __version__
 FORMAT_VERSION: Final = 1
 KIND: Final = "golden"
 ABOUT, QRELS, LABELS, TOP = "golden.json", "qrels.trec", "labels.jsonl", "top.trec"
+REWRITTEN: Final = "rewritten.jsonl"
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +96,18 @@ class GoldenSet:
         """The refined best of each query; None where nothing was refined."""
         file = self.folder / TOP
         return Run.read(str(file), name="golden") if file.is_file() and file.stat().st_size else None
+
+
+def asked_texts(folder: Path) -> dict[str, str]:
+    """Query id → its text as the judge was asked, as the stage `rewrite` kept it; empty where it is not there.
+
+    Args:
+        folder: of the golden set.
+    """
+    try:
+        return {row["_id"]: row["asked"] for row in read_lines(folder / REWRITTEN)}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
 
 
 def finish(name: str, folder: Path, collection: Collection, made: Mapping[str, Any], ledger: Ledger) -> GoldenSet:

@@ -16,6 +16,7 @@ from trueval.errors import InputError, TruevalWarning
 from trueval.golden.anchoring import in_other_words
 from trueval.golden.asking import Step
 from trueval.golden.estimate import announce, estimate_stage
+from trueval.golden.golden_set import asked_texts
 from trueval.golden.grade import Grading, grade, grades_of, questions_of
 from trueval.golden.judge import Judge, Question
 from trueval.golden.ledger import Ledger
@@ -166,11 +167,7 @@ class Work:
 
     def _say_reworded(self) -> None:
         """Say which questions of an earlier build are asked in other words now."""
-        try:
-            asked = {row["_id"]: row["asked"] for row in read_lines(self.folder / "rewritten.jsonl")}
-        except (OSError, ValueError, KeyError, TypeError):
-            return  # nothing was built, or the stage is made anew anyway
-        now = self.collection.queries
+        asked, now = asked_texts(self.folder), self.collection.queries
         reworded = [query for query, text in now.items() if asked.get(query, text) != text]
         if reworded:
             warnings.warn(
