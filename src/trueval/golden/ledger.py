@@ -27,7 +27,7 @@ from trueval.errors import InputError, Place
 from trueval.files.texts.store import as_bytes
 from trueval.files.whole import write_whole
 from trueval.golden.claims import OWNER, is_alive
-from trueval.golden.judge import Answer, Judge, Key, Question, key_for, key_of
+from trueval.golden.judge import Answer, Judge, Key, Question, Task, key_for, key_of
 from trueval.golden.ledger_calls import answer_of, lines_in, question_of, read_call
 
 # 1: the first.
@@ -95,6 +95,20 @@ class Totals(NamedTuple):
     tokens_in: int
     tokens_out: int
     cost: float
+
+
+class Billed(NamedTuple):
+    """What answers of one judge to one task were billed.
+
+    Attributes:
+        calls: whose tokens are told.
+        passages: in these calls.
+        tokens_out: of these answers, what a model thinks before it answers included where it does.
+    """
+
+    calls: int
+    passages: int
+    tokens_out: int
 
 
 class Ledger:
@@ -281,6 +295,21 @@ class Ledger:
         )
         with self._lock:
             return Totals(*self._base.execute(query).fetchone())
+
+    def billed(self, judge: Judge, task: Task) -> Billed:
+        """What earlier answers to a task were billed, of a judge with the same model, parameters and prompt.
+
+        Args:
+            judge: who answered.
+            task: of the questions.
+        """
+        query = (
+            "SELECT COUNT(*), COALESCE(SUM(json_array_length(passages)), 0), COALESCE(SUM(tokens_out), 0) FROM calls "
+            "WHERE task = ? AND identity = ? AND tokens_out IS NOT NULL"
+        )
+        with self._lock:
+            identity = json.dumps(dict(judge.identity(task)), sort_keys=True)
+            return Billed(*self._base.execute(query, (task, identity)).fetchone())
 
     def calls(self) -> Iterator[dict[str, Any]]:
         """All calls in the order of their keys, each with the texts that it was about in the place of their hashes."""
