@@ -83,6 +83,11 @@ class GoldenSet:
         return dict(self.about)
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What its stages remarked, one line each."""
+        return tuple(note for stage in self.about["stages"] for note in stage.get("notes", ()))
+
+    @property
     def judgments(self) -> Judgments:
         """The judgments.
 

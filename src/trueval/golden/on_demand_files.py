@@ -29,6 +29,7 @@ from trueval.golden.plan import JudgePlan
 from trueval.golden.stages import lines_of
 from trueval.judgments import Judgments
 from trueval.models.hosted.account import Account
+from trueval.report.text import counted
 from trueval.run import Run
 
 
@@ -49,6 +50,20 @@ class Written(NamedTuple):
     new: int
     unjudged: int
 
+    def sentences(self) -> list[str]:
+        """A line for each file."""
+        return [
+            f"wrote {self.judgments:,} judgments to {self.out}, {self.new:,} of them new.",
+            f"wrote the new labels with their reasons to {self.labels}.",
+        ]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is missing."""
+        if not self.unjudged:
+            return ()
+        return (f"{counted(self.unjudged, 'passage', 'passages')} got no valid label and stay unjudged.",)
+
 
 @dataclass(frozen=True)
 class OnDemand:
@@ -57,6 +72,7 @@ class OnDemand:
     Attributes:
         judgments: that are there.
         wanted: what runs retrieved and nobody judged.
+        depth: places of each list that are looked at.
         collection: with the texts.
         plan: of the judge.
         judge: who is asked.
@@ -68,6 +84,7 @@ class OnDemand:
 
     judgments: Judgments
     wanted: Demand
+    depth: int
     collection: Collection
     plan: JudgePlan
     judge: Judge
@@ -112,7 +129,14 @@ class OnDemand:
         account = opened_account(out.with_name(f"{out.stem}.calls.jsonl"), plan.values["max_cost"])
         judge = make_judge(plan, texts, account)
         wanted = demand(judgments, [Run.read(str(run)) for run in runs], texts, depth)
-        return cls(judgments, wanted, texts, plan, judge, account, scale, out, ledger or ledger_beside(out))
+        return cls(judgments, wanted, depth, texts, plan, judge, account, scale, out, ledger or ledger_beside(out))
+
+    def sentence(self) -> str:
+        """How much there is to judge, one line."""
+        return (
+            f"{self.wanted.passages:,} of {self.wanted.retrieved:,} documents in the first {self.depth} places are not "
+            "judged."
+        )
 
     def estimate(self) -> Estimate:
         """Calls, tokens and money that are still to be spent; nothing is asked, and no file is made."""
