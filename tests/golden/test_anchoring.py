@@ -14,7 +14,8 @@ from trueval.errors import InputError, TruevalWarning
 from trueval.golden.anchoring import anchored, changed
 from trueval.golden.build import build
 from trueval.golden.golden_set import GoldenSet
-from trueval.golden.plan import Plan
+from trueval.golden.on_demand_files import OnDemand
+from trueval.golden.plan import Plan, read_judge
 from trueval.tradeoff.inputs import read_inputs
 from trueval.tradeoff.plan import Plan as SweepPlan
 
@@ -77,6 +78,26 @@ def test_labels_of_a_question_in_other_words_are_left_out_and_said(tmp_path: Pat
         reworded(tmp_path, query, "something else")
     with pytest.raises(InputError, match=r"3 queries are asked in other words .*build the golden set again"):
         anchored(found, plan.read_collection())
+
+
+def test_judging_on_demand_mixes_no_labels_of_two_questions(tmp_path: Path) -> None:
+    plan = Plan.read(small.written(tmp_path, small.LABELS))
+    build(plan, tmp_path / "out", until="grade")
+    (tmp_path / "run.trec").write_text("q1 Q0 bridges-0 1 1 x\n")
+    judge = read_judge(f"labels:{tmp_path / 'c' / 'labels.trec'}", {})
+
+    def read() -> OnDemand:
+        files = (tmp_path / "out", [tmp_path / "run.trec"], str(tmp_path / "c"))
+        return OnDemand.read(*files, judge, depth=3, out=tmp_path / "new.trec")
+
+    assert read().wanted.notes == ()
+    file = tmp_path / "c" / "corpus.jsonl"
+    file.write_text(file.read_text().replace("of wings, worth 5", "of a wing, worth 5"))
+    (note,) = read().wanted.notes
+    assert "1 of 24 judged passages are not in it any more" in note
+    reworded(tmp_path, "q2", "something else")
+    with pytest.raises(InputError, match=r"1 query is asked in other words .*'q2'\) in .*out\. Carry over first"):
+        read()
 
 
 def test_queries_that_nobody_can_look_at_are_said(tmp_path: Path) -> None:

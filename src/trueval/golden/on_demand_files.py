@@ -16,10 +16,11 @@ from typing import NamedTuple
 from trueval.collection import Collection
 from trueval.errors import InputError
 from trueval.files.whole import write_whole
-from trueval.golden.anchoring import refuse_inside
+from trueval.golden.anchoring import changed, in_other_words, refuse_inside
 from trueval.golden.asking import Step
 from trueval.golden.build import opened_account
 from trueval.golden.estimate import Estimate, estimate_stage
+from trueval.golden.golden_set import ABOUT, GoldenSet
 from trueval.golden.grade import questions_of
 from trueval.golden.judge import Judge
 from trueval.golden.judges import make_judge
@@ -119,7 +120,8 @@ class OnDemand:
             ledger: where answers are kept; None for a file beside `out`.
 
         Raises:
-            InputError: a file is bad, or `out` is one of those that are read.
+            InputError: a file is bad, `out` is one of those that are read, or the collection asks a query of a golden
+                set in other words.
             PolicyError: the judgments have another scale than the rubric, and none is given.
         """
         refuse_to_write_over(out, qrels, runs)
@@ -128,7 +130,9 @@ class OnDemand:
         texts = Collection.read(collection)
         account = opened_account(out.with_name(f"{out.stem}.calls.jsonl"), plan.values["max_cost"])
         judge = make_judge(plan, texts, account)
+        notes = _of_another_collection(qrels, texts)
         wanted = demand(judgments, [Run.read(str(run)) for run in runs], texts, depth)
+        wanted = wanted._replace(notes=(*notes, *wanted.notes))
         return cls(judgments, wanted, depth, texts, plan, judge, account, scale, out, ledger or ledger_beside(out))
 
     def sentence(self) -> str:
@@ -172,6 +176,19 @@ class OnDemand:
         write_whole(labels, lines_of(found.labels))
         unjudged = int(found.graded.grades["grade"].null_count())
         return Written(self.out, labels, len(found.judgments.frame), self.wanted.passages - unjudged, unjudged)
+
+
+def _of_another_collection(qrels: Path, texts: Collection) -> list[str]:
+    """What a golden set lost of the texts that it judged; labels of other questions are refused."""
+    if not (qrels / ABOUT).is_file():
+        return []
+    found = changed(GoldenSet.read(qrels), texts)
+    if found.reworded:
+        raise InputError(
+            f"{texts.source}: {in_other_words(found.reworded)} in {qrels}. Carry over first what still holds, and "
+            "grade that file: trueval golden anchor."
+        )
+    return found.sentences() if found.lost else []
 
 
 def refuse_to_write_over(out: Path, qrels: Path, runs: Sequence[Path]) -> None:
