@@ -33,7 +33,7 @@ def world(rng: np.random.Generator, correlation: float) -> Both:
     people, own = rng.standard_normal((2, QUERIES))
     judge = correlation * people + np.sqrt(1 - correlation**2) * own
     values = [np.round(10 * betaincinv(a, b, ndtr(z))) / 10 for a, b, z in ((1.2, 1.8, people), (2.0, 1.6, judge))]
-    return Both(values[1], values[0], np.ones(QUERIES, dtype=bool))
+    return Both(values[1], values[0], np.ones(QUERIES, dtype=bool), np.zeros(QUERIES, dtype=bool))
 
 
 def measured(correlation: float, graded: int, draws: int) -> list[dict[str, object]]:

@@ -1,8 +1,8 @@
 """A table of names for `trueval probe join --table`, from the titles of a collection that has no authors.
 
 A title is taken for a name where it has two words or more, all of them capitals at the front but particles, and no
-particle after the first word: "Pierre Du Bosc", not "Bataille de Savenay". Persons are most of them; bands, clubs and
-places are among them, which are names as well.
+particle after the first word: "Jakob Böhme", not "Bataille de Savenay", and so not "Pierre Du Bosc" either. Persons are
+most of them; bands, clubs and places are among them, which are names as well.
 
     python benchmarks/names_of_titles.py ../shared/data/collections/piaf-v1.0-fr/corpus.jsonl names.csv
 """
