@@ -98,6 +98,16 @@ def test_tokens_of_answers_are_those_of_earlier_ones(tmp_path: Path, server: Cha
     assert of_tasks(dry_run(Plan.read(path), out, ledger=ledger))["grade"].answers == 0
 
 
+def test_embeddings_of_a_service_are_said_not_to_be_in_it(tmp_path: Path) -> None:
+    path = small.written(tmp_path, small.LABELS)
+    path.write_text(path.read_text().replace("[sparse]", '[embed]\nmodel = "openai:text-embedding-3-small"\n[sparse]'))
+    found = dry_run(Plan.read(path), tmp_path / "out", ledger=tmp_path / "none.sqlite")
+    (note,) = found.notes
+    assert note.startswith("Pools are found with embeddings of openai:text-embedding-3-small, a service")
+    assert found.sentences()[-1] == note
+    assert found.to_dict()["notes"] == [note]
+
+
 def _thinks(answered: tuple[object, str], tokens: int) -> tuple[object, str]:
     """An answer that was billed as so many tokens."""
     trouble, text = answered
