@@ -6,8 +6,9 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from trueval.cli.golden.agree import PEOPLE_HELP, LabelOptions
+from trueval.cli.golden.agree import PEOPLE_HELP, GradeOptions
 from trueval.cli.golden.estimates import check_form, show_estimates
+from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import (
     Form,
     Level,
@@ -19,7 +20,6 @@ from trueval.cli.options import (
     with_groups,
 )
 from trueval.cli.output import check_folder, save, show, talk
-from trueval.cli.precision import bars, interruptible, remarks
 from trueval.cli.progress import progress
 
 
@@ -103,7 +103,7 @@ def stress(
     systems: SystemOptions,
     measures: MeasureList = None,
     policy: PolicyOptions,
-    labels: LabelOptions,
+    labels: GradeOptions,
     decisions: DecisionOptions,
     traps: TrapOptions,
     output: OutputOptions,
