@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from trueval.cli.options import OUTPUT, with_groups
-from trueval.cli.output import say, talk
+from trueval.cli.output import make_parent, say, talk
 from trueval.errors import InputError
 
 
@@ -31,8 +31,7 @@ def anchor(
     from trueval.collection import Collection
     from trueval.golden.golden_set import GoldenSet
 
-    if not out.parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {out.parent}.", param_hint="--out")
+    make_parent(out, "--out")
     found = GoldenSet.read(folder)
     if out.resolve().parent == folder.resolve():
         raise InputError(f"{out}: is in the golden set, whose files belong together. Name another place.")

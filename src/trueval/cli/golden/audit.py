@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import typer
 
 from trueval.cli.options import OUTPUT, with_groups
-from trueval.cli.output import say, talk
+from trueval.cli.output import make_parent, say, talk
 from trueval.cli.precision import bars, interruptible, remarks
 from trueval.errors import PolicyError
 
@@ -170,8 +170,7 @@ def _take(store: "Store", path: Path, rater: str) -> None:
 def _give(store: "Store", path: Path) -> None:
     from trueval.golden.audit.exchange import PEOPLE, export_items
 
-    if not path.parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {path.parent}.", param_hint="--export")
+    make_parent(path, "--export")
     say(f"wrote {export_items(store, path):,} items to {path}.")
     say(f"what people said so far is in {store.folder / PEOPLE}.")
 
