@@ -21,10 +21,11 @@ BAD_INPUT = 1
 MISUSE = 2
 # By the panels of the help, in its order. Each is a function in the module of its name, or a group of commands.
 PANELS: Final = {
-    "Results": ("evaluate", "compare", "power", "explain", "measures", "report", "demo"),
-    "Models and retrieval": ("chunk", "retrieve", "cuts", "precision", "probe", "cache"),
+    "Results": ("evaluate", "compare", "power", "explain", "measures", "report"),
+    "Models and retrieval": ("chunk", "retrieve", "cuts", "precision", "probe"),
     "Costs": ("sweep", "frontier"),
     "Judgments": ("golden",),
+    "This installation": ("demo", "doctor", "cache"),
 }
 COMMANDS: Final = tuple(name for names in PANELS.values() for name in names)
 # Other packages add commands by entry points of this group: name = "module:function", or a typer.Typer for several.

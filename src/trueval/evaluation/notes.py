@@ -15,7 +15,7 @@ from trueval.measures.worth import WORTHS
 from trueval.policy.conventions import TOOLS
 from trueval.policy.policy import LEAST_POSITIVE, Policy
 from trueval.run import Run
-from trueval.standings.corpus_scorer import CorpusScorer
+from trueval.standings.corpus.scorer import CorpusScorer
 from trueval.standings.standings import Floats, Standings
 
 # What reads grades on the rubric 1 to 5 of P-B.

@@ -12,7 +12,7 @@ from trueval.golden.orders import Batch
 from trueval.standings.standings import Floats
 
 USUAL: Final = 5  # documents of a batch for which the disagreement of a judge is meant
-GRADE_NOISE: Final = 0.35  # FORMULAS §7
+GRADE_NOISE: Final = 0.35  # docs/golden.md
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
+from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import OUTPUT, with_groups
 from trueval.cli.output import make_parent, say, talk
-from trueval.cli.precision import bars, interruptible, remarks
 from trueval.errors import PolicyError
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import JUDGMENTS, OUTPUT, with_groups
 from trueval.cli.output import make_parent, say, talk
-from trueval.cli.precision import bars, interruptible, remarks
 
 if TYPE_CHECKING:
     from trueval.golden.plan import JudgePlan

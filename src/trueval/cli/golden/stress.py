@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from trueval.cli.golden.agree import PEOPLE_HELP, LabelOptions
+from trueval.cli.golden.agree import PEOPLE_HELP, GradeOptions
+from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import (
     Form,
     Level,
@@ -18,7 +19,6 @@ from trueval.cli.options import (
     with_groups,
 )
 from trueval.cli.output import check_folder, save, say, show, talk
-from trueval.cli.precision import bars, interruptible, remarks
 from trueval.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def stress(
     systems: SystemOptions,
     measures: MeasureList = None,
     policy: PolicyOptions,
-    labels: LabelOptions,
+    labels: GradeOptions,
     decisions: DecisionOptions,
     traps: TrapOptions,
     output: OutputOptions,

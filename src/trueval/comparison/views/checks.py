@@ -9,7 +9,7 @@ from trueval.comparison.checks import CANNOT_TELL, POWER, Check
 from trueval.comparison.labels import JUDGE
 from trueval.printable import printable
 from trueval.report.formats import pipes
-from trueval.report.text import NOT_AVAILABLE, counted, fixed, interval, percent, signed
+from trueval.report.text import NOT_AVAILABLE, counted, fixed, interval, percent, signed, whole
 
 if TYPE_CHECKING:
     from trueval.comparison.self_test import Alarms, SelfTest
@@ -92,8 +92,8 @@ def sentences(checks: Sequence[Check]) -> Iterator[str]:
         passing = "pass" if by_people[0].passed else "fail"
         yield (
             f"{counted(len(by_people), 'check', 'checks')} cannot tell from people's labels whether the limit is kept: "
-            f"--when-unclear lets {_them(by_people)} {passing}. {NEEDED.capitalize()}: queries, or passages of the design documents, "
-            f"that people must have graded to decide with a chance of {POWER:.0%}, if the value stays."
+            f"--when-unclear lets {_them(by_people)} {passing}. {NEEDED.capitalize()}: queries, or passages of the design "
+            f"documents, that people must have graded to decide with a chance of {POWER:.0%}, if the value stays."
         )
     if not unclear:
         return
@@ -102,8 +102,8 @@ def sentences(checks: Sequence[Check]) -> Iterator[str]:
     passing = "pass" if first.passed else "fail"
     yield (
         f"{counted(len(unclear), 'check', 'checks')} cannot tell from {count:,} {units} whether the loss is within the "
-        f"limit: --when-unclear lets {_them(unclear)} {passing}. As many {units} as {NEEDED} would decide with a chance of "
-        f"{POWER:.0%}, if the difference stays."
+        f"limit: --when-unclear lets {_them(unclear)} {passing}. As many {units} as {NEEDED} would decide with a chance "
+        f"of {POWER:.0%}, if the difference stays."
     )
 
 
@@ -151,12 +151,12 @@ def found(check: Check) -> str:
     if check.name == "min":
         return f"{fixed(check.value)} {interval(check.low, check.high)} {check.labels}"
     bounded = " bounded" if check.bounded else "" if check.labels == JUDGE else f" {check.labels}"
-    return f"{signed(check.value)} [{signed(check.low)}, {signed(check.high)}]{bounded}"
+    return f"{signed(check.value)} {interval(check.low, check.high, show=signed)}{bounded}"
 
 
 def _needed(check: Check) -> str:
     """How many queries decide; a check of bounds or of a difference at the limit is not decided by any number."""
-    return "" if not _is_unclear(check) else NOT_AVAILABLE if check.needed is None else f"{check.needed:,}"
+    return "" if not _is_unclear(check) else whole(check.needed)
 
 
 def _is_unclear(check: Check) -> bool:
