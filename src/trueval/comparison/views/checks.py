@@ -93,7 +93,8 @@ def sentences(checks: Sequence[Check]) -> Iterator[str]:
         yield (
             f"{counted(len(by_people), 'check', 'checks')} cannot tell from people's labels whether the limit is kept: "
             f"--when-unclear lets {_them(by_people)} {passing}. {NEEDED.capitalize()}: queries, or passages of the "
-            f"design documents, that people must have graded to decide with a chance of {POWER:.0%}, if the value stays."
+            f"design documents, that people must have graded to decide with a chance of {POWER:.0%}, if the value "
+            "stays."
         )
     if not unclear:
         return
