@@ -18,6 +18,7 @@ from support.apart import machine
 from trueval.comparison.both_labels import Both
 from trueval.comparison.estimated import NEW
 from trueval.comparison.query_design import by_queries
+from trueval.measures.span import UNIT
 
 QUERIES = 200
 DRAWS = 300
@@ -45,7 +46,7 @@ def measured(correlation: float, graded: int, draws: int) -> list[dict[str, obje
         whole = np.zeros(QUERIES, dtype=bool)
         whole[rng.choice(QUERIES, graded, replace=False)] = True
         values = world(rng, correlation)
-        one = by_queries(values, whole, NEW, 0.95)
+        one = by_queries(values, whole, NEW, 0.95, UNIT)
         assert one is not None
         own.append(float(np.corrcoef(values.judge, values.people)[0, 1]))
         for name, bounded in (("tuned", one.corrected), ("untuned", one.untuned)):
