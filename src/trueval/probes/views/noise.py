@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from trueval.probes.noise import NONE
 from trueval.probes.noise_summary import told
 from trueval.probes.views.noise_published import CHATTER_SOURCE, CHATTER_TABLES
 from trueval.report import formats
@@ -29,9 +30,9 @@ def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
     parts: list[RenderableType] = []
     for model in result["models"]:
         head = ("condition", *heads(model))
-        shown = grid(head, "L" + "r" * (len(head) - 1), spare=("added", "RBO", "cosine"))
+        shown = grid(head, "l" + "r" * (len(head) - 1), spare=("added", "RBO", "cosine", "τ"))
         for level in levels(model):
-            shown.add_row(Text(level_name(level)), *cells(level, scale))
+            shown.add_row(Text(short_name(level)), *cells(level, scale))
         parts += [Text(heading(model), style="bold"), shown, Text()]
     if result["denoiser"]:
         shown = grid(STRIPPED, "Lrrr")
@@ -119,6 +120,20 @@ def level_name(level: Entry) -> str:
     return told(level)
 
 
+def short_name(level: Entry) -> str:
+    """A condition where room is short: shortened in the middle, names of conditions would be the same.
+
+    Args:
+        level: an entry of "levels".
+
+    >>> short_name({"level": 2, "templates": "held-out", "denoised": "rules", "normalised": True})
+    '2 held-out rules guard'
+    """
+    noise = f"{level['level']} {level['templates']}" if level["level"] else "clean"
+    treated = [] if level["denoised"] == NONE else [level["denoised"]]
+    return " ".join([noise, *treated, *(["guard"] if level["normalised"] else [])])
+
+
 def cells(level: Entry, scale: Scale) -> list[str]:
     """The numbers of a condition.
 
@@ -174,9 +189,10 @@ def legend(result: Entry) -> Iterator[str]:
         f"{lists['p']:g}, of the first {lists['depth']}."
     )
     yield (
-        "Levels: 1 a greeting; 2 a greeting, a frame, a filler, thanks; 3 also a digression, an emoji, typed on a "
-        "phone; 4 more of these, words of another language, typos. The rules were written for the known templates, not "
-        "for those held out."
+        "Conditions: level and templates of the chatter; rules, judge: what took it out; guard, normalised: one way of "
+        "writing after that. Levels: 1 a greeting; 2 a greeting, a frame, a filler, thanks; 3 also a digression, an "
+        "emoji, typed on a phone; 4 more of these, words of another language, typos. The rules were written for the "
+        "known templates, not for those held out."
     )
     if any(guard_is_idle(model) for model in result["models"]):
         idle = ", ".join(model["name"] for model in result["models"] if guard_is_idle(model))
