@@ -90,7 +90,7 @@ def test_the_join_says_what_margins_of_names_say(tmp_path: Path, monkeypatch: py
     )
     asked = {query: text for query, text in texts.queries.items() if made.WORDS.index(text.split()[0]) < len(AUTHORS)}
     assert found.queries == len(asked) < len(texts.queries)
-    assert any(f"{len(asked)} of 30 queries name an author" in note for note in found.notes)
+    assert any(f"{len(asked)} of 30 judged queries name an author" in note for note in found.notes)
     rows = {(each.name, each.condition, each.signal): each for each in found.models}
     assert not [key for key in rows if key[0] == "bm25" and key[2].startswith("name")]
     trials = trials_of(texts, MENTIONS, 0)
@@ -133,7 +133,7 @@ def found_losses(texts: Collection, asked: dict[str, str], change: Any, place: P
 
 def test_a_table_of_other_people_is_refused() -> None:
     other = Mentions(People((WorkOf(Name("Ann", "Lee"), "t", "t"),), "test"))
-    with pytest.raises(InputError, match=r"no query names an author of the table \(Ann Lee, \.\.\.\)"):
+    with pytest.raises(InputError, match=r"0 of 30 judged queries name an author of the table \(Ann Lee, \.\.\.\)"):
         probe_join(collection(), {"bm25": {}}, find_conditions(["noise-1"], "en"), "R@10", mentions=other)
 
 

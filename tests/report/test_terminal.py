@@ -67,6 +67,12 @@ def test_columns_that_follow_from_others_are_left_out_and_said() -> None:
     assert not any("No room" in line for line in wide)
 
 
+def test_headings_that_are_left_out_are_in_one_line() -> None:
+    rows = grid(("name", "the\nrange"), "Lr", spare=("the\nrange",))
+    rows.add_row("a name of a run", "0.123456789")
+    assert drawn(rows, 24)[-3].startswith("No room for the range:")
+
+
 def test_texts_go_on_in_the_next_line_between_words() -> None:
     rows = grid(("tool", "why"), "Lt")
     rows.add_row("trec_eval", "document id descending by bytes, as trec_eval has it")

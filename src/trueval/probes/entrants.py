@@ -69,12 +69,16 @@ class Asked:
         """Refuse what cannot be, before any work.
 
         Raises:
-            PolicyError: nobody takes part, or something needs an embedder and there is none.
+            PolicyError: nobody takes part, somebody does twice, or something needs an embedder and there is none.
         """
         if not (self.models or self.rerankers or self.bm25):
             raise PolicyError("A probe needs a scorer. Name a model, a reranker, or BM25.")
         if (self.hybrid or self.maxsim) and not self.models:
             raise PolicyError(f"{'hybrid' if self.hybrid else 'maxsim'} needs an embedder. Name a model beside it.")
+        named = [*map(Named.of, self.models), *self.rerankers]
+        if twice := next((each for each in named if named.count(each) > 1), None):
+            name = twice if isinstance(twice, str) else twice.model
+            raise PolicyError(f"{name} is named twice. Name it once, or with another dimension, as in {name}@128.")
         for model in self.models if self.maxsim else ():
             if is_hosted(model):
                 raise PolicyError(f"maxsim needs the token vectors of {model}, which no service gives.")

@@ -40,9 +40,10 @@ from trueval.models.hosted.account import LEDGER, Account
 from trueval.policy.policy import Policy
 from trueval.probes.mentions import Mentions
 from trueval.probes.named import Trials, trials_of
-from trueval.probes.noise import Design, drawn
+from trueval.probes.noise import Design, drawn, judged_queries
 from trueval.probes.prediction import COLUMNS, MARGIN, Choices, Prediction, predict
 from trueval.report.provenance import recorded
+from trueval.report.text import counted
 from trueval.retrieval.pipeline import stages_of
 from trueval.retrieval.ranks.lists import listed
 from trueval.retrieval.stages.config import Settings
@@ -128,7 +129,7 @@ def probe_join(
     _check(pipelines, conditions, chosen)
     # As the probe of noise draws them: the same queries for the same seed.
     named = collection if mentions is None else _naming(collection, mentions)
-    asked = drawn(named, Design("en", queries=queries or len(collection.queries), seed=choices.seed))
+    asked = drawn(named, Design("en", queries=queries or max(2, len(collection.queries)), seed=choices.seed))
     forms = {each.name: {query: each.change(text) for query, text in asked.queries.items()} for each in conditions}
     with _place(cache) as place:
         account = Account(max_cost, place / LEDGER)
@@ -139,16 +140,17 @@ def probe_join(
 
 
 def _naming(collection: Collection, mentions: Mentions) -> Collection:
-    """The collection with the queries that name an author."""
-    found = {query: text for query, text in collection.queries.items() if mentions.first(text) is not None}
-    if not found:
+    """The collection with the judged queries that name an author."""
+    judged = judged_queries(collection)
+    found = {query: text for query, text in judged.items() if mentions.first(text) is not None}
+    told = f"{len(found):,} of {counted(len(judged), 'judged query', 'judged queries')} name an author of the table"
+    if len(found) < 2:
         few = ", ".join(author.text for author in mentions.authors[:3])
         raise InputError(
-            f"{collection.source}: no query names an author of the table ({few}, ...). Give the table of the authors "
-            "that people ask for here, or leave --table out."
+            f"{collection.source}: {told} ({few}, ...). There must be 2 at least. Give the table of the authors that "
+            "people ask for here, or leave --table out."
         )
-    told = f"{len(found):,} of {len(collection.queries):,} queries name an author of the table, and are asked."
-    return replace(collection, queries=found, notes=(*collection.notes, told))
+    return replace(collection, queries=found, notes=(*collection.notes, f"{told}; only these can be drawn."))
 
 
 def _check(pipelines: Mapping[str, Settings], conditions: Sequence[Condition], measures: Sequence[Measure]) -> None:

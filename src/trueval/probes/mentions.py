@@ -1,9 +1,9 @@
 """Mentions: where a text names an author of a table, and the same text with another name there.
 
 A name is found as a whole, "Pieter van der Hoeven", "P. van der Hoeven" or "van der Hoeven, Pieter", in any case; or as
-the family name alone, "van der Hoeven", in its own case, with a capital in front or in capitals, so that a query about a
-rose is not one about Rose. Names end where words end, texts are read in NFC, and any apostrophe, hyphen or white space
-stands for any other.
+the family name alone, "van der Hoeven", in its own case, with a capital in front or in capitals, so that a query about
+a rose is not one about Rose. Names end where words end, texts are read in NFC, and any apostrophe, hyphen or white
+space stands for any other.
 
 What several authors are called names the one whom the text names in full; where it names none of them, or several and
 none of these before it, it names nobody.

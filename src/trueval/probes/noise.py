@@ -34,6 +34,7 @@ from trueval.retrieval.stages.config import BOTH, HIGH, STAGES, scored_in
 from trueval.retrieval.stages.shared import Begin, Shared, nobody, shared_work
 from trueval.retrieval.stages.work import Work
 from trueval.run import Run
+from trueval.standings.groups import starts_of
 from trueval.standings.standings import Floats
 
 NONE: Final = "none"
@@ -245,16 +246,28 @@ def drawn(collection: Collection, design: Design) -> Collection:
     Raises:
         InputError: there are no judgments, or no judged query has a text.
     """
-    relevant = collection.graded.frame.filter(pl.col("grade") > 0)["query_id"].unique(maintain_order=True)
-    judged = [query for query in relevant.to_list() if query in collection.queries]
+    judged = judged_queries(collection)
     if len(judged) < 2:
-        raise InputError(f"{collection.source}: a probe of noise needs 2 judged queries with a relevant document.")
+        told = f"{len(judged)} judged queries" if len(judged) != 1 else "1 judged query"
+        raise InputError(
+            f"{collection.source}: {told} with a text and a relevant document. A probe needs 2 at least. Add judgments, "
+            "or choose another collection."
+        )
     rng = np.random.default_rng([design.seed, 0x6E6F6973])
     places = np.sort(rng.permutation(len(judged))[: design.queries]).tolist()
-    ids = [judged[place] for place in places]
-    return replace(
-        collection.restricted(frozenset(ids)), queries={query: collection.queries[query] for query in ids}, lists=None
-    )
+    every = list(judged)
+    asked = {every[place]: judged[every[place]] for place in places}
+    return replace(collection.restricted(frozenset(asked)), queries=asked, lists=None)
+
+
+def judged_queries(collection: Collection) -> dict[str, str]:
+    """Id → text of the queries with a relevant document, as the judgments have them.
+
+    Args:
+        collection: documents, queries and judgments.
+    """
+    relevant = collection.graded.frame.filter(pl.col("grade") > 0)["query_id"].unique(maintain_order=True)
+    return {query: collection.queries[query] for query in relevant.to_list() if query in collection.queries}
 
 
 def measures_of(measures: str | Sequence[str | Measure] | None, judgments: Judgments) -> tuple[Measure, ...]:
@@ -346,7 +359,15 @@ class _Searched(NamedTuple):
         """The run of the queries under one condition: what their texts found."""
         asked = pl.DataFrame({"query": list(query_ids), "query_id": [self.names[text] for text in texts]})
         rows = asked.join(self.run.frame, on="query_id", how="inner", maintain_order="left_right")
-        return Run.from_frame(rows.select(pl.col("query").alias("query_id"), "doc_id", "score"))
+        # Not Run.from_frame, which refuses a run of nothing: that is what some texts find.
+        sizes = rows.group_by("query", maintain_order=True).len()
+        return Run(
+            rows.select("doc_id", "score"),
+            sizes["query"].rename("query_id"),
+            starts_of(sizes["len"].cast(pl.Int64).to_numpy()),
+            self.run.name,
+            self.run.source,
+        )
 
     def cosines(self, texts: Sequence[Sequence[str]]) -> Floats | None:
         """[condition, query] cosines of texts with those of the first row."""

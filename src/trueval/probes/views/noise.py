@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from trueval.probes.noise import NONE
 from trueval.probes.noise_summary import told
 from trueval.probes.views.noise_published import CHATTER_SOURCE, CHATTER_TABLES
 from trueval.report import formats
@@ -17,6 +18,10 @@ from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed,
 
 Entry = Mapping[str, Any]
 VALUES = ("cosine", "overlap", "tau", "rbo")
+SHORT = (
+    "Conditions: the level of chatter and its templates; rules, judge: what it was denoised by; NFC: written one way at "
+    "the end (NFC, plain spaces and apostrophes)."
+)
 
 
 def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
@@ -29,16 +34,16 @@ def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
     parts: list[RenderableType] = []
     for model in result["models"]:
         head = ("condition", *heads(model))
-        shown = grid(head, "L" + "r" * (len(head) - 1), spare=("added", "RBO", "cosine"))
+        shown = grid(head, "l" + "r" * (len(head) - 1), spare=("added", "RBO", "τ", "cosine", "interval"))
         for level in levels(model):
-            shown.add_row(Text(level_name(level)), *cells(level, scale))
+            shown.add_row(Text(short_name(level)), *cells(level, scale))
         parts += [Text(heading(model), style="bold"), shown, Text()]
     if result["denoiser"]:
         shown = grid(STRIPPED, "Lrrr")
         for row in strip_rows(result):
             shown.add_row(*map(Text, row))
         parts += [Text("what the rules strip, by characters", style="bold"), shown, Text()]
-    parts += [Text(line) for line in [*legend(result), *unit(scale)]]
+    parts += [Text(line) for line in [SHORT, *legend(result), *unit(scale)]]
     for each in CHATTER_TABLES:
         shown = grid(each.head, "L" + "r" * (len(each.head) - 1))
         for row in each.rows:
@@ -99,12 +104,15 @@ def guard_is_idle(model: Entry) -> bool:
 
 
 def _same(one: Entry, other: Entry) -> bool:
-    means = [(one[name] or {}).get("mean") for name in VALUES], [(other[name] or {}).get("mean") for name in VALUES]
     # A cosine is of vectors in float32, and differs in its last digits between batches.
-    close = all(a == b or (a is not None and b is not None and abs(a - b) < 1e-5) for a, b in zip(*means, strict=True))
-    return close and all(
-        abs(one["measures"][m]["change"] - other["measures"][m]["change"]) < 1e-9 for m in one["measures"]
+    lists = all(_close(*((each[name] or {}).get("mean") for each in (one, other)), 1e-5) for name in VALUES)
+    return lists and all(
+        _close(*(each["measures"][m]["change"] for each in (one, other)), 1e-9) for m in one["measures"]
     )
+
+
+def _close(one: float | None, other: float | None, most: float) -> bool:
+    return one == other or (one is not None and other is not None and abs(one - other) < most)
 
 
 def level_name(level: Entry) -> str:
@@ -117,6 +125,20 @@ def level_name(level: Entry) -> str:
     'level 2, held-out templates'
     """
     return told(level)
+
+
+def short_name(level: Entry) -> str:
+    """A condition in a terminal, where the long name would lose its middle, and with it what makes it different.
+
+    Args:
+        level: an entry of "levels".
+
+    >>> short_name({"level": 2, "templates": "held-out", "denoised": "rules", "normalised": True})
+    '2 held-out, rules, NFC'
+    """
+    first = f"{level['level']} {level['templates']}" if level["level"] else "clean"
+    way = [level["denoised"]] if level["denoised"] != NONE else []
+    return ", ".join([first, *way, *(["NFC"] if level["normalised"] else [])])
 
 
 def cells(level: Entry, scale: Scale) -> list[str]:
@@ -178,6 +200,11 @@ def legend(result: Entry) -> Iterator[str]:
         "phone; 4 more of these, words of another language, typos. The rules were written for the known templates, not "
         "for those held out."
     )
+    if any(((model["levels"][0]["overlap"] or {}).get("mean") or 1) < 1 for model in result["models"]):
+        yield (
+            "Where scores are equal, a clean query keeps less than all of its own results: overlap, τ and RBO are "
+            "means over the orders in which an engine may list them."
+        )
     if any(guard_is_idle(model) for model in result["models"]):
         idle = ", ".join(model["name"] for model in result["models"] if guard_is_idle(model))
         yield f"One way of writing (NFC, plain spaces, apostrophes) changes nothing for {idle}; its rows are left out."
