@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trueval.cli.options import OUTPUT, CacheFolder, Form, Memory, Percent, cache_of, with_groups
-from trueval.cli.output import check_folder, save, say, show, talk
+from trueval.cli.output import check_folder, foretell, save, say, show, talk
 from trueval.cli.precision import bars, interruptible, remarks
 from trueval.errors import InputError
 
@@ -81,18 +81,10 @@ def sweep(
 
 def _show_estimate(plan: "Plan", out: Path | None, cache: Path | None, form: str) -> None:
     """Says what there is to do."""
-    from trueval.report.formats import to_json
     from trueval.tradeoff.estimate import estimate
 
-    if form not in ("table", "json"):
-        raise typer.BadParameter("--dry-run prints a table or json.", param_hint="--format")
     with remarks():
-        found = estimate(plan, out=out, cache=cache)
-    if form == "json":
-        typer.echo(to_json(found.to_dict()), nl=False)
-        return
-    for line in found.sentences():
-        say(line, err=False)
+        foretell(lambda: estimate(plan, out=out, cache=cache), form)
 
 
 def _kept_after(cache: Path | None, out: Path | None) -> str:

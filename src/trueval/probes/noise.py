@@ -250,8 +250,8 @@ def drawn(collection: Collection, design: Design) -> Collection:
     if len(judged) < 2:
         told = f"{len(judged)} judged queries" if len(judged) != 1 else "1 judged query"
         raise InputError(
-            f"{collection.source}: {told} with a text and a relevant document. A probe needs 2 at least. Add judgments, "
-            "or choose another collection."
+            f"{collection.source}: {told} with a text and a relevant document. A probe needs 2 at least. Add "
+            "judgments, or choose another collection."
         )
     rng = np.random.default_rng([design.seed, 0x6E6F6973])
     places = np.sort(rng.permutation(len(judged))[: design.queries]).tolist()

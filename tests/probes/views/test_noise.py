@@ -62,7 +62,7 @@ def test_systems_without_embeddings_have_no_cosine(result: dict[str, Any]) -> No
 def test_conditions_can_be_told_apart_in_a_terminal(result: dict[str, Any]) -> None:
     for model in result["models"]:
         for level in model["levels"]:
-            level["measures"] |= {name: level["measures"]["R@10"] for name in ("nDCG@10", "N-Recall4+@10")}
+            level["measures"] |= dict.fromkeys(("nDCG@10", "N-Recall4+@10"), level["measures"]["R@10"])
     lines = printed(result).splitlines()
     assert max(map(len, lines)) <= 100
     shown = [line for line in lines if line.startswith(("clean", "2 known"))]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trueval.cli.options import OUTPUT, CacheFolder, Form, Memory, Percent, cache_of, with_groups
-from trueval.cli.output import check_folder, save, say, show, talk
+from trueval.cli.output import check_folder, foretell, save, show, talk
 from trueval.cli.precision import bars, interruptible, remarks
 
 if TYPE_CHECKING:
@@ -91,14 +91,6 @@ def _notes(result: dict[str, object]) -> list[str]:
 def _show_estimate(plan: "Plan", out: Path, ledger: Path, max_cost: float | None, until: str | None, form: str) -> None:
     """Says what there is to ask."""
     from trueval.golden.build import dry_run
-    from trueval.report.formats import to_json
 
-    if form not in ("table", "json"):
-        raise typer.BadParameter("--dry-run prints a table or json.", param_hint="--format")
     with remarks():
-        found = dry_run(plan, out, ledger=ledger, max_cost=max_cost, until=until)
-    if form == "json":
-        typer.echo(to_json(found.to_dict()), nl=False)
-        return
-    for line in found.sentences():
-        say(line, err=False)
+        foretell(lambda: dry_run(plan, out, ledger=ledger, max_cost=max_cost, until=until), form)

@@ -17,7 +17,7 @@ from trueval.cli.options import (
     measures_of,
     with_groups,
 )
-from trueval.cli.output import check_folder, save, say, show, talk
+from trueval.cli.output import check_folder, foretell, save, show, talk
 from trueval.cli.precision import bars, interruptible, remarks
 from trueval.cli.progress import progress
 
@@ -183,14 +183,6 @@ def _gullibility(traps: TrapOptions, level: float, output: OutputOptions, form: 
 
 def _show_estimate(plan: "Plan", out: Path, traps: TrapOptions, form: str) -> None:
     from trueval.golden.gullibility import dry_run
-    from trueval.report.formats import to_json
 
-    if form not in ("table", "json"):
-        raise typer.BadParameter("--dry-run prints a table or json.", param_hint="--format")
     with remarks():
-        found = dry_run(plan, out, queries=traps.queries, ledger=traps.ledger, max_cost=traps.max_cost)
-    if form == "json":
-        typer.echo(to_json(found.to_dict()), nl=False)
-        return
-    for line in found.sentences():
-        say(line, err=False)
+        foretell(lambda: dry_run(plan, out, queries=traps.queries, ledger=traps.ledger, max_cost=traps.max_cost), form)

@@ -19,8 +19,8 @@ from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed,
 Entry = Mapping[str, Any]
 VALUES = ("cosine", "overlap", "tau", "rbo")
 SHORT = (
-    "Conditions: the level of chatter and its templates; rules, judge: what it was denoised by; NFC: written one way at "
-    "the end (NFC, plain spaces and apostrophes)."
+    "Conditions: the level of chatter and its templates; rules, judge: what it was denoised by; NFC: written one way "
+    "at the end (NFC, plain spaces and apostrophes)."
 )
 
 
@@ -105,10 +105,9 @@ def guard_is_idle(model: Entry) -> bool:
 
 def _same(one: Entry, other: Entry) -> bool:
     # A cosine is of vectors in float32, and differs in its last digits between batches.
-    lists = all(_close(*((each[name] or {}).get("mean") for each in (one, other)), 1e-5) for name in VALUES)
-    return lists and all(
-        _close(*(each["measures"][m]["change"] for each in (one, other)), 1e-9) for m in one["measures"]
-    )
+    pairs = [((one[name] or {}).get("mean"), (other[name] or {}).get("mean"), 1e-5) for name in VALUES]
+    pairs += [(one["measures"][m]["change"], other["measures"][m]["change"], 1e-9) for m in one["measures"]]
+    return all(_close(*pair) for pair in pairs)
 
 
 def _close(one: float | None, other: float | None, most: float) -> bool:
