@@ -144,6 +144,18 @@ def test_what_cannot_be_joined_is_said_first(collection: Collection, asked: dict
         probe_join(collection, pipelines(), given["conditions"], given["measures"])
 
 
+@pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
+def test_a_form_in_which_no_query_finds_anything_loses_all(collection: Collection) -> None:
+    lost = Condition("lost", lambda text: f"nothing{text.split()[0].removeprefix('word')}x", "no word is anywhere")
+    words = {name: each for name, each in pipelines().items() if name == "bm25"}
+    found = probe_join(collection, words, [OTHER, lost], "R@5", choices=FAST)
+    (row,) = [each for each in found.models if (each.condition, each.signal) == ("lost", "overlap")]
+    clean = found.about["systems"][0]["clean"]["R@5"]
+    assert (row.loss, row.danger) == (pytest.approx(clean), pytest.approx(1))
+    assert any("find nothing, such as" in note and "(lost)" in note for note in found.notes)
+    assert not any("no query of the run is judged" in note for note in found.notes)
+
+
 def test_conditions_by_their_names() -> None:
     assert [each.name for each in find_conditions(["noise 1", "noise-3", "case_punct_upper"], "fr")] == [
         "noise 1",

@@ -1,8 +1,7 @@
 """The probe of noise: what chatter around a question does to what a pipeline finds for it.
 
 Some judged queries of a collection are written with chatter of several levels, with denoising and without, and with one
-way of writing (NFC, plain spaces and apostrophes) and without. Every different text is embedded and searched for once,
-as one set of queries of the pipeline, so that a cache keeps all of it and a stopped probe goes on where it was.
+way of writing (NFC, plain spaces and apostrophes) and without, and searched for together (searching.py).
 """
 
 from __future__ import annotations
@@ -28,13 +27,12 @@ from trueval.models.hosted.account import LEDGER, Account
 from trueval.policy.policy import Policy
 from trueval.probes.chatter import BANKS, LEVELS, Noisy, noisy
 from trueval.probes.denoise import denoise
+from trueval.probes.searching import AS_IT_IS, named_texts, search
+from trueval.report.text import counted
 from trueval.retrieval.indexes.analysis import one_writing
-from trueval.retrieval.pipeline import Pipeline, stages_of
-from trueval.retrieval.stages.config import BOTH, HIGH, STAGES, scored_in
-from trueval.retrieval.stages.shared import Begin, Shared, nobody, shared_work
-from trueval.retrieval.stages.work import Work
+from trueval.retrieval.pipeline import Pipeline
+from trueval.retrieval.stages.shared import Begin, nobody, shared_work
 from trueval.run import Run
-from trueval.standings.groups import starts_of
 from trueval.standings.standings import Floats
 
 NONE: Final = "none"
@@ -215,7 +213,7 @@ def probe_noise(
     probes = []
     with shared_work(cache, account, kept=False) as shared:
         for pipeline in pipelines:
-            found = _searched(pipeline, chosen, names, shared, begin or nobody)
+            found = search(pipeline.settings, chosen, names, shared, begin or nobody)
             lists, worth = measuring.of([found.run_of(chosen.queries, row) for row in written.texts])
             probes.append(
                 NoiseProbe(
@@ -248,7 +246,7 @@ def drawn(collection: Collection, design: Design) -> Collection:
     """
     judged = judged_queries(collection)
     if len(judged) < 2:
-        told = f"{len(judged)} judged queries" if len(judged) != 1 else "1 judged query"
+        told = counted(len(judged), "judged query", "judged queries")
         raise InputError(
             f"{collection.source}: {told} with a text and a relevant document. A probe needs 2 at least. Add "
             "judgments, or choose another collection."
@@ -340,48 +338,6 @@ def texts_of(
     return Written(tuple(rows), added)
 
 
-class _Searched(NamedTuple):
-    """What different texts found.
-
-    Attributes:
-        names: text → id of the query that it was.
-        run: for these.
-        vectors: text → its vector; None without an embedder.
-        notes: remarks of the pipeline.
-    """
-
-    names: Mapping[str, str]
-    run: Run
-    vectors: Floats | None
-    notes: tuple[str, ...]
-
-    def run_of(self, query_ids: Iterable[str], texts: Sequence[str]) -> Run:
-        """The run of the queries under one condition: what their texts found."""
-        asked = pl.DataFrame({"query": list(query_ids), "query_id": [self.names[text] for text in texts]})
-        rows = asked.join(self.run.frame, on="query_id", how="inner", maintain_order="left_right")
-        # Not Run.from_frame, which refuses a run of nothing: that is what some texts find.
-        sizes = rows.group_by("query", maintain_order=True).len()
-        return Run(
-            rows.select("doc_id", "score"),
-            sizes["query"].rename("query_id"),
-            starts_of(sizes["len"].cast(pl.Int64).to_numpy()),
-            self.run.name,
-            self.run.source,
-        )
-
-    def cosines(self, texts: Sequence[Sequence[str]]) -> Floats | None:
-        """[condition, query] cosines of texts with those of the first row."""
-        if self.vectors is None:
-            return None
-        place = {text: at for at, text in enumerate(self.names)}
-        norms = np.linalg.norm(self.vectors, axis=1, keepdims=True)
-        unit = self.vectors / np.where(norms > 0, norms, 1)
-        rows = np.array([[place[text] for text in row] for row in texts])
-        # Of equal vectors the sum may be more or less than 1 by a rounding, and a drop is none.
-        found = np.minimum(np.einsum("cqd,qd->cq", unit[rows], unit[rows[0]]), 1.0)
-        return np.where(rows == rows[0], 1.0, found)
-
-
 def asked_texts(collection: Collection, design: Design) -> dict[str, str]:
     """The queries that an embedder gets for a design without a judge: id → text.
 
@@ -398,36 +354,8 @@ def asked_texts(collection: Collection, design: Design) -> dict[str, str]:
 
 
 def _named(conditions: Sequence[Condition], query_ids: Sequence[str], texts: Sequence[Sequence[str]]) -> dict[str, str]:
-    """Each different text → the id of the query that it is: the query and the first condition that writes it so.
-
-    Remarks of a pipeline hold such ids, so they say what people know; one that is there already has a mark more.
-    """
-    found: dict[str, str] = {}
-    taken: set[str] = set()
-    for condition, row in zip(conditions, texts, strict=True):
-        for query, text in zip(query_ids, row, strict=True):
-            if text not in found:
-                name = query if condition == CLEAN else f"{query} ({condition.told})"
-                while name in taken:
-                    name += "'"
-                taken.add(name)
-                found[text] = name
-    return found
-
-
-def _searched(
-    pipeline: Pipeline, collection: Collection, names: Mapping[str, str], shared: Shared, begin: Begin
-) -> _Searched:
-    asked = replace(collection, queries={name: text for text, name in names.items()}, judgments=None)
-    scoring = pipeline.settings.get("pipeline", {}).get("scoring", STAGES)
-    settings = scored_in(pipeline.settings, HIGH if scoring == BOTH else scoring)
-    work = Work(asked, settings, shared, begin)
-    (stages,) = stages_of([work])
-    vectors = None
-    if "embed" in settings:
-        vectors = work.query_vectors(begin("queries")).astype(np.float64)
-    notes = dict.fromkeys(note for stage in stages for note in stage.notes)
-    return _Searched(names, stages[-1].run, vectors, tuple(notes))
+    """Each different text → the id of the query that it is."""
+    return named_texts([AS_IT_IS if each == CLEAN else each.told for each in conditions], query_ids, texts)
 
 
 class _Worth(NamedTuple):
