@@ -128,6 +128,13 @@ def test_every_form_shows_the_numbers(tmp_path: Path, collection: Collection, mo
     shown = drawn(PREDICTION.text["table"](result))
     assert wanted in shown
     assert "cannot be known from" in " ".join(shown.split())
+    # Five signals of an embedder, with a table of authors, fit as well, without their intervals.
+    for system in result["systems"]:
+        system["signals"] = [*system["signals"], *(f"{name} once more" for name in system["signals"])]
+    again = [{**each, "signal": f"{each['signal']} once more"} for each in result["models"]]
+    lines = drawn(PREDICTION.text["table"]({**result, "models": [*result["models"], *again]})).splitlines()
+    assert max(map(len, lines)) <= 100
+    assert any(line.startswith("No room for changed, interval:") for line in lines)
 
 
 @pytest.mark.parametrize(
