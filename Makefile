@@ -20,9 +20,10 @@ test: lint
 	@$(BIN)/mypy --strict src > $(VENV)/.types 2>&1 & \
 	$(PYTEST); tests=$$?; wait $$!; types=$$?; cat $(VENV)/.types; exit $$((tests + types))
 
-# Long simulations and enumerations, and all examples of hypothesis: run it before calling something done.
+# Long simulations and enumerations, and all examples of hypothesis: run it before calling something done. It takes hours:
+# make evidence PART=tradeoff, or PART="report golden/test_recovery.py", takes these of tests/ (docs/design/tests.md).
 evidence: $(VENV)/.dev
-	$(PYTEST) -m "evidence or hypothesis" --hypothesis-profile=thorough
+	$(PYTEST) -m "evidence or hypothesis" --hypothesis-profile=thorough $(addprefix tests/,$(PART))
 
 check: lint types doctests
 
@@ -36,8 +37,10 @@ types: $(VENV)/.dev
 doctests: $(VENV)/.dev
 	$(BIN)/python -m pytest -q src
 
+# All but those that are told what to take: a collection, a file of titles.
+BENCHMARKS := $(filter-out benchmarks/names_of_titles.py benchmarks/routing.py,$(wildcard benchmarks/*.py))
 bench: $(VENV)/.dev
-	@set -e; for script in benchmarks/*.py; do echo "# $$script"; $(BIN)/python "$$script"; done
+	@set -e; for script in $(BENCHMARKS); do echo "# $$script"; $(BIN)/python "$$script"; done
 
 # A million hostile inputs against every reader, half an hour of one core; or as long as told, make fuzz FUZZ=600s.
 fuzz: $(VENV)/.dev

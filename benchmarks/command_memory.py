@@ -4,6 +4,7 @@ Data: made here, runs of 10 documents a query with scores of two decimals, 2 rel
 resident set of the process, as the kernel counts it.
 """
 
+import argparse
 import os
 import subprocess
 import sys
@@ -60,13 +61,16 @@ def peak(arguments: Sequence[str], folder: Path) -> int:
 
 
 def main() -> None:
-    print(f"| command | {' | '.join(f'{size:,} queries' for size in SIZES)} | bytes a further query |")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--queries", type=int, nargs=2, default=SIZES, metavar=("FEW", "MANY"))
+    sizes = parser.parse_args().queries
+    print(f"| command | {' | '.join(f'{size:,} queries' for size in sizes)} | bytes a further query |")
     with tempfile.TemporaryDirectory() as place:
-        for size in SIZES:
+        for size in sizes:
             make(Path(place), size)
         for name, words in COMMANDS.items():
-            small, large = (peak([word.format(n=size) for word in words], Path(place)) for size in SIZES)
-            more = (large - small) * 1024 / (SIZES[1] - SIZES[0])
+            small, large = (peak([word.format(n=size) for word in words], Path(place)) for size in sizes)
+            more = (large - small) * 1024 / (sizes[1] - sizes[0])
             print(f"| `{name}` | {small / 1024:,.0f} MiB | {large / 1024:,.0f} MiB | {more:,.0f} |", flush=True)
 
 

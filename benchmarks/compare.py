@@ -15,7 +15,8 @@ from importlib.metadata import version
 import numpy as np
 
 from trueval.comparison.compare import compare_scores
-from trueval.evaluation.scores import Scores, Ties
+from trueval.evaluation.scores import Scores
+from trueval.evaluation.ties import Ties
 from trueval.measures import parse_list
 from trueval.policy.conventions import Policy
 

@@ -18,6 +18,7 @@ from support.apart import machine
 from trueval.comparison.both_labels import Both
 from trueval.comparison.estimated import NEW
 from trueval.comparison.query_design import by_queries
+from trueval.measures.span import UNIT
 
 QUERIES = 200
 DRAWS = 300
@@ -33,19 +34,19 @@ def world(rng: np.random.Generator, correlation: float) -> Both:
     people, own = rng.standard_normal((2, QUERIES))
     judge = correlation * people + np.sqrt(1 - correlation**2) * own
     values = [np.round(10 * betaincinv(a, b, ndtr(z))) / 10 for a, b, z in ((1.2, 1.8, people), (2.0, 1.6, judge))]
-    return Both(values[1], values[0], np.ones(QUERIES, dtype=bool))
+    return Both(values[1], values[0], np.ones(QUERIES, dtype=bool), np.zeros(QUERIES, dtype=bool))
 
 
-def measured(correlation: float, graded: int) -> list[dict[str, object]]:
+def measured(correlation: float, graded: int, draws: int) -> list[dict[str, object]]:
     """Widths over those of people's labels alone, tuned and untuned, over draws."""
     rng = np.random.default_rng([int(100 * correlation), graded])
     found: dict[str, list[float]] = {"tuned": [], "untuned": []}
     own = []
-    for _ in range(DRAWS):
+    for _ in range(draws):
         whole = np.zeros(QUERIES, dtype=bool)
         whole[rng.choice(QUERIES, graded, replace=False)] = True
         values = world(rng, correlation)
-        one = by_queries(values, whole, NEW, 0.95)
+        one = by_queries(values, whole, NEW, 0.95, UNIT)
         assert one is not None
         own.append(float(np.corrcoef(values.judge, values.people)[0, 1]))
         for name, bounded in (("tuned", one.corrected), ("untuned", one.untuned)):
@@ -101,13 +102,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keep", action="store_true", help="keep the figures, and draw them")
     parser.add_argument("--draw", action="store_true", help="only draw the kept figures")
+    parser.add_argument("--draws", type=int, default=DRAWS, help=f"worlds of each kind (default {DRAWS})")
     options = parser.parse_args()
     if not options.draw:
         print(machine())
         rows = []
         for graded in GRADED:
             for correlation in CORRELATIONS:
-                rows += measured(correlation, graded)
+                rows += measured(correlation, graded, options.draws)
                 for row in rows[-2:]:
                     print(row, flush=True)
         if options.keep:

@@ -1,15 +1,15 @@
 """A table of names for `trueval probe join --table`, from the titles of a collection that has no authors.
 
 A title is taken for a name where it has two words or more, all of them capitals at the front but particles, and no
-particle after the first word: "Pierre Du Bosc", not "Bataille de Savenay". Persons are most of them; bands, clubs and
-places are among them, which are names as well.
+particle after the first word: "Jakob Böhme", not "Bataille de Savenay", and so not "Pierre Du Bosc" either. Persons are
+most of them; bands, clubs and places are among them, which are names as well.
 
     python benchmarks/names_of_titles.py ../shared/data/collections/piaf-v1.0-fr/corpus.jsonl names.csv
 """
 
+import argparse
 import csv
 import json
-import sys
 from pathlib import Path
 
 from trueval.probes.people import PARTICLES
@@ -24,11 +24,14 @@ def is_name(title: str) -> bool:
 
 
 def main() -> None:
-    corpus, table = map(Path, sys.argv[1:])
-    with corpus.open(encoding="utf-8") as lines:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", type=Path, help="lines of JSON with a title")
+    parser.add_argument("table", type=Path, help="the CSV to write")
+    chosen = parser.parse_args()
+    with chosen.corpus.open(encoding="utf-8") as lines:
         titles = dict.fromkeys(json.loads(line).get("title", "") for line in lines)
     names = [title for title in titles if is_name(title)]
-    with table.open("w", encoding="utf-8", newline="") as out:
+    with chosen.table.open("w", encoding="utf-8", newline="") as out:
         rows = csv.writer(out)
         rows.writerow(("author", "topic"))
         # A topic is asked for by the probe of bundles alone; here every name needs another one.

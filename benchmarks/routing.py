@@ -1,10 +1,11 @@
 """Dynamic K on real collections: does a signal say which queries to rerank deeper?
 
-    python benchmarks/routing.py cranfield csfcube scifact-test --cache DIR
+    python benchmarks/routing.py cranfield csfcube scifact-test --cache DIR --drop 4
 
 MiniLM, flat, pools of 100; epqa-reranker at 128 tokens over 50 and 100 candidates; 100 judged queries drawn with seed
 0, all where there are fewer. A collection takes an hour of one core without a cache, seconds with one.
-docs/tradeoff.md has what came out.
+--drop adds a signal: how far the vector of a query moves under chatter of that level. docs/tradeoff.md has what came
+out.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from trueval.errors import TruevalWarning
 from trueval.retrieval.stages.config import settings_of_tables
 from trueval.tradeoff.ladder import climb
 from trueval.tradeoff.route import Router
-from trueval.tradeoff.signals import route_pipeline
+from trueval.tradeoff.signals import Noise, route_pipeline
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 TABLES = {
@@ -65,6 +66,7 @@ def main() -> None:
     parser.add_argument("names", nargs="+")
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--drop", type=int, metavar="LEVEL", help="the drop under chatter of 1 to 4 as a signal too")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore", TruevalWarning)
     settings = settings_of_tables(TABLES, "benchmark")
@@ -84,6 +86,7 @@ def main() -> None:
                 judgments,
                 measure,
                 rng=np.random.default_rng(0),
+                noise=None if chosen.drop is None else Noise(chosen.drop),
                 cache=chosen.cache,
             )
             print(f"{name}, {measure}, {found.queries} queries", flush=True)

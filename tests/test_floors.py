@@ -27,7 +27,7 @@ FLOORS = (
     ("golden",),
     ("probes",),
     ("tradeoff",),
-    ("scale", "integrations"),
+    ("scale", "integrations", "installation"),
     ("cli",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

@@ -41,9 +41,10 @@ if TYPE_CHECKING:
     from trueval.comparison.published import published
     from trueval.comparison.self_test import self_test
     from trueval.evaluation.arrays import evaluate_arrays
+    from trueval.evaluation.estimate import Estimate
     from trueval.evaluation.evaluate import evaluate
     from trueval.evaluation.explanation import explain
-    from trueval.evaluation.scores import Estimate, Scores
+    from trueval.evaluation.scores import Scores
     from trueval.judgments import Judgments
     from trueval.measures import Measure, parse, registry
     from trueval.policy.conventions import convention
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 # `import trueval` waits for nothing that is not used.
 _HOMES = {
     "Audited": "trueval.comparison.audited",
-    "Estimate": "trueval.evaluation.scores",
+    "Estimate": "trueval.evaluation.estimate",
     "Judgments": "trueval.judgments",
     "Measure": "trueval.measures",
     "Policy": "trueval.policy.policy",

@@ -306,3 +306,19 @@ def or_null(value: float) -> float | None:
     (0.5, None)
     """
     return None if math.isnan(value) else value
+
+
+def nulls(value: Any) -> Any:
+    """A value of JSON with null for every NaN in it, however deep.
+
+    Args:
+        value: of objects, lists, texts and numbers.
+
+    >>> nulls({"a": [0.5, math.nan], "b": {"c": math.nan}})
+    {'a': [0.5, None], 'b': {'c': None}}
+    """
+    if isinstance(value, dict):
+        return {name: nulls(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [nulls(each) for each in value]
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -48,6 +48,13 @@ def test_per_query_rows_follow_when_asked_for(trueval: Command, files: Path) -> 
     assert (row["query"], row["measure"], row["expected"], row["tie_broken"]) == ("q", "RR@10", 0.75, 0.5)
 
 
+def test_a_table_shows_every_query_when_asked_for(trueval: Command, files: Path) -> None:
+    arguments = ("evaluate", files / "qrels.trec", files / "tied.trec", "-m", "RR@10")
+    query = ["q", "RR@10", "0.7500", "[0.5000,", "1.0000]", "0.5000", "0.2500"]
+    assert query in [line.split() for line in trueval(*arguments, "--per-query").out.splitlines()]
+    assert query not in [line.split() for line in trueval(*arguments).out.splitlines()]
+
+
 def test_tie_order_moves_the_tie_broken_value_only(trueval: Command, files: Path) -> None:
     arguments = (files / "qrels.trec", files / "tied.trec", "-m", "RR@10", "--tie-order", "docid-asc")
     value = run_json(trueval, *arguments)["runs"][0]["measures"]["RR@10"]

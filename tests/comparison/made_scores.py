@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trueval.evaluation.scores import Scores, Ties
+from trueval.evaluation.scores import Scores
+from trueval.evaluation.ties import Ties
 from trueval.measures import Measure, parse_list
 from trueval.measures.measure import Definition
 from trueval.policy.conventions import Policy

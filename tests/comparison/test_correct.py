@@ -103,7 +103,12 @@ def test_of_some_queries_the_numbers_are_those_of_the_formula() -> None:
     assert new.untuned.se == pytest.approx(math.sqrt(variance + 0.4 * h.var(ddof=1) / 4))
     assert new.people.se == pytest.approx(math.sqrt(h.var(ddof=1) / 4))
     assert these.people.se == pytest.approx(math.sqrt(0.6 * h.var(ddof=1) / 4))
-    assert these.untuned.width == pytest.approx(2 * 3.182446 * math.sqrt(variance), rel=1e-6)
+    # Above .5 the end above is that of t, and the end below that of Wilson with m (1 - m) / se^2 observations.
+    assert these.untuned.high == pytest.approx(these.untuned.estimate + 3.182446 * math.sqrt(variance), rel=1e-6)
+    m, t2 = these.untuned.estimate, 3.182446**2
+    count = m * (1 - m) / variance
+    below = (m + t2 / (2 * count) - math.sqrt(t2 * variance + (t2 / (2 * count)) ** 2)) / (1 + t2 / count)
+    assert these.untuned.low == pytest.approx(below, rel=1e-6)
     assert (new.labels, new.queries, new.people_queries, new.judge_queries) == (28, 4, 4, 10)
     assert 0 <= new.weight <= 1
 

@@ -20,6 +20,7 @@ from trueval.comparison.estimated import NEW, TARGETS, THESE, Estimated
 from trueval.comparison.query_design import by_queries
 from trueval.errors import InputError
 from trueval.measures import parse
+from trueval.measures.span import UNIT
 from trueval.policy.policy import OURS
 
 QUERIES = 200
@@ -59,7 +60,7 @@ def over_queries(correlation: float, part: float, target: str, draws: int) -> Ta
     for _ in range(draws):
         values, whole = simulated(rng, QUERIES, correlation), np.zeros(QUERIES, dtype=bool)
         whole[rng.choice(QUERIES, int(QUERIES * part), replace=False)] = True
-        found = by_queries(values, whole, target, 0.95)
+        found = by_queries(values, whole, target, 0.95, UNIT)
         assert found is not None
         tally.add(found, float(values.people.mean()) if target == THESE else mean_of_worlds())
     return tally
@@ -77,7 +78,8 @@ def over_passages(measure: str, size: int, target: str, draws: int) -> Tally:
             added, owner, take = here.of_queries(here.again(rng))
             asked = asked._replace(of_passage=asked.of_passage[take])
         drawn = sample(rng, asked, size)
-        tally.add(by_documents(added, drawn.rows, drawn.strata, owner, target, 0.95), here.truth)
+        found = by_documents(added, drawn.rows, drawn.strata, owner, target, 0.95, parse(measure).span)
+        tally.add(found, here.truth)
     return tally
 
 

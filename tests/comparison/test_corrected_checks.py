@@ -14,10 +14,12 @@ from trueval.comparison.checks import Check
 from trueval.comparison.correct import correct
 from trueval.comparison.corrected import Bounded, Corrected, Correction, Stratum
 from trueval.comparison.corrected_checks import Judged, drops, minima
+from trueval.comparison.estimated import interval
 from trueval.comparison.gate import gate
 from trueval.comparison.limits import MaxDrop, Minimum
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.scores import Scores
+from trueval.measures.span import UNIT
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +118,10 @@ def test_checks_share_out_the_level(scores: list[Scores], found: Corrected) -> N
     value = found.of("honest", "nDCG@5").corrected
     for checks, count in ((alone, 1), (three, 3)):
         half = value.se * t.ppf(1 - 0.05 / (2 * count), value.degrees)
-        assert (checks[0].low, checks[0].high) == pytest.approx((value.estimate - half, value.estimate + half))
+        ends = interval(value.estimate, value.se**2, value.degrees, 1 - 0.05 / count, UNIT)
+        assert (checks[0].low, checks[0].high) == pytest.approx((ends.low, ends.high))
+        assert checks[0].high == pytest.approx(value.estimate + half)  # of t, so near to 1
+        assert checks[0].low < value.estimate - half
 
 
 def test_a_drop_is_told_by_the_corrected_difference(scores: list[Scores], found: Corrected) -> None:

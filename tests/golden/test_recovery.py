@@ -20,7 +20,7 @@ KNOWN = {
     "epqa-dev": ({0: 1, 1: 3, 2: 5}, 150),
 }
 ERRORS = Errors(noise=0.8, gross=0.05, invalid=0.01, position=0.3, seed=3)
-ROUNDS = (1, 2, 3, 5)
+ROUNDS = (1, 2, 3, 4, 5)
 AGGREGATES = ("median", "majority", "posterior")
 
 
@@ -43,7 +43,7 @@ def test_more_labels_give_back_more_of_the_grades(name: str, tmp_path: Path) -> 
             known[query, document] = scale[int(value)]
     labels = {(collection.queries[q], collection.documents[d]): value for (q, d), value in known.items()}
     judge = LabelJudge(labels, ERRORS)
-    found: dict[tuple[str, int], tuple[float, float]] = {}
+    found: dict[tuple[str, int], tuple[float, float, float]] = {}
     with opened_ledger(tmp_path / "l.sqlite") as ledger:
         every = grade(pools, collection.queries, collection.documents, judge, ledger, Grading(rounds=max(ROUNDS)))
     for rounds in ROUNDS:
@@ -56,14 +56,15 @@ def test_more_labels_give_back_more_of_the_grades(name: str, tmp_path: Path) -> 
                     for q, d in made.select("query_id", "doc_id").iter_rows()
                 ]
             )
-            apart = np.abs(made["grade"].to_numpy() - truth)
-            found[aggregate, rounds] = (float((apart == 0).mean()), float(apart.mean()))
+            apart = made["grade"].to_numpy() - truth
+            found[aggregate, rounds] = (float((apart == 0).mean()), float(np.abs(apart).mean()), float(apart.mean()))
     print(f"\n{name}: {len(pools)} queries, {len(known)} passages, {len(every.answers)} calls")
     for aggregate in AGGREGATES:
         print(
             f"  {aggregate:10}",
             *(
-                f"{rounds} rounds {found[aggregate, rounds][0]:.3f} ({found[aggregate, rounds][1]:.3f} off)"
+                f"{rounds} rounds {found[aggregate, rounds][0]:.3f} ({found[aggregate, rounds][1]:.3f} off, "
+                f"{found[aggregate, rounds][2]:+.3f} in the mean)"
                 for rounds in ROUNDS
             ),
         )
@@ -71,3 +72,6 @@ def test_more_labels_give_back_more_of_the_grades(name: str, tmp_path: Path) -> 
         assert found[aggregate, 3][0] > found[aggregate, 1][0]
         assert found[aggregate, 5][0] > found[aggregate, 3][0]
     assert found["posterior", 5][0] > found["median", 1][0] + 0.1
+    # Of an even number the lower of the middle two: grades fall.
+    assert found["median", 2][2] < min(found["median", rounds][2] for rounds in (1, 3, 5)) - 0.1
+    assert found["median", 4][2] < min(found["median", rounds][2] for rounds in (1, 3, 5))

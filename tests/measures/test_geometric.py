@@ -9,7 +9,7 @@ import pytest
 
 from trueval.errors import MeasureError
 from trueval.evaluation.arrays import evaluate_arrays
-from trueval.evaluation.scores import LEAST_IN_GEOMETRIC_MEAN
+from trueval.evaluation.estimate import LEAST_IN_GEOMETRIC_MEAN
 from trueval.measures import parse
 
 SCORES = [[3.0, 2.0, 1.0], [3.0, 2.0, 1.0], [1.0, 1.0, 0.0]]

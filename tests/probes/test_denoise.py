@@ -59,7 +59,7 @@ def test_composed_and_decomposed_texts_are_cut_alike(language: str, level: int, 
 
 
 def test_long_hostile_texts_take_no_time() -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     for text in ("." * 30_000 + "x", "um, " * 8_000 + "x", "hi " * 10_000, "i hope you " * 3_000, "🙏" * 30_000 + "a"):
         denoise(text)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5  # of the processor: others may be working on this machine

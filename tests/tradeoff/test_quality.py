@@ -8,12 +8,11 @@ import pytest
 from scipy import stats
 
 import trueval as tv
-from trueval.measures.measure import registry
 from trueval.policy.policy import Policy
 from trueval.rag.unjudged import grade_unjudged
 from trueval.run import Run
 from trueval.tradeoff.plan import Measuring
-from trueval.tradeoff.quality import FRACTIONS, mean_intervals, qualities_of
+from trueval.tradeoff.quality import mean_intervals, qualities_of
 
 MEASURING = Measuring(("RA-nWG@K", "nDCG@10", "AP"), None, None, None, Policy(), 0.95, 1000, 0)
 NAMES = ("expected", "lowest", "highest", "range", "sd", "queries")
@@ -69,26 +68,6 @@ def test_no_interval_reaches_past_what_a_measure_can_be():
     assert qualities.notes[-1].startswith("The interval of RR@2 would reach past what the measure can be")
     gains = np.array([1.0 if rr == 1 else 1 / np.log2(3) for rr in found])[:, None]
     assert quality.measures["DCG@2"]["high"] == mean_intervals(gains, measuring)[0][1] > 1
-
-
-@pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
-def test_measures_that_are_called_fractions_are():
-    rng = np.random.default_rng(3)
-    plain = [name for name in sorted(FRACTIONS) if not registry()[name].definition.needs_facets]
-    given = {"ERR": "(gmax=5)"} | dict.fromkeys(("PROC", "pPROC", "retrieval_headroom"), "(RA-nWG, pool=12)")
-    highest = np.zeros(len(plain))
-    for k in (1, 3, 12):
-        run, judgments = made(rng, queries=6)
-        uses = [registry()[name].definition.cutoff_use for name in plain]
-        forms = [
-            name + given.get(name, "") + f"@{k}" * (use == "required") for name, use in zip(plain, uses, strict=True)
-        ]
-        scores = tv.evaluate(run, judgments, forms)
-        for values in (scores.lowest, scores.expected, scores.highest):
-            assert np.nanmin(values) >= 0
-            assert np.nanmax(values) <= 1 + 1e-12
-            highest = np.maximum(highest, np.nan_to_num(values).max(axis=0))
-    assert highest.min() > 0.3, dict(zip(plain, highest, strict=True))
 
 
 def test_a_ceiling_is_the_best_that_any_order_of_the_pool_has():

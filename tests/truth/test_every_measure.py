@@ -249,6 +249,9 @@ def test_expected_lies_between_lowest_and_highest(form: str) -> None:
         known = ~np.isnan(scores.expected)
         assert (scores.lowest <= scores.expected)[known].all()
         assert (scores.expected <= scores.highest)[known].all()
+        ends = np.array([measure.span[:2] for measure in scores.measures])
+        assert (scores.lowest >= ends[:, 0] - CLOSE)[known].all()
+        assert (scores.highest <= ends[:, 1] + CLOSE)[known].all()
         found = known & ~(np.isnan(scores.sd) & (twin.Notation.read(form).name in NO_SD_WHEN_LONG))
         assert (scores.sd >= 0)[found].all()
 

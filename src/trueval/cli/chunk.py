@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
+from trueval.cli.long_work import bars
 from trueval.cli.options import Memory, with_groups
 from trueval.cli.output import say, talk
-from trueval.cli.precision import bars
 
 if TYPE_CHECKING:
     from trueval.retrieval.chunk import Chunker, Tokenizer

@@ -25,6 +25,7 @@ from trueval.cli.progress import progress
 
 if TYPE_CHECKING:
     from trueval.comparison.compare import Choices
+    from trueval.comparison.orders import TieOrders
     from trueval.evaluation.scores import Scores
     from trueval.judgments import Judgments
     from trueval.run import Run
@@ -92,6 +93,21 @@ class PairOptions:
     ] = None
 
 
+class _Seen:
+    """What is kept of the runs. Win probabilities go back to the lists for the orders of their ties."""
+
+    def __init__(self) -> None:
+        self.runs: list[Run] = []
+        self.orders: list[TieOrders] = []
+
+    def __call__(self, run: "Run", judgments: "Judgments", scores: "Scores") -> None:
+        """Notes a run that was evaluated."""
+        from trueval.comparison.orders import TieOrders
+
+        self.orders.append(TieOrders(run, judgments, scores.policy, len(self.runs)))
+        self.runs.append(run)
+
+
 @with_groups
 def compare(
     qrels: Annotated[str, typer.Argument(metavar="QRELS", help=JUDGMENTS)],
@@ -113,7 +129,6 @@ def compare(
     """
     from trueval.comparison.clusters import Clusters
     from trueval.comparison.compare import compare_scores
-    from trueval.comparison.orders import TieOrders
     from trueval.comparison.views.kind import COMPARE
     from trueval.rag.evaluation import evaluate_files
 
@@ -125,15 +140,7 @@ def compare(
     refuse_repeated(qrels, paths)
     if output.out is not None:
         check_folder(output.out)
-    # Win probabilities go back to the lists for the orders of their ties, so here the runs stay in memory.
-    orders: list[TieOrders] = []
-    lists: list[Run] = []
-
-    def observe(run: "Run", judgments: "Judgments", scores: "Scores") -> None:
-        orders.append(TieOrders(run, judgments, scores.policy, len(orders)))
-        lists.append(run)
-
-    given = inputs.to_inputs(chosen, policy.grade_map())
+    seen, given = _Seen(), inputs.to_inputs(chosen, policy.grade_map())
     with progress(1 + len(paths)) as begin:
         begin(qrels)
         joined = labels.read(qrels, given)
@@ -142,17 +149,17 @@ def compare(
             paths,
             chosen,
             inputs=given,
-            observe=observe,
+            observe=seen,
             begin=begin,
             policy=policy.to_policy(),
         )
     scores = evaluated.scores
     name = None if baseline is None else scores[paths.index(baseline)].name
     found = compare_scores(
-        scores, baseline=name, orders=orders, clusters=members, threads=tests.threads, **asdict(choices)
+        scores, baseline=name, orders=seen.orders, clusters=members, threads=tests.threads, **asdict(choices)
     )
     talk([*evaluated.notes, *found.notes])
-    corrected = labels.correct(joined, lists, chosen, policy.to_policy(), baseline=name, level=choices.level)
+    corrected = labels.correct(joined, seen.runs, chosen, policy.to_policy(), baseline=name, level=choices.level)
     comparison = labels.add_to(found.to_dict(), corrected, joined, qrels)
     if output.out is not None:
         save(output.out, (COMPARE, comparison))

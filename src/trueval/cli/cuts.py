@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from trueval.cli.long_work import bars, remarks
 from trueval.cli.options import (
     JUDGED,
     MEASURES,
@@ -18,7 +19,6 @@ from trueval.cli.options import (
     with_groups,
 )
 from trueval.cli.output import check_folder, save, show, talk
-from trueval.cli.precision import bars, remarks
 from trueval.cli.retrieve import SearchOptions
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import typer
 from trueval.cli.demo_model import CACHE, MODEL, model_is_here, run_demo_model
 from trueval.cli.demo_retrieve import retrieval_is_here, retrieve_demo
 from trueval.cli.details import Details
+from trueval.cli.long_work import bars
 from trueval.cli.output import check_folder, save, show, talk
-from trueval.cli.precision import bars
 from trueval.cli.progress import progress
 from trueval.report.text import fixed, percent, signed
 

@@ -29,6 +29,7 @@ from trueval.cli.progress import progress
 if TYPE_CHECKING:
     from trueval.evaluation.scores import Scores
     from trueval.judgments import Judgments
+    from trueval.measures import Measure
     from trueval.rag.evaluation import Evaluated, Observe
     from trueval.run import Run
 
@@ -69,6 +70,19 @@ class ShownOptions:
         ),
     ] = None
 
+    def check(self, out: Path | None) -> None:
+        """Refuses texts that nothing would show."""
+        if self.collection is not None and out is None:
+            raise typer.BadParameter("needs --out, where the texts are written.", param_hint="--collection")
+
+    def hashes(self) -> dict[str, str]:
+        """Hashes of the texts, where a collection is given."""
+        if self.collection is None:
+            return {}
+        from trueval.evaluation.content import collection_hashes
+
+        return collection_hashes(self.collection)
+
 
 @with_groups
 def evaluate(
@@ -99,33 +113,24 @@ def evaluate(
 
     Example: trueval evaluate qrels.trec bm25.trec rerank.trec.gz -m "nDCG@10 RR@10"
     """
-    from trueval.evaluation.query_values import with_queries
-    from trueval.evaluation.views.kind import EVALUATE
-    from trueval.evaluation.views.order import in_order, sort_by
+    from trueval.evaluation.views.order import sort_by
     from trueval.files.source.seen import recording
     from trueval.rag.evaluation import check_subjects, evaluate_files
-    from trueval.report.kinds import ROUNDED
 
-    chosen = measures_of(measures)
-    first, collection = sort_by(shown.sort, chosen), shown.collection
+    chosen, out = measures_of(measures), output.out
+    first = sort_by(shown.sort, chosen)
     limits = gates.limits(chosen, labels.labels)  # what is misused is refused before any file is read
     check_subjects(chosen, correct=evidence.correct is not None, with_sensitivity=evidence.sensitivity)
-    if collection is not None and output.out is None:
-        raise typer.BadParameter("needs --out, where the texts are written.", param_hint="--collection")
+    shown.check(out)
     paths = gates.paths(runs)
     refuse_repeated(qrels, paths)
-    kept = shown.per_query or output.out is not None or bool(limits)  # results that others may be compared with
-    if output.out is not None:
-        check_folder(output.out)
-    audit = labels.folder(qrels)
-    beside = {"sources": inputs.sources, "answers": evidence.correct, "audit": audit, **gates.files()}
-    details = None if output.out is None else Details(qrels, paths, collection, beside)
-    known: dict[str, str] | None = {} if kept else None
+    if out is not None:
+        check_folder(out)
+    kept = shown.per_query or out is not None or bool(limits)  # results that others may be compared with
+    beside = {"sources": inputs.sources, "answers": evidence.correct, "audit": labels.folder(qrels), **gates.files()}
+    details = None if out is None else Details(qrels, paths, shown.collection, beside)
     with nullcontext() if details is None else recording(details.seen):
-        if kept and collection is not None:
-            from trueval.evaluation.content import collection_hashes
-
-            known = collection_hashes(collection)
+        content = shown.hashes() if kept else None
         given = inputs.to_inputs(chosen, policy.grade_map(), evidence.correct)
         lists: list[Run] = []
         with progress(1 + len(paths)) as begin:
@@ -137,7 +142,7 @@ def evaluate(
                 chosen,
                 inputs=given,
                 with_sensitivity=evidence.sensitivity,
-                content=known,
+                content=content,
                 observe=_watching(details, None if joined.audited is None else lists),
                 begin=begin,
                 policy=policy.to_policy(),
@@ -157,17 +162,10 @@ def evaluate(
         )
     results = labels.add_to(found.to_dict(content=kept), corrected, joined, qrels)
     results = gated.add_to(results) if limits else results
-    if output.out is not None and details is not None:
-        from trueval.evaluation.views.details import DETAILS
-
-        save(output.out, (EVALUATE, results), (DETAILS, details.to_dict()), others=details.files())
-        say(f"trueval report {output.out} makes the page of it")
+    if out is not None and details is not None:
+        _save(out, results, details)
     with concluding(results, gated):
-        printed = with_queries(results, found.scores) if shown.per_query else results
-        show(EVALUATE, in_order(results, first) if form in ROUNDED else printed, form, percent=output.percent)
-        if shown.per_query and form in ("markdown", "latex"):
-            talk([f"--format {form} holds means only. --format json, csv or trec, or --out DIR, give every query."])
-        _say_beside(found, results, form, percent=output.percent)
+        _show(found, results, form, first, per_query=shown.per_query, percent=output.percent)
 
 
 def _watching(details: "Details | None", lists: "list[Run] | None") -> "Observe | None":
@@ -181,6 +179,37 @@ def _watching(details: "Details | None", lists: "list[Run] | None") -> "Observe 
             details(run, judgments, scores)
 
     return observe
+
+
+def _save(out: Path, results: Mapping[str, Any], details: Details) -> None:
+    """Writes the results, and beside them what the page says of each query."""
+    from trueval.evaluation.views.details import DETAILS
+    from trueval.evaluation.views.kind import EVALUATE
+
+    save(out, (EVALUATE, results), (DETAILS, details.to_dict()), others=details.files())
+    say(f"trueval report {out} makes the page of it")
+
+
+def _show(
+    found: "Evaluated",
+    results: Mapping[str, Any],
+    form: str,
+    first: "Measure | None",
+    *,
+    per_query: bool,
+    percent: bool,
+) -> None:
+    """Prints the results; in forms for people the runs are in the order that was asked for."""
+    from trueval.evaluation.query_values import with_queries
+    from trueval.evaluation.views.kind import EVALUATE
+    from trueval.evaluation.views.order import in_order
+    from trueval.report.kinds import ROUNDED
+
+    printed = with_queries(results, found.scores) if per_query else results
+    show(EVALUATE, in_order(printed, first) if form in ROUNDED else printed, form, percent=percent)
+    if per_query and form in ("markdown", "latex"):
+        talk([f"--format {form} holds means only. --format json, csv or trec, or --out DIR, give every query."])
+    _say_beside(found, results, form, percent=percent)
 
 
 def _say_beside(found: "Evaluated", results: Mapping[str, Any], form: str, *, percent: bool) -> None:

@@ -21,7 +21,7 @@ MISUSE = 2
 # In the order of the help. Each is a function in the module of its name, or a group with commands of its own.
 COMMANDS: Final = (
     *("evaluate", "compare", "power", "explain", "measures", "precision"),
-    *("retrieve", "sweep", "frontier", "cuts", "golden", "probe", "chunk", "cache", "report", "demo"),
+    *("retrieve", "sweep", "frontier", "cuts", "golden", "probe", "chunk", "cache", "report", "doctor", "demo"),
 )
 # Other packages add commands by entry points of this group: name = "module:function", or a typer.Typer for several.
 PLUGINS: Final = "trueval.commands"

@@ -1,27 +1,25 @@
 """`trueval precision`: what a model's number formats do to a result."""
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
+from trueval.cli.loading import LoadingOptions
+from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import Form, MeasureList, Memory, OutputOptions, PolicyOptions, measures_of, with_groups
-from trueval.cli.output import check_folder, save, say, show, talk
+from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.paths import with_roles
-from trueval.errors import TruevalWarning
-from trueval.printable import printable
 
 if TYPE_CHECKING:
     from trueval.collection import Collection
-    from trueval.models.outputs import Step
+    from trueval.measures import Measure
+    from trueval.precision.audited import Audit
     from trueval.run import Run
 
 DEFAULT_DTYPES = "bfloat16,float32"
-INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
 @dataclass(frozen=True)
@@ -97,22 +95,41 @@ class FormatOptions:
         typer.Option(metavar="LIST", help="Formats that document embeddings are stored in; model is the model's own."),
     ] = "model"
 
+    @property
+    def of_models(self) -> list[str] | None:
+        """Those that models run in; None where nothing was chosen."""
+        return None if self.dtype is None else _parts(self.dtype)
+
+    @property
+    def of_scores(self) -> list[str]:
+        """Those of the scores."""
+        return _parts(self.scoring)
+
 
 @dataclass(frozen=True)
-class LoadingOptions:
-    """How models run."""
+class SourceOptions:
+    """What gives the outputs: models, or a file that holds them."""
 
     panel: ClassVar = "Models"
 
-    batch_size: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Texts in one forward pass; halved when memory runs out.")
-    ] = 32
-    max_length: Annotated[
-        int | None, typer.Option(metavar="N", min=8, help="Tokens kept, instead of the recipe's.")
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model", metavar="NAME_OR_PATH", help="Recipe, folder, hub id, or RECIPE:FOLDER_OR_ID. May be repeated."
+        ),
     ] = None
-    device: Annotated[
-        str | None, typer.Option(metavar="NAME", help="As torch calls it. Default: an accelerator, else cpu.")
+    logits: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Stored logits instead of models: .npz with query, doc and an array for each model dtype.",
+        ),
     ] = None
+
+    def check(self) -> None:
+        """Refuses both, and none."""
+        if bool(self.models) == (self.logits is not None):
+            raise typer.BadParameter("give at least one, or --logits, and not both.", param_hint="--model")
 
 
 @with_groups
@@ -131,23 +148,7 @@ def precision(
     loading: LoadingOptions,
     policy: PolicyOptions,
     output: OutputOptions,
-    models: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--model",
-            metavar="NAME_OR_PATH",
-            rich_help_panel="Models",
-            help="Recipe, folder, hub id, or RECIPE:FOLDER_OR_ID. May be repeated.",
-        ),
-    ] = None,
-    logits: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel="Models",
-            help="Stored logits instead of models: .npz with query, doc and an array for each model dtype.",
-        ),
-    ] = None,
+    source: SourceOptions,
     form: Form = "table",
     memory: Memory = None,
 ) -> None:
@@ -156,41 +157,53 @@ def precision(
     Example: trueval precision collection --model bge-reranker-v2-m3 --dtype bfloat16,float32 -m nDCG@10 --out audit
     """
     from trueval.files.source.seen import recording
-    from trueval.precision.audit import audit_models, audit_stored
     from trueval.precision.views.kind import PRECISION
     from trueval.report.provenance import files_read
 
-    out = output.out
-    if bool(models) == (logits is not None):
-        raise typer.BadParameter("give at least one, or --logits, and not both.", param_hint="--model")
-    chosen, scoring = measures_of(measures), _parts(formats.scoring)
-    dtypes = None if formats.dtype is None else _parts(formats.dtype)
-    if out is not None:
-        check_folder(out)  # before hours of forward passes
+    source.check()
+    chosen = measures_of(measures)
+    if output.out is not None:
+        check_folder(output.out)  # before hours of forward passes
+    kept = _kept_after(output.out if source.models else None)
     # Remarks at once and not at the end: a halved batch size is worth knowing hours earlier.
-    with recording() as seen, remarks(), interruptible(_kept_after(out if models else None)):
-        read = reading.read(collection, policy.grade_map(), logits)
-        if logits is not None:
-            grades, choices = policy.grade_map(), policy.to_policy()
-            found = audit_stored(read, logits, chosen, dtypes, scoring=scoring, grades=grades, policy=choices)
-        else:
-            with bars() as bar:
-                passes = {
-                    "candidates": reading.chosen(),
-                    "scoring": scoring,
-                    "index_dtypes": _parts(formats.index_dtype),
-                    "folder": None if out is None else out / "logits",
-                    "begin": bar,
-                    **asdict(loading),
-                }
-                wanted = _parts(DEFAULT_DTYPES) if dtypes is None else dtypes
-                found = audit_models(read, models or [], chosen, wanted, policy=policy.to_policy(), passes=passes)
-    named = {"logits": logits, "excluded": reading.exclude_queries, "candidates": reading.candidates}
+    with recording() as seen, remarks(), interruptible(kept):
+        found = _audited(collection, chosen, source, reading, formats, loading, policy, output.out)
+    named = {"logits": source.logits, "excluded": reading.exclude_queries, "candidates": reading.candidates}
     result = {**found.to_dict(), "files": files_read(with_roles(seen, {**named, "collection": collection}), seen)}
     talk(result["notes"])
-    if out is not None:
-        save(out, (PRECISION, result), page=True)
+    if output.out is not None:
+        save(output.out, (PRECISION, result), page=True)
     show(PRECISION, result, form, percent=output.percent)
+
+
+def _audited(
+    collection: str,
+    measures: "Sequence[Measure]",
+    source: SourceOptions,
+    reading: CollectionOptions,
+    formats: FormatOptions,
+    loading: LoadingOptions,
+    policy: PolicyOptions,
+    out: Path | None,
+) -> "Audit":
+    """The audit of models, which run now, or of stored logits."""
+    from trueval.precision.audit import audit_models, audit_stored
+
+    grades, choices, dtypes, scoring = policy.grade_map(), policy.to_policy(), formats.of_models, formats.of_scores
+    read = reading.read(collection, grades, source.logits)
+    if source.logits is not None:
+        return audit_stored(read, source.logits, measures, dtypes, scoring=scoring, grades=grades, policy=choices)
+    with bars() as bar:
+        passes = {
+            "candidates": reading.chosen(),
+            "scoring": scoring,
+            "index_dtypes": _parts(formats.index_dtype),
+            "folder": None if out is None else out / "logits",
+            "begin": bar,
+            **asdict(loading),
+        }
+        wanted = _parts(DEFAULT_DTYPES) if dtypes is None else dtypes
+        return audit_models(read, source.models or [], measures, wanted, policy=choices, passes=passes)
 
 
 def _parts(text: str) -> list[str]:
@@ -202,60 +215,3 @@ def _kept_after(out: Path | None) -> str:
     if out is None:
         return "Nothing is kept. With models and --out DIR finished shards of logits are."
     return f"Finished shards are kept in {out / 'logits'}. The same command goes on from there."
-
-
-@contextmanager
-def interruptible(kept: str) -> Iterator[None]:
-    """Says after Ctrl-C what is kept and how the work goes on, and leaves with the status of SIGINT.
-
-    Args:
-        kept: in one or two sentences.
-    """
-    try:
-        yield
-    except KeyboardInterrupt:
-        say(f"trueval: interrupted. {kept}")
-        raise typer.Exit(INTERRUPTED) from None
-
-
-@contextmanager
-def remarks() -> Iterator[None]:
-    """Says on stderr at once what the library remarks, such as a batch size that was halved."""
-
-    def remark(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
-        if issubclass(category, TruevalWarning):
-            say(f"note: {message}")
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("always", TruevalWarning)
-        warnings.showwarning = remark
-        yield
-
-
-@contextmanager
-def bars() -> "Iterator[Callable[[str], Step]]":
-    """Shows a bar for each forward pass on stderr, where that is a terminal.
-
-    Yields:
-        A function from a name to the function that `model_outputs` calls after every shard: with the name of a part,
-        how much is done, and of how much, 0 where nobody knows.
-    """
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as shown:
-
-        def bar(name: str) -> "Step":
-            tasks: dict[str, Any] = {}
-
-            def step(part: str, done: int, total: int) -> None:
-                if part not in tasks:
-                    tasks[part] = shown.add_task(printable(escape(f"{name}: {part}")), total=total or None)
-                shown.update(tasks[part], completed=done, total=total or None)
-
-            return step
-
-        yield bar

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import JUDGED, OUTPUT, CacheFolder, Form, Memory, OutputOptions, cache_of, with_groups
 from trueval.cli.output import check_folder, save, say, show, talk
-from trueval.cli.precision import bars, interruptible, remarks
 from trueval.errors import InputError, PolicyError
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import OUTPUT, CacheFolder, Form, Memory, Percent, cache_of, with_groups
 from trueval.cli.output import check_folder, foretell, save, say, show, talk
-from trueval.cli.precision import bars, interruptible, remarks
 from trueval.errors import InputError
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from trueval.comparison.reshuffled import Reshuffled
 from trueval.comparison.win_probability import WinProbability
 from trueval.errors import InputError
 from trueval.forks import need_polars
+from trueval.numerics import nulls
 
 KIND = "compare"
 # 1: the first. 2: every file names its kind; "standings" of a leaderboard became "ranking".
@@ -124,7 +124,8 @@ class Difference:
         """The difference in the JSON of comparisons; null where not available."""
         parts = {name: getattr(self, name)._asdict() for name in ("win", "tests")}
         spans = {name: list(getattr(self, name)) for name in INTERVALS}
-        return {name: _null(value) for name, value in ({**asdict(self)} | parts | spans).items()}
+        found: dict[str, object] = nulls(asdict(self) | parts | spans)
+        return found
 
 
 class Ranked(NamedTuple):
@@ -224,7 +225,7 @@ class Comparison:
                 for board in self.leaderboards
             ],
             "differences": [each.to_dict() for each in self.differences],
-            "reshuffle": None if self.reshuffle is None else _null(self.reshuffle.to_dict()),
+            "reshuffle": None if self.reshuffle is None else nulls(self.reshuffle.to_dict()),
             "notes": list(self.notes),
         }
 
@@ -258,16 +259,7 @@ class Comparison:
 
 def _ranked(row: Ranked) -> object:
     """A row of a ranking in the JSON, which has lists and no tuples."""
-    return _null({**row._asdict(), "rank_interval": None if row.rank_interval is None else list(row.rank_interval)})
-
-
-def _null(value: object) -> object:
-    """A value with null for every NaN in it."""
-    if isinstance(value, dict):
-        return {name: _null(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_null(each) for each in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
+    return nulls({**row._asdict(), "rank_interval": None if row.rank_interval is None else list(row.rank_interval)})
 
 
 def flatten(entry: dict[str, object]) -> Iterator[tuple[str, object]]:

@@ -147,7 +147,10 @@ class _Asked:
     def corrected(self, measure: Measure, side: Sides, other: Sides | None = None) -> Correction:
         """One measure of a run, or of its difference to another."""
         second = None if other is None else other.name
-        empty = Correction(str(measure), side.name, second, self.labels.audited.design, self.target, self.level)
+        span = measure.span if other is None else measure.span.of_differences
+        empty = Correction(
+            str(measure), side.name, second, self.labels.audited.design, self.target, self.level, span=span
+        )
         if measure.definition.mean != "arithmetic":
             return _refused(empty, f"it is a {measure.definition.mean} mean over queries; correct {measure.inner}")
         if measure.needs_facets:
@@ -168,7 +171,7 @@ class _Asked:
         if len(rows) < FEWEST or number < FEWEST:
             return _refused(empty, f"at least 2 graded passages and 2 queries are needed. Got {len(rows)} and {number}")
         strata = merged(labels.audited.population, labels.graded["stratum"].to_list())
-        found = by_documents(added, rows, strata, owner, self.target, self.level)
+        found = by_documents(added, rows, strata, owner, self.target, self.level, empty.span)
         judge = sum_by(owner, added.judge, len(added.there)) + added.constant
         begun = replace(empty, labels=len(rows), queries=len(np.unique(owner[rows])), judge_queries=number)
         begun = replace(begun, judge=_mean(judge[added.there]))
@@ -192,7 +195,7 @@ class _Asked:
         if other is not None:
             values = values.less(other.values(measure))
         whole = self.labels.whole & values.there
-        found = by_queries(values, whole, self.target, self.level)
+        found = by_queries(values, whole, self.target, self.level, empty.span)
         if found is None:
             return _refused(
                 empty,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from trueval.errors import InputError
+from trueval.measures.span import ANYTHING, Span
 from trueval.numerics import or_null
 
 KIND: Final = "corrected"
@@ -22,7 +23,7 @@ class Bounded(NamedTuple):
         low: end of the interval at the level; NaN where there is none.
         high: its other end.
         se: standard error; NaN where there is none.
-        degrees: of freedom of the t interval.
+        degrees: of freedom of t.
     """
 
     estimate: float
@@ -105,6 +106,7 @@ class Correction:
         skipped: items that people saw and left open.
         strata: where more labels are worth how much.
         open: audited queries in which judge and people differ most.
+        span: what values, or differences, of queries lie in: intervals end there.
         fixed: the part of the variance of `corrected` that no label takes away: queries are few.
         warnings: one line each.
         refused: why there are no numbers, and the design that has them; None where there are.
@@ -129,6 +131,7 @@ class Correction:
     skipped: int = 0
     strata: tuple[Stratum, ...] = ()
     open: tuple[Open, ...] = ()
+    span: Span = ANYTHING
     fixed: float = 0.0
     warnings: tuple[str, ...] = ()
     refused: str | None = None

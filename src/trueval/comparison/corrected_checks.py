@@ -5,7 +5,7 @@
     failed, worse          the whole interval says the contrary
     cannot tell            else
 
-Intervals are t intervals of the mean, of a level that all such checks of a call share out between them (Bonferroni), so
+Intervals are those of estimated.py, of a level that all such checks of a call share out between them (Bonferroni), so
 that they hold together. They are of expected values: the spread that ties leave is told by --max-range.
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from trueval.comparison.checks import CANNOT_TELL, FAILED, NOT_WORSE, PASSED, POWER, WORSE, Check
@@ -21,10 +21,11 @@ from trueval.comparison.corrected import Bounded, Corrected, Correction
 from trueval.comparison.estimated import interval
 from trueval.comparison.labels import CORRECTED, PEOPLE
 from trueval.comparison.limits import MaxDrop, Minimum
-from trueval.comparison.planning import labels_needed
+from trueval.comparison.planning import fewest
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.scores import Scores
 from trueval.measures import parse
+from trueval.measures.span import ANYTHING, Span
 from trueval.numerics import or_null
 
 # Sums of the same doubles in another order differ by less.
@@ -55,8 +56,12 @@ class Judged:
         """The value that counts."""
         return correction.corrected if self.labels == CORRECTED else correction.people
 
-    def interval(self, value: Bounded) -> tuple[float, float]:
+    def interval(self, value: Bounded, span: Span = ANYTHING) -> tuple[float, float]:
         """The interval of a value at the level that one check has.
+
+        Args:
+            value: with a standard error.
+            span: of the values, or differences, of queries.
 
         >>> one = Judged(Corrected("queries", "new queries", 0.95, (), (), (), {}), "corrected", "pass", checks=2)
         >>> [round(end, 3) for end in one.interval(Bounded(0.5, 0.0, 1.0, 0.1, 20.0))]
@@ -64,7 +69,7 @@ class Judged:
         """
         if math.isnan(value.se):
             return math.nan, math.nan
-        found = interval(value.estimate, value.se**2, value.degrees, self.level_of_one)
+        found = interval(value.estimate, value.se**2, value.degrees, self.level_of_one, span)
         return found.low, found.high
 
     @property
@@ -96,7 +101,7 @@ def minima(runs: Sequence[Scores], limits: Iterable[Minimum], judged: Judged) ->
     for limit in limits:
         for run in runs:
             found = _of(judged, run.name, limit.measure or "")
-            low, high = judged.interval(judged.value(found))
+            low, high = judged.interval(judged.value(found), found.span)
             verdict = CANNOT_TELL
             if not math.isnan(low):
                 verdict = PASSED if low >= limit.limit - ROUNDING else FAILED if high < limit.limit else CANNOT_TELL
@@ -119,7 +124,7 @@ def drops(runs: Sequence[Scores], baseline: str, limits: Iterable[MaxDrop], judg
                     continue
                 found = _difference(judged, run.name, baseline, measure)
                 value = judged.value(found)
-                gain, (low, high) = value.estimate, judged.interval(value)
+                gain, (low, high) = value.estimate, judged.interval(value, found.span)
                 if parse(measure).better == "lower":
                     gain, low, high = 0.0 - gain, 0.0 - high, 0.0 - low  # 0 -: no minus zero
                 verdict = CANNOT_TELL
@@ -195,17 +200,21 @@ def _check(
 def _needed(limit: Minimum | MaxDrop, found: Correction, judged: Judged, value: float) -> int | None:
     """How many queries, or passages, people must have graded to decide, if the value stays; None where none would do.
 
-    Decided with a chance of POWER: the value is t + z standard errors from the limit, so that the width is 2 t of them.
+    Decided with a chance of POWER: also from z standard errors nearer to the limit, the whole interval is on its side.
     """
-    from scipy.special import ndtri, stdtrit
+    from scipy.special import ndtri
 
-    gap = abs(value - limit.limit) if found.second is None else abs(value + limit.limit)
-    if judged.labels != CORRECTED or gap == 0:  # how people's own interval narrows is another matter
+    border = limit.limit if found.second is None else -limit.limit
+    if judged.labels != CORRECTED or value == border:  # how people's own interval narrows is another matter
         return None
-    level = judged.level_of_one
-    t = float(stdtrit(found.corrected.degrees, (1 + level) / 2))
-    needed = labels_needed(replace(found, level=level), 2 * t * gap / (t + float(ndtri(POWER))))
-    return None if needed.units is None else needed.units + sum(each.audited for each in found.strata)
+    z = math.copysign(float(ndtri(POWER)), border - value)
+
+    def decides(after: Bounded) -> bool:
+        low, high = judged.interval(after._replace(estimate=value + z * after.se), found.span)
+        return low >= border if value > border else high < border
+
+    more = fewest(found, decides)
+    return None if more is None else more + sum(each.audited for each in found.strata)
 
 
 def _line(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trueval.errors import InputError
 from trueval.forks import need_polars
-from trueval.numerics import or_null
+from trueval.numerics import nulls, or_null
 
 if TYPE_CHECKING:
     import polars as pl
@@ -85,7 +84,7 @@ class PairPower(NamedTuple):
             "first": self.first,
             "second": self.second,
             "wanted": or_null(self.wanted),
-            **{name: _nulls(getattr(self, name)._asdict()) for name in names},
+            **{name: nulls(getattr(self, name)._asdict()) for name in names},
             "curve": {name: [or_null(value) for value in values] for name, values in curves.items()},
         }
 
@@ -217,7 +216,3 @@ def rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             for name in ("expected", "tie_broken", "sampling", "ties"):
                 row |= {f"{name}_{part}": value for part, value in pair[name].items()}
             yield row
-
-
-def _nulls(entry: dict[str, Any]) -> dict[str, Any]:
-    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in entry.items()}

@@ -37,6 +37,7 @@ from trueval.comparison.prediction_powered import (
     tuned,
     variance_of_variance,
 )
+from trueval.measures.span import ANYTHING, Span
 from trueval.standings.standings import Floats, Ints, sum_by
 
 FEWEST = 2  # answers of a stratum, below which it has no variance
@@ -86,7 +87,13 @@ def merged(population: Mapping[str, int], of_label: Sequence[str]) -> Strata:
 
 
 def by_documents(
-    added: Contributions, labels: Ints, strata: Strata, owner: Ints, target: str, level: float
+    added: Contributions,
+    labels: Ints,
+    strata: Strata,
+    owner: Ints,
+    target: str,
+    level: float,
+    span: Span = ANYTHING,
 ) -> Estimated:
     """Correct the mean of a measure over queries.
 
@@ -97,11 +104,12 @@ def by_documents(
         owner: [row of the judgments] number of its query.
         target: one of TARGETS.
         level: of the intervals.
+        span: of the values of queries.
     """
     counts = added.there[owner]
     judge, people = np.where(counts, added.judge, 0.0), np.where(counts, added.people, 0.0)
     units = Units(people[labels], judge[labels], strata.of_label, strata.population, float(judge.sum()))
-    of_query = _OfQueries(units, sum_by(owner, judge, len(added.there)), added, owner[labels])
+    of_query = _OfQueries(units, sum_by(owner, judge, len(added.there)), added, owner[labels], span)
     weights = tuned(units)
     told = [of_query.estimate(each, target, level) for each in (np.zeros(len(labels)), weights, np.ones(len(labels)))]
     found, number = told[1].total, float(of_query.number)
@@ -138,10 +146,11 @@ class _OfQueries:
         judge: [query] value by the judge's labels.
         added: what passages add, and what queries are worth without any.
         of_query: [unit] number of its query.
+        span: of the values of queries.
     """
 
-    def __init__(self, units: Units, judge: Floats, added: Contributions, of_query: Ints) -> None:
-        self.units, self.judge, self.added, self.of_query = units, judge, added, of_query
+    def __init__(self, units: Units, judge: Floats, added: Contributions, of_query: Ints, span: Span) -> None:
+        self.units, self.judge, self.added, self.of_query, self.span = units, judge, added, of_query, span
         self.number = int(added.there.sum())
 
     def estimate(self, weights: Floats, target: str, level: float) -> _Told:
@@ -152,7 +161,7 @@ class _OfQueries:
         if target == NEW:
             between, of_spread = self._between(float(weights.mean()), found.variance)
             degrees = min(degrees, of_spread)
-        return _Told(interval(mean, variance + between, degrees, level), found, between)
+        return _Told(interval(mean, variance + between, degrees, level, self.span), found, between)
 
     def _between(self, weight: float, variance: float) -> tuple[float, float]:
         """The part of the variance that lies between queries, the sample's own part taken out; degrees of freedom."""

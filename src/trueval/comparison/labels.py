@@ -31,7 +31,7 @@ PEOPLE: Final = "people"
 PEOPLE_FIRST: Final = "people-first"
 LABELS: Final = (JUDGE, CORRECTED, PEOPLE, PEOPLE_FIRST)
 
-FOLDER: Final = "audit"  # of a golden set
+GOLDEN, FOLDER = "golden.json", "audit"  # of a golden set
 
 
 def audit_beside(qrels: str) -> Path | None:
@@ -117,13 +117,19 @@ def refuse_other(judgments: Judgments, audited: Audited, folder: Path) -> None:
         folder: of the audit.
 
     Raises:
-        InputError: the sample was drawn from other grades, holds passages that nobody judged here, or people's scale is
-            not the judge's.
+        InputError: the sample was drawn from other grades or with other questions, holds passages that nobody judged
+            here, or people's scale is not the judge's.
     """
     if not _same(judgments, folder):
         raise InputError(
             f"{folder}: drawn from other judgments than {judgments.source} holds now. Name those that it was drawn "
             "from, or draw a new audit with trueval golden audit."
+        )
+    golden = Path(judgments.source).parent / GOLDEN
+    if not _asks_the_same(golden, folder):
+        raise InputError(
+            f"{folder}: people graded other questions than {golden} asks now, under the same ids. Draw a new audit "
+            "with trueval golden audit --out, or build the golden set with the questions that it had."
         )
     Both(judgments, audited, OURS).check()
 
@@ -146,6 +152,19 @@ def _same(judgments: Judgments, folder: Path) -> bool:
         return True
     with file.open("rb") as opened:
         return bool(about["qrels"] == hashlib.file_digest(opened, "sha256").hexdigest())
+
+
+def _asks_the_same(golden: Path, folder: Path) -> bool:
+    """Whether a golden set asks the questions that a sample was drawn with, as far as both say.
+
+    Grades may be the same where questions are not: the hash of the judgments does not tell.
+    """
+    try:
+        asked = json.loads((folder / SAMPLE).read_text(encoding="utf-8")).get("questions")
+        now = json.loads(golden.read_text(encoding="utf-8"))["collection"]["sha256"]["queries"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return True  # plain judgments, or made by somebody who writes no hashes
+    return asked is None or bool(asked == now)
 
 
 def labelled(judgments: Judgments, audited: Audited, labels: str) -> Judgments:

@@ -1,7 +1,8 @@
 """Planning an audit: how many more labels a wanted width of the interval takes.
 
     variance(n') = what lies between queries + sum over strata of N_h^2 s_h^2 (1 / n'_h - 1 / N_h)
-    width(n')    = 2 t sqrt(variance), t with n' - 1 degrees of freedom where queries are drawn, else with those of now
+    interval     of estimated.py, about the estimate of now, with n' - 1 degrees of freedom where queries are drawn,
+                 else with those of now
 
 in which every stratum grows by the same factor until all of it is graded, since items are served in one random order.
 The least number is found by halving.
@@ -12,16 +13,18 @@ Source: docs/formulas.md §7, inverted.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from trueval.comparison.estimated import interval
 from trueval.errors import PolicyError
 from trueval.numerics import or_null
 from trueval.standings.standings import Floats
 
 if TYPE_CHECKING:
-    from trueval.comparison.corrected import Correction
+    from trueval.comparison.corrected import Bounded, Correction
 
 
 class Needed(NamedTuple):
@@ -63,27 +66,47 @@ def labels_needed(correction: Correction, width: float) -> Needed:
             f"{correction.measure} of {correction.run} has no interval yet, so that nothing is known of a narrower "
             "one. Grade more with trueval golden audit."
         )
-    left = sum(each.population - each.audited for each in correction.strata)
-    least = width_after(correction, left)
-    if least > width:
+    least = width_after(correction, _open(correction))
+    more = fewest(correction, lambda after: after.width <= width)
+    if more is None:
         return Needed(width, None, None, least)
-    low, high = 0, left
+    each = correction.labels / correction.queries if correction.design == "queries" else 1.0
+    return Needed(width, more, math.ceil(more * each), least)
+
+
+def fewest(correction: Correction, is_enough: Callable[[Bounded], bool]) -> int | None:
+    """How many more units make an interval narrow enough; None where all of them do not.
+
+    Args:
+        correction: as `correct` gives it.
+        is_enough: of the interval to be expected; true of each that is narrower than a true one.
+    """
+    low, high = 0, _open(correction)
+    if not is_enough(interval_after(correction, high)):
+        return None
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if width_after(correction, middle) <= width else (middle + 1, high)
-    each = correction.labels / correction.queries if correction.design == "queries" else 1.0
-    return Needed(width, high, math.ceil(high * each), least)
+        low, high = (low, middle) if is_enough(interval_after(correction, middle)) else (middle + 1, high)
+    return high
+
+
+def _open(correction: Correction) -> int:
+    """Units that nobody graded."""
+    return sum(each.population - each.audited for each in correction.strata)
 
 
 def width_after(correction: Correction, more: int) -> float:
-    """The width of the interval that is to be expected after more units are graded.
+    """The width of the interval that is to be expected after more units are graded; as `interval_after`."""
+    return interval_after(correction, more).width
+
+
+def interval_after(correction: Correction, more: int) -> Bounded:
+    """The interval that is to be expected after more units are graded, if the estimate stays.
 
     Args:
         correction: as `correct` gives it.
         more: queries, or passages, beyond those that are graded.
     """
-    from scipy.special import stdtrit
-
     population, audited, spread = (
         np.array([getattr(each, name) for each in correction.strata], dtype=np.float64)
         for name in ("population", "audited", "spread")
@@ -91,7 +114,7 @@ def width_after(correction: Correction, more: int) -> float:
     drawn = _grown(population, audited, more)
     variance = correction.fixed + float((population**2 * spread * (1 / drawn - 1 / population)).sum())
     degrees = drawn[0] - 1 if correction.design == "queries" else correction.corrected.degrees
-    return 2 * float(stdtrit(degrees, (1 + correction.level) / 2)) * math.sqrt(max(variance, 0.0))
+    return interval(correction.corrected.estimate, variance, degrees, correction.level, correction.span)
 
 
 def _grown(population: Floats, audited: Floats, more: int) -> Floats:

@@ -7,7 +7,7 @@ l_i of prediction_powered.py for both:
     theta     total of d H / total of d: theta_0 + total of d (H - theta_0) / total of d
     variance  of the total of d (H - theta) [1 - n/N parts], over (total of d)^2; for new queries and that of
               S^2 = Var(d (H - theta)) between queries, times N
-    interval  t with n - 1 degrees of freedom
+    interval  as estimated.py has it, t with n - 1 degrees of freedom
 
 Queries of which the judge graded no passage cannot be drawn: they are no part of N, their values are known, and both
 totals have them as they are.
@@ -28,10 +28,11 @@ from trueval.comparison.both_labels import Both
 from trueval.comparison.corrected import NOTHING, Bounded
 from trueval.comparison.estimated import NEW, Estimated, interval
 from trueval.comparison.prediction_powered import Total, Units, correlation, total, tuned
+from trueval.measures.span import ANYTHING, Span
 from trueval.standings.standings import Bools, Floats
 
 
-def by_queries(values: Both, whole: Bools, target: str, level: float) -> Estimated | None:
+def by_queries(values: Both, whole: Bools, target: str, level: float, span: Span = ANYTHING) -> Estimated | None:
     """Correct the mean of a measure over queries.
 
     Args:
@@ -39,6 +40,7 @@ def by_queries(values: Both, whole: Bools, target: str, level: float) -> Estimat
         whole: [query] whether people graded it.
         target: one of TARGETS.
         level: of the intervals.
+        span: of the values.
 
     Returns:
         The estimates; None where fewer than 2 graded queries count.
@@ -51,7 +53,7 @@ def by_queries(values: Both, whole: Bools, target: str, level: float) -> Estimat
     counts = int((~np.isnan(people)).sum())
     if len(drawn) < 2 or counts < 2:
         return None
-    ratio = _Ratio(people, own, judge, values.judge[values.settled])
+    ratio = _Ratio(people, own, judge, values.judge[values.settled], span)
     weights = tuned(ratio.units(ratio.start))
     told = [ratio.estimate(each, target, level) for each in (np.zeros(len(own)), weights, np.ones(len(own)))]
     bounds, found = [each[0] for each in told], told[1][1]
@@ -83,10 +85,11 @@ class _Ratio:
         own: [audited] values by the judge's.
         judge: [query] values of all that can be drawn, by the judge's.
         settled: [query] values of the others, which no label changes.
+        span: of the values.
     """
 
-    def __init__(self, people: Floats, own: Floats, judge: Floats, settled: Floats) -> None:
-        self.settled = settled
+    def __init__(self, people: Floats, own: Floats, judge: Floats, settled: Floats, span: Span) -> None:
+        self.settled, self.span = settled, span
         self.values = tuple(np.nan_to_num(each) for each in (people, own, judge))
         self.counted = tuple((~np.isnan(each)).astype(np.float64) for each in (people, own, judge))
         self.start = float(self.values[0].sum() / self.counted[0].sum())
@@ -108,7 +111,8 @@ class _Ratio:
         units = self.units(theta)
         found = total(units, weights)
         between = self._between(units, theta) / size**2 if target == NEW else 0.0
-        return interval(theta, found.variance / size**2 + between, len(units.people) - 1, level), found, between
+        variance = found.variance / size**2 + between
+        return interval(theta, variance, len(units.people) - 1, level, self.span), found, between
 
     def _between(self, units: Units, theta: float) -> float:
         """N^2 times the part of the variance of the mean over N queries that lies between them: N S^2."""

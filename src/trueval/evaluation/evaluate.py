@@ -12,7 +12,8 @@ import numpy as np
 from trueval.errors import InputError, TruevalWarning
 from trueval.evaluation.content import Content
 from trueval.evaluation.notes import notes_of, open_orders
-from trueval.evaluation.scores import STATISTICS, Scores, Ties
+from trueval.evaluation.scores import STATISTICS, Scores
+from trueval.evaluation.ties import Ties
 from trueval.forks import need_polars
 from trueval.judgments import Judgments
 from trueval.measures import Measure, Values, parse_list

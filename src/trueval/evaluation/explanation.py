@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trueval.errors import InputError, MeasureError, TruevalWarning
+from trueval.evaluation.estimate import Estimate
 from trueval.evaluation.evaluate import evaluate
-from trueval.evaluation.scores import Estimate, Scores
+from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
 from trueval.measures import Measure, parse
 from trueval.numerics import or_null

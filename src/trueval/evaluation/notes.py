@@ -14,7 +14,7 @@ from trueval.measures import Measure
 from trueval.policy.conventions import TOOLS
 from trueval.policy.policy import LEAST_POSITIVE, Policy
 from trueval.run import Run
-from trueval.standings.corpus_scorer import CorpusScorer
+from trueval.standings.corpus.scorer import CorpusScorer
 from trueval.standings.standings import Floats, Standings
 
 # The largest grades of judgments on the rubric 1 to 5 of P-B: a set of them may lack its 5.

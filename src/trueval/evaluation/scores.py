@@ -6,15 +6,16 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from trueval.errors import InputError, MeasureError, nearest
+from trueval.evaluation.estimate import Estimate, arithmetic_mean, geometric_mean
+from trueval.evaluation.ties import Ties, joined_ties
 from trueval.forks import need_polars
 from trueval.measures import Measure, parse
-from trueval.numerics import or_null
 from trueval.standings.standings import Floats
 
 if TYPE_CHECKING:
@@ -27,68 +28,7 @@ KIND = "evaluate"
 # 1: the first. 2: every file names its kind, by which `trueval report` finds what belongs to it.
 FORMAT_VERSION = 2
 
-# trec_eval MIN_GEO_MEAN: ln 0 would make one failed query decide everything.
-LEAST_IN_GEOMETRIC_MEAN = 1e-5
-
-
 STATISTICS = ("expected", "lowest", "highest", "tie_broken", "sd")
-
-
-class Estimate(NamedTuple):
-    """The mean of a measure over queries, and what tie orders can do to it.
-
-    Attributes:
-        expected: mean over all orders of tied documents.
-        lowest: mean of the lowest values.
-        highest: mean of the highest values.
-        tie_broken: mean under the tie order; NaN where that is not known.
-        sd: standard deviation of the mean over tie orders, sqrt(sum of variances) / queries.
-        queries: queries averaged over; the others were not available.
-    """
-
-    expected: float
-    lowest: float
-    highest: float
-    tie_broken: float
-    sd: float
-    queries: int
-
-    @property
-    def range(self) -> float:
-        """Highest - lowest; P-A eq. 4."""
-        return self.highest - self.lowest
-
-    @property
-    def bias(self) -> float:
-        """Tie-broken - expected; P-A eq. 5."""
-        return self.tie_broken - self.expected
-
-    @property
-    def z(self) -> float:
-        """Bias / sd: how unlikely the tie-broken order is; NaN where sd is 0."""
-        return self.bias / self.sd if self.sd else math.nan
-
-    def to_dict(self, *names: str) -> dict[str, Any]:
-        """Some of its numbers, all unless told otherwise, and its queries; null where not available."""
-        chosen = names or ("expected", "lowest", "highest", "range", "tie_broken", "bias", "sd")
-        return {**{name: or_null(getattr(self, name)) for name in chosen}, "queries": self.queries}
-
-
-class Ties(NamedTuple):
-    """How much a run ties, over the evaluated queries.
-
-    Attributes:
-        tied_fraction: share of listed documents in groups of two or more, after the tie precision; None where the
-            lists were counted in shards.
-        largest_group: documents in the largest group; None as above.
-        cut_queries: ids of queries whose list may have been cut inside its last group, where that concerns a measure.
-        documents: listed, by which tied_fraction is weighted when parts are joined.
-    """
-
-    tied_fraction: float | None
-    largest_group: int | None
-    cut_queries: tuple[str, ...]
-    documents: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,7 +222,7 @@ class Scores:
             first,
             query_ids=query_ids,
             exact=tuple(map(all, zip(*(part.exact for part in parts), strict=True))),
-            ties=_joined_ties([part.ties for part in parts]),
+            ties=joined_ties([part.ties for part in parts]),
             missing_queries=tuple(query for part in parts for query in part.missing_queries),
             unjudged_queries=tuple(dict.fromkeys(query for part in parts for query in part.unjudged_queries)),
             notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
@@ -409,33 +349,6 @@ def _frame_of(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
         raise TypeError("the values of a query must be numbers")
     frame = pl.DataFrame(texts, schema=dict.fromkeys(texts, pl.String))
     return frame.with_columns(pl.Series(name, column).fill_nan(None) for name, column in numbers.items())
-
-
-def arithmetic_mean(values: Floats) -> float:
-    """The mean, also where the sum of the values is out of range."""
-    with np.errstate(over="ignore"):
-        mean = float(np.mean(values))
-    return mean if math.isfinite(mean) or not np.isfinite(values).all() else float((values / len(values)).sum())
-
-
-def _joined_ties(parts: Sequence[Ties]) -> Ties:
-    """How much a run ties over all its queries; not known where one part does not know."""
-    cut = tuple(query for part in parts for query in part.cut_queries)
-    documents = sum(part.documents for part in parts)
-    known = [part for part in parts if part.tied_fraction is not None and part.largest_group is not None]
-    if len(known) < len(parts):
-        return Ties(None, None, cut, documents)
-    tied = sum((part.tied_fraction or 0.0) * part.documents for part in known)
-    return Ties(tied / max(documents, 1), max(part.largest_group or 0 for part in known), cut, documents)
-
-
-def geometric_mean(values: Floats) -> float:
-    """Exp of the mean of ln max(value, 0.00001), the least value of trec_eval's gm_map.
-
-    >>> round(geometric_mean(np.array([0.25, 1.0])), 12), round(geometric_mean(np.array([0.0])), 12)
-    (0.5, 1e-05)
-    """
-    return float(np.exp(np.log(np.maximum(values, LEAST_IN_GEOMETRIC_MEAN)).mean()))
 
 
 def results(scores: Sequence[Scores], *, per_query: bool = False, content: bool = False) -> dict[str, object]:

@@ -19,20 +19,22 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from trueval.errors import PolicyError, nearest
-from trueval.golden.estimate import Estimate, estimate
+from trueval.golden.estimate import Estimate, Known, estimate
 from trueval.golden.golden_set import GoldenSet, finish
 from trueval.golden.judge import Judge
 from trueval.golden.judges import make_judge
 from trueval.golden.ledger import known_ledger, opened_ledger
 from trueval.golden.plan import Plan
 from trueval.golden.pool import pools_of
-from trueval.golden.stages import NAMES
+from trueval.golden.regrade import contradicted
+from trueval.golden.stages import NAMES, read_lines
 from trueval.golden.work import Work
 from trueval.models.hosted.account import Account
 from trueval.retrieval.stages.shared import Begin, nobody
 
 LEDGER: Final = "ledger.sqlite"
 POOLS: Final = "pool.parquet"
+INVALID: Final = "An answer that is not valid is asked for once more: these second calls are not in the numbers."
 SENT: Final = "calls.jsonl"  # every attempt that was sent, those that failed too
 
 
@@ -94,9 +96,11 @@ class Estimates(NamedTuple):
         costs = [each.cost for each in self.tasks if each.tokens_in is not None]
         about = "a price that is not known" if None in costs else f"about {sum(each or 0.0 for each in costs):.4g}"
         limit = "" if self.max_cost is None else f", of at most {self.max_cost:g}"
-        total = f"in all: {sum(each.calls for each in self.tasks):,} calls"
+        most = "at most " * any(each.most for each in self.tasks)
+        total = f"in all: {most}{sum(each.calls for each in self.tasks):,} calls"
         total += f", {about}; {self.spent:.4g} is spent{limit}." if costs else "."
-        return [*(each.sentence() for each in self.tasks), total]
+        told = [each.sentence() for each in self.tasks]
+        return [*told, total, *([INVALID] if costs else [])]
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of a dry run."""
@@ -126,9 +130,13 @@ def dry_run(
     judge = make_judge(plan.judge, collection, account, plan.seed)
     with known_ledger(ledger) as book:
         done = [] if book is None else Work(plan, out, collection, judge, book, account, None, nobody).done(names)
-        pools = pools_of(pl.read_parquet(out / POOLS)) if "pool" in done else None
-        left = [name for name in names if name not in done]
-        return Estimates(tuple(estimate(plan, pools, left, collection, judge, book)), account.spent, limit)
+        known = Known(
+            names,
+            [name for name in names if name not in done],
+            pools_of(pl.read_parquet(out / POOLS)) if "pool" in done else None,
+            contradicted(read_lines(out / "refined.jsonl")) if "refine" in done else None,
+        )
+        return Estimates(tuple(estimate(plan, known, collection, judge, book)), account.spent, limit)
 
 
 def stages_of(plan: Plan, until: str | None = None) -> tuple[str, ...]:

@@ -1,23 +1,33 @@
-"""Estimates: calls, tokens and money of a golden set before they are spent, and what is said before the first call."""
+"""Estimates: calls, tokens and money of a golden set before they are spent, and what is said before the first call.
+
+Calls are exact, or the most that there can be (`most`): a question counts once, and the second call about an answer
+that is not valid does not. Tokens of answers are those of earlier answers in the ledger, where there are some of the
+same model, parameters and prompt; else a guess from the number of passages, without what a model thinks.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from trueval.collection import Collection as Texts
 from trueval.errors import TruevalWarning
-from trueval.golden.grade import questions_of
+from trueval.golden.grade import Grading, questions_of
 from trueval.golden.judge import Judge, Question, key_of
 from trueval.golden.ledger import Ledger
-from trueval.golden.model_judge import ModelJudge
+from trueval.golden.model_judge import TOKENS_OUT, ModelJudge
 from trueval.golden.plan import Plan
 from trueval.golden.pool import SOURCES
+from trueval.golden.refine_pools import Refining
+from trueval.golden.regrade import REGRADED, once_more
 from trueval.golden.rounds import rng_of
+from trueval.golden.steadiness import again_of
 from trueval.golden.tables import JUDGE_REWRITES
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.services import is_this_machine
+from trueval.report.text import counted
 
 SAMPLED: Final = 20  # queries of which tokens are counted; of the others they are taken to be as many
 
@@ -34,6 +44,7 @@ class Estimate(NamedTuple):
         tokens_out: of their answers.
         cost: in the currency of the judge's prices; None where they are not known.
         most: whether it may be less: pools are not known yet, or the task stops by itself.
+        answers: earlier ones whose tokens `tokens_out` is taken from; 0 where it is a guess.
     """
 
     task: str
@@ -44,16 +55,23 @@ class Estimate(NamedTuple):
     tokens_out: int | None
     cost: float | None
     most: bool
+    answers: int = 0
 
     def sentence(self) -> str:
         """One line.
 
-        >>> Estimate("grade", 1200, 0, 9600, 2_400_000, 60_000, 0.72, True).sentence()
-        'grade: at most 1,200 calls with 9,600 passages, about 2,400,000 tokens out and 60,000 back, about 0.72.'
+        >>> Estimate("grade", 12, 0, 96, 9_000, 600, 0.0042, False, answers=9).sentence()
+        'grade: 12 calls with 96 passages, about 9,000 tokens out and 600 back (as in 9 earlier answers), about 0.0042.'
+        >>> Estimate("order", 1200, 0, 6000, None, None, None, True).sentence()
+        'order: at most 1,200 calls with 6,000 passages.'
         """
+        if not self.calls and self.known:
+            return f"{self.task}: no calls; {self.known:,} are in the ledger."
         told = f"{self.task}: {'at most ' * self.most}{self.calls:,} calls with {self.passages:,} passages"
         if self.tokens_in is not None:
+            back = f"as in {counted(self.answers, 'earlier answer', 'earlier answers')}"
             told += f", about {self.tokens_in:,} tokens out and {self.tokens_out:,} back"
+            told += f" ({back if self.answers else 'thinking not counted'})"
             told += ", at a price that is not known" if self.cost is None else f", about {self.cost:.4g}"
         return told + (f"; {self.known:,} more are in the ledger" if self.known else "") + "."
 
@@ -83,9 +101,21 @@ def estimate_stage(
     if not isinstance(judge, ModelJudge):
         return Estimate(task, number, known, passages, None, None, None, calls is not None)
     found = [judge.estimate(each) for each in questions]
-    sent, back, cost = (scale * sum(each[place] or 0 for each in found) for place in range(3))
-    price = None if None in judge.use.prices else cost
-    return Estimate(task, number, known, passages, round(sent), round(back), price, calls is not None)
+    sent, guessed = (round(scale * sum(each[place] or 0 for each in found)) for place in range(2))
+    back, answers = _back(judge, ledger, questions, guessed)
+    price = judge.use.prices.cost(sent, back)
+    return Estimate(task, number, known, passages, sent, back, price, calls is not None, answers)
+
+
+def _back(judge: ModelJudge, ledger: Ledger | None, questions: Sequence[Question], guessed: int) -> tuple[int, int]:
+    """Tokens of answers, and the number of earlier ones that they are taken from: of as many passages in a call."""
+    if ledger is None or not questions:
+        return guessed, 0
+    billed = ledger.billed(judge, questions[0].task)
+    each, own = TOKENS_OUT[questions[0].task]
+    if not billed.calls:
+        return guessed, 0
+    return round(guessed * billed.tokens_out / (own * billed.calls + each * billed.passages)), billed.calls
 
 
 def announce(judge: Judge, account: Account, found: Estimate) -> None:
@@ -111,42 +141,105 @@ def announce(judge: Judge, account: Account, found: Estimate) -> None:
     warnings.warn(told, TruevalWarning, stacklevel=3)
 
 
-def estimate(
-    plan: Plan,
-    known: Mapping[str, Sequence[str]] | None,
-    left: Collection[str],
-    collection: Texts,
-    judge: Judge,
-    ledger: Ledger | None,
-) -> list[Estimate]:
+def most_orders(queries: int, how: Refining, repeat: int) -> int:
+    """The most calls that a refinement takes.
+
+    Args:
+        queries: with two passages or more.
+        how: they are refined.
+        repeat: calls that are asked once more, at most.
+
+    >>> most_orders(3, Refining(calls=60), 50)
+    230
+    """
+    return queries * how.calls + min(repeat, queries * how.calls)
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What a dry run knows of a golden set.
+
+    Attributes:
+        names: of the stages that are asked for.
+        left: those that must still be made.
+        pools: query id → ids of documents; None where they must still be found.
+        contradicted: the same of the passages that are graded once more; None where the refinement is not there.
+    """
+
+    names: Collection[str]
+    left: Collection[str]
+    pools: Mapping[str, Sequence[str]] | None
+    contradicted: Mapping[str, Sequence[str]] | None
+
+
+def estimate(plan: Plan, known: Known, collection: Texts, judge: Judge, ledger: Ledger | None) -> list[Estimate]:
     """What a golden set takes; nothing is asked.
 
     Args:
         plan: of the golden set.
-        known: its pools, query id → ids of documents; None where they must still be found.
-        left: stages that must still be made.
+        known: what of it is there.
         collection: documents and queries.
         judge: who would be asked.
         ledger: whose answers need not be asked for.
     """
-    queries, how = collection.queries, plan.refining
     found = []
     if plan.rewrite == JUDGE_REWRITES:
-        asked = [Question("rewrite", text, ()) for text in queries.values()]
+        asked = [Question("rewrite", text, ()) for text in collection.queries.values()]
         found.append(estimate_stage(judge, ledger, "rewrite", asked))
-    pools = _likely_pools(plan, collection) if known is None else known
-    if known is not None or "grade" in left:
-        asked = [each.question for each in questions_of(pools, queries, collection.documents, plan.judge.grading)]
-        calls = None if known is not None else round(len(asked) * len(queries) / max(len(pools), 1))
-        found.append(estimate_stage(judge, ledger, "grade", asked, calls))
-    if how.method != "none" and "refine" in left:
+    task = _Tasks(plan, known, collection, judge, ledger)
+    found += [task.grade()] if "grade" in known.names else []
+    found += [task.order()] if "refine" in known.left and plan.refining.method != "none" else []
+    return found + ([task.regrade()] if "regrade" in known.left else [])
+
+
+class _Tasks:
+    """The tasks of a judge, over pools that are known or as large as they can become."""
+
+    def __init__(self, plan: Plan, known: Known, collection: Texts, judge: Judge, ledger: Ledger | None) -> None:
+        self.plan, self.known, self.collection = plan, known, collection
+        self.judge, self.ledger = judge, ledger
+        self.repeat = int(plan.judge.values["repeat"])
+        self.pools = _likely_pools(plan, collection) if known.pools is None else known.pools
+
+    def grade(self) -> Estimate:
+        """Of every passage, in each round."""
+        asked = self._questions(self.pools, self.plan.judge.grading)
+        if self.known.pools is not None:
+            asked += again_of(asked, self.repeat, self.plan.seed)
+            return estimate_stage(self.judge, self.ledger, "grade", asked)
+        calls = self._of_all(len(asked))
+        return estimate_stage(self.judge, self.ledger, "grade", asked, calls + min(self.repeat, calls))
+
+    def order(self) -> Estimate:
+        """Of the best passages, at the whole budget of each query."""
+        how, texts = self.plan.refining, self.collection
         likely = [
-            Question("order", queries[query], tuple(collection.documents[each] for each in ids[: how.batch]))
-            for query, ids in pools.items()
+            Question("order", texts.queries[query], tuple(texts.documents[each] for each in ids[: how.batch]))
+            for query, ids in self.pools.items()
             if len(ids) > 1
         ]
-        found.append(estimate_stage(judge, ledger, "order", likely, len(queries) * how.calls if likely else 0))
-    return found
+        most = most_orders(self._of_all(len(likely)), how, self.repeat)
+        return estimate_stage(self.judge, self.ledger, "order", likely, most)
+
+    def regrade(self) -> Estimate:
+        """Of what contradicts its grade: before the refinement, as many passages of each query as there may be."""
+        how = once_more(self.plan.judge.grading)
+        if self.known.contradicted is not None:
+            asked = self._questions(self.known.contradicted, how)
+            return estimate_stage(self.judge, self.ledger, "regrade", asked)
+        most = min(REGRADED, self.plan.keep)
+        asked = self._questions({query: ids[:most] for query, ids in self.pools.items()}, how)
+        return estimate_stage(self.judge, self.ledger, "regrade", asked, self._of_all(len(asked)))
+
+    def _questions(self, pools: Mapping[str, Sequence[str]], how: Grading) -> list[Question]:
+        texts = self.collection
+        return [each.question for each in questions_of(pools, texts.queries, texts.documents, how)]
+
+    def _of_all(self, count: int) -> int:
+        """So many of these pools, where these are examples: as many of all queries."""
+        if self.known.pools is not None:
+            return count
+        return round(count * len(self.collection.queries) / max(len(self.pools), 1))
 
 
 def _likely_pools(plan: Plan, collection: Texts) -> dict[str, list[str]]:

@@ -2,11 +2,10 @@
 
     golden.json    what it is: corpus, judge, stages, numbers (kind "golden")
     qrels.trec     the judgments, as any tool reads them
-    labels.jsonl   each passage: grade, text hash, and every label with judge, call, slot, reason and date
+    labels.jsonl   each passage: grade, hashes of question and text, every label with judge, call, slot, reason, date
     top.trec       the best of each query in order, as a run
 
-A label belongs to a text: where a corpus was cut into other chunks, it stays with that text wherever it is now
-(`anchored`).
+A label belongs to the texts of a question and a passage, whatever their ids are elsewhere (anchoring.py).
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import polars as pl
 
-from trueval.collection import Collection, text_hash, texts_with_ids_hash
-from trueval.errors import InputError, Place
+from trueval.collection import Collection, text_hash
+from trueval.errors import Place
 from trueval.files.whole import write_whole
 from trueval.files.writing import write_judgments
 from trueval.golden.grade import grades_of
@@ -41,45 +40,7 @@ from trueval.version import __version__
 FORMAT_VERSION: Final = 1
 KIND: Final = "golden"
 ABOUT, QRELS, LABELS, TOP = "golden.json", "qrels.trec", "labels.jsonl", "top.trec"
-
-
-class Anchored(NamedTuple):
-    """Judgments of another cut of the corpus.
-
-    Attributes:
-        judgments: of the documents whose text was judged.
-        kept: judged passages whose text is still there.
-        moved: of these, those that have another id, or several.
-        lost: judged passages whose text is not there any more.
-    """
-
-    judgments: Judgments
-    kept: int
-    moved: int
-    lost: int
-
-
-class Changed(NamedTuple):
-    """What a corpus has become since a golden set was built from it.
-
-    Attributes:
-        same: whether documents, ids and order are the same.
-        passages: judged, each text and query.
-        lost: of these, those whose text no document has any more.
-    """
-
-    same: bool
-    passages: int
-    lost: int
-
-    def sentence(self) -> str:
-        """One line; empty where nothing changed."""
-        if self.same:
-            return ""
-        return (
-            f"The corpus is not the one that the golden set was built from: {self.lost:,} of {self.passages:,} judged "
-            "passages are not in it any more."
-        )
+REWRITTEN: Final = "rewritten.jsonl"
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +83,11 @@ class GoldenSet:
         return dict(self.about)
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What its stages remarked, one line each."""
+        return tuple(note for stage in self.about["stages"] for note in stage.get("notes", ()))
+
+    @property
     def judgments(self) -> Judgments:
         """The judgments.
 
@@ -136,62 +102,17 @@ class GoldenSet:
         file = self.folder / TOP
         return Run.read(str(file), name="golden") if file.is_file() and file.stat().st_size else None
 
-    def changed(self, collection: Collection) -> Changed:
-        """What a corpus has become since.
 
-        Args:
-            collection: the corpus of now.
-        """
-        judged = [each for each in self.labels if each["grade"] is not None]
-        if texts_with_ids_hash(collection.documents) == self.about["collection"]["sha256"]["documents"]:
-            return Changed(True, len(judged), 0)
-        known = _ids_by_text(collection, {each["text"] for each in judged})
-        return Changed(False, len(judged), sum(each["text"] not in known for each in judged))
+def asked_texts(folder: Path) -> dict[str, str]:
+    """Query id → its text as the judge was asked, as the stage `rewrite` kept it; empty where it is not there.
 
-    def anchored(self, collection: Collection) -> Anchored:
-        """The judgments for another cut of the corpus: a label stays with its text.
-
-        Args:
-            collection: with the new documents. Queries keep their ids.
-
-        Raises:
-            InputError: nothing is judged, or no judged text is in it.
-        """
-        judged = [each for each in self.labels if each["grade"] is not None]
-        if not judged:
-            raise InputError(f"{self.folder}: nothing is judged in this golden set. Build it to the end.")
-        known = _ids_by_text(collection, {each["text"] for each in judged})
-        rows: dict[tuple[str, str], float] = {}
-        moved = lost = 0
-        for each in judged:
-            ids = known.get(each["text"], [])
-            lost += not ids
-            moved += bool(ids) and ids != [each["document"]]
-            for document in ids:
-                # The same text twice in a pool may have two grades: the higher one, as the judge saw it in both.
-                pair = (each["query"], document)
-                rows[pair] = max(rows.get(pair, 0.0), float(each["grade"]))
-        if not rows:
-            raise InputError(
-                f"{collection.source}: none of the {len(judged)} judged passages of {self.folder} is there, word for "
-                "word. Was the text changed too, and not the cuts alone? Then judge it anew."
-            )
-        frame = pl.DataFrame(
-            [(query, document, grade) for (query, document), grade in rows.items()],
-            schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64},
-            orient="row",
-        )
-        return Anchored(Judgments.from_frame(frame), len(judged) - lost, moved, lost)
-
-
-def _ids_by_text(collection: Collection, wanted: set[str]) -> dict[str, list[str]]:
-    """Text hash → ids of the documents with that text."""
-    found: dict[str, list[str]] = {}
-    for document, text in collection.documents.items():
-        key = text_hash([text])
-        if key in wanted:
-            found.setdefault(key, []).append(document)
-    return found
+    Args:
+        folder: of the golden set.
+    """
+    try:
+        return {row["_id"]: row["asked"] for row in read_lines(folder / REWRITTEN)}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
 
 
 def finish(name: str, folder: Path, collection: Collection, made: Mapping[str, Any], ledger: Ledger) -> GoldenSet:
@@ -258,6 +179,7 @@ def _label_rows(
         told["slot"] += 1
         entry = {"judge": judge, **told, "date": times.get(row["call"], "")}
         given.setdefault((row["query_id"], row["doc_id"]), []).append(entry)
+    asked = {query: text_hash([text]) for query, text in collection.queries.items()}
     for passage, graded in zip(pool.to_dicts(), grades.to_dicts(), strict=True):
         query, document = passage["query_id"], passage["doc_id"]
         yield {
@@ -268,6 +190,7 @@ def _label_rows(
             "rank": passage["rank"],
             "dense": passage.get("dense"),
             "sparse": passage.get("sparse"),
+            "asked": asked[query],
             "text": passage["text"],
             "speaks_to_judge": speaks_to_judge(collection.documents[document]),
             "labels": given.get((query, document), []),

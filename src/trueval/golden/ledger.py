@@ -15,7 +15,7 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,43 +24,18 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from trueval.errors import InputError, Place
-from trueval.files.texts.store import as_bytes
 from trueval.files.whole import write_whole
 from trueval.golden.claims import OWNER, is_alive
-from trueval.golden.judge import Answer, Judge, Key, Question, key_for, key_of
+from trueval.golden.judge import Answer, Judge, Key, Question, Task, key_for, key_of
 from trueval.golden.ledger_calls import answer_of, lines_in, question_of, read_call
+from trueval.golden.ledger_tables import BUSY, EVERY, insert, make_tables, unpacked, write_ahead
 
 # 1: the first.
 FORMAT_VERSION: Final = 1
 KIND: Final = "ledger"
-BUSY: Final = 60.0  # seconds that a write waits for another process
 CLAIM: Final = 900.0  # seconds after which a claim of another machine is taken for one of a process that ended
 POLL: Final = 0.2  # seconds between looks at somebody else's question
 
-_TABLES: Final = """
-CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS calls (
-    key TEXT PRIMARY KEY, judge TEXT NOT NULL, task TEXT NOT NULL, identity TEXT NOT NULL, query TEXT NOT NULL,
-    passages TEXT NOT NULL, sample INTEGER NOT NULL, labels TEXT NOT NULL, ranking TEXT NOT NULL, text TEXT NOT NULL,
-    raw TEXT NOT NULL, problems TEXT NOT NULL, model TEXT NOT NULL, tokens_in INTEGER, tokens_out INTEGER, cost REAL,
-    seconds REAL NOT NULL, time TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS labels (
-    call TEXT NOT NULL REFERENCES calls (key), query TEXT NOT NULL, text TEXT NOT NULL, slot INTEGER NOT NULL,
-    grade INTEGER NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (call, slot)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS labels_by_text ON labels (query, text);
-CREATE TABLE IF NOT EXISTS texts (hash TEXT PRIMARY KEY, text BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS claims (key TEXT PRIMARY KEY, until REAL NOT NULL, owner TEXT NOT NULL) WITHOUT ROWID;
-"""
-_COLUMNS: Final = (
-    *("key", "judge", "task", "identity", "query", "passages", "sample", "labels", "ranking", "text", "raw"),
-    *("problems", "model", "tokens_in", "tokens_out", "cost", "seconds", "time"),
-)
-# Columns that hold JSON.
-_NESTED: Final = ("identity", "passages", "labels", "ranking", "raw", "problems")
-_EVERY: Final = f"SELECT {', '.join(_COLUMNS)} FROM calls"  # noqa: S608  the names are ours
-_ADD: Final = f"INSERT OR IGNORE INTO calls VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608
 _LABELS: Final = {
     "judge": pl.String,
     "identity": pl.String,
@@ -97,6 +72,20 @@ class Totals(NamedTuple):
     cost: float
 
 
+class Billed(NamedTuple):
+    """What answers of one judge to one task were billed.
+
+    Attributes:
+        calls: whose tokens are told.
+        passages: in these calls.
+        tokens_out: of these answers, what a model thinks before it answers included where it does.
+    """
+
+    calls: int
+    passages: int
+    tokens_out: int
+
+
 class Ledger:
     """A ledger in a file; made if absent. Use `opened_ledger`, which closes it.
 
@@ -113,7 +102,7 @@ class Ledger:
         try:
             # One connection for all threads, which take turns: a write takes a tenth of a millisecond.
             self._base = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)
-            _write_ahead(self._base)
+            write_ahead(self._base)
             with self._writing() as base:
                 self._check(base)
         except sqlite3.Error as error:
@@ -126,8 +115,7 @@ class Ledger:
         known = base.execute("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'").fetchall()
         if known and ("about",) not in known:
             raise InputError(f"{self.path}: not a ledger of trueval, but another SQLite file. Name another file.")
-        for statement in _TABLES.split(";"):
-            base.execute(statement)
+        make_tables(base)
         base.execute("INSERT OR IGNORE INTO about VALUES ('kind', ?)", (KIND,))
         base.execute("INSERT OR IGNORE INTO about VALUES ('format', ?)", (str(FORMAT_VERSION),))
         about = dict(base.execute("SELECT name, value FROM about").fetchall())
@@ -162,8 +150,8 @@ class Ledger:
             key: of the question.
         """
         with self._lock:
-            row = self._base.execute(f"{_EVERY} WHERE key = ?", (key.call,)).fetchone()
-        return None if row is None else answer_of(_unpacked(row))
+            row = self._base.execute(f"{EVERY} WHERE key = ?", (key.call,)).fetchone()
+        return None if row is None else answer_of(unpacked(row))
 
     def ask(
         self,
@@ -244,7 +232,7 @@ class Ledger:
         }
         texts = [(key.query, question.query), *zip(key.passages, question.passages, strict=True)]
         with self._writing() as base:
-            new = _insert(base, row, texts)
+            new = insert(base, row, texts)
             base.execute("DELETE FROM claims WHERE key = ?", (key.call,))
         return answer if new else self.find(key) or answer
 
@@ -282,14 +270,29 @@ class Ledger:
         with self._lock:
             return Totals(*self._base.execute(query).fetchone())
 
+    def billed(self, judge: Judge, task: Task) -> Billed:
+        """What earlier answers to a task were billed, of a judge with the same model, parameters and prompt.
+
+        Args:
+            judge: who answered.
+            task: of the questions.
+        """
+        query = (
+            "SELECT COUNT(*), COALESCE(SUM(json_array_length(passages)), 0), COALESCE(SUM(tokens_out), 0) FROM calls "
+            "WHERE task = ? AND identity = ? AND tokens_out IS NOT NULL"
+        )
+        with self._lock:
+            identity = json.dumps(dict(judge.identity(task)), sort_keys=True)
+            return Billed(*self._base.execute(query, (task, identity)).fetchone())
+
     def calls(self) -> Iterator[dict[str, Any]]:
         """All calls in the order of their keys, each with the texts that it was about in the place of their hashes."""
         with self._lock:
-            rows = self._base.execute(f"{_EVERY} ORDER BY key").fetchall()
+            rows = self._base.execute(f"{EVERY} ORDER BY key").fetchall()
             found = self._base.execute("SELECT hash, text FROM texts").fetchall()
         texts = {key: text.decode("utf-8", "surrogatepass") for key, text in found}
         for row in rows:
-            call = _unpacked(row)
+            call = unpacked(row)
             yield {**call, "query": texts[call["query"]], "passages": [texts[each] for each in call["passages"]]}
 
     def export(self, path: Path) -> int:
@@ -319,7 +322,7 @@ class Ledger:
         """
         calls = [read_call(line, Place(str(path), number)) for number, line in enumerate(lines_in(path), start=1)]
         with self._writing() as base:
-            return sum(_insert(base, row, texts) for row, texts in calls)
+            return sum(insert(base, row, texts) for row, texts in calls)
 
     def audit(self) -> list[str]:
         """What is wrong in the ledger, one line each: keys that are not those of what was asked, labels of no call."""
@@ -370,35 +373,3 @@ def opened_ledger(path: Path) -> Iterator[Ledger]:
         yield ledger
     finally:
         ledger.close()
-
-
-def _write_ahead(base: sqlite3.Connection) -> None:
-    """Take the WAL mode. SQLite does not wait for another process that takes it just now, so we do."""
-    until = time.monotonic() + BUSY
-    while True:
-        try:
-            base.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > until:
-                raise
-        time.sleep(POLL / 10)
-
-
-def _insert(base: sqlite3.Connection, row: Mapping[str, Any], texts: list[tuple[str, str]]) -> bool:
-    """Write a call with its labels and texts; whether it was not there."""
-    packed = [json.dumps(row[name], sort_keys=True) if name in _NESTED else row[name] for name in _COLUMNS]
-    if not base.execute(_ADD, packed).rowcount:
-        return False
-    base.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", [(key, as_bytes(text)) for key, text in texts])
-    labels = [
-        (row["key"], row["query"], row["passages"][slot], slot, *label)
-        for slot, label in enumerate(row["labels"])
-        if label is not None
-    ]
-    base.executemany("INSERT INTO labels VALUES (?, ?, ?, ?, ?, ?)", labels)
-    return True
-
-
-def _unpacked(row: tuple[Any, ...]) -> dict[str, Any]:
-    return {name: json.loads(value) if name in _NESTED else value for name, value in zip(_COLUMNS, row, strict=True)}

@@ -51,7 +51,7 @@ class Extended(NamedTuple):
     Attributes:
         judgments: the old grades as they were, and the new ones.
         graded: what the judge said.
-        labels: a row for each passage that was asked about: query, document, grade, text, labels.
+        labels: a row for each passage that was asked about: query, document, grade, asked and text (hashes), labels.
         usage: calls, tokens and cost.
     """
 
@@ -178,6 +178,7 @@ def _rows(found: Graded, judge: Judge, collection: Collection, times: Mapping[st
             "query": row["query_id"],
             "document": row["doc_id"],
             "grade": row["grade"],
+            "asked": text_hash([collection.queries[row["query_id"]]]),
             "text": text_hash([collection.documents[row["doc_id"]]]),
             "labels": given.get((row["query_id"], row["doc_id"]), []),
         }

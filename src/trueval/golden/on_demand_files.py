@@ -16,9 +16,11 @@ from typing import NamedTuple
 from trueval.collection import Collection
 from trueval.errors import InputError
 from trueval.files.whole import write_whole
+from trueval.golden.anchoring import changed, in_other_words, refuse_inside
 from trueval.golden.asking import Step
 from trueval.golden.build import opened_account
 from trueval.golden.estimate import Estimate, estimate_stage
+from trueval.golden.golden_set import ABOUT, GoldenSet
 from trueval.golden.grade import questions_of
 from trueval.golden.judge import Judge
 from trueval.golden.judges import make_judge
@@ -28,6 +30,7 @@ from trueval.golden.plan import JudgePlan
 from trueval.golden.stages import lines_of
 from trueval.judgments import Judgments
 from trueval.models.hosted.account import Account
+from trueval.report.text import counted
 from trueval.run import Run
 
 
@@ -48,6 +51,20 @@ class Written(NamedTuple):
     new: int
     unjudged: int
 
+    def sentences(self) -> list[str]:
+        """A line for each file."""
+        return [
+            f"wrote {self.judgments:,} judgments to {self.out}, {self.new:,} of them new.",
+            f"wrote the new labels with their reasons to {self.labels}.",
+        ]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is missing."""
+        if not self.unjudged:
+            return ()
+        return (f"{counted(self.unjudged, 'passage', 'passages')} got no valid label and stay unjudged.",)
+
 
 @dataclass(frozen=True)
 class OnDemand:
@@ -56,6 +73,7 @@ class OnDemand:
     Attributes:
         judgments: that are there.
         wanted: what runs retrieved and nobody judged.
+        depth: places of each list that are looked at.
         collection: with the texts.
         plan: of the judge.
         judge: who is asked.
@@ -67,6 +85,7 @@ class OnDemand:
 
     judgments: Judgments
     wanted: Demand
+    depth: int
     collection: Collection
     plan: JudgePlan
     judge: Judge
@@ -101,7 +120,8 @@ class OnDemand:
             ledger: where answers are kept; None for a file beside `out`.
 
         Raises:
-            InputError: a file is bad, or `out` is one of those that are read.
+            InputError: a file is bad, `out` is one of those that are read, or the collection asks a query of a golden
+                set in other words.
             PolicyError: the judgments have another scale than the rubric, and none is given.
         """
         refuse_to_write_over(out, qrels, runs)
@@ -110,8 +130,17 @@ class OnDemand:
         texts = Collection.read(collection)
         account = opened_account(out.with_name(f"{out.stem}.calls.jsonl"), plan.values["max_cost"])
         judge = make_judge(plan, texts, account)
+        notes = _of_another_collection(qrels, texts)
         wanted = demand(judgments, [Run.read(str(run)) for run in runs], texts, depth)
-        return cls(judgments, wanted, texts, plan, judge, account, scale, out, ledger or ledger_beside(out))
+        wanted = wanted._replace(notes=(*notes, *wanted.notes))
+        return cls(judgments, wanted, depth, texts, plan, judge, account, scale, out, ledger or ledger_beside(out))
+
+    def sentence(self) -> str:
+        """How much there is to judge, one line."""
+        return (
+            f"{self.wanted.passages:,} of {self.wanted.retrieved:,} documents in the first {self.depth} places are not "
+            "judged."
+        )
 
     def estimate(self) -> Estimate:
         """Calls, tokens and money that are still to be spent; nothing is asked, and no file is made."""
@@ -149,6 +178,19 @@ class OnDemand:
         return Written(self.out, labels, len(found.judgments.frame), self.wanted.passages - unjudged, unjudged)
 
 
+def _of_another_collection(qrels: Path, texts: Collection) -> list[str]:
+    """What a golden set lost of the texts that it judged; labels of other questions are refused."""
+    if not (qrels / ABOUT).is_file():
+        return []
+    found = changed(GoldenSet.read(qrels), texts)
+    if found.reworded:
+        raise InputError(
+            f"{texts.source}: {in_other_words(found.reworded)} in {qrels}. Carry over first what still holds, and "
+            "grade that file: trueval golden anchor."
+        )
+    return found.sentences() if found.lost else []
+
+
 def refuse_to_write_over(out: Path, qrels: Path, runs: Sequence[Path]) -> None:
     """Refuse to write over what is read, before any work.
 
@@ -162,8 +204,7 @@ def refuse_to_write_over(out: Path, qrels: Path, runs: Sequence[Path]) -> None:
     """
     if out.resolve() == qrels.resolve() or (out.exists() and qrels.exists() and out.samefile(qrels)):
         raise InputError(f"{out}: the judgments are read from there, and are never written over. Name another file.")
-    if out.resolve().parent == qrels.resolve():
-        raise InputError(f"{out}: is in the golden set, whose files belong together. Name another place.")
+    refuse_inside(out, qrels)
     if any(out.resolve() == run.resolve() for run in runs):
         raise InputError(f"{out}: a run is read from there, and is never written over. Name another file.")
 

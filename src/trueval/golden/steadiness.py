@@ -156,8 +156,23 @@ def ask_again(
     Raises:
         InputError: the judge cannot be asked, or the money is spent.
     """
-    rng = rng_of(seed, "again", asked[0].task if asked else "")
-    places = sorted(rng.permutation(len(asked))[:count].tolist())
-    again = [asked[place]._replace(sample=asked[place].sample + AGAIN) for place in places]
+    places = _drawn(asked, count, seed)
+    again = again_of(asked, count, seed)
     second = ask_all(ledger, judge, again, at_once=at_once)
     return Repeated(tuple(again), tuple(answers[place] for place in places), tuple(second))
+
+
+def again_of(asked: Sequence[Question], count: int, seed: int) -> list[Question]:
+    """The questions that are asked a second time.
+
+    Args:
+        asked: all questions of a task.
+        count: how many of them, drawn at random.
+        seed: of the draw.
+    """
+    return [asked[place]._replace(sample=asked[place].sample + AGAIN) for place in _drawn(asked, count, seed)]
+
+
+def _drawn(asked: Sequence[Question], count: int, seed: int) -> list[int]:
+    rng = rng_of(seed, "again", asked[0].task if asked else "")
+    return sorted(rng.permutation(len(asked))[:count].tolist())

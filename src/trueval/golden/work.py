@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -13,8 +13,10 @@ import polars as pl
 
 from trueval.collection import Collection, texts_with_ids_hash
 from trueval.errors import InputError, TruevalWarning
+from trueval.golden.anchoring import in_other_words
 from trueval.golden.asking import Step
-from trueval.golden.estimate import announce, estimate_stage
+from trueval.golden.estimate import announce, estimate_stage, most_orders
+from trueval.golden.golden_set import asked_texts
 from trueval.golden.grade import Grading, grade, grades_of, questions_of
 from trueval.golden.judge import Judge, Question
 from trueval.golden.ledger import Ledger
@@ -22,8 +24,9 @@ from trueval.golden.plan import Plan
 from trueval.golden.pool import find_pools, pools_of, rewrite
 from trueval.golden.prune import Candidate, means_of, pruned
 from trueval.golden.refine_pools import Pool, graded_order, refine_pools, top_of
+from trueval.golden.regrade import contradicted, once_more
 from trueval.golden.stages import Stages, key_for_stage, lines_of, read_lines, usage_of
-from trueval.golden.steadiness import ask_again
+from trueval.golden.steadiness import again_of, ask_again
 from trueval.golden.tables import JUDGE_REWRITES
 from trueval.models.hosted.account import Account
 from trueval.retrieval.rewriting import AS_IS, NORMALISED, rewritten
@@ -31,8 +34,6 @@ from trueval.retrieval.stages.shared import Begin
 from trueval.run import Run
 
 WAYS: Final = (AS_IS, NORMALISED, JUDGE_REWRITES)
-WIDE: Final = 1.0  # grades apart, from which an order contradicts them
-REGRADED: Final = 16  # passages of a query that are graded once more, at most
 
 
 class UnmadeError(Exception):
@@ -149,6 +150,8 @@ class Work:
             parameters["judge"] = dict(self.judge.identity("rewrite"))
         else:
             inputs["rewritten"] = texts_with_ids_hash(rewritten(queries, way))
+        if self.making:
+            self._say_reworded()
 
         def make(step: Step) -> tuple[dict[str, Any], dict[str, Any]]:
             if by_judge:
@@ -160,6 +163,18 @@ class Work:
             return {"rewritten.jsonl": lines_of(rows)}, {**about, **usage_of(found.asked, found.answers)}
 
         self.stage("rewrite", inputs, parameters, make)
+
+    def _say_reworded(self) -> None:
+        """Say which questions of an earlier build are asked in other words now."""
+        asked, now = asked_texts(self.folder), self.collection.queries
+        reworded = [query for query, text in now.items() if asked.get(query, text) != text]
+        if reworded:
+            warnings.warn(
+                f"{self.folder}: {in_other_words(reworded)}. The judge is asked about them anew; what it said of the "
+                "old words stays in the ledger and is not used.",
+                TruevalWarning,
+                stacklevel=3,
+            )
 
     def pool(self) -> None:
         """S2 and S3."""
@@ -214,7 +229,8 @@ class Work:
         self, pools: Mapping[str, Sequence[str]], how: Grading, repeat: int, step: Step, file: str
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         queries, documents = self.collection.queries, self.collection.documents
-        self._announce("grade", [each.question for each in questions_of(pools, queries, documents, how)])
+        likely = [each.question for each in questions_of(pools, queries, documents, how)]
+        self._announce("grade", likely + again_of(likely, repeat, self.plan.seed))
         found = grade(pools, queries, documents, self.judge, self.ledger, how, at_once=self.at_once, step=step)
         asked, answers, about = [each.question for each in found.asked], list(found.answers), dict[str, Any]()
         if repeat:
@@ -276,7 +292,7 @@ class Work:
             for row in rows
         ]
         likely = [Question("order", pool.query, pool.texts[: how.batch]) for pool in pools if len(pool.texts) > 1]
-        self._announce("order", likely, len(likely) * how.calls)
+        self._announce("order", likely, most_orders(len(likely), how, repeat))
         found = refine_pools(pools, self.judge, self.ledger, how, at_once=self.at_once, step=step)
         asked = [question for each in found for question in each.asked]
         answers, about = [answer for each in found for answer in each.answers], dict[str, Any]()
@@ -294,17 +310,12 @@ class Work:
     def regrade(self) -> None:
         """Grade once more what the refinement puts in another order than its grades."""
         how = self.plan.judge.grading
-        again = replace(how, rounds=1, first=how.rounds)
+        again = once_more(how)
         inputs = {"queries": self.hashes["queries"], **self.output("pool"), **self.output("refine")}
         parameters = {**asdict(again), "judge": dict(self.judge.identity("grade"))}
 
         def make(step: Step) -> tuple[dict[str, Any], dict[str, Any]]:
-            pools = {}
-            for row in read_lines(self.folder / "refined.jsonl"):
-                wide = [each for each in row["inversions"] if each["grades"] >= WIDE]
-                ids = [each[side] for each in wide for side in ("above", "below")]
-                if ids:
-                    pools[row["query"]] = list(dict.fromkeys(ids))[:REGRADED]
+            pools = contradicted(read_lines(self.folder / "refined.jsonl"))
             return self._graded(pools, again, 0, step, "regraded.parquet")
 
         self.stage("regrade", inputs, parameters, make)

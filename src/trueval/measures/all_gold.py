@@ -6,6 +6,7 @@ import numpy as np
 
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
 from trueval.measures.parameters import REL, count_relevant, is_relevant, relevant_by_group
+from trueval.measures.span import UNIT
 from trueval.standings.standings import Bools, Standings, sum_by
 
 
@@ -64,5 +65,6 @@ AllGold = register(
         parameters={"rel": REL},
         empty="na",
         details=_details,
+        span=UNIT,
     )
 )

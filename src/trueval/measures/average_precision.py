@@ -18,6 +18,7 @@ from trueval.measures.orders.precision_sums import (
     tie_broken_sum,
 )
 from trueval.measures.parameters import BASE, REL, count_relevant, is_relevant
+from trueval.measures.span import UNIT
 from trueval.specs import choice
 from trueval.standings.standings import Floats, Standings, sum_by
 
@@ -79,5 +80,6 @@ AP = register(
                 "'threshold' divides by all, and its tie-broken value lets tied documents enter together",
             ),
         },
+        span=UNIT,
     )
 )

@@ -22,6 +22,7 @@ from trueval.measures.linear import extreme_ranks
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
 from trueval.measures.orders.draws import draw
 from trueval.measures.parameters import REL, count_relevant, is_relevant, relevant_by_group
+from trueval.measures.span import UNIT
 from trueval.specs import choice
 from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
 
@@ -141,5 +142,6 @@ bpref = register(
         cutoff_use="none",
         parameters={"rel": REL, "unopposed": choice("one", "undefined", about=UNOPPOSED)},
         needs_zeros=True,
+        span=UNIT,
     )
 )

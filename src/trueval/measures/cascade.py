@@ -20,6 +20,7 @@ from trueval.measures.orders.arrivals import Kinds, PairSums, few_chances
 from trueval.measures.orders.blocks import blocks
 from trueval.measures.orders.survival import Takers, gone, gone_together, horizon, sum_pairs
 from trueval.measures.parameters import exponential_gain
+from trueval.measures.span import UNIT
 from trueval.specs import bounded
 from trueval.standings.standings import Bools, Floats, Ints, Standings, root_sum_squares, sum_by
 
@@ -234,5 +235,6 @@ ERR = register(
         "Chapelle et al. 2009; gdeval.pl; under ties docs/formulas.md §3",
         _err,
         parameters={"gmax": bounded(4, 0, 64, "the largest grade there can be; a grade above it is an error")},
+        span=UNIT,
     )
 )

@@ -30,6 +30,7 @@ from trueval.measures.orders.best_of_draws import (
 )
 from trueval.measures.orders.draws import three_kinds
 from trueval.measures.rarity import COLUMNS, best_counts, best_gain
+from trueval.measures.span import UNIT
 from trueval.measures.worth import Worth, worth_of
 from trueval.specs import Parameter, Value
 from trueval.standings.standings import Bools, Floats, Standings
@@ -236,7 +237,13 @@ def _shares(standings: Standings, measure: Measure, counted: Bools) -> dict[str,
 
 
 _ceiling_of = partial(
-    Definition, cutoff_use="required", parameters={"pool": POOL}, empty="na", needs_zeros=True, takes_measure=True
+    Definition,
+    cutoff_use="required",
+    parameters={"pool": POOL},
+    empty="na",
+    needs_zeros=True,
+    takes_measure=True,
+    span=UNIT,
 )
 PROC = register(
     _ceiling_of(

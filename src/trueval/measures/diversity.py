@@ -27,6 +27,7 @@ from trueval.measures.orders.facets import About, Kinds, about, greedy_gains, ki
 from trueval.measures.orders.survival import Repeats, Slots, Takers, falls, gone, horizon, repeated
 from trueval.measures.orders.weights import Table, discounts
 from trueval.measures.parameters import REL
+from trueval.measures.span import FROM_ZERO, UNIT
 from trueval.specs import Parameter, Value, bounded, choice
 from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
 
@@ -407,6 +408,7 @@ alpha_nDCG = register(
         _alpha_ndcg,
         parameters={"alpha": ALPHA, "ideal": IDEAL, "rel": REL},
         needs_facets=True,
+        span=FROM_ZERO,
     )
 )
 NRBP = register(
@@ -422,5 +424,6 @@ NRBP = register(
             "rel": REL,
         },
         needs_facets=True,
+        span=UNIT,
     )
 )

@@ -18,6 +18,7 @@ from trueval.measures.orders.capped_sums import excess_moments
 from trueval.measures.orders.draws import three_kinds
 from trueval.measures.orders.weights import Top
 from trueval.measures.rarity import COLUMNS
+from trueval.measures.span import UNIT
 from trueval.measures.worth import Worth, worth_of
 from trueval.specs import Parameter, bounded, choice
 from trueval.standings.standings import Bools, Floats, Standings, sum_by
@@ -122,6 +123,7 @@ _of_a_set = partial(
     empty="na",
     needs_zeros=True,
     details=_details,
+    span=UNIT,
 )
 RA_nWG = register(
     _of_a_set(

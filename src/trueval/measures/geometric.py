@@ -15,6 +15,7 @@ from collections.abc import Mapping
 
 from trueval.errors import MeasureError
 from trueval.measures.measure import Definition, Measure, Values, register
+from trueval.measures.span import UNIT
 from trueval.standings.standings import Bools, Standings
 
 
@@ -47,5 +48,6 @@ gm = register(
         takes_measure=True,
         details=_details,
         mean="geometric",
+        span=UNIT,
     )
 )

@@ -26,6 +26,7 @@ from trueval.measures.orders.curve_moments import Levels, curve_moments
 from trueval.measures.orders.draws import moments
 from trueval.measures.orders.precision_sums import RelevantGroups, relevant_groups
 from trueval.measures.parameters import REL, count_relevant, is_relevant
+from trueval.measures.span import UNIT
 from trueval.specs import bounded, choice
 from trueval.standings.standings import Bools, Floats, Ints, Standings
 
@@ -128,6 +129,7 @@ IPrec = register(
         _interpolated,
         cutoff_use="none",
         parameters={"recall": bounded(0.5, 0, 1, "the level of recall"), "rel": REL, "rounding": ROUNDING},
+        span=UNIT,
     )
 )
 IPrec11 = register(
@@ -139,6 +141,7 @@ IPrec11 = register(
         _interpolated,
         cutoff_use="none",
         parameters={"rel": REL, "rounding": ROUNDING},
+        span=UNIT,
     )
 )
 

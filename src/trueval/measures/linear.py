@@ -30,6 +30,7 @@ from trueval.measures.parameters import (
     gains_of,
     is_relevant,
 )
+from trueval.measures.span import FROM_ZERO, PLACES, UNIT
 from trueval.specs import bounded, choice
 from trueval.standings.groups import ranges
 from trueval.standings.standings import (
@@ -304,6 +305,7 @@ Hits = register(
         "P-A eq. 10",
         _binary(_top, _one),
         parameters={"rel": REL},
+        span=PLACES,
     )
 )
 P = register(
@@ -317,6 +319,7 @@ P = register(
             "rel": REL,
             "short": choice("k", "listed", about="divide a list of fewer than k documents by k, or by their number"),
         },
+        span=UNIT,
     )
 )
 R = register(
@@ -327,6 +330,7 @@ R = register(
         "P-A eq. 11; trec_eval recall, set_recall",
         _binary(_top, count_relevant),
         parameters={"rel": REL, "base": BASE},
+        span=UNIT,
     )
 )
 F1 = register(
@@ -337,6 +341,7 @@ F1 = register(
         "P-A eq. 13; trec_eval set_F",
         _binary(_top, _f1_norm),
         parameters={"rel": REL, "base": BASE},
+        span=UNIT,
     )
 )
 Rprec = register(
@@ -348,6 +353,7 @@ Rprec = register(
         _rprec,
         cutoff_use="none",
         parameters={"rel": REL, "base": BASE},
+        span=UNIT,
     )
 )
 nDCG = register(
@@ -358,6 +364,7 @@ nDCG = register(
         "Järvelin & Kekäläinen 2002; ties: McSherry & Najork 2008; P-A eq. 14-17",
         _ndcg,
         parameters={"gain": GAIN, "base": BASE},
+        span=UNIT,
     )
 )
 DCG = register(
@@ -368,6 +375,7 @@ DCG = register(
         "Järvelin & Kekäläinen 2002; P-A eq. 15",
         _dcg,
         parameters={"gain": GAIN},
+        span=FROM_ZERO,
     )
 )
 PERSISTENCE = bounded(0.8, 0, 1, "the chance that a reader goes on to the next document", below=True)
@@ -385,6 +393,7 @@ RBP = register(
                 None, 0, np.inf, "largest grade; if given, gain is grade / scale, at most 1, instead of rel", above=True
             ),
         },
+        span=UNIT,
     )
 )
 RBP_residual = register(
@@ -398,6 +407,7 @@ RBP_residual = register(
         better="lower",
         worst=1.0,
         needs_zeros=True,
+        span=UNIT,
     )
 )
 Judged = register(
@@ -408,5 +418,6 @@ Judged = register(
         "ir_measures Judged",
         _judged,
         needs_zeros=True,
+        span=UNIT,
     )
 )

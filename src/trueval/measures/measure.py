@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import MeasureError
+from trueval.measures.span import ANYTHING, Span
 from trueval.policy.policy import Policy
 from trueval.specs import Parameter, Value, checked, written
 from trueval.standings.standings import Bools, Floats, Standings
@@ -82,6 +83,7 @@ class Definition:
         details: numbers that belong beside the mean, by name, about the queries of which it is told that the mean
             counts them, [query]; None if there are none.
         mean: its mean over queries: "arithmetic" or "geometric".
+        span: the values of a query lie in it, so that intervals can end there.
     """
 
     name: str
@@ -99,6 +101,7 @@ class Definition:
     takes_measure: bool = False
     details: Callable[[Standings, Measure, Bools], Mapping[str, float]] | None = None
     mean: str = "arithmetic"
+    span: Span = ANYTHING
 
 
 @dataclass(frozen=True)
@@ -208,6 +211,16 @@ class Measure:
     def better(self) -> str:
         """Which direction is better: "higher" or "lower"."""
         return self.definition.better
+
+    @property
+    def span(self) -> Span:
+        """The least and the greatest value that a query can have; infinite where no limit is known.
+
+        >>> from trueval.measures import Hits
+        >>> (Hits @ 10).span[:2]
+        (0.0, 10.0)
+        """
+        return self.definition.span.at(self.cutoff)
 
     @property
     def needs_zeros(self) -> bool:

@@ -8,6 +8,7 @@ from trueval.measures.measure import Definition, Measure, Values, no_values, reg
 from trueval.measures.orders.blocks import blocks
 from trueval.measures.orders.first_relevant import FirstRelevant, first_relevant, first_relevant_rank
 from trueval.measures.parameters import REL, count_relevant
+from trueval.measures.span import UNIT
 from trueval.standings.standings import NO_LIMIT, Floats, Ints, Standings
 
 # Terms computed at once, groups times offsets: 8 MiB per array.
@@ -80,5 +81,6 @@ RR = register(
         "Voorhees 1999; ties: McSherry & Najork 2008; P-A eq. 18-22",
         _reciprocal_rank,
         parameters={"rel": REL},
+        span=UNIT,
     )
 )

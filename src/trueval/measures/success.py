@@ -7,6 +7,7 @@ import numpy as np
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
 from trueval.measures.orders.first_relevant import FirstRelevant, first_relevant, first_relevant_rank
 from trueval.measures.parameters import REL, count_relevant
+from trueval.measures.span import UNIT
 from trueval.standings.standings import NO_LIMIT, Floats, Standings
 
 
@@ -55,5 +56,6 @@ Success = register(
         "trec_eval success; docs/formulas.md §3",
         _success,
         parameters={"rel": REL},
+        span=UNIT,
     )
 )

@@ -28,6 +28,7 @@ from trueval.measures.evidence import cut_counts, cutoff_of
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
 from trueval.measures.orders.draws import MOST_KEPT, likely
 from trueval.measures.rarity import best_counts, check_rubric
+from trueval.measures.span import UNIT
 from trueval.standings.standings import Floats, Standings
 
 # Twelfths by grade 0 (as documents without one), 1 .. 5: u where relevant, -u/3 where not.
@@ -148,5 +149,6 @@ UDCG_proxy = register(
         worst=WORST,
         empty="na",
         needs_zeros=True,
+        span=UNIT,
     )
 )

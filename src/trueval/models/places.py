@@ -101,6 +101,15 @@ def may_have_accelerator(environment: Mapping[str, str] = os.environ, devices: P
     return sys.platform == "darwin" or any((devices / name).exists() for name in _DRIVERS)
 
 
+def accelerators() -> tuple[str, ...]:
+    """The names of the accelerators that torch sees; none where it is not installed, or finds none."""
+    if importlib.util.find_spec("torch") is None or not may_have_accelerator():
+        return ()
+    torch = need("torch")
+    found = tuple(torch.cuda.get_device_name(at) for at in range(torch.cuda.device_count()))
+    return found or (("Metal (mps)",) if torch.backends.mps.is_available() else ())
+
+
 def check_folder(folder: Path) -> None:
     """Refuse a folder that lacks files of a model, and name them."""
     if not folder.is_dir():

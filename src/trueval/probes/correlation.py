@@ -23,7 +23,7 @@ import numpy as np
 from trueval.comparison.intervals import tail
 from trueval.comparison.resampling import bootstrap_sums, thread_count, to_grid
 from trueval.numerics import or_null
-from trueval.standings.standings import Bools, Floats
+from trueval.standings.standings import Bools, Floats, Ints
 
 # Queries below which a correlation says nothing: of five, one order in 60 agrees fully.
 LEAST: Final = 6
@@ -233,14 +233,19 @@ def _both(strata: list[Stratum], counts: Floats) -> tuple[Floats, Floats]:
 
 def _centered(values: Floats, counts: Floats) -> Floats:
     """[resample, query] midranks less their mean, (n + 1) / 2, of queries that are there so many times."""
-    _, group = np.unique(values, return_inverse=True)
-    order = np.argsort(group, kind="stable")
-    starts = np.searchsorted(group[order], np.arange(group.max() + 1))
-    sizes = np.add.reduceat(counts[:, order], starts, axis=1)
+    group, sizes = _groups(values, counts)
     below = np.cumsum(sizes, axis=1) - sizes
     middle = below + (sizes + 1) / 2
     found: Floats = (middle - (counts.sum(axis=1, keepdims=True) + 1) / 2)[:, group]
     return found
+
+
+def _groups(values: Floats, counts: Floats) -> tuple[Ints, Floats]:
+    """[query] the group of equal values that each is in, by value, and [resample, group] how many are in it."""
+    _, group = np.unique(values, return_inverse=True)
+    order = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[order], np.arange(group.max() + 1))
+    return group, np.add.reduceat(counts[:, order], starts, axis=1)
 
 
 def _products(x: Floats, y: Floats, counts: Floats) -> Floats:
@@ -250,11 +255,12 @@ def _products(x: Floats, y: Floats, counts: Floats) -> Floats:
 
 def _pairs(x: Floats, y: Floats, counts: Floats) -> Floats:
     """[3, resample] concordant less discordant pairs, pairs not tied in x, and in y; each pair twice."""
-    sums = np.zeros((3, len(counts)))
+    agreed = np.zeros(len(counts))
     size = max(1, MOST_CELLS // len(x))
     for start in range(0, len(x), size):
         some = slice(start, start + size)
-        sides = [np.sign(values[:, None] - values[some]) for values in (x, y)]
-        for place, signs in enumerate((sides[0] * sides[1], np.abs(sides[0]), np.abs(sides[1]))):
-            sums[place] += ((counts @ signs) * counts[:, some]).sum(axis=1)
-    return sums
+        signs = np.sign(x[:, None] - x[some]) * np.sign(y[:, None] - y[some])
+        agreed += ((counts @ signs) * counts[:, some]).sum(axis=1)
+    # Of n queries n^2 pairs, less those within a group of equal values.
+    untied = (counts.sum(axis=1) ** 2 - (_groups(each, counts)[1] ** 2).sum(axis=1) for each in (x, y))
+    return np.stack([agreed, *untied])

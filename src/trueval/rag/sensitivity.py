@@ -27,7 +27,7 @@ from trueval.standings.counting import count
 from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
 
 if TYPE_CHECKING:
-    from trueval.evaluation.scores import Estimate
+    from trueval.evaluation.estimate import Estimate
     from trueval.judgments import Judgments
     from trueval.policy.policy import Policy
     from trueval.run import Run

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trueval.policy.policy import OPTIONS
-from trueval.report.content import Block, Column, Table, row_of
+from trueval.report.content import Block, Column, Table, counts, row_of, rows_of
 from trueval.report.directory import ResultFile, pointer
 from trueval.report.text import NOT_AVAILABLE
 
@@ -47,10 +47,10 @@ def provenance_block(file: ResultFile, details: ResultFile | None) -> Block:
     columns = (
         Column("role", "/role"),
         Column("file", "/path", show=lambda path: "standard input" if path == "-" else path),
-        Column("bytes", "/bytes", numeric=True, show=lambda size: NOT_AVAILABLE if size is None else f"{size:,}"),
+        counts("bytes", "/bytes"),
         Column("SHA-256", "/sha256", show=lambda digest: digest or NOT_AVAILABLE),
     )
-    rows = tuple(row_of(pointer("files", place), columns, each) for place, each in enumerate(data["files"]))
+    rows = rows_of(details, columns, "files")
     table = Table("files", ("The files that were read.",), details.name, columns, rows)
     versions = ", ".join(f"{name} {number}" for name, number in data["versions"].items())
     told = {"Written": data["written"], "Command": data["command"], "Versions": versions}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from trueval.report.directory import ResultFile, pointer
 from trueval.report.figures import Chart
 from trueval.report.text import fixed, signed, whole
 
@@ -147,6 +148,32 @@ def row_of(source: str, columns: Iterable[Column], entry: Mapping[str, Any], *to
     texts = iter(told)
     cells = (each.cell(entry, turned=turned) if each.field else Cell(text := next(texts), text) for each in columns)
     return Row(source, tuple(cells), turned)
+
+
+def rows_of(
+    file: ResultFile, columns: Iterable[Column], *keys: str | int, told: Callable[[Any], str] | None = None
+) -> tuple[Row, ...]:
+    """A row for each entry of a list, in the order of the file.
+
+    Args:
+        file: the result.
+        columns: of the table.
+        keys: names and indices that lead to the list, from the top level down.
+        told: the text of the column without a field, from an entry; None where every column has one.
+
+    Example:
+        >>> file = ResultFile("a.json", "a", {"runs": [{"name": "bm25", "depth": 10}]})
+        >>> (row,) = rows_of(file, [Column("run"), Column("depth", "/depth")], "runs", told=lambda run: run["name"])
+        >>> row.source, [cell.text for cell in row.cells]
+        ('/runs/0', ['bm25', '10'])
+    """
+    entries: Any = file.data
+    for key in keys:
+        entries = entries[key]
+    return tuple(
+        row_of(pointer(*keys, place), columns, entry, *(() if told is None else (told(entry),)))
+        for place, entry in enumerate(entries)
+    )
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from trueval.printable import printable
 from trueval.report.content import PLACES, Block, Figure, Part, Table
 from trueval.report.directory import Directory, ResultFile
 from trueval.report.figures import needed, specification
+from trueval.report.folded import packed
 from trueval.report.generation import ids_of
 from trueval.report.inline import inline
 from trueval.report.kinds import Figures, Kind, find
-from trueval.report.rows import packed
 from trueval.report.unreadable import drawing, read_by
 from trueval.version import __version__
 

@@ -1,6 +1,7 @@
 """Numbers as people read them: rounded here and nowhere else."""
 
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeAlias
 
 NOT_AVAILABLE = "–"
 NOISE = 1e-12  # sums of the same doubles in another order differ by less
@@ -18,6 +19,8 @@ class Scale(NamedTuple):
     digits: int
 
 
+Show: TypeAlias = Callable[[float | None, Scale], str]
+
 FRACTIONS: Final = Scale(1, 4)
 # What `--percent` asks for: values as the tables of most papers have them.
 POINTS: Final = Scale(100, 2)
@@ -34,6 +37,19 @@ def whole(value: float | None) -> str:
         ('5,150', '–')
     """
     return NOT_AVAILABLE if value is None else f"{value:,.0f}"
+
+
+def formatted(form: str) -> Callable[[float | None], str]:
+    """How numbers are written by a format of Python, "–" where there is none.
+
+    Args:
+        form: what stands behind the colon in a replacement field.
+
+    Example:
+        >>> [formatted(".3g")(value) for value in (0.12345, None)]
+        ['0.123', '–']
+    """
+    return lambda value: NOT_AVAILABLE if value is None else format(value, form)
 
 
 def unit(scale: Scale) -> tuple[str, ...]:
@@ -103,24 +119,25 @@ def counted(number: int, noun: str, plural: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
-def interval(lowest: float | None, highest: float | None, scale: Scale = FRACTIONS) -> str:
-    """The values that ties allow.
+def interval(lowest: float | None, highest: float | None, scale: Scale = FRACTIONS, show: Show = fixed) -> str:
+    """The two ends of what a value may be.
 
     Args:
-        lowest: the value under the worst order of ties.
-        highest: the value under the best one.
+        lowest: such as the value under the worst order of ties; None where it is not known.
+        highest: such as the value under the best one.
         scale: the unit.
+        show: how an end is written: `fixed`, or `signed` for differences.
 
     Returns:
         Both ends in brackets, "–" where an end is missing.
 
     Example:
-        >>> interval(0.2921, 0.3068)
-        '[0.2921, 0.3068]'
+        >>> interval(0.2921, 0.3068), interval(-0.01, 0.02, show=signed)
+        ('[0.2921, 0.3068]', '[-0.0100, +0.0200]')
     """
     if lowest is None or highest is None:
         return NOT_AVAILABLE
-    return f"[{fixed(lowest, scale)}, {fixed(highest, scale)}]"
+    return f"[{show(lowest, scale)}, {show(highest, scale)}]"
 
 
 def percent(share: float | None) -> str:

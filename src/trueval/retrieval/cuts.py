@@ -24,8 +24,9 @@ from trueval.judgments import Judgments
 from trueval.measures import Measure, parse_list
 from trueval.numerics import or_null
 from trueval.policy.conventions import Policy, choose
-from trueval.retrieval.cutting.calls import MOST, Calls, Opened, compared, fetch_past, may_go_on, put_together, repeat
+from trueval.retrieval.cutting.calls import MOST, Opened, fetch_past, may_go_on, put_together, repeat
 from trueval.retrieval.cutting.causes import Cause, causes_of
+from trueval.retrieval.cutting.compared import Calls, compared
 from trueval.retrieval.cutting.cutoff import Cut, chances, documents_of, find_cuts
 from trueval.run import Run
 from trueval.version import __version__

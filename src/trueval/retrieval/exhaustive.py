@@ -185,7 +185,7 @@ def evaluate_corpus(
 
 
 class _Block(ABC):
-    """Some queries, multiplied with all documents (trueval.standings.corpus_scorer.QueryBlock).
+    """Some queries, multiplied with all documents (trueval.standings.corpus.scorer.QueryBlock).
 
     Args:
         source: the embeddings.

@@ -27,8 +27,9 @@ from trueval.numerics import or_null
 from trueval.policy.conventions import Policy
 from trueval.report.provenance import recorded
 from trueval.retrieval.cuts import Cuts, calls_to_dict, checked, cut_index, scored
-from trueval.retrieval.cutting.calls import MOST, Opened, compared, fetch_past, repeat
+from trueval.retrieval.cutting.calls import MOST, Opened, fetch_past, repeat
 from trueval.retrieval.cutting.causes import causes_of
+from trueval.retrieval.cutting.compared import compared
 from trueval.retrieval.cutting.cutoff import documents_of, find_cuts
 from trueval.retrieval.cutting.tail import Rows, Tail
 from trueval.retrieval.pipeline import Pipeline

@@ -10,7 +10,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.files.checks.duplicates import GOLDEN, half_hashes
-from trueval.standings.standings import Facets, Floats, Ints
+from trueval.standings.pool import Pool
+from trueval.standings.standings import Ints
 from trueval.threads import in_threads
 
 if TYPE_CHECKING:
@@ -22,24 +23,6 @@ Hashes = NDArray[np.uint32]
 PART = 1 << 17  # documents looked up at once; their hashes stay in the processor's cache
 FILTER_SLOTS = 16  # for each wanted hash, so that one in 16 others at most passes
 MOST_BITS = 28  # of a filter: 256 MiB
-
-
-class Pool(NamedTuple):
-    """Judged documents, in any order.
-
-    Attributes:
-        query: [document] index of the evaluated query.
-        grade: [document] grade, 0 or more.
-        item: [document] its index in the judgments, or in the flat grades.
-        judged: [query] judged documents, those left out of the pool included.
-        facets: of the documents; None where the judgments have none.
-    """
-
-    query: Ints
-    grade: Floats
-    item: Ints
-    judged: Ints
-    facets: Facets | None = None
 
 
 class Found(NamedTuple):

@@ -13,6 +13,7 @@ from trueval.collection import Collection, Tell
 from trueval.comparison.resampling import generator
 from trueval.errors import Place
 from trueval.evaluation.content import judgments_hash
+from trueval.golden.anchoring import changed
 from trueval.golden.golden_set import ABOUT, GoldenSet
 from trueval.judgments import Judgments
 from trueval.report.provenance import recorded
@@ -139,11 +140,10 @@ def _graded(collection: Collection, measuring: Measuring) -> Judgments:
 
 
 def _of_another_corpus(collection: Collection, judgments: str | None) -> list[str]:
-    """What is wrong with the judgments of a golden set that was built from other documents."""
+    """What is wrong with the judgments of a golden set that was built from other documents or questions."""
     if judgments is None or not (Path(judgments) / ABOUT).is_file():
         return []
-    told = GoldenSet.read(Path(judgments)).changed(collection).sentence()
-    return [f"{told} trueval golden anchor carries its labels over to the texts that are still there."] if told else []
+    return changed(GoldenSet.read(Path(judgments)), collection).sentences()
 
 
 def _left_out(collection: Collection, judged: set[str]) -> list[str]:

@@ -12,7 +12,6 @@ count the same queries are resampled with the same draws, in this run and in eve
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +22,7 @@ import polars as pl
 
 from trueval.comparison.intervals import bootstrap_intervals
 from trueval.comparison.resampling import thread_count
-from trueval.errors import TruevalWarning
+from trueval.errors import MeasureError, TruevalWarning
 from trueval.evaluation.evaluate import evaluate, score
 from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
@@ -38,15 +37,6 @@ from trueval.tradeoff.plan import Measuring
 
 # Values from which threads save more than they cost.
 WORTH_THREADS: Final = 50_000
-# Measures whose value is a fraction of 1 for every query, so that no interval of a mean of them reaches further. Of
-# others (DCG and Hits grow with the list, UDCG-proxy falls below 0, a plugin says nothing of it) intervals stay whole.
-FRACTIONS: Final = frozenset(
-    {
-        *("AllGold", "AP", "P", "R", "F1", "Rprec", "nDCG", "RBP", "RBP-residual", "Judged", "bpref", "ERR", "RA-nWG"),
-        *("nWG", "N-Recall4+", "N-Recall5", "P4+", "Harm", "PROC", "pPROC", "retrieval_headroom", "alpha_nDCG"),
-        *("IPrec", "IPrec11", "RR", "Success"),
-    }
-)
 STATISTICS: Final = ("expected", "lowest", "highest", "sd")
 
 
@@ -167,8 +157,8 @@ def qualities_of(
     open_ones = _once([each for k in contexts for each in _open(asked[k][0], k)])
     scores, raw = _scores(run, judgments, every, open_ones, measuring)
     ends = intervals_of(scores, measuring)
-    cut = [str(measure) for measure, pair in ends.items() if pair != within_range(measure.name, pair)]
-    ends = {measure: within_range(measure.name, pair) for measure, pair in ends.items()}
+    cut = [str(measure) for measure, pair in ends.items() if pair != within_range(str(measure), pair)]
+    ends = {measure: within_range(str(measure), pair) for measure, pair in ends.items()}
     at = tuple(_at(k, asked[k], ceilings[k], scores, raw, ends) for k in contexts)
     kept = [[*asked[k], *ceilings[k][:1]] for k in contexts]
     rows = _rows(scores, _once([each for some in kept for each in some]))
@@ -180,7 +170,7 @@ def qualities_of(
 def _cut_notes(cut: Sequence[str], asked: Sequence[str]) -> tuple[str, ...]:
     """What there is to say of intervals that were cut."""
     shown = [name for name in dict.fromkeys(asked) if name in cut]
-    told = f"The interval of {', '.join(shown)} would reach past what the measure can be, from 0 to 1, and ends there."
+    told = f"The interval of {', '.join(shown)} would reach past what the measure can be, and ends there."
     return (told,) if shown else ()
 
 
@@ -188,16 +178,17 @@ def within_range(name: str, ends: tuple[float, float]) -> tuple[float, float]:
     """An interval cut to what the mean of a measure can be: studentized ends of few queries reach further.
 
     Args:
-        name: of the measure whose mean it is of, with or without what it is made with.
+        name: text form of the measure whose mean it is of; of one that is not ours nothing is known.
         ends: of the interval; NaN stays.
 
     >>> within_range("RR@10", (0.75, 1.25)), within_range("DCG@10", (0.75, 1.25))
     ((0.75, 1.0), (0.75, 1.25))
     """
-    if re.split(r"[@(]", name)[0] not in FRACTIONS:
+    try:
+        span = parse(name).span
+    except MeasureError:
         return ends
-    low, high = (end if np.isnan(end) else min(max(end, 0.0), 1.0) for end in ends)
-    return low, high
+    return span.cut(ends[0]), span.cut(ends[1])
 
 
 def _scores(

@@ -134,7 +134,7 @@ def test_what_is_wrong_is_said_in_one_line(trueval: Command, worlds: dict[str, W
     alone = tmp_path / "alone.trec"
     alone.write_text((world.golden / "qrels.trec").read_text())
     bare = trueval("golden", "correct", alone, world.runs[0])
-    assert (bare.status, "needs an audit" in bare.err, bare.err.count("\n")) == (1, True, 1)
+    assert (bare.status, "there is no audit of it" in bare.err, bare.err.count("\n")) == (1, True, 1)
     width = trueval("golden", "correct", world.golden, world.runs[0], "--width", 0)
     assert width.status == 2
     unknown = trueval("golden", "correct", world.golden, world.runs[0], "--baseline", tmp_path / "no.trec")

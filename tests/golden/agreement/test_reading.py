@@ -9,6 +9,7 @@ import pytest
 
 from trueval.errors import InputError, PolicyError
 from trueval.golden.agreement.reading import Choices, read_labels
+from trueval.judgments import Judgments
 
 LINES = ["q1 0 a 3", "q1 0 b 1", "q2 0 a 0", "q1 0 a 2", "q2 0 c 10", "q2 0 d -1"]
 SCALE = (0.0, 3.0)
@@ -52,3 +53,41 @@ def test_a_choice_that_is_none_and_a_file_without_labels_are_refused(tmp_path: P
     (tmp_path / "none.qrels").write_text("q 0 d -1\n")
     with pytest.raises(InputError, match="no labels are left"):
         read_labels(tmp_path / "none.qrels", "people", Choices(), None)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("four.qrels", "q1 0 a 3\nq1 0 b 1\nq2 0 a 2\n"),
+        ("three.qrels", "q1 a 3\nq1 b 1\nq2 a 2\n"),
+        ("beir.tsv", "query-id\tcorpus-id\tscore\nq1\ta\t3\nq1\tb\t1\nq2\ta\t2\n"),
+        ("frame.csv", "query_id,doc_id,grade\nq1,a,3\nq1,b,1\nq2,a,2\n"),
+        ("dict.json", '{"q1": {"a": 3, "b": 1}, "q2": {"a": 2}}'),
+    ],
+)
+def test_labels_are_read_as_judgments_are_everywhere_else(tmp_path: Path, name: str, text: str) -> None:
+    """Three columns are query, document and grade, here as in evaluate."""
+    (tmp_path / name).write_text(text)
+    found = read_labels(tmp_path / name, "judge", Choices(), SCALE).frame
+    assert found.sort("query_id", "doc_id").rows() == [("q1", "a", 3.0), ("q1", "b", 1.0), ("q2", "a", 2.0)]
+    assert found.rows() == Judgments.read(tmp_path / name).frame.select(found.columns).rows()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "q1 0 a 3\nq1 b 1\n",  # a column is lost
+        "q1 0 3\nq1 0 1\n",  # the document is lost: '0' twice
+        "q1 a x\n",
+        "".join(f"q{query} d{rank} {rank}\n" for query in range(4) for rank in range(1, 9)),  # ranks of a run
+    ],
+)
+def test_what_is_no_judgments_is_refused_in_the_same_words(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "x.qrels"
+    file.write_text(text)
+    with pytest.raises(InputError) as usual:
+        Judgments.read(file)
+    with pytest.raises(InputError) as here:
+        read_labels(file, "judge", Choices(), None)
+    assert str(here.value) == str(usual.value)
+    assert "x.qrels" in str(here.value)

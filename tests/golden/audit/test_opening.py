@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from tests.golden import small
 
+from trueval.comparison.audited import Audited
+from trueval.comparison.labels import refuse_other
 from trueval.errors import InputError, PolicyError
 from trueval.golden.audit.events import Event
 from trueval.golden.audit.manifest import Sample, read_sample
@@ -169,7 +171,7 @@ def test_a_changed_corpus_is_refused_before_anything_is_drawn(place: Path) -> No
     corpus.write_text(corpus.read_text().replace("wings-three", "wings-3").replace("worth", "woth"))
     with pytest.raises(InputError, match="another text there than the one that was judged"):
         opened(place, size=24)
-    with pytest.raises(InputError, match="--collection DIR"):
+    with pytest.raises(InputError, match="nowhere: no such folder"):
         opened(place, collection=str(place / "nowhere"))
     assert not (place / "golden" / "audit").exists()
 
@@ -185,3 +187,53 @@ def test_sample_json_holds_what_the_contract_says(place: Path) -> None:
     rows = [json.loads(line) for line in (place / "golden" / "audit" / "population.jsonl").read_text().splitlines()]
     assert len(rows) == 24
     assert {row["stratum"] for row in rows} == {each.name for each in sample.strata}
+
+
+def test_a_corpus_that_is_not_there_is_asked_for_by_its_option(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A golden set keeps no folders of an absolute path: from elsewhere it needs one option, which is named."""
+    monkeypatch.chdir(place)
+    with pytest.raises(InputError, match=r"golden: .* there is no corpus 'c2'; .*: --collection DIR\.$"):
+        _named(place, "c2")
+    with pytest.raises(InputError, match=r"there is no document.* Or say where .*: --collection DIR\.$"):
+        _named(place, "bare")
+    opened(place, size=12)
+    monkeypatch.chdir(place / "golden")
+    assert opened(place, collection=None).about["size"] == 12  # what was drawn needs no corpus
+    with pytest.raises(InputError, match=r"there is no corpus 'bare'; .*: --collection DIR\.$"):
+        opened(place, size=13, collection=None)
+
+
+def test_a_sample_of_other_questions_does_not_grow(place: Path) -> None:
+    opened(place, size=12)
+    about = json.loads((place / "golden" / "golden.json").read_text())
+    about["collection"]["sha256"]["queries"] = "another"
+    (place / "golden" / "golden.json").write_text(json.dumps(about))
+    with pytest.raises(InputError, match=r"the questions of the golden set changed since .*--out"):
+        opened(place, size=13)
+    judgments = Judgments.read(place / "golden")
+    with pytest.raises(InputError, match=r"audit: people graded other questions than .*golden\.json.* asks now"):
+        refuse_other(judgments, Audited.read(place / "golden" / "audit"), place / "golden" / "audit")
+
+
+def _named(place: Path, corpus: str) -> None:
+    """Open an audit of a golden set whose corpus is said to be there."""
+    (place / "bare").mkdir(exist_ok=True)
+    (place / "bare" / "corpus.jsonl").write_text("")
+    (place / "bare" / "queries.jsonl").write_text('{"_id": "q", "text": "x"}\n')
+    about = json.loads((place / "golden" / "golden.json").read_text())
+    about["collection"]["source"] = corpus
+    (place / "golden" / "golden.json").write_text(json.dumps(about))
+    opened(place, collection=None)
+
+
+def test_raters_see_the_question_that_was_judged(place: Path) -> None:
+    """The collection may ask something else under the same id by now."""
+    file = place / "c" / "queries.jsonl"
+    file.write_text(file.read_text().replace("what about", "who likes"))
+    assert {each.query for each in opened(place, size=12).items} == {"q0", "q1", "q2"}
+    with Store.open(place / "golden" / "audit") as store:
+        assert {store.shown(item).question for item in store.items} == {f"what about {each}" for each in small.TOPICS}
+    shutil.rmtree(place / "golden" / "audit")
+    (place / "golden" / "rewritten.jsonl").unlink()
+    with pytest.raises(InputError, match="is asked in other words there than were judged"):
+        opened(place, size=12)

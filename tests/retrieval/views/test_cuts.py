@@ -13,8 +13,9 @@ from trueval.report.content import Number, Part
 from trueval.report.directory import Directory, ResultFile
 from trueval.report.formats import to_json
 from trueval.retrieval.cuts import Cuts, cut_runs
-from trueval.retrieval.views.cuts import advice, lines, of_calls, plain, sentences, widest
+from trueval.retrieval.views.cuts import widest
 from trueval.retrieval.views.cuts_page import build
+from trueval.retrieval.views.cuts_sentences import advice, lines, of_calls, plain, sentences
 
 pytest.importorskip("altair", reason='needs the extra "report"')
 

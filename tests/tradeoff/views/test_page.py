@@ -15,9 +15,8 @@ from tests.tradeoff.views.gold_page import EVIL, FILE, gold_files, gold_page
 
 from trueval.report.content import Block, Number, Part, Words
 from trueval.report.directory import Directory, ResultFile
-from trueval.report.text import fixed, signed, whole
-from trueval.tradeoff.views.choices import _plain, _small
-from trueval.tradeoff.views.expense import _rate
+from trueval.report.text import fixed, formatted, signed, whole
+from trueval.tradeoff.views.choices import four_digits
 from trueval.tradeoff.views.figures import draw_sweep
 from trueval.tradeoff.views.lists import configuration_table, reason_tables
 from trueval.tradeoff.views.page import build, build_frontier
@@ -32,7 +31,7 @@ from trueval.tradeoff.views.verdict import (
 )
 from trueval.tradeoff.views.worth import contexts_block
 
-FORMS = (fixed, signed, milliseconds, money, share, size, whole, _plain, _small, _rate)
+FORMS = (fixed, signed, milliseconds, money, share, size, whole, four_digits, formatted(".3g"), formatted(".2f"))
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Of the resamples; t
 
 
 @dataclass(frozen=True)
-class LabelOptions:
+class GradeOptions:
     """What is done with labels that cannot be taken as they are."""
 
     panel: ClassVar = "Labels"
@@ -68,7 +68,7 @@ def agree(
     between_judges: Annotated[
         bool, typer.Option("--between-judges", help="Compare judges with each other too.")
     ] = False,
-    labels: LabelOptions,
+    labels: GradeOptions,
     resamples: Resamples = 2000,
     seed: Seed = 0,
     level: Level = 0.95,

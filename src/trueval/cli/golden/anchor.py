@@ -7,7 +7,6 @@ import typer
 
 from trueval.cli.options import OUTPUT, with_groups
 from trueval.cli.output import say, talk
-from trueval.errors import InputError
 
 
 @with_groups
@@ -17,6 +16,10 @@ def anchor(
     collection: Annotated[
         str, typer.Option(metavar="DIR", help="Folder with the new corpus, as trueval retrieve takes it.")
     ],
+    queries: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="The queries, where the golden set does not ask those of the folder."),
+    ] = None,
     out: Annotated[
         Path,
         typer.Option(metavar="FILE", help="Write the judgments of the new documents there.", rich_help_panel=OUTPUT),
@@ -25,23 +28,16 @@ def anchor(
     """Carries judgments over to a corpus that was cut anew: a label stays with the text that it was given to.
 
     What was judged and is not there word for word is counted as lost; trueval golden grade judges what a run finds.
+    Labels of a query that is asked in other words now are left out, and said.
 
     Example: trueval golden anchor golden --collection corpus --out qrels.trec
     """
-    from trueval.collection import Collection
-    from trueval.golden.golden_set import GoldenSet
+    from trueval.golden.anchoring import anchor as library
 
     if not out.parent.is_dir():
         raise typer.BadParameter(f"there is no folder {out.parent}.", param_hint="--out")
-    found = GoldenSet.read(folder)
-    if out.resolve().parent == folder.resolve():
-        raise InputError(f"{out}: is in the golden set, whose files belong together. Name another place.")
-    texts = Collection.read(collection)
-    talk(texts.notes)
-    anchored = found.anchored(texts)
-    anchored.judgments.write(out)
-    say(
-        f"{anchored.kept:,} of {anchored.kept + anchored.lost:,} judged passages are there word for word, "
-        f"{anchored.moved:,} of them under other ids; {anchored.lost:,} are lost."
-    )
-    say(f"wrote {len(anchored.judgments.frame):,} judgments to {out}.")
+    found = library(folder, collection, out, queries=queries)
+    talk(found.notes)
+    for line in found.sentences():
+        say(line)
+    say(f"wrote {len(found.judgments.frame):,} judgments to {out}.")

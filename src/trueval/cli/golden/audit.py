@@ -1,21 +1,21 @@
 """`trueval golden audit`: people grade a random sample of what a judge graded."""
 
 import re
-from contextlib import suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
+from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import OUTPUT, with_groups
 from trueval.cli.output import say, talk
-from trueval.cli.precision import bars, interruptible, remarks
 from trueval.errors import PolicyError
 
 if TYPE_CHECKING:
+    from trueval.golden.audit.manifest import Sample
     from trueval.golden.audit.opening import Choices
-    from trueval.golden.audit.store import Store
 
 
 @dataclass(frozen=True)
@@ -135,58 +135,51 @@ def audit(
 
     Example: trueval golden audit golden --import ann.jsonl --rater ann
     """
-    from trueval.golden.audit.exchange import people_kept
-    from trueval.golden.audit.opening import FOLDER, is_golden, open_audit
-    from trueval.golden.audit.store import Store
+    from trueval.golden.audit.opening import FOLDER, is_golden
+    from trueval.golden.audit.session import Wanted
+    from trueval.golden.audit.session import audit as library
 
     if (import_ is None) != (rater is None):
         raise typer.BadParameter("--import and --rater belong together.", param_hint="--rater")
     if out is None and not is_golden(folder):
         raise typer.BadParameter("judgments have no folder for an audit. Name one.", param_hint="--out")
+    if export is not None and not export.parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {export.parent}.", param_hint="--export")
     place = out or folder / FOLDER
-    with interruptible(f"What was drawn is in {place}. The same command goes on from there."), remarks():
-        with bars() as bar:
-            step = bar("reading")
-            found = open_audit(folder, place, sample.choices(runs or []), tell=lambda done: step("documents", done, 0))
-        for line in found.sentences():
-            say(line)
-        with Store.open(place) as store, people_kept(store):
-            if import_ is not None and rater is not None:
-                _take(store, import_, rater)
-            if export is not None:
-                _give(store, export)
-            if export is None and import_ is None and not no_serve:
-                _serve(store, port)
+    take = None if import_ is None or rater is None else (import_, rater)
+    wanted = Wanted(take, export, not (take or export or no_serve), port)
+    with (
+        interruptible(f"What was drawn is in {place}. The same command goes on from there."),
+        remarks(),
+        ExitStack() as until_drawn,
+    ):
+        step = until_drawn.enter_context(bars())("reading")
+
+        def drawn(it: "Sample") -> None:
+            until_drawn.close()  # no bar beside what is served
+            _say_all(it.sentences())
+
+        found = library(
+            folder,
+            place,
+            sample.choices(runs or []),
+            wanted,
+            drawn=drawn,
+            ready=_ready,
+            tell=lambda done: step("documents", done, 0),
+        )
+    talk(() if found.taken is None else found.taken.conflicts)
+    _say_all(found.sentences(export))
 
 
-def _take(store: "Store", path: Path, rater: str) -> None:
-    from trueval.golden.audit.exchange import import_answers
-
-    taken = import_answers(store, path, rater)
-    talk(taken.conflicts)
-    say(taken.sentence())
+def _say_all(lines: list[str]) -> None:
+    for line in lines:
+        say(line)
 
 
-def _give(store: "Store", path: Path) -> None:
-    from trueval.golden.audit.exchange import PEOPLE, export_items
-
-    if not path.parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {path.parent}.", param_hint="--export")
-    say(f"wrote {export_items(store, path):,} items to {path}.")
-    say(f"what people said so far is in {store.folder / PEOPLE}.")
-
-
-def _serve(store: "Store", port: int | None) -> None:
-    from trueval.golden.audit.server import serve
-
-    def ready(address: str) -> None:
-        say(address, err=False)
-        say("raters open this address; Ctrl-C ends the session.")
-
-    with suppress(KeyboardInterrupt):  # also before the server itself listens to it
-        serve(store, port=port, ready=ready)
-    for each in store.progress():
-        say(each.sentence())
+def _ready(address: str) -> None:
+    say(address, err=False)
+    say("raters open this address; Ctrl-C ends the session.")
 
 
 def _scale(text: str) -> tuple[int, int]:

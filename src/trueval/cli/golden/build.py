@@ -1,16 +1,14 @@
 """`trueval golden build`: a golden set from a corpus and queries."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from trueval.cli.golden.estimates import check_form, show_estimates
+from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import OUTPUT, CacheFolder, Form, Memory, Percent, cache_of, with_groups
-from trueval.cli.output import check_folder, foretell, save, show, talk
-from trueval.cli.precision import bars, interruptible, remarks
-
-if TYPE_CHECKING:
-    from trueval.golden.plan import Plan
+from trueval.cli.output import check_folder, save, show, talk
 
 
 @with_groups
@@ -63,7 +61,8 @@ def build(
     Example: trueval golden build golden.toml --out golden --max-cost 5
     """
     from trueval.golden.build import LEDGER
-    from trueval.golden.build import build as make
+    from trueval.golden.build import build as library
+    from trueval.golden.build import dry_run as estimates
     from trueval.golden.plan import Plan
     from trueval.golden.views.kind import GOLDEN
 
@@ -71,26 +70,16 @@ def build(
     check_folder(out)
     book = ledger or out / LEDGER
     if dry_run:
-        _show_estimate(plan, out, book, max_cost, until, form)
+        check_form(form)
+        with remarks():
+            asked = estimates(plan, out, ledger=book, max_cost=max_cost, until=until)
+        show_estimates(asked, form)
         return
     place = cache_of(cache, out)
     kept = f"Every answer is kept in {book}. The same command goes on from there."
     with interruptible(kept), remarks(), bars() as bar:
-        found = make(plan, out, until=until, ledger=ledger, cache=place, max_cost=max_cost, begin=bar)
+        found = library(plan, out, until=until, ledger=ledger, cache=place, max_cost=max_cost, begin=bar)
     result = found.to_dict()
-    talk(_notes(result))
+    talk(found.notes)
     save(out, (GOLDEN, result), page=True)
     show(GOLDEN, result, form, percent=percent)
-
-
-def _notes(result: dict[str, object]) -> list[str]:
-    stages = result["stages"]
-    return [note for stage in stages for note in stage.get("notes", ())] if isinstance(stages, list) else []
-
-
-def _show_estimate(plan: "Plan", out: Path, ledger: Path, max_cost: float | None, until: str | None, form: str) -> None:
-    """Says what there is to ask."""
-    from trueval.golden.build import dry_run
-
-    with remarks():
-        foretell(lambda: dry_run(plan, out, ledger=ledger, max_cost=max_cost, until=until), form)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from trueval.cli.options import Form, Level, MeasureList, OutputOptions, PolicyOptions, measures_of, with_groups
-from trueval.cli.output import check_folder, save, say, show
+from trueval.cli.output import check_folder, save, say, show, talk
 from trueval.cli.paths import refuse_repeated, run_called, with_baseline
 from trueval.cli.progress import progress
 
@@ -50,45 +50,33 @@ def correct(
 
     Example: trueval golden correct golden bm25.trec rerank.trec -m "nDCG@10 P@10" --width 0.05
     """
-    from trueval.comparison.beside import planned
-    from trueval.comparison.correct import correct as correct_values
-    from trueval.comparison.labels import CORRECTED, audit_beside, join
     from trueval.comparison.views.kind import CORRECTION
-    from trueval.errors import InputError
-    from trueval.rag.inputs import Inputs
-    from trueval.report.provenance import recorded
+    from trueval.golden.correct_runs import correct_runs
 
-    chosen, rules = measures_of(measures), policy.to_policy()
+    chosen = measures_of(measures)
     if width is not None and not width > 0:
         raise typer.BadParameter(f"must be above 0, such as 0.05. Got {width:g}.", param_hint="--width")
-    folder = audit or audit_beside(place)
     against = None if baseline is None else run_called(baseline, runs)
     paths = with_baseline(runs, against)
     refuse_repeated(place, paths)
     if output.out is not None:
         check_folder(output.out)
     with progress(1 + len(paths)) as begin:
-        begin(place)
-        inputs = Inputs()
-        joined = join(inputs.read_judgments(place), folder, CORRECTED, grades=policy.grade_map())
-        if folder is None or joined.audited is None:
-            raise InputError(
-                f"{place}: there is no audit of it. Make one by trueval golden audit, or name --audit DIR."
-            )
-        lists = [pair.run for pair in inputs.read_runs(paths, joined.judge, begin)]
-    name = None if against is None else lists[paths.index(against)].name
-    target_of = {"these": "these queries", "new": "new queries"}
-    found = correct_values(
-        lists,
-        joined.judge,
-        joined.audited,
-        chosen,
-        target=target_of[target],
-        level=level,
-        baseline=name,
-        policy=rules,
-    )
-    result = planned(found, joined, joined.audited, recorded(str(folder)), width)
+        found = correct_runs(
+            place,
+            paths,
+            chosen,
+            policy=policy.to_policy(),
+            audit=audit,
+            grades=policy.grade_map(),
+            target=target,
+            level=level,
+            width=width,
+            baseline=against,
+            begin=begin,
+        )
+    result = found.to_dict()
+    talk(found.notes)
     if output.out is not None:
         save(output.out, (CORRECTION, result))
         say(f"trueval report {output.out} makes the page of it")

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import JUDGMENTS, OUTPUT, with_groups
 from trueval.cli.output import say, talk
-from trueval.cli.precision import bars, interruptible, remarks
 
 if TYPE_CHECKING:
     from trueval.golden.plan import JudgePlan
@@ -121,15 +121,11 @@ def grade(
         plan = chosen.plan()
         ready = OnDemand.read(qrels, runs, collection, plan, depth=depth, out=out, scale=mapped, ledger=book)
         talk(ready.wanted.notes)
-        say(
-            f"{ready.wanted.passages:,} of {ready.wanted.retrieved:,} documents in the first {depth} places are not "
-            "judged."
-        )
+        say(ready.sentence())
         if dry_run:
             say(ready.estimate().sentence(), err=False)
             return
         written = ready.grade(bar("grading"))
-    say(f"wrote {written.judgments:,} judgments to {written.out}, {written.new:,} of them new.")
-    say(f"wrote the new labels with their reasons to {written.labels}.")
-    if written.unjudged:
-        talk([f"{written.unjudged} passages got no valid label and stay unjudged."])
+    for line in written.sentences():
+        say(line)
+    talk(written.notes)

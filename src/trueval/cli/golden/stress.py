@@ -2,11 +2,13 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import typer
 
-from trueval.cli.golden.agree import PEOPLE_HELP, LabelOptions
+from trueval.cli.golden.agree import PEOPLE_HELP, GradeOptions
+from trueval.cli.golden.estimates import check_form, show_estimates
+from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import (
     Form,
     Level,
@@ -17,12 +19,8 @@ from trueval.cli.options import (
     measures_of,
     with_groups,
 )
-from trueval.cli.output import check_folder, foretell, save, show, talk
-from trueval.cli.precision import bars, interruptible, remarks
+from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.progress import progress
-
-if TYPE_CHECKING:
-    from trueval.golden.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,7 @@ def stress(
     systems: SystemOptions,
     measures: MeasureList = None,
     policy: PolicyOptions,
-    labels: LabelOptions,
+    labels: GradeOptions,
     decisions: DecisionOptions,
     traps: TrapOptions,
     output: OutputOptions,
@@ -154,7 +152,7 @@ def stress(
 
 
 def _gullibility(traps: TrapOptions, level: float, output: OutputOptions, form: str) -> None:
-    from trueval.golden.gullibility import gullibility
+    from trueval.golden.gullibility import dry_run, gullibility
     from trueval.golden.plan import Plan
     from trueval.golden.views.kind import GULLIBILITY
 
@@ -162,7 +160,10 @@ def _gullibility(traps: TrapOptions, level: float, output: OutputOptions, form: 
         raise typer.BadParameter("is needed with --gullibility: answers are kept there.", param_hint="--out")
     plan = Plan.read(traps.gullibility)
     if traps.dry_run:
-        _show_estimate(plan, output.out, traps, form)
+        check_form(form)
+        with remarks():
+            asked = dry_run(plan, output.out, queries=traps.queries, ledger=traps.ledger, max_cost=traps.max_cost)
+        show_estimates(asked, form)
         return
     kept = f"Every answer is kept in {traps.ledger or output.out}. The same command goes on from there."
     with interruptible(kept), remarks(), bars() as bar:
@@ -179,10 +180,3 @@ def _gullibility(traps: TrapOptions, level: float, output: OutputOptions, form: 
     result = found.to_dict()
     save(output.out, (GULLIBILITY, result), page=True)
     show(GULLIBILITY, result, form, percent=output.percent)
-
-
-def _show_estimate(plan: "Plan", out: Path, traps: TrapOptions, form: str) -> None:
-    from trueval.golden.gullibility import dry_run
-
-    with remarks():
-        foretell(lambda: dry_run(plan, out, queries=traps.queries, ledger=traps.ledger, max_cost=traps.max_cost), form)

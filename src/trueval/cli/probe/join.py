@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import (
     MEASURES,
     CacheFolder,
@@ -18,7 +19,6 @@ from trueval.cli.options import (
     with_groups,
 )
 from trueval.cli.output import check_folder, save, show, talk
-from trueval.cli.precision import bars, interruptible, remarks
 
 if TYPE_CHECKING:
     from trueval.retrieval.stages.config import Settings

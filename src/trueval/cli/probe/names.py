@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from trueval.cli.loading import LoadingOptions
+from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import CacheFolder, Form, Memory, Percent, ResultFolder, cache_of, with_groups
 from trueval.cli.output import check_folder, foretell, save, show
-from trueval.cli.precision import LoadingOptions, bars, interruptible, remarks
 
 if TYPE_CHECKING:
     from trueval.probes.entrants import Asked

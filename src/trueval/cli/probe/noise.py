@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
+from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import (
     CacheFolder,
     Form,
@@ -19,7 +20,6 @@ from trueval.cli.options import (
     with_groups,
 )
 from trueval.cli.output import check_folder, save, say, show, talk
-from trueval.cli.precision import bars, interruptible, remarks
 
 if TYPE_CHECKING:
     from trueval.probes.noise import Design

@@ -9,7 +9,7 @@ from trueval.comparison.checks import CANNOT_TELL, POWER, Check
 from trueval.comparison.labels import JUDGE
 from trueval.printable import printable
 from trueval.report.formats import pipes
-from trueval.report.text import NOT_AVAILABLE, counted, fixed, interval, percent, signed
+from trueval.report.text import NOT_AVAILABLE, counted, fixed, interval, percent, signed, whole
 
 if TYPE_CHECKING:
     from trueval.comparison.self_test import Alarms, SelfTest
@@ -147,12 +147,12 @@ def found(check: Check) -> str:
     if check.name == "min":
         return f"{fixed(check.value)} {interval(check.low, check.high)} {check.labels}"
     bounded = " bounded" if check.bounded else "" if check.labels == JUDGE else f" {check.labels}"
-    return f"{signed(check.value)} [{signed(check.low)}, {signed(check.high)}]{bounded}"
+    return f"{signed(check.value)} {interval(check.low, check.high, show=signed)}{bounded}"
 
 
 def _needed(check: Check) -> str:
     """How many queries decide; a check of bounds or of a difference at the limit is not decided by any number."""
-    return "" if not _is_unclear(check) else NOT_AVAILABLE if check.needed is None else f"{check.needed:,}"
+    return "" if not _is_unclear(check) else whole(check.needed)
 
 
 def _is_unclear(check: Check) -> bool:

@@ -14,7 +14,7 @@ from trueval.report.content import Block, Column, Figure, Part, Table, Words, co
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW, RUN_TONES, Chart, tone
 from trueval.report.plots import distinct, shortened
-from trueval.report.text import NOT_AVAILABLE, fixed, percent, whole
+from trueval.report.text import fixed, formatted, percent, whole
 
 HEIGHT: Final = 190  # CSS pixels of a plot
 MOST: Final = 4  # sentences of one kind in the summary
@@ -119,7 +119,7 @@ def _strata_table(file: ResultFile, told: Sequence[Told]) -> Iterator[Table]:
         counts("passages", "/population"),
         counts("graded", "/audited"),
         Column("share of what is open", "/share", numeric=True, show=percent, strong=lambda _: True),
-        Column("worth of one more", "/worth", numeric=True, show=_tiny),
+        Column("worth of one more", "/worth", numeric=True, show=formatted(".2g")),
     )
     rows = tuple(
         row_of(pointer(*each.source, "strata", at), columns, one, each.measure, each.name)
@@ -128,10 +128,6 @@ def _strata_table(file: ResultFile, told: Sequence[Told]) -> Iterator[Table]:
     )
     caption = ("Where one more label lowers the variance of the corrected value most.",)
     yield Table("plan-strata", caption, file.name, columns, rows, folded=len(rows) > 30)
-
-
-def _tiny(value: float | None) -> str:
-    return NOT_AVAILABLE if value is None else f"{value:.2g}"
 
 
 def _query_table(file: ResultFile, told: Sequence[Told]) -> Iterator[Table]:

@@ -381,7 +381,7 @@ def _numbers(row: Row, scale: Scale) -> Iterator[str]:
     """Difference, realized interval, tie interval, p, win probability, queries won, even and lost."""
     yield signed(row["expected"], scale)
     yield _span(row["realized_interval"], scale) + (BOUNDED if row["realized_bounded"] else "")
-    yield _span((row["lowest"], row["highest"]), scale)
+    yield interval(row["lowest"], row["highest"], scale, signed)
     yield fixed(row["tests"]["adjusted"])  # a probability, as the one after it: never in points
     win = row["win"]
     chance = NOT_AVAILABLE if win["value"] is None else f"{win['value']:.3f}"
@@ -391,7 +391,7 @@ def _numbers(row: Row, scale: Scale) -> Iterator[str]:
 
 def _span(ends: Sequence[float | None], scale: Scale) -> str:
     low, high = ends
-    return NOT_AVAILABLE if low is None or high is None else f"[{signed(low, scale)}, {signed(high, scale)}]"
+    return interval(low, high, scale, signed)
 
 
 def _latex_cell(comparison: Mapping[str, Any], board: Row, run: str, scale: Scale) -> str:

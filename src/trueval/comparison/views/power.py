@@ -9,9 +9,9 @@ from rich.text import Text
 
 from trueval.comparison.detection import rows
 from trueval.report import formats
-from trueval.report.formats import latex, markdown, pipes, tabular
+from trueval.report.sheets import Sheet, as_markdown, as_one_tabular
 from trueval.report.terminal import drawn, grid
-from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent, signed, unit
+from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent, signed, unit, whole
 
 Entry = Mapping[str, Any]
 
@@ -178,12 +178,7 @@ def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
     Returns:
         Pipe tables, then what the columns mean.
     """
-    head = ("A", "B", *(title.replace("\n", " ") for title in HEAD))
-    parts = []
-    for found in result["measures"]:
-        cells = ((pair["first"], pair["second"], *_numbers(pair, scale)) for pair in found["pairs"])
-        parts.append(f"### {markdown(heading(found))}\n\n{pipes(head, cells, words=2)}\n")
-    return "".join([*parts, *(f"- {markdown(line)}\n" for line in [*legend(result), *unit(scale)])])
+    return as_markdown(_sheets(result, scale), [*legend(result), *unit(scale)])
 
 
 def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
@@ -196,12 +191,21 @@ def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
     Returns:
         The environment, with what the columns mean in comments.
     """
-    head = ["A", "B", *(latex(title.replace("\n", " ")) for title in HEAD)]
-    lines: list[list[str]] = []
-    for found in result["measures"]:
-        lines.append([latex(heading(found))])
-        lines += [list(map(latex, (pair["first"], pair["second"], *_numbers(pair, scale)))) for pair in found["pairs"]]
-    return tabular(head, lines, "ll" + "r" * len(HEAD), notes=[*legend(result), *unit(scale)])
+    return as_one_tabular(_sheets(result, scale), [*legend(result), *unit(scale)])
+
+
+def _sheets(result: Entry, scale: Scale) -> list[Sheet]:
+    """The pairs of each measure, their runs by name."""
+    columns = "LL" + "r" * len(HEAD)
+    return [
+        Sheet(
+            heading(found),
+            ("A", "B", *HEAD),
+            columns,
+            tuple((pair["first"], pair["second"], *_numbers(pair, scale)) for pair in found["pairs"]),
+        )
+        for found in result["measures"]
+    ]
 
 
 def _numbers(pair: Entry, scale: Scale) -> Iterator[str]:
@@ -210,7 +214,7 @@ def _numbers(pair: Entry, scale: Scale) -> Iterator[str]:
     yield from (fixed(pair[kind]["least_difference"], scale) for kind in ("expected", "tie_broken"))
     for kind in ("expected", "tie_broken"):
         needed = pair[kind]["queries_needed"]
-        yield NOT_AVAILABLE if needed is None else f"{needed:,}"
+        yield whole(needed)
 
 
 def _shares(found: Entry) -> Iterator[str]:

@@ -8,7 +8,7 @@ from trueval.comparison.views.formats import MOST_WITH_ALL_PAIRS, ranks, setting
 from trueval.printable import printable_all
 from trueval.report.printed import notebook
 from trueval.report.terminal import drawn
-from trueval.report.text import NOT_AVAILABLE, counted, fixed, interval, signed
+from trueval.report.text import counted, fixed, interval, signed
 
 PAIR = ("pair", "verdict", "difference", "interval", "p", "wins/ties/losses")
 
@@ -63,7 +63,6 @@ def _pairs(comparison: Mapping[str, Any], board: Mapping[str, Any]) -> Iterator[
     """The pairs of a measure, as the terminal shows them."""
     for row in shown(comparison, board):
         low, high = row["realized_interval"]
-        span = NOT_AVAILABLE if low is None else f"[{signed(low)}, {signed(high)}]"
         won = f"{row['wins']}/{row['ties']}/{row['losses']}"
         pair, p = f"{row['first']} - {row['second']}", fixed(row["tests"]["adjusted"])
-        yield pair, row["verdict"], signed(row["expected"]), span, p, won
+        yield pair, row["verdict"], signed(row["expected"]), interval(low, high, show=signed), p, won

@@ -7,8 +7,8 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from trueval.report.content import Block, Column, Table, row_of
-from trueval.report.directory import ResultFile, pointer
+from trueval.report.content import Block, Column, Table, rows_of
+from trueval.report.directory import ResultFile
 from trueval.report.formats import markdown, pipes
 from trueval.report.terminal import grid
 from trueval.report.text import counted, fixed
@@ -67,8 +67,7 @@ def block(file: ResultFile) -> tuple[Block, ...]:
         Column("RBO", "/rbo", True, fixed),
         Column("queries", "/queries", True),
     )
-    pairs = list(enumerate(found["pairs"]))
-    rows = tuple(row_of(pointer("reshuffle", "pairs", place), columns, pair) for place, pair in pairs)
+    rows = rows_of(file, columns, "reshuffle", "pairs")
     caption = (f"{_heading(found)}.",)
     folded = len(rows) > MOST_OPEN
     shown = Table("reshuffle-table", caption, file.name, columns, rows, folded=folded)

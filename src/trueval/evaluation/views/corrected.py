@@ -6,18 +6,17 @@ what was audited. docs/design/audit.md has the words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trueval.evaluation.views.verdicts import lower_is_better
 from trueval.report.formats import latex, pipes, tabular
-from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, signed
+from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, Show, counted, fixed, interval, signed
 
 if TYPE_CHECKING:
     from trueval.report.terminal import Grid
 
 Entry = Mapping[str, Any]
-Show = Callable[[float | None, Scale], str]
 
 TITLE: Final = "Corrected by people's labels"
 VALUES: Final = ("judge", "corrected", "corrected_low", "corrected_high", "people", "people_low", "people_high")
@@ -317,8 +316,7 @@ def turned_signs(told: Sequence[Told], *, surely: bool = False) -> Iterator[str]
 
 def span(part: Entry, scale: Scale, show: Show) -> str:
     """An interval in brackets, "–" where an end is missing."""
-    low, high = part.get("low"), part.get("high")
-    return NOT_AVAILABLE if low is None or high is None else f"[{show(low, scale)}, {show(high, scale)}]"
+    return interval(part.get("low"), part.get("high"), scale, show)
 
 
 def _cells(told: Told, scale: Scale, show: Show) -> list[str]:

@@ -18,7 +18,7 @@ from trueval.evaluation.views.corrected import (
     turned_signs,
     warnings,
 )
-from trueval.report.content import Block, Cell, Column, Figure, Row, Table, Words, row_of
+from trueval.report.content import Block, Cell, Column, Figure, Row, Table, Words, counts, row_of
 from trueval.report.directory import ResultFile, pointer
 from trueval.report.figures import NARROW, Chart, axis_domain, tone
 from trueval.report.plots import HOLLOW_TICK, distinct, names_axis, shortened
@@ -209,7 +209,7 @@ def _table(file: ResultFile, told: Sequence[Told], head: str, name: str, *, diff
         value("to", "/people/high", "/people/low"),
         Column("correlation", "/correlation", numeric=True, show=fixed),
         Column("weight of the judge", "/weight", numeric=True, show=fixed),
-        Column("labels", "/labels", numeric=True, show=lambda count: NOT_AVAILABLE if count is None else f"{count:,}"),
+        counts("labels", "/labels"),
     )
     # What is shown the other way round is read from the entry as it is in the file, by the turned fields.
     rows = tuple(

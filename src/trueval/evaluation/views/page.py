@@ -12,7 +12,7 @@ from trueval.evaluation.views.findings import MARKS, NOT_EXACT, WORDS, find, mar
 from trueval.evaluation.views.queries import query_block, worst_block
 from trueval.evaluation.views.verdicts import advice, badges, by_merit, summary
 from trueval.report.closing import policy_block, provenance_block
-from trueval.report.content import Block, Cell, Column, Figure, Part, Table, Words, row_of, statistic
+from trueval.report.content import Block, Cell, Column, Figure, Part, Table, Words, row_of, rows_of, statistic
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.generation import ids_of
 from trueval.report.plots import DOT_KEY, dot_plot, lead_figure, row_height
@@ -164,7 +164,7 @@ def value_block(file: ResultFile) -> Block:
 
 def tie_block(file: ResultFile, details: ResultFile | None) -> Block:
     """How much each run ties, and how large its groups are."""
-    rows = tuple(row_of(pointer("runs", index), TIE_COLUMNS, run) for index, run in enumerate(file.data["runs"]))
+    rows = rows_of(file, TIE_COLUMNS, "runs")
     caption = ("Ties of each run, over the judged queries.",)
     tables = [Table("tie-counts", caption, file.name, TIE_COLUMNS, rows)]
     figures: tuple[Figure, ...] = ()

@@ -1,10 +1,9 @@
-"""What an audit knows at a moment: who is shown what, who answered what, and how far it is."""
+"""Nouns of an audit: what raters are shown, what they answered, and how far it is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class Shown(NamedTuple):
@@ -87,51 +86,3 @@ class Progress(NamedTuple):
             f"{skipped if self.skipped else ''}"
             f"{'; raters: ' if raters else ''}{raters}."
         )
-
-
-@dataclass
-class Known:
-    """What follows from the events so far.
-
-    Attributes:
-        answers: item → rater → answer.
-        order: rater → numbers of the answers that are not undone.
-        about: number of an answer → item.
-        shown: item → rater → until when it is held.
-        seen: the same, rater → item → until when.
-    """
-
-    answers: dict[str, dict[str, Label]] = field(default_factory=dict)
-    order: dict[str, list[int]] = field(default_factory=dict)
-    about: dict[int, str] = field(default_factory=dict)
-    shown: dict[str, dict[str, float]] = field(default_factory=dict)
-    seen: dict[str, dict[str, float]] = field(default_factory=dict)
-
-    def show(self, rater: str, item: str, until: float) -> None:
-        """Note that a rater is shown an item.
-
-        Args:
-            rater: who.
-            item: its name.
-            until: when it is held no longer.
-        """
-        self.shown.setdefault(item, {})[rater] = self.seen.setdefault(rater, {})[item] = until
-
-    def take(self, row: Mapping[str, Any]) -> None:
-        """Follow one event.
-
-        Args:
-            row: of the file.
-        """
-        rater, item = row["rater"], row["item"]
-        if row["kind"] == "undo":
-            self.order[rater].remove(row["undone"])
-            del self.answers[item][rater]
-        elif row["kind"] == "note":
-            given = self.answers[item][rater]
-            self.answers[item][rater] = given._replace(note=row["note"])
-        else:
-            label = Label(rater, row["grade"], row["note"], row["seconds"], row["time"])
-            self.answers.setdefault(item, {})[rater] = label
-            self.order.setdefault(rater, []).append(row["number"])
-            self.about[row["number"]] = item

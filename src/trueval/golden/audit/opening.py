@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from trueval.collection import Collection
+from trueval.collection import LOADERS, Collection
 from trueval.errors import InputError, PolicyError, nearest
 from trueval.evaluation.content import judgments_hash
 from trueval.golden.audit.manifest import (
@@ -27,7 +27,7 @@ from trueval.golden.audit.sample import drawn, items_of, strata_of
 from trueval.golden.audit.store import Store
 from trueval.golden.audit.tasks import ANSWER_SCALE, TOP, answer_items, neighbors_of, order_items, read_answers
 from trueval.golden.audit.texts import Texts
-from trueval.golden.golden_set import ABOUT, QRELS, GoldenSet
+from trueval.golden.golden_set import ABOUT, QRELS, GoldenSet, asked_texts
 from trueval.golden.stages import file_hash
 from trueval.judgments import Judgments
 from trueval.measures import parse
@@ -83,7 +83,7 @@ class Source(NamedTuple):
         labels: lines of labels.jsonl; empty of plain judgments.
         ranked: the list whose order can be checked; None without one.
         collection: place of the texts; None where nobody said.
-        is_golden: whether it is a golden set.
+        questions: hash of the questions of a golden set; None of plain judgments.
     """
 
     judgments: Judgments
@@ -91,7 +91,12 @@ class Source(NamedTuple):
     labels: Sequence[Mapping[str, Any]]
     ranked: Run | None
     collection: str | None
-    is_golden: bool
+    questions: str | None
+
+    @property
+    def is_golden(self) -> bool:
+        """Whether it is a golden set."""
+        return self.questions is not None
 
 
 def open_audit(place: Path, folder: Path, choices: Choices, *, tell: Tell = None) -> Sample:
@@ -123,26 +128,46 @@ def is_golden(place: Path) -> bool:
     return (place / ABOUT).is_file()
 
 
+def is_there(collection: str) -> bool:
+    """Whether a collection can be read from this folder, as far as its name tells.
+
+    Args:
+        collection: a folder, or a name that a library knows.
+    """
+    return collection.partition(":")[0] in LOADERS or Path(collection).exists()
+
+
 def _source(place: Path, choices: Choices) -> Source:
     if is_golden(place):
         golden = GoldenSet.read(place)
         corpus = choices.collection or golden.about["collection"]["source"]
-        return Source(golden.judgments, place / QRELS, golden.labels, golden.top, corpus, is_golden=True)
+        questions = golden.about["collection"]["sha256"]["queries"]
+        return Source(golden.judgments, place / QRELS, golden.labels, golden.top, corpus, questions)
     judgments = Judgments.read(str(place))
     corpus = choices.collection or (str(place) if place.is_dir() else None)
-    return Source(judgments, Path(judgments.source), (), None, corpus, is_golden=False)
+    return Source(judgments, Path(judgments.source), (), None, corpus, None)
 
 
-def _texts(source: Source, tell: Tell) -> Texts:
+def _texts(source: Source, named: str | None, tell: Tell) -> Texts:
     def read() -> Collection:
         if source.collection is None:
             raise PolicyError(f"{source.file}: judgments have no texts. Say where they are: --collection DIR.")
+        if named is None and source.is_golden and not is_there(source.collection):
+            raise InputError(
+                f"{source.file.parent}: the texts that were judged are needed, and from this folder there is no corpus "
+                f"{source.collection!r}; a golden set keeps no folders of an absolute path. Say where the corpus is: "
+                "--collection DIR."
+            )
         try:
             return Collection.read(source.collection, tell=tell)
         except InputError as error:
-            raise InputError(f"{error} Say where the texts are that were judged: --collection DIR.") from None
+            if named is not None:
+                raise
+            raise InputError(f"{error} Or say where the texts are that were judged: --collection DIR.") from None
 
-    return Texts(read, {(each["query"], each["document"]): each["text"] for each in source.labels})
+    judged = {(each["query"], each["document"]): each["text"] for each in source.labels}
+    asked = {each["query"]: each["asked"] for each in source.labels if "asked" in each}
+    return Texts(read, judged, asked, asked_texts(source.file.parent) if source.is_golden else {})
 
 
 def _draw(place: Path, folder: Path, choices: Choices, tell: Tell) -> Sample:
@@ -166,6 +191,7 @@ def _draw(place: Path, folder: Path, choices: Choices, tell: Tell) -> Sample:
         "source": "golden set" if source.is_golden else recorded(str(source.file)),
         "qrels": file_hash(source.file),
         "judgments": judgments_hash(source.judgments),
+        "questions": source.questions,
         "measure": str(measure) if runs else None,
         "runs": [{"name": run.name, "sha256": file_hash(file)} for run, file in zip(runs, choices.runs, strict=True)],
         "judged": len(people.members),
@@ -201,10 +227,12 @@ def _check_scale(scale: tuple[int, int], source: Source) -> None:
 def _enlarge(sample: Sample, place: Path, folder: Path, choices: Choices, tell: Tell) -> Sample:
     """A larger sample that begins with the one that there is."""
     source = _source(place, choices)
-    if file_hash(source.file) != sample.about["qrels"]:
+    asked = sample.about.get("questions") in (None, source.questions)  # None: of a sample that did not write it down
+    if file_hash(source.file) != sample.about["qrels"] or not asked:
+        what = "judgments" if asked else "questions of the golden set"
         raise InputError(
-            f"{source.file}: the judgments changed since the sample was drawn, so that it cannot grow. Serve it as it "
-            "is, or draw another one with --out."
+            f"{source.file}: the {what} changed since the sample was drawn, so that it cannot grow. Serve it as it is, "
+            "or draw another one with --out."
         )
     share = {each.name: each.share for each in sample.strata}
     people = read_population(folder, sample.design, share)
@@ -218,7 +246,7 @@ def _enlarge(sample: Sample, place: Path, folder: Path, choices: Choices, tell: 
 
 def _filled(sample: Sample, people: Population, source: Source, folder: Path, choices: Choices, tell: Tell) -> Sample:
     """A sample with all items that are asked for, written to its folder."""
-    texts = _texts(source, tell)
+    texts = _texts(source, choices.collection, tell)
     if sample.items:
         texts.found.update(read_texts(folder, sample.items))
     by_task = {task: tuple(each for each in sample.items if each.task == task) for task in TASKS}

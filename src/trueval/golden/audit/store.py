@@ -1,11 +1,8 @@
 """The store of an audit: every label that a person gave, written down before the person is told so.
 
 Events are appended to one SQLite file and never changed: a grade, a skip, a note, or that one was undone. Who has
-answered what follows from them. A process that is killed loses the event that it had not acknowledged, no other; the
-browser sends that one again, and by its own id it counts once.
-
-An item is served to as many raters as labels are wanted for it, to each at most once, in the order of the sample. Who
-is shown an item holds it for a while; who leaves without an answer holds it no longer, and somebody else gets it.
+answered what follows from them (turns.py). A process that is killed loses the event that it had not acknowledged, no
+other; the browser sends that one again, and by its own id it counts once.
 """
 
 from __future__ import annotations
@@ -13,11 +10,9 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,9 +26,10 @@ from trueval.golden.audit.events import (
     checked_rater,
     out_of_turn,
 )
-from trueval.golden.audit.labels import Known, Label, Progress, Shown
+from trueval.golden.audit.labels import Label, Progress, Shown
 from trueval.golden.audit.manifest import Sample, read_sample, read_texts
 from trueval.golden.audit.tables import FORMAT_VERSION, insert, make_tables, unusable
+from trueval.golden.audit.turns import Turns
 
 EVENTS: Final = "audit.sqlite"
 HOLD: Final = 900.0  # seconds that an item waits for the rater to whom it was shown
@@ -61,9 +57,7 @@ class Store:
         self.folder, self.sample, self._texts, self._base, self._now = folder, sample, texts, base, now
         self.items: Final = {each.item: each for each in sample.items}
         self._lock = threading.RLock()
-        self._known = Known()
-        self._places = {item: place for place, item in enumerate(self.items)}
-        self._short = dict.fromkeys(self.items)  # items with fewer grades than are wanted, in their order
+        self._turns = Turns(self.items, sample.raters)
 
     @classmethod
     def open(cls, folder: Path, *, now: Callable[[], float] = time.time) -> Store:
@@ -128,9 +122,9 @@ class Store:
     def _follow(self) -> None:
         """What the events of earlier sessions say."""
         for row in self._base.execute("SELECT * FROM events ORDER BY number"):
-            self._take(dict(row))
+            self._turns.take(dict(row))
         for row in self._base.execute("SELECT rater, item, until FROM shown"):
-            self._known.show(row["rater"], row["item"], row["until"])
+            self._turns.show(row["rater"], row["item"], row["until"])
 
     def __enter__(self) -> Store:
         """The store itself."""
@@ -195,35 +189,16 @@ class Store:
             raise RefusedError(f"a task must be one of {', '.join(self.sample.scales)}. Got {task!r}.", "task")
         with self._lock:
             now = self._now()
-            seen = self._known.seen.get(rater, {})
-            held = [item for item, until in seen.items() if until > now and self._is_open(item, rater, task)]
-            held.sort(key=self._places.__getitem__)
-            free = (
-                item
-                for item in self._short
-                if seen.get(item, now) <= now and self._is_open(item, rater, task) and self._is_wanted(item, rater, now)
-            )
-            found = [*held, *islice(free, max(most - len(held), 0))][:most]
+            found = self._turns.next_items(rater, most, task, now)
             self._hold(rater, found, now + HOLD)
             return [self.shown(item) for item in found]
-
-    def _is_open(self, item: str, rater: str, task: str | None) -> bool:
-        """Whether an item is of a task, and not answered by a rater."""
-        return task in (None, self.items[item].task) and rater not in self._known.answers.get(item, ())
-
-    def _is_wanted(self, item: str, rater: str, now: float) -> bool:
-        """Whether an item needs one more label than it has, and than others who hold it may give."""
-        answers = self._known.answers.get(item, {})
-        held = self._known.shown.get(item, {})
-        waiting = sum(until > now for who, until in held.items() if who != rater and who not in answers)
-        return self._grades(item) + waiting < self.sample.raters
 
     def _hold(self, rater: str, items: Sequence[str], until: float) -> None:
         # On the disk as labels are: an answer to an item that the store forgot to have shown would be refused.
         with self._writing() as base:
             base.executemany("INSERT OR REPLACE INTO shown VALUES (?, ?, ?)", [(rater, each, until) for each in items])
         for item in items:
-            self._known.show(rater, item, until)
+            self._turns.show(rater, item, until)
 
     def shown(self, item: str) -> Shown:
         """What raters are given of an item.
@@ -252,7 +227,7 @@ class Store:
             event = checked_event(event, self.items)
             if self._came_before(event):
                 return False
-            if event.rater not in self._known.shown.get(event.item, ()):
+            if event.rater not in self._turns.shown.get(event.item, ()):
                 raise RefusedError(
                     f"item {event.item} was never shown to {event.rater}. Ask for the next item.", "shown"
                 )
@@ -291,27 +266,14 @@ class Store:
         with self._writing() as base:
             for event in events:
                 pair = (event.rater, event.item)
-                known = pair in answered or event.rater in self._known.answers.get(event.item, ())
+                known = pair in answered or self._turns.has_answered(event.rater, event.item)
                 if (event.kind in ANSWERS) == known:
                     raise out_of_turn(event)
                 answered.add(pair)
                 item = self.items[event.item]
                 rows.append(insert(base, event, item, self._date()))
         for row in rows:
-            self._take(row)
-
-    def _take(self, row: Mapping[str, Any]) -> None:
-        """Follow an event that is written down."""
-        self._known.take(row)
-        item = row["item"]
-        if self._grades(item) >= self.sample.raters:
-            self._short.pop(item, None)
-        elif item not in self._short:  # taken back: it has its old place again
-            self._short = dict.fromkeys(sorted([*self._short, item], key=self._places.__getitem__))
-
-    def _grades(self, item: str) -> int:
-        """How many raters graded an item."""
-        return sum(each.grade is not None for each in self._known.answers.get(item, {}).values())
+            self._turns.take(row)
 
     def undo(self, rater: str, event: str, of: str | None = None) -> Shown | None:
         """Take back an answer of a rater; the rater holds its item then.
@@ -343,21 +305,21 @@ class Store:
                 return self.shown(row["item"])
             if number is None:
                 return None
-            item = self.items[self._known.about[number]]
+            item = self.items[self._turns.about[number]]
             with self._writing() as base:
                 added = insert(base, Event(event, rater, item.item, "undo"), item, self._date(), number)
-            self._take(added)
+            self._turns.take(added)
             self._hold(rater, [item.item], self._now() + HOLD)
             return self.shown(item.item)
 
     def _number(self, rater: str, of: str | None, *, came_before: bool) -> int | None:
         """Which answer is taken back; None for the last one of those that there are not."""
-        standing = self._known.order.get(rater, [])
+        standing = self._turns.order.get(rater, [])
         if of is None:
             return None if came_before or not standing else standing[-1]
         row = self._row(of)
         number = None if row is None else int(row["number"])
-        if number is not None and (number in standing or (came_before and number in self._known.about)):
+        if number is not None and (number in standing or (came_before and number in self._turns.about)):
             return number
         raise RefusedError(f"{rater} has no answer that is called {of} and counts. There is nothing to undo.", "undo")
 
@@ -369,34 +331,11 @@ class Store:
         return datetime.fromtimestamp(self._now(), UTC).isoformat(timespec="milliseconds")
 
     def labels(self) -> dict[str, tuple[Label, ...]]:
-        """Item → what raters answered, skips too, in the order of their names; items that nobody answered are left out.
-
-        Values are as they were given: those of `order` speak of the texts as they were shown.
-        """
+        """What raters answered, as in `Turns.labels`."""
         with self._lock:
-            answers = self._known.answers
-            return {
-                item: tuple(answers[item][rater] for rater in sorted(answers[item]))
-                for item in self.items
-                if answers.get(item)
-            }
+            return self._turns.labels()
 
     def progress(self) -> tuple[Progress, ...]:
         """How far each task is."""
-        given = self.labels()
-        return tuple(self._progress(task, given) for task in self.sample.scales)
-
-    def _progress(self, task: str, given: Mapping[str, tuple[Label, ...]]) -> Progress:
-        items = [item for item, each in self.items.items() if each.task == task]
-        grades = {item: sum(each.grade is not None for each in given.get(item, ())) for item in items}
-        return Progress(
-            task,
-            len(items),
-            sum(count > 0 for count in grades.values()),
-            sum(count >= self.sample.raters for count in grades.values()),
-            sum(not grades[item] and item in given for item in items),
-            sum(grades.values()),
-            dict(sorted(Counter(each.rater for item in items for each in given.get(item, ())).items())),
-            len(items) * self.sample.raters,
-            sum(min(count, self.sample.raters) for count in grades.values()),
-        )
+        with self._lock:
+            return tuple(self._turns.progress(task) for task in self.sample.scales)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from types import MappingProxyType
+from typing import Final
 
 from trueval.collection import Collection, text_hash
 from trueval.errors import InputError
+
+NOBODY: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Texts:
@@ -15,14 +19,23 @@ class Texts:
     Args:
         read: reads the collection, once it is needed.
         judged: query and document → hash of the text that the judge saw; empty where nobody kept it.
+        asked: query → hash of its text when the judge saw it; empty where nobody kept it.
+        questions: query → text, which is taken before that of the collection where it is the one that the judge saw.
 
     >>> texts = Texts(lambda: Collection("sample", "corpus", {"d": "this"}, {"q": "what"}), {})
     >>> texts.found[texts.document("q", "d")]
     'this'
     """
 
-    def __init__(self, read: Callable[[], Collection], judged: Mapping[tuple[str, str], str]) -> None:
-        self._read, self._judged = read, judged
+    def __init__(
+        self,
+        read: Callable[[], Collection],
+        judged: Mapping[tuple[str, str], str],
+        asked: Mapping[str, str] = NOBODY,
+        questions: Mapping[str, str] = NOBODY,
+    ) -> None:
+        self._read, self._judged, self._asked = read, judged, asked
+        self._questions = {query: text for query, text in questions.items() if asked.get(query) == text_hash([text])}
         self.found: dict[str, str] = {}
 
     @cached_property
@@ -40,14 +53,20 @@ class Texts:
         """The hash of the text of a query.
 
         Raises:
-            InputError: it has none.
+            InputError: it has none, or another one than the judge was asked.
         """
-        text = self.collection.queries.get(query)
+        text = self._questions.get(query) or self.collection.queries.get(query)
         if not text:
             raise InputError(
                 f"{self.collection.source}: query {query!r} has no text there. Name the collection that was judged."
             )
-        return self.keep(text)
+        found = self.keep(text)
+        if self._asked.get(query, found) != found:
+            raise InputError(
+                f"{self.collection.source}: query {query!r} is asked in other words there than were judged. Name the "
+                "collection that was judged, or build the golden set again with these queries."
+            )
+        return found
 
     def document(self, query: str, document: str) -> str:
         """The hash of the text of a document.

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rich.console import Group, RenderableType
-from rich.text import Text
+from rich.console import Group
 
 from trueval.golden.simulation import MethodResult, rows
 from trueval.report import formats
-from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.terminal import drawn, grid
+from trueval.report.sheets import Sheet, as_markdown, as_one_tabular, in_terminal
+from trueval.report.terminal import drawn
 from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, signed, unit
 
 Entry = Mapping[str, Any]
@@ -20,8 +19,6 @@ HEAD = (
     *("method", "calls", "passages", "member-\nship", "±", "of the\njudge", "τ"),
     *("claimed", "claimed −\njudge", "wrong\nlists", "posterior\nneeds"),
 )
-WORDS = tuple(title.replace("-\n", "").replace("\n", " ") for title in HEAD)
-CELLS = "L" + "r" * (len(HEAD) - 1)
 
 
 def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
@@ -31,13 +28,7 @@ def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
         result: what `Simulation.to_dict` returns.
         scale: of the values.
     """
-    parts: list[RenderableType] = []
-    for world in result["worlds"]:
-        shown = grid(HEAD, CELLS, spare=("wrong\nlists", "of the\njudge", "passages"))
-        for method in world["methods"]:
-            shown.add_row(Text(method["method"]), *_numbers(method, scale))
-        parts += [Text(heading(world), style="bold"), shown, Text()]
-    return Group(*parts, *map(Text, [*legend(result), *unit(scale)]))
+    return in_terminal(_sheets(result, scale), _sentences(result, scale))
 
 
 def printed(result: Entry) -> str:
@@ -99,11 +90,7 @@ def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
         result: the JSON of `trueval golden simulate`.
         scale: of the values.
     """
-    parts = []
-    for world in result["worlds"]:
-        cells = ((method["method"], *_numbers(method, scale)) for method in world["methods"])
-        parts.append(f"### {markdown(heading(world))}\n\n{pipes(WORDS, cells, words=1)}\n")
-    return "".join([*parts, *(f"- {markdown(line)}\n" for line in [*legend(result), *unit(scale)])])
+    return as_markdown(_sheets(result, scale), _sentences(result, scale))
 
 
 def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
@@ -113,12 +100,24 @@ def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
         result: the JSON of `trueval golden simulate`.
         scale: of the values.
     """
-    lines: list[list[str]] = []
-    for world in result["worlds"]:
-        lines.append([latex(heading(world))])
-        lines += [list(map(latex, (method["method"], *_numbers(method, scale)))) for method in world["methods"]]
-    notes = [*legend(result), *unit(scale)]
-    return tabular([latex(title) for title in WORDS], lines, "l" + "r" * (len(WORDS) - 1), notes=notes)
+    return as_one_tabular(_sheets(result, scale), _sentences(result, scale))
+
+
+def _sheets(result: Entry, scale: Scale) -> list[Sheet]:
+    return [
+        Sheet(
+            heading(world),
+            HEAD,
+            "L" + "r" * (len(HEAD) - 1),
+            tuple((method["method"], *_numbers(method, scale)) for method in world["methods"]),
+            spare=("wrong\nlists", "of the\njudge", "passages"),
+        )
+        for world in result["worlds"]
+    ]
+
+
+def _sentences(result: Entry, scale: Scale) -> list[str]:
+    return [*legend(result), *unit(scale)]
 
 
 def _numbers(method: Entry, scale: Scale) -> Iterator[str]:

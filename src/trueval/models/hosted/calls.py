@@ -1,11 +1,14 @@
-"""Calls: which texts go out together, and how many tokens they are about."""
+"""Calls: which texts go out together, how many tokens they are about, and whose the rows of an answer are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 BYTES: Final = 3  # of UTF-8 that are counted as one token
 
@@ -99,3 +102,21 @@ def _ends(sizes: Sequence[int], limits: Limits) -> Iterator[int]:
         held += size
     if sizes:
         yield len(sizes)
+
+
+class Answered(NamedTuple):
+    """What one call gave.
+
+    Attributes:
+        places: of the items, among those that were asked about.
+        rows: [item, any] of each.
+    """
+
+    places: list[int]
+    rows: NDArray[Any]
+
+
+def spread(call: Call, rows: NDArray[Any]) -> Answered:
+    """The rows of a call for every item: texts that are there more than once went out once."""
+    sizes = [len(group) for group in call.groups]
+    return Answered([place for group in call.groups for place in group], np.repeat(rows, sizes, axis=0))

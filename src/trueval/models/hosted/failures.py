@@ -1,4 +1,4 @@
-"""Failures: what a call of a service came to instead of an answer, and whether it may be sent again."""
+"""Failures: what a call of a service came to instead of an answer, whether it may be sent again, and what helps."""
 
 from __future__ import annotations
 
@@ -27,6 +27,19 @@ _NO_MONEY: Final = re.compile(
     r"|out of credit",
     re.IGNORECASE,
 )
+
+
+KEPT: Final = "What was answered is kept, and the same command goes on from there."
+# What helps, by the status that a service refused with; None where no answer came.
+CURES: Final = {
+    None: f"Is the server running, and is base_url right? {KEPT}",
+    400: "Correct the settings of the model, or its name.",
+    401: "The key {key} is not accepted. Set the right one.",
+    402: "Nothing is left to pay with. " + KEPT,
+    403: "The key {key} may not use this model. Ask for access, or use another key or model.",
+    404: "There is no such model or path. Check the model's name and base_url.",
+    422: "Correct the settings of the model, or its name.",
+}
 
 
 class Kind(Enum):
@@ -81,6 +94,20 @@ def failure_of(status: int, headers: Mapping[str, str], body: str) -> CallError:
     else:
         kind = Kind.REFUSED
     return CallError(kind, f"HTTP {status}: {said}" if said else f"HTTP {status}", status, asked_wait(headers))
+
+
+def cure_of(failure: CallError, variable: str) -> str:
+    """What helps where only a person can, in one sentence or two.
+
+    Args:
+        failure: of a call.
+        variable: that holds the key; "" where none was sent.
+
+    >>> print(cure_of(CallError(Kind.REFUSED, "HTTP 401", 401), "CO_API_KEY"))
+    The key in CO_API_KEY is not accepted. Set the right one.
+    """
+    key = f"in {variable}" if variable else "(none was sent; name its variable in api_key_env)"
+    return CURES.get(failure.status, KEPT).format(key=key)
 
 
 def message_of(body: str) -> str:

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import math
-import os
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import islice
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueval.collection import text_hash
-from trueval.errors import InputError, PolicyError, TruevalWarning
+from trueval.errors import InputError, TruevalWarning
 from trueval.models.hosted.account import Account, Price, Usage
-from trueval.models.hosted.calls import Call, Limits, estimated_tokens
-from trueval.models.hosted.failures import CallError, Kind
+from trueval.models.hosted.calls import Answered, Call, Limits, estimated_tokens, spread
+from trueval.models.hosted.failures import CallError, Kind, cure_of
+from trueval.models.hosted.keys import Key
 from trueval.models.hosted.retries import Retries
 from trueval.models.hosted.services import HostedName, base_url_of, is_this_machine, key_name
+from trueval.models.hosted.settings import HostedSettings
+from trueval.models.hosted.under_way import Here, Queue, first_done
 from trueval.models.hosted.wire import (
     Client,
     HttpClient,
@@ -34,25 +33,10 @@ from trueval.models.hosted.wire import (
     usage_of,
 )
 
-ENCODINGS: Final = ("base64", "float")  # every bit of float32, or decimal numbers
 SEARCH_TOKENS: Final = 500  # of query and document that count as one document of a search (docs.cohere.com, pricing)
 SHOWN: Final = 3  # texts in an error
 BLOCK: Final = 20_000  # items that are made into calls at once
 PATIENCE: Final = 5.0  # seconds of a wait that nobody needs to be told about
-
-Given = TypeVar("Given")
-
-
-class Answered(NamedTuple):
-    """What one call gave.
-
-    Attributes:
-        places: of the items, among those that were asked about.
-        rows: [item, any] of each.
-    """
-
-    places: list[int]
-    rows: NDArray[Any]
 
 
 class Expected(NamedTuple):
@@ -67,47 +51,6 @@ class Expected(NamedTuple):
     calls: int
     tokens: int
     usage: Usage
-
-
-@dataclass(frozen=True, kw_only=True)
-class HostedSettings:
-    """How a service is used.
-
-    Attributes:
-        base_url: of a server of one's own, or another one that speaks the same; None for the service's own.
-        api_key_env: the environment variable that holds the key; None for the service's own.
-        dimension: numbers of each vector that are asked for; None for the model's own.
-        encoding: how vectors travel: "base64", every bit of float32, or "float", decimal numbers.
-        batch_size: texts in a call; None for what the service takes.
-        batch_tokens: tokens in a call, by our estimate; None for what the service takes.
-        timeout: seconds that an answer may take.
-        concurrency: calls under way at once.
-        price_per_million_tokens: in any currency; None if it is not known.
-        price_per_thousand_searches: of services that bill searches (Cohere).
-    """
-
-    base_url: str | None = None
-    api_key_env: str | None = None
-    dimension: int | None = None
-    encoding: str = "base64"
-    batch_size: int | None = None
-    batch_tokens: int | None = None
-    timeout: float = 120.0
-    concurrency: int = 1
-    price_per_million_tokens: float | None = None
-    price_per_thousand_searches: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.encoding not in ENCODINGS:
-            raise PolicyError(f"encoding must be one of {', '.join(ENCODINGS)}. Got {self.encoding!r}.")
-        for name in ("dimension", "batch_size", "batch_tokens", "concurrency", "timeout"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise PolicyError(f"{name} of a hosted model must be above 0. Got {value!r}.")
-        for name in ("price_per_million_tokens", "price_per_thousand_searches"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value < math.inf:  # no sum of it would ever be above max_cost
-                raise PolicyError(f"{name} of a hosted model must be a number of at least 0. Got {value!r}.")
 
 
 @dataclass(eq=False, repr=False)
@@ -129,6 +72,7 @@ class HostedModel(ABC):
     def __post_init__(self) -> None:
         self.name = f"{self.named.service.name}:{self.named.model}"
         self.url = base_url_of(self.named, self.use.base_url)
+        self.key = Key(key_name(self.named, self.url, self.use.api_key_env))
         self.price = Price(self.use.price_per_million_tokens, self.use.price_per_thousand_searches)
         own = self.limits()
         self.limit = Limits(self.use.batch_size or own.texts, self.use.batch_tokens or own.tokens)
@@ -173,7 +117,7 @@ class HostedModel(ABC):
         """Made at the first call: what is kept already is read without key and network."""
         if self._client is None:
             kind = OpenAIClient if self.named.service.name == "openai" else HttpClient
-            self._client = kind(self.url, self._key(), self.use.timeout)
+            self._client = kind(self.url, self.key.read(self.name, self.host), self.use.timeout)
         return self._client
 
     def settings(self) -> dict[str, Any]:
@@ -203,7 +147,7 @@ class HostedModel(ABC):
         _ = self.client  # a key or library that is missing is told before threads begin
         self.account.ready()
         threads = self.use.concurrency
-        with _Here() if threads == 1 else ThreadPoolExecutor(threads, "trueval-hosted") as pool:
+        with Here() if threads == 1 else ThreadPoolExecutor(threads, "trueval-hosted") as pool:
             yield from self._under_way(self._planned(part, items), pool, called)
 
     def _planned(self, part: str, items: Sequence[Any]) -> Iterator[Call]:
@@ -213,7 +157,7 @@ class HostedModel(ABC):
             yield from self.plan(part, [(place, items[place]) for place in places])
 
     def _under_way(self, planned: Iterator[Call], pool: Executor, called: Sequence[str]) -> Iterator[Answered]:
-        queue = _Queue(planned, self.limit.texts)
+        queue = Queue(planned, self.limit.texts)
         running: dict[Future[NDArray[Any]], Call] = {}
         failed: InputError | KeyboardInterrupt | None = None
         while True:
@@ -221,12 +165,12 @@ class HostedModel(ABC):
                 running[pool.submit(self._ask, call)] = call
             if not running:
                 break
-            done, stop = _first_done(running, stopped=isinstance(failed, KeyboardInterrupt))
+            done, stop = first_done(running, stopped=isinstance(failed, KeyboardInterrupt))
             failed = stop or failed
             for future in done:
                 asked = running.pop(future)
                 try:
-                    yield _spread(asked, future.result())
+                    yield spread(asked, future.result())
                 except CallError as error:
                     if error.kind is Kind.TOO_LARGE and len(asked.texts) > 1:
                         self.limit = self.limit._replace(texts=queue.halve(asked))
@@ -249,7 +193,7 @@ class HostedModel(ABC):
             about = {"status": failure.called, "tokens": None, "searches": None, "cost": None}
             self.account.write({"time": _now(), **entry, **about})
             if wait is not None and wait >= PATIENCE:
-                told = f"{self.host}: {self._without_key(failure.reason)}. Sent again in {wait:.0f} seconds."
+                told = f"{self.host}: {self.key.taken_out_of(failure.reason)}. Sent again in {wait:.0f} seconds."
                 warnings.warn(told, TruevalWarning, stacklevel=2)
 
         try:
@@ -270,7 +214,7 @@ class HostedModel(ABC):
         try:
             return self.rows_of(found, call)
         except UnusableError as error:
-            said = self._without_key(str(error))
+            said = self.key.taken_out_of(str(error))
             raise InputError(
                 f"{self.name} at {self.host} gave {said}. Such an answer cannot be used. Is base_url the right "
                 "service, and the model of the right kind?"
@@ -305,7 +249,7 @@ class HostedModel(ABC):
         leaves = "go to" if is_this_machine(self.url) else "leave this machine for"
         billed = "" if usage.searches is None else f", billed as {usage.searches:g} search(es)"
         amount = f"about {tokens} tokens in {number} call(s){billed}"
-        key = f", with the key in {variable}," if (variable := self._variable) else ""
+        key = f", with the key in {variable}," if (variable := self.key.variable) else ""
         price = "at a price that is not known" if cost is None else f"for about {cost:.4g} ({self.price})"
         limit = "" if self.account.max_cost is None else f", of at most {self.account.max_cost:g} in all"
         told = f"{items} {part}, {amount}, {leaves} {self.host} ({self.name}){key} {price}{limit}."
@@ -346,7 +290,7 @@ class HostedModel(ABC):
         rows: list[Any] = [None] * len(items)
         for call in self.plan(part, list(enumerate(items))):
             try:
-                found = _spread(call, self._ask(call))
+                found = spread(call, self._ask(call))
             except CallError as error:
                 raise self._refused(error, call, called) from None
             for place, row in zip(found.places, found.rows, strict=True):
@@ -354,116 +298,13 @@ class HostedModel(ABC):
         return np.stack(rows)
 
     def _refused(self, failure: CallError, call: Call, called: Sequence[str]) -> InputError:
-        reason = self._without_key(failure.reason)
+        reason = self.key.taken_out_of(failure.reason)
         if failure.kind is Kind.TOO_LARGE:
             return InputError(
                 f"{self.name} at {self.host}: {called[call.groups[0][0]]} is too large for one call, about "
                 f"{call.tokens} tokens ({reason}). Cut documents into chunks, or leave it out."
             )
-        variable = self._variable
-        key = f"in {variable}" if variable else "(none was sent; name its variable in api_key_env)"
-        cure = CURES.get(failure.status, KEPT).format(key=key)
-        return InputError(f"{self.name} at {self.host}: {reason.rstrip('.')}. {cure}")
-
-    def _without_key(self, said: str) -> str:
-        """What a service says; some repeat the key that they refuse."""
-        variable = self._variable
-        key = os.environ.get(variable, "").strip() if variable else ""
-        return said.replace(key, f"[{variable}]") if key else said
-
-    @property
-    def _variable(self) -> str:
-        """The environment variable of the key; "" for none."""
-        return key_name(self.named, self.url, self.use.api_key_env)
-
-    def _key(self) -> str:
-        variable = self._variable
-        key = os.environ.get(variable, "").strip() if variable else ""
-        if variable and not (key and key.isascii() and key.isprintable()):
-            what = "holds no key, which is ASCII without line breaks" if key else "is not set"
-            raise InputError(
-                f"{self.name}: the environment variable {variable} {what}. Set it to the key of {self.host}, or name "
-                "another variable in api_key_env. Nothing of this was sent."
-            )
-        return key
-
-
-KEPT: Final = "What was answered is kept, and the same command goes on from there."
-CURES: Final = {
-    None: f"Is the server running, and is base_url right? {KEPT}",
-    400: "Correct the settings of the model, or its name.",
-    401: "The key {key} is not accepted. Set the right one.",
-    402: "Nothing is left to pay with. " + KEPT,
-    403: "The key {key} may not use this model. Ask for access, or use another key or model.",
-    404: "There is no such model or path. Check the model's name and base_url.",
-    422: "Correct the settings of the model, or its name.",
-}
-"""What helps, by the status that a service refused with; None where no answer came."""
-
-
-class _Queue:
-    """Calls that are still to come, none of more texts than are taken.
-
-    Args:
-        planned: calls.
-        most: texts in a call.
-    """
-
-    def __init__(self, planned: Iterator[Call], most: int) -> None:
-        self.planned, self.most = planned, most
-        self.waiting: deque[Call] = deque()
-
-    def take(self) -> Call | None:
-        """The next call, or None if there is none."""
-        if not self.waiting:
-            self.waiting.extend(piece for call in islice(self.planned, 1) for piece in call.parts(self.most))
-        return self.waiting.popleft() if self.waiting else None
-
-    def halve(self, call: Call) -> int:
-        """Put a call back that was too large, in halves, and cut all that follow: they would be too large again.
-
-        Returns:
-            Texts in a call from now on.
-        """
-        self.most = min(len(call.texts) // 2, self.most)
-        self.waiting = deque(piece for each in (call, *self.waiting) for piece in each.parts(self.most))
-        return self.most
-
-
-class _Here(Executor):
-    """Runs work where it is called, so that Ctrl-C need not wait for a thread."""
-
-    def submit(self, fn: Callable[..., Given], /, *args: Any, **named: Any) -> Future[Given]:
-        """Run the work; what it raises is in the future."""
-        future: Future[Given] = Future()
-        try:
-            future.set_result(fn(*args, **named))
-        except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
-            future.set_exception(error)
-        return future
-
-
-def _first_done(
-    running: Iterable[Future[Given]], *, stopped: bool
-) -> tuple[set[Future[Given]], KeyboardInterrupt | None]:
-    """Wait for one call at least; Ctrl-C ends the wait for now, and what is under way is still waited for and kept.
-
-    Args:
-        running: calls.
-        stopped: whether somebody stopped it before: who does it again does not want to wait.
-    """
-    try:
-        return wait(running, return_when=FIRST_COMPLETED).done, None
-    except KeyboardInterrupt as stop:
-        if stopped:
-            raise
-        return set(), stop
-
-
-def _spread(call: Call, rows: NDArray[Any]) -> Answered:
-    """The rows of a call for every item: texts that are there more than once went out once."""
-    sizes = [len(group) for group in call.groups]
-    return Answered([place for group in call.groups for place in group], np.repeat(rows, sizes, axis=0))
+        return InputError(f"{self.name} at {self.host}: {reason.rstrip('.')}. {cure_of(failure, self.key.variable)}")
 
 
 def _refuse_empty(name: str, items: Sequence[Any], called: Sequence[str]) -> None:

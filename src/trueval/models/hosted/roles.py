@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from trueval.errors import PolicyError, TruevalWarning, nearest
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.calls import Call, Limits, calls
-from trueval.models.hosted.model import HostedModel, HostedSettings
+from trueval.models.hosted.model import HostedModel
 from trueval.models.hosted.retries import Retries
 from trueval.models.hosted.services import hosted_name
+from trueval.models.hosted.settings import HostedSettings
 from trueval.models.hosted.wire import scores_of, vectors_of
 from trueval.models.pairs import HIGH, pair_scores, scoring_format
 

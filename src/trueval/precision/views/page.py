@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from trueval.precision.views.figures import curve_plot
 from trueval.precision.views.formats import IDENTITY, STATISTICS, formats, overlap_name, resolutions
-from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of, statistic
+from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, counts, row_of, rows_of, statistic
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.plots import DOT_KEY, dot_of, dot_plot
-from trueval.report.text import NOT_AVAILABLE, fixed, percent
+from trueval.report.text import NOT_AVAILABLE, fixed, formatted, percent
 from trueval.report.tie_sizes import tie_figure, tie_histogram
 
 MEANINGS = (
@@ -157,26 +157,21 @@ def _tie_block(file: ResultFile, several: bool) -> Block:
 
 
 def _agreement_table(file: ResultFile, several: bool) -> Table:
-    share, count = _optional("{:.4f}"), _optional("{:,}")
+    # The float32 run itself has no agreement, and only a regime that refines another resolves its ties.
+    share = formatted(".4f")
     agreement = {"tau_b": "τ-b", "overlap": overlap_name(file.data), "rbo": "RBO"}
     columns = (
         Column("regime"),
         Column("tied", "/ties/tied_fraction", numeric=True, show=fixed),
-        Column("largest group", "/ties/largest_group", numeric=True, show=count),
+        counts("largest group", "/ties/largest_group"),
         *(Column(title, f"/agreement/{name}", numeric=True, show=share) for name, title in agreement.items()),
-        *(Column(title, f"/agreement/ties/{name}", numeric=True, show=count) for name, title in RESOLVED.items()),
+        *(counts(title, f"/agreement/ties/{name}") for name, title in RESOLVED.items()),
     )
-    regimes = file.data["regimes"]
-    rows = tuple(row_of(pointer("regimes", i), columns, each, _name(each, several)) for i, each in enumerate(regimes))
+    rows = rows_of(file, columns, "regimes", told=lambda regime: _name(regime, several))
     return Table("precision-agreement", ("Ties and agreement of each regime.",), file.name, columns, rows)
 
 
 RESOLVED = {"pairs": "pairs tied before", "same": "as float32", "opposite": "against it", "tied": "still tied"}
-
-
-def _optional(text: str) -> Callable[[float | None], str]:
-    # The float32 run itself has no agreement, and only a regime that refines another resolves its ties.
-    return lambda value: NOT_AVAILABLE if value is None else text.format(value)
 
 
 def _choice_block(file: ResultFile) -> Block:

@@ -45,7 +45,7 @@ class Scratch:
 
 @dataclass(frozen=True, eq=False)
 class ArrayTile:
-    """Scores of some queries and adjacent documents (trueval.standings.corpus_scorer.Tile).
+    """Scores of some queries and adjacent documents (trueval.standings.corpus.scorer.Tile).
 
     Attributes:
         scores: [row, column].

@@ -121,7 +121,7 @@ class Tensors:
 
 @dataclass(frozen=True, eq=False)
 class TensorTile:
-    """Scores of some queries and adjacent documents, where torch computed them (trueval.standings.corpus_scorer.Tile).
+    """Scores of some queries and adjacent documents, where torch computed them (trueval.standings.corpus.scorer.Tile).
 
     Attributes:
         on: torch.

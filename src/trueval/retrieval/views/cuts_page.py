@@ -7,13 +7,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of
+from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, counts, row_of, rows_of
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW
 from trueval.report.plots import Dot, dot_plot, row_height
 from trueval.report.text import fixed
 from trueval.report.tie_sizes import tie_figure, tie_histogram
-from trueval.retrieval.views.cuts import DIFFERS, Said, Told, advice, quoted, sentences, value_at, widest
+from trueval.retrieval.views.cuts import widest
+from trueval.retrieval.views.cuts_sentences import DIFFERS, Said, Told, advice, quoted, sentences, value_at
 
 MOST: Final = 40  # queries that the open table lists
 DRAWN: Final = 20  # queries that the plot shows
@@ -78,9 +79,9 @@ def _travel(file: ResultFile) -> Block:
     stages = file.data["stages"]
     columns = (
         Column("ties of", "/name"),
-        Column("depth", "/depth", numeric=True, show=_or_none),
-        Column("cut there", "/cut", numeric=True, show=_or_none),
-        Column("contexts changed", "/changed", numeric=True, show=lambda value: f"{value:,}"),
+        counts("depth", "/depth"),
+        counts("cut there", "/cut"),
+        counts("contexts changed", "/changed"),
         Column("share replaced", "/replaced", numeric=True, show=fixed, strong=lambda _: True),
         *(
             Column(f"{measure} {end}", f"/measures/{measure}/{end}", numeric=True, show=fixed)
@@ -88,8 +89,7 @@ def _travel(file: ResultFile) -> Block:
             for end in ("lowest", "highest")
         ),
     )
-    entries = stages["stages"]
-    rows = tuple(row_of(f"/stages/stages/{at}", columns, entry) for at, entry in enumerate(entries))
+    rows = rows_of(file, columns, "stages", "stages")
     caption = ("How far the ties of each stage travel: to which contexts at the end of the pipeline.",)
     notes = (
         f"Orders of equal scores: all of them where a query has up to {stages['draws']}, else {stages['draws']} drawn "
@@ -104,7 +104,7 @@ def _queries(file: ResultFile) -> Block:
     data, order = file.data, widest(file.data)
     measure = next(iter(data["measures"]), None)
     why = (Column("why they tie", "/cause"),) if data["causes"] else ()
-    calls = (Column("contexts seen", "/calls/contexts", numeric=True, show=_or_none),) if data["calls"] else ()
+    calls = (counts("contexts seen", "/calls/contexts"),) if data["calls"] else ()
     ends = [] if measure is None else ["lowest", "expected", "highest"]
     columns = (
         Column("query", "/query"),
@@ -182,7 +182,3 @@ def _never(_: Any) -> bool:
 
 def _contexts(number: int | None) -> str:
     return "over 2^53" if number is None else f"{number:,}"
-
-
-def _or_none(value: Any) -> str:
-    return "–" if value is None else f"{value:,}"

@@ -1,7 +1,7 @@
 /* The compiled counts: how many scores of each row are at least its lower bounds, and above its upper ones.
  *
  * What the function promises is in _passing.pyi, and how it is used in passing.py. An installation that could not
- * compile this file counts with NumPy alone (standings/tile_counts.py); tests hold the two against each other. */
+ * compile this file counts with NumPy alone (standings/corpus/tile_counts.py); tests hold the two against each other. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from trueval.report.content import Block, Cell, Column, Figure, Row, Table, row_of
+from trueval.report.content import Block, Cell, Column, Figure, Row, Table, row_of, rows_of
 from trueval.report.directory import ResultFile, pointer
-from trueval.report.text import NOT_AVAILABLE, fixed, signed, whole
+from trueval.report.text import NOT_AVAILABLE, fixed, formatted, signed, whole
 from trueval.tradeoff.views.frontier_chart import CROWDED, PLAIN_SHAPES, SHAPES, frontier_chart
 from trueval.tradeoff.views.lists import MOST_OPEN
 from trueval.tradeoff.views.points import Point
@@ -140,22 +140,18 @@ def _marginals(file: ResultFile, points: Sequence[Point]) -> tuple[Table, ...]:
     columns = (
         Column("from"),
         Column("step", "/axis"),
-        Column("from", "/from", True, _plain),
-        Column("to", "/to", True, _plain),
+        Column("from", "/from", True, four_digits),
+        Column("to", "/to", True, four_digits),
         Column("quality", "/quality/value", True, signed, lambda _: True),
         Column("low", "/quality/low", True, signed),
         Column("high", "/quality/high", True, signed),
-        Column("ms", "/milliseconds/value", True, _plain),
+        Column("ms", "/milliseconds/value", True, four_digits),
         Column("cost", "/cost", True, money),
-        *(Column(title, f"/{name}/value", True, _small) for name, title in ratios.items()),
+        *(Column(title, f"/{name}/value", True, formatted(".3g")) for name, title in ratios.items()),
         Column("why no ratio", "/reason", show=lambda reason: reason or ""),
     )
     systems = {point.system: point for point in points}
-    entries = file.data["marginals"]
-    rows = tuple(
-        row_of(pointer("marginals", place), columns, each, _system(file, systems, each["system"]))
-        for place, each in enumerate(entries)
-    )
+    rows = rows_of(file, columns, "marginals", told=lambda each: _system(file, systems, each["system"]))
     caption = ("What each step of a setting gains.",)
     return (Table("marginals", caption, file.name, columns, rows, folded=len(rows) > 12),) if rows else ()
 
@@ -189,9 +185,9 @@ def _efficiency(file: ResultFile) -> tuple[Table, ...]:
         Column("system", "/name"),
         Column("performance", "/performance", True, fixed),
         Column("ms", "/latency", True, milliseconds),
-        Column("efficiency", "/efficiency", True, _plain, lambda _: True),
+        Column("efficiency", "/efficiency", True, four_digits, lambda _: True),
     )
-    rows = tuple(row_of(pointer("efficiency", at), columns, each) for at, each in enumerate(file.data["efficiency"]))
+    rows = rows_of(file, columns, "efficiency")
     notes = (
         "Mean quality for each second of latency. For a first look only: it knows no limit, and favors small pools.",
     )
@@ -213,9 +209,10 @@ def _value(value: float | None, seeks: str, at: str) -> Cell:
     return Cell(SOUGHT[seeks](value), value, True, "" if value is None else at)
 
 
-def _plain(value: Any) -> str:
+def four_digits(value: Any) -> str:
+    """A number in four digits, such as a value of a setting; a word as it is.
+
+    >>> four_digits(12345.678), four_digits("int8"), four_digits(None)
+    ('1.235e+04', 'int8', '–')
+    """
     return NOT_AVAILABLE if value is None else f"{value:,.4g}" if isinstance(value, float | int) else str(value)
-
-
-def _small(value: float | None) -> str:
-    return NOT_AVAILABLE if value is None else f"{value:.3g}"

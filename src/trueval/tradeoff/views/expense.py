@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from trueval.report.content import Block, Column, Figure, Table, Words, row_of
 from trueval.report.directory import ResultFile, pointer
-from trueval.report.text import NOT_AVAILABLE, whole
+from trueval.report.text import formatted, whole
 from trueval.tradeoff.views.plots import Mark, Piece, mark_plot, sum_plot
 from trueval.tradeoff.views.points import Point, best_of_systems, currency_of
 from trueval.tradeoff.views.units import milliseconds, money, size
@@ -131,8 +131,8 @@ def _loads(file: ResultFile) -> tuple[Table, ...]:
         Column("system"),
         Column("loop", "/loop"),
         Column("workers", "/workers", True, whole),
-        Column("queries a second", "/rate", True, _rate),
-        Column("achieved", "/achieved", True, _rate),
+        Column("queries a second", "/rate", True, formatted(".2f")),
+        Column("achieved", "/achieved", True, formatted(".2f")),
     )
     columns = _percentiles(first, after=(Column("samples", "/samples", True, whole),))
     rows = tuple(
@@ -146,10 +146,6 @@ def _loads(file: ResultFile) -> tuple[Table, ...]:
     )
     caption = ("Under load.",)
     return (Table("loads", caption, file.name, columns, rows, notes, folded=len(rows) > 12),) if rows else ()
-
-
-def _rate(value: float | None) -> str:
-    return NOT_AVAILABLE if value is None else f"{value:.2f}"
 
 
 # ---- memory ----

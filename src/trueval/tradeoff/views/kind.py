@@ -14,9 +14,9 @@ SWEEP: Final = Kind(
     text={
         "table": late("trueval.tradeoff.views.table:table"),
         "json": to_json,
-        "csv": late("trueval.tradeoff.views.tables:to_csv"),
-        "markdown": late("trueval.tradeoff.views.tables:to_markdown"),
-        "latex": late("trueval.tradeoff.views.tables:to_latex"),
+        "csv": late("trueval.tradeoff.views.paper_tables:to_csv"),
+        "markdown": late("trueval.tradeoff.views.paper_tables:to_markdown"),
+        "latex": late("trueval.tradeoff.views.paper_tables:to_latex"),
     },
     files=files_of("sweep"),
     page=late("trueval.tradeoff.views.page:build"),

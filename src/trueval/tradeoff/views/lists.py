@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from trueval.report.content import Cell, Column, Row, Table, row_of
+from trueval.report.content import Cell, Column, Row, Table, row_of, rows_of
 from trueval.report.directory import ResultFile, pointer
 from trueval.report.text import fixed, whole
 from trueval.tradeoff.views.points import Point, currency_of, percentile_of
@@ -130,8 +130,7 @@ def reason_tables(file: ResultFile) -> tuple[Table, ...]:
     }
     tables = []
     for name, caption in captions.items():
-        entries = file.data.get(name) or ()
-        rows = tuple(row_of(pointer(name, place), columns, each) for place, each in enumerate(entries))
+        rows = rows_of(file, columns, name) if file.data.get(name) else ()
         if rows:
             folded = len(rows) > MOST_OPEN
             tables.append(Table(name.replace("_", "-"), (caption,), file.name, columns, rows, folded=folded))

@@ -10,7 +10,7 @@ from trueval.report.content import Block, Part, Table, Words
 from trueval.report.directory import Directory, ResultFile
 from trueval.tradeoff.views import choices, expense, verdict, worth
 from trueval.tradeoff.views.lists import configuration_table, frontier_table, reason_tables
-from trueval.tradeoff.views.paper import paper_block
+from trueval.tradeoff.views.paper_block import paper_block
 from trueval.tradeoff.views.points import currency_of, percentile_of, points_of_frontier, points_of_sweep
 
 SWEEP: Final = "sweep"

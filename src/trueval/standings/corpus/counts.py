@@ -21,10 +21,10 @@ import numpy as np
 
 from trueval.errors import InputError
 from trueval.numerics import rounding_interval
-from trueval.standings.corpus_scorer import CorpusScorer, QueryBlock, Tile
+from trueval.standings.corpus.scorer import CorpusScorer, QueryBlock, Tile
+from trueval.standings.corpus.tile_counts import Bounds, Counting, Part
 from trueval.standings.groups import starts_of
 from trueval.standings.standings import Bools, Floats, Ints
-from trueval.standings.tile_counts import Bounds, Counting, Part
 
 # Documents tied with judged ones whose order is looked at together.
 AT_ONCE: Final = 1 << 20
@@ -64,7 +64,7 @@ class Counts:
     ahead: Ints
 
 
-def count_corpus(source: CorpusScorer, pairs: Pairs, rounded: Rounding, before: Before | None) -> Counts:
+def count_pairs(source: CorpusScorer, pairs: Pairs, rounded: Rounding, before: Before | None) -> Counts:
     """Count the documents above and tied with each judged one, over the whole corpus.
 
     Args:
@@ -93,8 +93,8 @@ class _Block:
         block: the queries.
         pairs: all judged documents.
         chosen: indices of those of the block.
-        rounded: as in count_corpus.
-        before: as in count_corpus.
+        rounded: as in count_pairs.
+        before: as in count_pairs.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Folded tables as data: nothing of a cell is lost, and nothing is said twice."""
 
 from trueval.report.content import Column, Table, row_of
-from trueval.report.rows import packed
+from trueval.report.folded import packed
 from trueval.report.text import fixed, signed
 
 COLUMNS = (

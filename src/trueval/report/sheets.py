@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from rich.console import Group, RenderableType
@@ -73,11 +73,47 @@ def as_latex(sheets: Sequence[Sheet], sentences: Sequence[str]) -> str:
     """
     found = []
     for place, sheet in enumerate(sheets):
-        rows = [[latex(cell) for cell in row] for row in sheet.rows]
-        columns = "".join("r" if each in "rR" else "l" for each in sheet.columns)
         notes = [sheet.title, *(sentences if not place else ())]
-        found.append(tabular([latex(title) for title in sheet.words], rows, columns, notes=notes))
+        found.append(tabular(_latex(sheet.words), map(_latex, sheet.rows), _letters(sheet), notes=notes))
     return "\n".join(found)
+
+
+def as_one_tabular(sheets: Sequence[Sheet], sentences: Sequence[str]) -> str:
+    r"""A tabular for a paper, each table a part of it under its title; it needs the package booktabs.
+
+    Args:
+        sheets: one or more, with the same columns.
+        sentences: comments above it.
+
+    Example:
+        >>> parts = [Sheet(name, ("run", "RR"), "Lr", (("bm25", "0.5"),)) for name in ("en", "fr")]
+        >>> print(as_one_tabular(parts, ["Means."]), end="")
+        % Means.
+        \begin{tabular}{lr}
+        \toprule
+        run & RR \\
+        \midrule
+        \multicolumn{2}{c}{en} \\
+        \midrule
+        bm25 & 0.5 \\
+        \midrule
+        \multicolumn{2}{c}{fr} \\
+        \midrule
+        bm25 & 0.5 \\
+        \bottomrule
+        \end{tabular}
+    """
+    rows = [row for sheet in sheets for row in ([latex(sheet.title)], *map(_latex, sheet.rows))]
+    return tabular(_latex(sheets[0].words), rows, _letters(sheets[0]), notes=sentences)
+
+
+def _latex(cells: Iterable[str]) -> list[str]:
+    return [latex(cell) for cell in cells]
+
+
+def _letters(sheet: Sheet) -> str:
+    """How LaTeX sets the columns."""
+    return "".join("r" if each in "rR" else "l" for each in sheet.columns)
 
 
 def _words(sheet: Sheet) -> int:

@@ -9,7 +9,7 @@ from trueval.report.content import Block, Column, Row
 from trueval.report.directory import ResultFile
 from trueval.report.text import FRACTIONS
 from trueval.tradeoff.views.cells import Cell, Missing, PaperTable, written
-from trueval.tradeoff.views.tables import paper_tables
+from trueval.tradeoff.views.paper_tables import paper_tables
 
 
 def paper_block(file: ResultFile) -> tuple[Block, ...]:

@@ -13,7 +13,7 @@ from trueval.errors import InputError, PolicyError
 from trueval.numerics import round_to
 from trueval.policy.policy import Policy
 from trueval.retrieval.tiles.arrays import Arrays
-from trueval.standings.corpus_scorer import CorpusScorer
+from trueval.standings.corpus.scorer import CorpusScorer
 from trueval.standings.counting import count
 from trueval.standings.kernel import passing
 from trueval.standings.standings import PER_ROW, Standings
@@ -124,7 +124,7 @@ def test_counts_are_those_of_a_run_that_lists_everything(
     if few is None and not passing.is_compiled:
         pytest.skip("the kernel was not compiled")
     monkeypatch.setattr(passing, "is_compiled", few is None)
-    monkeypatch.setattr("trueval.standings.tile_counts.FEW", few)
+    monkeypatch.setattr("trueval.standings.corpus.tile_counts.FEW", few)
     table, judgments = world(judged=judged, values=values)
     policy = Policy(tie_order=order, tie_precision=0.1 if width == 500 else None, seed=3)
     assert_same(count(replace(table, width=width), judgments, policy), count(listed(table), judgments, policy))

@@ -18,9 +18,7 @@ from trueval.report.terminal import drawn
 from trueval.report.text import FRACTIONS, POINTS
 from trueval.tradeoff.views.cells import Missing, PaperTable, Value, csv_columns, written, written_latex
 from trueval.tradeoff.views.cost_tables import scenarios
-from trueval.tradeoff.views.pipelines import pipelines_of
-from trueval.tradeoff.views.table import table
-from trueval.tradeoff.views.tables import (
+from trueval.tradeoff.views.paper_tables import (
     legend,
     paper_tables,
     terminal,
@@ -29,6 +27,8 @@ from trueval.tradeoff.views.tables import (
     to_markdown,
     write_tables,
 )
+from trueval.tradeoff.views.pipelines import pipelines_of
+from trueval.tradeoff.views.table import table
 
 PAPER = paper_sweep()
 EVERY = [

@@ -1,0 +1,36 @@
+"""What a dry run of a golden set prints."""
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from trueval.cli.output import say
+
+if TYPE_CHECKING:
+    from trueval.golden.build import Estimates
+
+
+def check_form(form: str) -> None:
+    """Refuses a format that estimates do not have.
+
+    Raises:
+        typer.BadParameter: it is another one than table and json.
+    """
+    if form not in ("table", "json"):
+        raise typer.BadParameter("--dry-run prints a table or json.", param_hint="--format")
+
+
+def show_estimates(found: "Estimates", form: str) -> None:
+    """Prints what there is to ask.
+
+    Args:
+        found: of a dry run.
+        form: table or json.
+    """
+    from trueval.report.formats import to_json
+
+    if form == "json":
+        typer.echo(to_json(found.to_dict()), nl=False)
+        return
+    for line in found.sentences():
+        say(line, err=False)

@@ -1,0 +1,74 @@
+"""Long work: bars that show how far it is, what is said of it meanwhile, and what it leaves when it is stopped."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+
+from trueval.cli.output import say
+from trueval.errors import TruevalWarning
+from trueval.printable import printable
+
+if TYPE_CHECKING:
+    from trueval.models.outputs import Step
+
+INTERRUPTED: Final = 130  # 128 + SIGINT, as shells have it
+
+
+@contextmanager
+def interruptible(kept: str) -> Iterator[None]:
+    """Says after Ctrl-C what is kept and how the work goes on, and leaves with the status of SIGINT.
+
+    Args:
+        kept: in one or two sentences.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(f"trueval: interrupted. {kept}")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def remarks() -> Iterator[None]:
+    """Says on stderr at once what the library remarks, such as a batch size that was halved."""
+
+    def remark(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
+        if issubclass(category, TruevalWarning):
+            say(f"note: {message}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", TruevalWarning)
+        warnings.showwarning = remark
+        yield
+
+
+@contextmanager
+def bars() -> "Iterator[Callable[[str], Step]]":
+    """Shows a bar for each forward pass on stderr, where that is a terminal.
+
+    Yields:
+        A function from a name to the function that `model_outputs` calls after every shard: with the name of a part,
+        how much is done, and of how much, 0 where nobody knows.
+    """
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as shown:
+
+        def bar(name: str) -> "Step":
+            tasks: dict[str, Any] = {}
+
+            def step(part: str, done: int, total: int) -> None:
+                if part not in tasks:
+                    tasks[part] = shown.add_task(printable(escape(f"{name}: {part}")), total=total or None)
+                shown.update(tasks[part], completed=done, total=total or None)
+
+            return step
+
+        yield bar

@@ -1,0 +1,34 @@
+"""Ties: how much a run ties, in a few numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Ties(NamedTuple):
+    """How much a run ties, over the evaluated queries.
+
+    Attributes:
+        tied_fraction: share of listed documents in groups of two or more, after the tie precision; None where the
+            lists were counted in shards.
+        largest_group: documents in the largest group; None as above.
+        cut_queries: ids of queries whose list may have been cut inside its last group, where that concerns a measure.
+        documents: listed, by which tied_fraction is weighted when parts are joined.
+    """
+
+    tied_fraction: float | None
+    largest_group: int | None
+    cut_queries: tuple[str, ...]
+    documents: int = 0
+
+
+def joined_ties(parts: Sequence[Ties]) -> Ties:
+    """How much a run ties over all its queries; not known where one part does not know."""
+    cut = tuple(query for part in parts for query in part.cut_queries)
+    documents = sum(part.documents for part in parts)
+    known = [part for part in parts if part.tied_fraction is not None and part.largest_group is not None]
+    if len(known) < len(parts):
+        return Ties(None, None, cut, documents)
+    tied = sum((part.tied_fraction or 0.0) * part.documents for part in known)
+    return Ties(tied / max(documents, 1), max(part.largest_group or 0 for part in known), cut, documents)

@@ -1,0 +1,95 @@
+"""The tables of a ledger: calls, labels, texts and claims in SQLite, and how a call becomes rows of them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from trueval.files.texts.store import as_bytes
+
+BUSY: Final = 60.0  # seconds that a write waits for another process
+LOOK: Final = 0.02  # seconds between looks at a file that another process prepares
+TABLES: Final = """
+CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS calls (
+    key TEXT PRIMARY KEY, judge TEXT NOT NULL, task TEXT NOT NULL, identity TEXT NOT NULL, query TEXT NOT NULL,
+    passages TEXT NOT NULL, sample INTEGER NOT NULL, labels TEXT NOT NULL, ranking TEXT NOT NULL, text TEXT NOT NULL,
+    raw TEXT NOT NULL, problems TEXT NOT NULL, model TEXT NOT NULL, tokens_in INTEGER, tokens_out INTEGER, cost REAL,
+    seconds REAL NOT NULL, time TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS labels (
+    call TEXT NOT NULL REFERENCES calls (key), query TEXT NOT NULL, text TEXT NOT NULL, slot INTEGER NOT NULL,
+    grade INTEGER NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (call, slot)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS labels_by_text ON labels (query, text);
+CREATE TABLE IF NOT EXISTS texts (hash TEXT PRIMARY KEY, text BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS claims (key TEXT PRIMARY KEY, until REAL NOT NULL, owner TEXT NOT NULL) WITHOUT ROWID;
+"""
+_COLUMNS: Final = (
+    *("key", "judge", "task", "identity", "query", "passages", "sample", "labels", "ranking", "text", "raw"),
+    *("problems", "model", "tokens_in", "tokens_out", "cost", "seconds", "time"),
+)
+# Columns that hold JSON.
+_NESTED: Final = ("identity", "passages", "labels", "ranking", "raw", "problems")
+EVERY: Final = f"SELECT {', '.join(_COLUMNS)} FROM calls"  # noqa: S608  the names are ours
+_ADD: Final = f"INSERT OR IGNORE INTO calls VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608
+
+
+def make_tables(base: sqlite3.Connection) -> None:
+    """Make the tables that are not there.
+
+    Args:
+        base: the open file.
+    """
+    for statement in TABLES.split(";"):
+        base.execute(statement)
+
+
+def write_ahead(base: sqlite3.Connection) -> None:
+    """Take the WAL mode. SQLite does not wait for another process that takes it just now, so we do.
+
+    Args:
+        base: the open file.
+    """
+    until = time.monotonic() + BUSY
+    while True:
+        try:
+            base.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+        time.sleep(LOOK)
+
+
+def insert(base: sqlite3.Connection, row: Mapping[str, Any], texts: list[tuple[str, str]]) -> bool:
+    """Write a call with its labels and texts; whether it was not there.
+
+    Args:
+        base: the open file.
+        row: value of each column.
+        texts: hash and text of all that it is about.
+    """
+    packed = [json.dumps(row[name], sort_keys=True) if name in _NESTED else row[name] for name in _COLUMNS]
+    if not base.execute(_ADD, packed).rowcount:
+        return False
+    base.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", [(key, as_bytes(text)) for key, text in texts])
+    labels = [
+        (row["key"], row["query"], row["passages"][slot], slot, *label)
+        for slot, label in enumerate(row["labels"])
+        if label is not None
+    ]
+    base.executemany("INSERT INTO labels VALUES (?, ?, ?, ?, ?, ?)", labels)
+    return True
+
+
+def unpacked(row: tuple[Any, ...]) -> dict[str, Any]:
+    """A row of calls by its columns.
+
+    Args:
+        row: of `EVERY`.
+    """
+    return {name: json.loads(value) if name in _NESTED else value for name, value in zip(_COLUMNS, row, strict=True)}

@@ -1,0 +1,252 @@
+"""What this installation can do: libraries of each extra, compiled parts, the machine, the cache, plugins."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from trueval.errors import TruevalError
+from trueval.files.source.memory import free_memory
+from trueval.files.trec.kernel import scan
+from trueval.models.places import accelerators, minilm_folder
+from trueval.report.provenance import versions
+from trueval.retrieval.cache import user_cache
+from trueval.standings.kernel import passing
+
+PACKAGE: Final = "trueval"
+GROUPS: Final = ("trueval.commands", "trueval.kinds", "trueval.measures", "trueval.readers")
+# Extras that serve those who work on trueval itself.
+OWN: Final = ("dev", "mutants")
+CLAUSE: Final = re.compile(r"(>=|<=|==|!=|~=|>|<)\s*(\S+)")
+RELEASE: Final = re.compile(r"\d+")
+REQUIREMENT: Final = re.compile(r"(?P<name>[\w.-]+)(\[(?P<extras>[\w, -]+)\])?\s*(?P<wanted>[<>=!~][^;]*)?")
+EXTRA: Final = re.compile(r"""extra\s*==\s*["']([\w-]+)["']""")
+
+
+class Library(NamedTuple):
+    """A library that an extra needs.
+
+    Attributes:
+        name: as PyPI has it.
+        wanted: its versions, as pyproject.toml writes them; "" for any.
+        found: the version that is installed; None for none.
+    """
+
+    name: str
+    wanted: str
+    found: str | None
+
+    @property
+    def fits(self) -> bool:
+        """Whether a version that is wanted is there."""
+        return self.found is not None and all(map(self._meets, filter(None, self.wanted.split(","))))
+
+    def _meets(self, clause: str) -> bool:
+        """Whether the version that is there meets one clause, as ">=2.6"; of a clause of no known form it does."""
+        parts = CLAUSE.match(clause.strip())
+        if parts is None:
+            return True
+        sign, other = parts.groups()
+        have, want = release(self.found or ""), release(other)
+        met = {
+            ">=": have >= want,
+            ">": have > want,
+            "<=": have <= want,
+            "<": have < want,
+            "!=": have != want,
+            "==": have == want,
+            "~=": have >= want and have[: len(want) - 1] == want[:-1],  # the last number alone may grow
+        }
+        return met[sign]
+
+
+class Extra(NamedTuple):
+    """An extra of pyproject.toml.
+
+    Attributes:
+        name: of it.
+        libraries: that it needs, those of extras within it too.
+    """
+
+    name: str
+    libraries: tuple[Library, ...]
+
+    @property
+    def lacks(self) -> tuple[Library, ...]:
+        """Libraries that are not there, or too old."""
+        return tuple(each for each in self.libraries if not each.fits)
+
+
+class Plugin(NamedTuple):
+    """What another package adds.
+
+    Attributes:
+        group: of its entry point.
+        name: of it.
+        package: that brings it.
+        error: why it cannot be loaded; "" where it can.
+    """
+
+    group: str
+    name: str
+    package: str
+    error: str
+
+
+@dataclass(frozen=True)
+class Installation:
+    """What an installation can do.
+
+    Attributes:
+        versions: of trueval, Python and the libraries that compute.
+        system: its name and the architecture.
+        processors: that this process may use.
+        memory: bytes that are free.
+        accelerators: that torch sees, by their names.
+        compiled: what the C kernels do → whether they are built; without them it works the same and takes longer.
+        extras: that pyproject.toml names; empty where trueval is not installed as a package.
+        models: names that need no hub.
+        cache: the folder of the user, which may not be there yet.
+        plugins: of other packages.
+        problems: what is broken, with the cure; missing extras are not.
+    """
+
+    versions: dict[str, str]
+    system: str
+    processors: int
+    memory: int
+    accelerators: tuple[str, ...]
+    compiled: dict[str, bool]
+    extras: tuple[Extra, ...]
+    models: tuple[str, ...]
+    cache: Path
+    plugins: tuple[Plugin, ...]
+    problems: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `trueval doctor`; it names the folder of the cache, so it is not for others."""
+        extras = [
+            {
+                "name": each.name,
+                "complete": not each.lacks,
+                "libraries": [{**library._asdict(), "fits": library.fits} for library in each.libraries],
+            }
+            for each in self.extras
+        ]
+        return {
+            "kind": "doctor",
+            "format": 1,
+            "versions": self.versions,
+            "system": self.system,
+            "processors": self.processors,
+            "memory": self.memory,
+            "accelerators": list(self.accelerators),
+            "compiled": self.compiled,
+            "extras": extras,
+            "models": list(self.models),
+            "cache": str(self.cache),
+            "plugins": [each._asdict() for each in self.plugins],
+            "problems": list(self.problems),
+        }
+
+
+def read_installation() -> Installation:
+    """Look at what is installed; nothing is changed, and torch is imported only where there may be an accelerator."""
+    problems: list[str] = []
+    extras = tuple(_extras())
+    old = {each for extra in extras for each in extra.lacks if each.found is not None}
+    problems += [
+        f'{each.name} {each.found} is installed, and {each.wanted} is needed: pip install "{each.name}{each.wanted}"'
+        for each in sorted(old)
+    ]
+    models = []
+    try:
+        if minilm_folder() is not None:
+            models.append("all-MiniLM-L6-v2")
+    except TruevalError as error:
+        problems.append(str(error))
+    plugins = tuple(_plugins())
+    problems += [
+        f"{each.group} {each.name} cannot be loaded: {each.error}. Update or uninstall {each.package}."
+        for each in plugins
+        if each.error
+    ]
+    if not extras:
+        problems.append("trueval is not installed as a package, so its extras are not known: pip install trueval")
+    return Installation(
+        versions(),
+        f"{platform.system()} {platform.machine()}",
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        free_memory(),
+        accelerators(),
+        {"reading of TREC files": scan.is_compiled, "counting of a whole corpus": passing.is_compiled},
+        extras,
+        tuple(models),
+        user_cache(),
+        plugins,
+        tuple(problems),
+    )
+
+
+def release(version: str) -> tuple[int, ...]:
+    """The numbers of a version's release, for comparing; what follows them, as in 2.13.0+cpu, is left out.
+
+    >>> release("2.13.0+cpu") >= release("2.6"), release("1.0rc1")
+    (True, (1, 0))
+    """
+    plain = re.split(r"[^\d.]", version, maxsplit=1)[0]
+    return tuple(map(int, RELEASE.findall(plain)))
+
+
+def _extras() -> Iterator[Extra]:
+    try:
+        about = metadata.metadata(PACKAGE)
+    except metadata.PackageNotFoundError:
+        return
+    needed = metadata.requires(PACKAGE) or []
+    for name in about.get_all("Provides-Extra") or ():
+        if name not in OWN:
+            libraries = dict.fromkeys(_libraries(needed, name))
+            yield Extra(name, tuple(libraries))
+
+
+def _libraries(needed: Sequence[str], extra: str) -> Iterator[Library]:
+    """The libraries of an extra; those of extras that it names are its own."""
+    for line in needed:
+        marked = EXTRA.search(line)
+        found = REQUIREMENT.match(line)
+        if found is None or marked is None or marked[1] != extra:
+            continue
+        if found["name"] == PACKAGE:
+            for inner in (found["extras"] or "").split(","):
+                yield from _libraries(needed, inner.strip())
+        else:
+            yield Library(found["name"], (found["wanted"] or "").strip(), _installed(found["name"]))
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _plugins() -> Iterator[Plugin]:
+    """What other packages add, each loaded once to see that it can be."""
+    for group in GROUPS:
+        for point in metadata.entry_points(group=group):
+            package = point.dist.name if point.dist else "?"
+            if package == PACKAGE:
+                continue
+            error = ""
+            try:
+                point.load()
+            except Exception as failure:  # noqa: BLE001  whatever a package does when it is imported is told, not raised
+                error = f"{type(failure).__name__}: {failure}"
+            yield Plugin(group, point.name, package, error)

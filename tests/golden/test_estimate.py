@@ -1,0 +1,102 @@
+"""What a dry run says is what is asked: exactly where pools are known, else never less."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.golden import small
+from tests.golden.chat import ChatServer, chat_server
+
+from trueval.golden.build import Estimates, build, dry_run
+from trueval.golden.estimate import Estimate
+from trueval.golden.plan import Plan
+
+pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
+pytest.importorskip("openai", reason='needs the extra "judge"')
+pytestmark = pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
+    monkeypatch.setenv("TEST_JUDGE_KEY", "k")
+    with chat_server(small.stars) as found:
+        yield found
+
+
+def plan_of(folder: Path, server: ChatServer, method: str) -> Plan:
+    """A plan that asks some calls twice, and grades once more what the refinement contradicts."""
+    path = small.written(folder, f"{small.served(server.url)}\nrepeat = 5", extra="")
+    path.write_text(path.read_text().replace("top = 3", f'top = 3\nregrade = true\nmethod = "{method}"'))
+    return Plan.read(path)
+
+
+def of_tasks(found: Estimates) -> dict[str, Estimate]:
+    return {each.task: each for each in found.tasks}
+
+
+@pytest.mark.parametrize("method", ["posterior", "paper"])
+def test_it_is_exact_where_pools_are_known_and_else_never_less(tmp_path: Path, server: ChatServer, method: str) -> None:
+    plan, out = plan_of(tmp_path, server, method), tmp_path / "out"
+    ledger = out / "ledger.sqlite"
+    names = ["grade", "order", "regrade"] if method == "posterior" else ["grade", "order"]
+    before = dry_run(plan, out, ledger=ledger)
+    assert list(of_tasks(before)) == names
+    assert all(each.most for each in before.tasks)
+    assert before.sentences()[-2].startswith(f"in all: at most {sum(each.calls for each in before.tasks)} calls")
+    build(plan, out, until="pool")
+    assert dry_run(plan, out, ledger=ledger, until="pool").tasks == ()
+    known = of_tasks(dry_run(plan, out, ledger=ledger))
+    build(plan, out, until="grade")
+    assert (known["grade"].calls, known["grade"].most) == (len(server.seen), False)
+    assert sum(len(each.passages) for each in server.seen) == known["grade"].passages
+    assert len(server.seen) == 18 + 5  # 3 queries of 8 passages, 3 in a call, twice; and 5 once more
+    assert of_tasks(before)["grade"].calls >= len(server.seen)
+    server.seen.clear()
+    server.grade = lambda query, text: 6 - small.stars(query, text)  # each order contradicts the grades
+    build(plan, out, until="refine")
+    assert 5 < len(server.seen) <= known["order"].calls == 3 * 4 + 5
+    server.seen.clear()
+    last = of_tasks(dry_run(plan, out, ledger=ledger))
+    build(plan, out)
+    assert [name for name, each in last.items() if each.calls] == names[2:]
+    if method == "posterior":
+        assert (last["regrade"].calls, last["regrade"].most) == (len(server.seen), False)
+        assert known["regrade"].most
+        assert known["regrade"].calls >= len(server.seen) > 0
+
+
+def test_tokens_of_answers_are_those_of_earlier_ones(tmp_path: Path, server: ChatServer) -> None:
+    """A model that thinks is billed for it: what it was billed before says more than the number of passages."""
+    plan, out = plan_of(tmp_path, server, "none"), tmp_path / "out"
+    ledger = out / "ledger.sqlite"
+    guessed = of_tasks(dry_run(plan, out, ledger=ledger))["grade"]
+    assert guessed.answers == 0
+    assert "back (thinking not counted), about" in guessed.sentence()
+    thought = 700
+    original = server.answer
+    server.answer = lambda headers, body: _thinks(original(headers, body), thought)  # type: ignore[method-assign]
+    build(plan, out, until="grade")
+    asked = len(server.seen)
+    path = tmp_path / "golden.toml"
+    path.write_text(
+        path.read_text().replace("batch = 3\nconc", "batch = 3\nrounds = 3\nconc").replace("repeat = 5", "")
+    )
+    more = of_tasks(dry_run(Plan.read(path), out, ledger=ledger))["grade"]
+    assert (more.calls, more.answers) == (9, asked)
+    assert f"back (as in {asked} earlier answers), about" in more.sentence()
+    assert more.tokens_out == pytest.approx(9 * thought, rel=0.02)  # all batches hold 2 or 3 passages
+    assert more.cost == pytest.approx((more.tokens_in or 0) / 1e6 + (more.tokens_out or 0) * 2 / 1e6)
+    other = path.read_text().replace('model = "served"', 'model = "another"')
+    path.write_text(other)
+    assert of_tasks(dry_run(Plan.read(path), out, ledger=ledger))["grade"].answers == 0
+
+
+def _thinks(answered: tuple[object, str], tokens: int) -> tuple[object, str]:
+    """An answer that was billed as so many tokens."""
+    trouble, text = answered
+    whole = json.loads(text)
+    whole["usage"]["completion_tokens"] = tokens
+    return trouble, json.dumps(whole)
