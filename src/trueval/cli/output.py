@@ -3,9 +3,9 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import typer
 
@@ -214,40 +214,6 @@ def talk(lines: Iterable[str]) -> None:
     """
     for line in dict.fromkeys(lines):
         say(f"note: {line}")
-
-
-class Foretold(Protocol):
-    """What a dry run says."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON."""
-        ...
-
-    def sentences(self) -> list[str]:
-        """As a person reads it."""
-        ...
-
-
-def foretell(estimate: Callable[[], Foretold], form: str) -> None:
-    """Prints what a dry run says: sentences, or JSON.
-
-    Args:
-        estimate: what there is to do; not called where the form is bad.
-        form: of --format.
-
-    Raises:
-        BadParameter: it is another form.
-    """
-    from trueval.report.formats import to_json
-
-    if form not in ("table", "json"):
-        raise typer.BadParameter("--dry-run prints a table or json.", param_hint="--format")
-    found = estimate()
-    if form == "json":
-        typer.echo(to_json(found.to_dict()), nl=False)
-        return
-    for line in found.sentences():
-        say(line, err=False)
 
 
 def say(line: str, *, err: bool = True) -> None:

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trueval.cli.estimates import check_form, show_estimates
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import OUTPUT, CacheFolder, Form, Memory, Percent, cache_of, with_groups
-from trueval.cli.output import check_folder, foretell, save, say, show, talk
+from trueval.cli.output import check_folder, save, say, show, talk
 from trueval.errors import InputError
 
 if TYPE_CHECKING:
@@ -83,8 +84,10 @@ def _show_estimate(plan: "Plan", out: Path | None, cache: Path | None, form: str
     """Says what there is to do."""
     from trueval.tradeoff.estimate import estimate
 
+    check_form(form)
     with remarks():
-        foretell(lambda: estimate(plan, out=out, cache=cache), form)
+        found = estimate(plan, out=out, cache=cache)
+    show_estimates(found, form)
 
 
 def _kept_after(cache: Path | None, out: Path | None) -> str:

@@ -145,8 +145,8 @@ def _people(content: Content, source: str) -> People:
     topics = len({work.topic for work in works})
     if len(found.names) < FEWEST or topics < 2:
         raise Place(content.source).error(
-            f"{counted(len(found.names), 'author', 'authors')} and {counted(topics, 'topic', 'topics')}. There must be at "
-            f"least {FEWEST} authors, the right one and three others, and 2 topics. Add rows."
+            f"{counted(len(found.names), 'author', 'authors')} and {counted(topics, 'topic', 'topics')}. There must be "
+            f"at least {FEWEST} authors, the right one and three others, and 2 topics. Add rows."
         )
     return found
 

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from trueval.cli.estimates import check_form, show_estimates
 from trueval.cli.loading import LoadingOptions
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import CacheFolder, Form, Memory, Percent, ResultFolder, cache_of, with_groups
-from trueval.cli.output import check_folder, foretell, save, show
+from trueval.cli.output import check_folder, save, show
 
 if TYPE_CHECKING:
     from trueval.probes.entrants import Asked
@@ -166,13 +167,11 @@ def names(
     asked = scorers.asked(*map(_given, (asdict(loading), asdict(hosted))))
     place = cache_of(cache, out, make=not dry_run)
     if dry_run:
+        check_form(form)
         with remarks():
-            foretell(
-                lambda: estimate_all(
-                    asked, designs_of(design.table, **design.choices()), cache=place, max_cost=max_cost
-                ),
-                form,
-            )
+            designs = designs_of(design.table, **design.choices())
+            estimated = estimate_all(asked, designs, cache=place, max_cost=max_cost)
+        show_estimates(estimated, form)
         return
     kept = "Nothing is kept." if place is None else f"Finished batches of the models are kept in {place}."
     with recording() as seen, interruptible(f"{kept} The same command goes on from there."), remarks(), bars() as bar:
