@@ -26,9 +26,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
         yield found
 
 
-def plan_of(folder: Path, server: ChatServer, method: str) -> Plan:
+def plan_of(folder: Path, server: ChatServer, method: str, queries: int = 2) -> Plan:
     """A plan that asks some calls twice, and grades once more what the refinement contradicts."""
-    path = small.written(folder, f"{small.served(server.url)}\nrepeat = 5", extra="")
+    path = small.written(folder, f"{small.served(server.url)}\nrepeat = 5", queries=queries)
     path.write_text(path.read_text().replace("top = 3", f'top = 3\nregrade = true\nmethod = "{method}"'))
     return Plan.read(path)
 
@@ -37,9 +37,11 @@ def of_tasks(found: Estimates) -> dict[str, Estimate]:
     return {each.task: each for each in found.tasks}
 
 
-@pytest.mark.parametrize("method", ["posterior", "paper"])
-def test_it_is_exact_where_pools_are_known_and_else_never_less(tmp_path: Path, server: ChatServer, method: str) -> None:
-    plan, out = plan_of(tmp_path, server, method), tmp_path / "out"
+@pytest.mark.parametrize(("method", "queries"), [("posterior", 2), ("paper", 1)])
+def test_it_is_exact_where_pools_are_known_and_else_never_less(
+    tmp_path: Path, server: ChatServer, method: str, queries: int
+) -> None:
+    plan, out = plan_of(tmp_path, server, method, queries), tmp_path / "out"
     ledger = out / "ledger.sqlite"
     names = ["grade", "order", "regrade"] if method == "posterior" else ["grade", "order"]
     before = dry_run(plan, out, ledger=ledger)
@@ -52,12 +54,12 @@ def test_it_is_exact_where_pools_are_known_and_else_never_less(tmp_path: Path, s
     build(plan, out, until="grade")
     assert (known["grade"].calls, known["grade"].most) == (len(server.seen), False)
     assert sum(len(each.passages) for each in server.seen) == known["grade"].passages
-    assert len(server.seen) == 18 + 5  # 3 queries of 8 passages, 3 in a call, twice; and 5 once more
+    assert len(server.seen) == queries * 6 + 5  # 8 passages, 3 in a call, twice; and 5 calls once more
     assert of_tasks(before)["grade"].calls >= len(server.seen)
     server.seen.clear()
     server.grade = lambda query, text: 6 - small.stars(query, text)  # each order contradicts the grades
     build(plan, out, until="refine")
-    assert 5 < len(server.seen) <= known["order"].calls == 3 * 4 + 5
+    assert 4 < len(server.seen) <= known["order"].calls == queries * 4 + min(5, queries * 4)
     server.seen.clear()
     last = of_tasks(dry_run(plan, out, ledger=ledger))
     build(plan, out)
@@ -70,8 +72,10 @@ def test_it_is_exact_where_pools_are_known_and_else_never_less(tmp_path: Path, s
 
 def test_tokens_of_answers_are_those_of_earlier_ones(tmp_path: Path, server: ChatServer) -> None:
     """A model that thinks is billed for it: what it was billed before says more than the number of passages."""
-    plan, out = plan_of(tmp_path, server, "none"), tmp_path / "out"
-    ledger = out / "ledger.sqlite"
+    plan_of(tmp_path, server, "none")
+    path, out = tmp_path / "golden.toml", tmp_path / "out"
+    path.write_text(path.read_text().replace("repeat = 5", ""))
+    plan, ledger = Plan.read(path), out / "ledger.sqlite"
     guessed = of_tasks(dry_run(plan, out, ledger=ledger))["grade"]
     assert guessed.answers == 0
     assert "back (thinking not counted), about" in guessed.sentence()
@@ -85,13 +89,23 @@ def test_tokens_of_answers_are_those_of_earlier_ones(tmp_path: Path, server: Cha
         path.read_text().replace("batch = 3\nconc", "batch = 3\nrounds = 3\nconc").replace("repeat = 5", "")
     )
     more = of_tasks(dry_run(Plan.read(path), out, ledger=ledger))["grade"]
-    assert (more.calls, more.answers) == (9, asked)
+    assert (more.calls, more.answers) == (6, asked)
     assert f"back (as in {asked} earlier answers), about" in more.sentence()
-    assert more.tokens_out == pytest.approx(9 * thought, rel=0.02)  # all batches hold 2 or 3 passages
+    assert more.tokens_out == 6 * thought  # each round has the same batches: 3, 3 and 2 passages
     assert more.cost == pytest.approx((more.tokens_in or 0) / 1e6 + (more.tokens_out or 0) * 2 / 1e6)
     other = path.read_text().replace('model = "served"', 'model = "another"')
     path.write_text(other)
     assert of_tasks(dry_run(Plan.read(path), out, ledger=ledger))["grade"].answers == 0
+
+
+def test_embeddings_of_a_service_are_said_not_to_be_in_it(tmp_path: Path) -> None:
+    path = small.written(tmp_path, small.LABELS)
+    path.write_text(path.read_text().replace("[sparse]", '[embed]\nmodel = "openai:text-embedding-3-small"\n[sparse]'))
+    found = dry_run(Plan.read(path), tmp_path / "out", ledger=tmp_path / "none.sqlite")
+    (note,) = found.notes
+    assert note.startswith("Pools are found with embeddings of openai:text-embedding-3-small, a service")
+    assert found.sentences()[-1] == note
+    assert found.to_dict()["notes"] == [note]
 
 
 def _thinks(answered: tuple[object, str], tokens: int) -> tuple[object, str]:

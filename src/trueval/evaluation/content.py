@@ -20,7 +20,6 @@ import numpy as np
 import polars as pl
 
 if TYPE_CHECKING:
-    from trueval.evaluation.scores import Scores
     from trueval.judgments import Judgments
     from trueval.policy.policy import Policy
     from trueval.run import Run
@@ -58,16 +57,16 @@ class Content:
         return {"known": self.all, "source": None}
 
 
-def full_content(scores: Scores, run: Run, content: Content) -> Content:
+def full_content(content: Content, run: Run, query_ids: Iterable[str], policy: Policy) -> Content:
     """The hashes of queries, policy and run beside what is known.
 
     Args:
-        scores: of the run.
-        run: as it was read.
         content: what is known already.
+        run: as it was read.
+        query_ids: that it was evaluated for.
+        policy: behind the values.
     """
-    queries, policy = queries_hash(scores.query_ids), policy_hash(scores.policy)
-    return content.but(queries=queries, policy=policy, run=run_hash(run))
+    return content.but(queries=queries_hash(query_ids), policy=policy_hash(policy), run=run_hash(run))
 
 
 def judgments_hash(judgments: Judgments) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import InputError, MeasureError, nearest
+from trueval.evaluation.content import Content
 from trueval.evaluation.estimate import Estimate, arithmetic_mean, geometric_mean
 from trueval.evaluation.ties import Ties, joined_ties
 from trueval.forks import need_polars
@@ -21,7 +22,6 @@ from trueval.standings.standings import Floats
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from trueval.evaluation.content import Content
     from trueval.policy.policy import Policy
 
 KIND = "evaluate"
@@ -250,8 +250,6 @@ class Scores:
             InputError: the values of queries are not there, or not of every query and measure.
             MeasureError: a measure is not known here.
         """
-        from trueval.evaluation.content import Content
-
         rows = entry.get("per_query", ()) if per_query is None else per_query
         frame = rows if isinstance(rows, pl.DataFrame) else _frame_of(rows)
         ids, found = frame["query"].unique(maintain_order=True), []

@@ -13,6 +13,7 @@ the judgments are made of all labels: qrels.trec, labels.jsonl and golden.json (
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -30,6 +31,7 @@ from trueval.golden.regrade import contradicted
 from trueval.golden.stages import NAMES, read_lines
 from trueval.golden.work import Work
 from trueval.models.hosted.account import Account
+from trueval.models.hosted.services import is_hosted
 from trueval.retrieval.stages.shared import Begin, nobody
 
 LEDGER: Final = "ledger.sqlite"
@@ -85,11 +87,13 @@ class Estimates(NamedTuple):
         tasks: of the judge.
         spent: so far.
         max_cost: what may be spent in all.
+        notes: what is not in the numbers, one line each.
     """
 
     tasks: tuple[Estimate, ...]
     spent: float
     max_cost: float | None
+    notes: tuple[str, ...] = ()
 
     def sentences(self) -> list[str]:
         """A line for each task, and one for all."""
@@ -100,11 +104,11 @@ class Estimates(NamedTuple):
         total = f"in all: {most}{sum(each.calls for each in self.tasks):,} calls"
         total += f", {about}; {self.spent:.4g} is spent{limit}." if costs else "."
         told = [each.sentence() for each in self.tasks]
-        return [*told, total, *([INVALID] if costs else [])]
+        return [*told, total, *([INVALID] if costs else []), *self.notes]
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of a dry run."""
-        return {"tasks": [each._asdict() for each in self.tasks], "spent": self.spent, "max_cost": self.max_cost}
+        return {**self._asdict(), "tasks": [each._asdict() for each in self.tasks], "notes": list(self.notes)}
 
 
 def dry_run(
@@ -136,7 +140,16 @@ def dry_run(
             pools_of(pl.read_parquet(out / POOLS)) if "pool" in done else None,
             contradicted(read_lines(out / "refined.jsonl")) if "refine" in done else None,
         )
-        return Estimates(tuple(estimate(plan, known, collection, judge, book)), account.spent, limit)
+        tasks = tuple(estimate(plan, known, collection, judge, book))
+        return Estimates(tasks, account.spent, limit, _uncounted(plan, known.left))
+
+
+def _uncounted(plan: Plan, left: Collection[str]) -> tuple[str, ...]:
+    """What a service bills and no estimate of a judge has: the embeddings of pools that must be found."""
+    model = plan.settings.get("embed", {}).get("model", "")
+    if "pool" not in left or not is_hosted(str(model)):
+        return ()
+    return (f"Pools are found with embeddings of {model}, a service: what it bills is not in the numbers.",)
 
 
 def stages_of(plan: Plan, until: str | None = None) -> tuple[str, ...]:

@@ -108,8 +108,9 @@ def evaluate_files(
             # Of the judgments as read: those that are filled differ from run to run, and what filled them is said.
             if inputs.unjudged is not None:
                 found = as_judged(found, pair.run, judgments, inputs.unjudged)
-            measured = Content({"unjudged": inputs.unjudged, **(content or {})}, judgments)
-            found = replace(found, content=measured if content is None else full_content(found, pair.run, measured))
+            known = Content({"unjudged": inputs.unjudged, **(content or {})}, judgments)
+            measured = known if content is None else full_content(known, pair.run, found.query_ids, found.policy)
+            found = replace(found, content=measured)
             scores.append(found)
             answers.append(accuracies(found, pair.correct) if pair.correct else {})
             if observe is not None:

@@ -30,6 +30,39 @@ def policy_block(file: ResultFile) -> Block:
     return Block("conventions", "Conventions", tables=(table,))
 
 
+def choice_block(file: ResultFile, name: str) -> Block:
+    """The choices behind a result; the policy among them is that of the evaluation, whose page shows it.
+
+    Args:
+        file: a result with "choices".
+        name: what the result is called, in a heading and in ids.
+
+    Example:
+        >>> file = ResultFile("power.json", "power", {"choices": {"level": 0.95, "clusters": None, "tie_samples": 0}})
+        >>> [[cell.text for cell in row.cells] for row in choice_block(file, "power").tables[0].rows]
+        [['level', '0.95'], ['clusters', '–'], ['tie samples', '0']]
+    """
+    choices = {each: value for each, value in file.data["choices"].items() if each != "policy"}
+    columns = (Column("choice"), Column("value"))
+    rows = tuple(
+        row_of(pointer("choices", each), columns, choices, each.replace("_", " "), _chosen(value))
+        for each, value in choices.items()
+    )
+    table = Table(f"{name}-choices", (f"The choices behind the {name}.",), file.name, columns, rows)
+    return Block(f"{name}-conventions", f"Conventions of the {name}", tables=(table,))
+
+
+def _chosen(value: Any) -> str:
+    """A choice as people read it; clusters are a count and a file.
+
+    >>> _chosen({"count": 12, "source": "topics.tsv"})
+    '12 (topics.tsv)'
+    """
+    if isinstance(value, Mapping):
+        return f"{value['count']:,} ({value['source']})"
+    return NOT_AVAILABLE if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def provenance_block(file: ResultFile, details: ResultFile | None) -> Block:
     """Files, versions, command, date.
 

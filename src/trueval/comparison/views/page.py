@@ -9,7 +9,8 @@ from typing import Any
 from trueval.comparison.views import reshuffle
 from trueval.comparison.views.corrected_page import corrected_blocks, overturned
 from trueval.comparison.views.pairs import close_block
-from trueval.report.content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words, row_of
+from trueval.report.closing import choice_block
+from trueval.report.content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.plots import dot_of, lead_figure, letters_of
 from trueval.report.text import NOT_AVAILABLE, fixed
@@ -49,7 +50,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
         findings=(*(each for each in rest if each not in changing), *changing[MOST:]),
         advice=tuple(_advice(file.data)),
         blocks=blocks,
-        closing=(_choice_block(file),),
+        closing=(choice_block(file, "comparison"),),
         lead=() if _evaluated(file.data, directory) else _lead(file.data),
     )
 
@@ -209,15 +210,3 @@ def _ranks(ends: Sequence[int] | None) -> str:
     if ends is None:
         return NOT_AVAILABLE
     return str(ends[0]) if ends[0] == ends[1] else f"{ends[0]}–{ends[1]}"
-
-
-def _choice_block(file: ResultFile) -> Block:
-    # The policy is that of the evaluation, whose page shows it.
-    choices = {name: value for name, value in file.data["choices"].items() if name != "policy"}
-    columns = (Column("choice"), Column("value"))
-    rows = []
-    for name, value in choices.items():
-        text = f"{value:g}" if isinstance(value, float) else str(value)
-        rows.append(row_of(pointer("choices", name), columns, choices, name.replace("_", " "), text))
-    table = Table("comparison-choices", ("The choices behind the comparison.",), file.name, columns, tuple(rows))
-    return Block("comparison-conventions", "Conventions of the comparison", tables=(table,))

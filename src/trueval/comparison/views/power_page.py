@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trueval.comparison.views.power import heading, legend, middle_pair, near, shown
+from trueval.report.closing import choice_block
 from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW, Chart, panels, tone, write_figure
@@ -50,7 +51,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
         summary=tuple(told[1:MOST]),
         findings=tuple(told[MOST:]),
         blocks=(block,),
-        closing=(_choices(file),),
+        closing=(choice_block(file, "power"),),
     )
 
 
@@ -205,17 +206,3 @@ def _table(file: ResultFile) -> Table:
     notes = (*map(heading, file.data["measures"]), *legend(file.data), *file.data["notes"])
     caption = ("Least differences and queries needed.",)
     return Table("power-table", caption, file.name, columns, rows, notes, folded=len(rows) > MOST_ROWS)
-
-
-def _choices(file: ResultFile) -> Block:
-    # The policy is that of the evaluation, whose page shows it.
-    choices: dict[str, Any] = {name: each for name, each in file.data["choices"].items() if name != "policy"}
-    told = choices["clusters"]
-    choices["clusters"] = None if told is None else f"{told['count']} ({told['source']})"
-    columns = (Column("choice"), Column("value"))
-    rows = tuple(
-        row_of(pointer("choices", name), columns, choices, name, "–" if each is None else f"{each}")
-        for name, each in choices.items()
-    )
-    table = Table("power-choices", ("The choices behind the power.",), file.name, columns, rows)
-    return Block("power-conventions", "Conventions of the power", tables=(table,))
