@@ -21,6 +21,7 @@ from trueval.files.source.content import Content, Source, read_content
 from trueval.files.source.encoding import check_text, decoding_error
 from trueval.files.tabular.delimited import sniff_delimiter
 from trueval.files.tabular.parquet_sizes import checked_groups
+from trueval.report.provenance import recorded
 from trueval.report.text import counted
 
 LANGUAGES: Final = ("en", "fr")
@@ -129,7 +130,7 @@ def read_people(source: Source) -> People:
             or 2 topics; with file and line.
     """
     content = read_content(source)
-    return _people(content, content.source)
+    return _people(content, recorded(content.source))
 
 
 def _people(content: Content, source: str) -> People:
