@@ -23,7 +23,7 @@ def commands() -> list[str]:
     found = [""]
     for name in COMMANDS:
         command = as_command(name, command_function(name))
-        inside = command.own if isinstance(command, LazyCommands) else ()
+        inside = command.panel_of if isinstance(command, LazyCommands) else ()
         found += [name, *(f"{name} {each}" for each in inside)]
     return found
 

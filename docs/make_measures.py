@@ -19,7 +19,8 @@ test compares it with the program; `trueval measures` prints the same.
 
 A measure is written as its name, parameters in brackets, and a cutoff: `nDCG@10`, `R(rel=2)@100`, `gm(AP)`. In the
 formulas rank(d) counts from 1, k is the cutoff, g a grade, N+ the relevant documents of the judgments. A document is
-relevant if its grade is at least `rel`. The name of the measure with `@k` stands where a cutoff can be given.
+relevant if its grade is at least `rel`. The name of the measure with `@k` stands where a cutoff can be given. P-A is
+Yang et al. 2026, arXiv 2508.03306, and P-B is Dallaire 2025, arXiv 2511.09545.
 
 Other packages add measures by entry points of the group `trueval.measures`: each is a `Definition`, or a module that
 registers some. Once such a package is installed, its measures are parsed, evaluated and listed like those below.

@@ -15,8 +15,11 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.DOTALL | re.MULTILINE)
+PRECISION = (ROOT / "docs" / "precision.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str, page: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)
 
 
 def lines(text: str) -> list[str]:
@@ -36,8 +39,16 @@ def test_the_commands_of_the_readme_run(line: str) -> None:
     assert done.stdout
 
 
-def test_the_terminal_example_is_what_the_program_prints(dl_hard_folder: Path) -> None:
+def test_the_terminal_example_is_what_the_program_prints() -> None:
     (example,) = blocks("console")
+    command, *shown = lines(example)
+    done = run(command.removeprefix("$ "), ROOT)
+    assert done.returncode == 0, done.stderr
+    assert lines(done.stdout) == shown
+
+
+def test_the_example_of_real_runs_is_what_the_program_prints(dl_hard_folder: Path) -> None:
+    (example,) = blocks("console", PRECISION)
     _, command, *shown = lines(example)
     done = run(command.removeprefix("$ "), dl_hard_folder)
     assert done.returncode == 0, done.stderr

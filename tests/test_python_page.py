@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import trueval
+from trueval.measures import measure as measures
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
@@ -80,6 +81,26 @@ def test_the_examples_of_other_tools_run(task: str, tool: str) -> None:
 def test_the_table_is_what_python_prints() -> None:
     (shown,) = re.findall(r"^```text\n(.*?)^```", INTRODUCTION, flags=re.DOTALL | re.MULTILINE)
     assert printed(BLOCK.findall(INTRODUCTION)[0]) == shown
+
+
+@pytest.fixture
+def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test registers is gone after it."""
+    monkeypatch.setattr(measures, "_REGISTRY", dict(measures._REGISTRY))
+
+
+@pytest.mark.usefixtures("own_registry")
+def test_a_measure_of_ones_own_takes_ten_lines_and_keeps_to_all_orders() -> None:
+    (section,) = (text for text in SECTIONS if text.startswith("A measure of your own"))
+    definition, trial = BLOCK.findall(section)
+    assert length(definition) - len(re.findall("^(?:import|from) ", definition, flags=re.MULTILINE)) <= 10
+    by_policy, by_name = "tv.evaluate(run, qrels, 'Halves@10', rel=4)", "tv.evaluate(run, qrels, 'Halves(rel=4)@10')"
+    rest = f"print({by_policy}['Halves@10'].expected, {by_name}['Halves(rel=4)@10'].expected)"
+    ours, truth, policies = (
+        [float(value) for value in line.split()] for line in printed(definition + trial + rest).splitlines()
+    )
+    assert ours == pytest.approx(truth)
+    assert 0 < policies[0] == policies[1] < 1
 
 
 def screens() -> dict[str, Any]:

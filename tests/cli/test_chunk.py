@@ -30,6 +30,11 @@ def test_it_says_what_came_of_it(trueval, corpus: Path, tmp_path: Path) -> None:
     assert result["overlap"] == len("Two is.") / (len("One is here. Two is.") + len("Two is. Three is there."))
 
 
+def test_the_folder_of_the_chunks_is_made(trueval, corpus: Path, tmp_path: Path) -> None:
+    assert trueval("chunk", corpus, "--out", tmp_path / "new" / "chunks" / "corpus.jsonl").status == 0
+    assert json.loads((tmp_path / "new" / "chunks" / "corpus.jsonl").read_text())["document"] == "a"
+
+
 def test_breadcrumbs_titles_and_fields_are_chosen(trueval, tmp_path: Path) -> None:
     place = tmp_path / "d.jsonl"
     place.write_text('{"_id": "a", "name": "N", "abstract": "First.", "body": "Second."}\n')
@@ -49,7 +54,7 @@ def test_what_cannot_be_is_refused_in_one_line(trueval, corpus: Path, tmp_path: 
     for options, (status, said) in cases.items():
         outcome = trueval("chunk", corpus, "--out", tmp_path / "o.jsonl", *options, columns=200)
         assert (outcome.status, said in outcome.err) == (status, True), outcome.err
-    assert trueval("chunk", corpus, "--out", tmp_path / "absent" / "o.jsonl").status == 2
+    assert trueval("chunk", corpus, "--out", corpus / "o.jsonl").status == 2
     assert not (tmp_path / "o.jsonl").exists()
 
 

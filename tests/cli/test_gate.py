@@ -106,7 +106,7 @@ def test_every_check_is_said_with_its_numbers_and_stdout_stays_clean(trueval: Co
     needed = int(drop.rpartition(" ")[2].replace(",", ""))
     assert 500 < needed < 1500  # (t + t) .219 / sqrt(n) <= .025
     assert "1 check cannot tell from 40 queries whether the loss is within the limit" in said.err
-    assert "--when-unclear lets them pass" in said.err
+    assert "--when-unclear lets it pass" in said.err
     assert "cannot tell" not in said.out or form == "json"
     if form != "json":
         assert quiet.out in (said.out, said.out[: len(quiet.out)]) or "old" in said.out
@@ -124,7 +124,7 @@ def test_what_cannot_be_told_fails_where_that_is_asked_for(trueval: Command, fol
     failed = gate(trueval, folder, "noisy", *options, "fail")
     assert failed.status == 1
     assert "the check cannot tell, and failed\n" in failed.err
-    assert "--when-unclear lets them fail" in failed.err
+    assert "--when-unclear lets it fail" in failed.err
     assert gate(trueval, folder, "noisy", *options, "maybe").status == 2
 
 

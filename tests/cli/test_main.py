@@ -1,3 +1,5 @@
+import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,7 +12,7 @@ from rich.text import Text
 from tests.cli.conftest import Outcome
 
 from trueval import __version__
-from trueval.cli.main import as_command, command_function
+from trueval.cli.main import PANELS, as_command, command_function
 
 Command = Callable[..., Outcome]
 ALL = [name for name in commands() if name]  # of groups too
@@ -100,6 +102,27 @@ def test_a_closed_pipe_is_no_error() -> None:
     done = subprocess.run(["bash", "-c", program], capture_output=True, encoding="utf-8")
     assert done.stdout == "{\n"
     assert done.stderr == ""
+
+
+def test_help_puts_every_command_in_a_panel() -> None:
+    shown = help_of("")
+    places = [shown.index(f"─ {panel} ─") for panel in PANELS]
+    assert places == sorted(places)
+    assert "─ Commands ─" not in shown  # plugins alone come there
+    for place, names in zip(places, PANELS.values(), strict=True):
+        panel = shown[place : shown.index("╰", place)]
+        assert re.findall(r"^│ (\w+) ", panel, flags=re.MULTILINE) == list(names)
+
+
+def test_a_shell_completes_commands_and_options() -> None:
+    def completed(words: str) -> list[str]:
+        code = "import sys; sys.argv = ['trueval']\nfrom trueval.cli.main import main\nmain()"
+        asked = {"_TRUEVAL_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        command = [sys.executable, "-c", code]
+        return subprocess.run(command, env=os.environ | asked, capture_output=True, encoding="utf-8").stdout.split()
+
+    assert completed("trueval ev") == ["evaluate"]
+    assert completed("trueval evaluate --tie") == ["--tie-order", "--tie-precision"]
 
 
 def test_help_names_exit_statuses() -> None:

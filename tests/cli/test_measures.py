@@ -27,6 +27,14 @@ def test_table_shows_the_same_in_eighty_columns(trueval: Callable[..., Outcome])
     assert max(map(len, out.splitlines())) <= 80
 
 
+def test_papers_are_named_where_a_source_calls_them_in_short(trueval: Callable[..., Outcome]) -> None:
+    assert trueval("measures", "Hits").out.endswith("\nP-A: Yang et al. 2026, arXiv 2508.03306\n")
+    both = trueval("measures").out
+    assert "\nP-A: " in both
+    assert "\nP-B: Dallaire 2025, arXiv 2511.09545\n" in both
+    assert "arXiv" not in trueval("measures", "Success").out
+
+
 def test_only_the_measures_that_are_named(trueval: Callable[..., Outcome]) -> None:
     out = trueval("measures", "AllGold", "RBP(p=0.5)@10", "--format", "json").out
     assert [entry["name"] for entry in json.loads(out)["measures"]] == ["AllGold", "RBP"]

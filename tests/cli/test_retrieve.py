@@ -79,10 +79,10 @@ def test_a_result_directory_holds_run_manifest_and_page(trueval, tmp_path: Path)
         (["--index", "bm25", "--model", "m", "--run", "x.trec"], 2, "takes no model"),
         (["--index", "bm25", "--scoring", "lo", "--run", "x.trec"], 2, "'high' or 'low'"),
         (["--index", "bm25", "-k", "3", "--run", "x.trec"], 2, "--contexts FILE, or --out DIR"),
-        (["--index", "bm25", "--contexts", "none/x"], 2, "there is no folder none"),
+        (["--index", "bm25", "--contexts", "bad.toml/x"], 2, "the folder bad.toml cannot be made (File exists)"),
         (["--pipeline", "bad.toml", "--run", "x.trec"], 1, "bad.toml:2: index of [sparse]: No index is called bn25"),
         (["--pipeline", "key.toml", "--run", "x.trec"], 1, "Did you mean threshold?"),
-        (["--index", "bm25", "--run", "none/x.trec"], 2, "there is no folder none"),
+        (["--index", "bm25", "--run", "bad.toml/x.trec"], 2, "the folder bad.toml cannot be made (File exists)"),
         (["--pipeline", "absent.toml", "--run", "x.trec"], 1, "absent.toml: cannot be read"),
     ],
 )

@@ -21,6 +21,17 @@ def notes_of(grades: dict[str, float], measure: str, **choices: float | str) -> 
         return " ".join(tv.evaluate(RUN, tv.Judgments.from_dict({"q": grades}), measure, **choices).notes)
 
 
+@pytest.mark.parametrize("grade", [1, 2])
+def test_grades_of_another_scale_are_told_where_a_rubric_is_read(grade: int) -> None:
+    """Binary judgments: on the rubric 1 to 5 all of them are not relevant, and Harm would be the precision."""
+    said = notes_of({"a": grade, "b": 1}, "Harm@2 PROC(RA-nWG)@2 RR")
+    assert "judgments: Harm@2, PROC(RA-nWG)@2 read grades on the rubric 1 to 5" in said
+    assert f"the largest of the judgments is {grade}" in said
+    assert "--grades 0:1,1:5" in said
+    assert not notes_of({"a": grade}, "RR nDCG@2")
+    assert not notes_of({"a": grade, "b": 3}, "Harm@2")
+
+
 def test_swapped_arguments_are_named() -> None:
     judgments = tv.Judgments.from_dict({"q": {"a": 1}})
     with pytest.raises(InputError, match="Got Judgments and Run"):

@@ -44,7 +44,10 @@ def test_positives_first_as_in_old_mteb() -> None:
     assert not by_id.follows
     (note,) = order_notes(run, judgments)
     assert "the higher grade comes first in 100.0% of 630 pairs" in note
+    assert "of 630 pairs (p = 0.001)" in note
     assert "with tie order input it is the highest value" in note
+    (many,) = order_notes(*candidates("first", queries=600))
+    assert "of 12,600 pairs (p < 0.0001)" in many  # the normal limit underflows to 0, which no p is
 
 
 def test_positives_last() -> None:

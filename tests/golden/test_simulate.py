@@ -185,7 +185,7 @@ def test_pages_without_a_posterior(methods: list[str], tmp_path: Path) -> None:
 
 @pytest.mark.evidence
 def test_the_figures_of_the_formulas() -> None:
-    """FORMULAS §7 and issue 17, on 100 pools; docs/golden.md has the table."""
+    """docs/golden.md and issue 17, on 100 pools; docs/golden.md has the table."""
     names = [name for name in METHODS if name in ("paper", "paper-15", "posterior")]
     with Processes(2) as executor:
         (world,) = simulate(["usual"], names, pools=100, executor=executor).worlds

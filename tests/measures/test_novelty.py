@@ -86,6 +86,7 @@ def test_the_worked_example() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:run. no retrieved document is judged")
+@pytest.mark.filterwarnings("ignore:judgments. novelty.RA-nWG.@2, RA-nWG@2 read grades on the rubric")
 def test_without_shared_sources_it_is_the_measure_inside() -> None:
     for scores, grades, _ in pools(60, seed=0):
         run, judgments = Run.from_dict({"q": scores}), Judgments.from_dict({"q": grades}).with_sources({})

@@ -67,10 +67,10 @@ def test_columns_that_follow_from_others_are_left_out_and_said() -> None:
     assert not any("No room" in line for line in wide)
 
 
-def test_headings_that_are_left_out_are_in_one_line() -> None:
-    rows = grid(("name", "the\nrange"), "Lr", spare=("the\nrange",))
-    rows.add_row("a name of a run", "0.123456789")
-    assert drawn(rows, 24)[-3].startswith("No room for the range:")
+def test_headings_of_two_lines_that_are_left_out_are_named_on_one() -> None:
+    rows = Grid(["run", "between\nruns"], "lr", spare=["between\nruns"])
+    rows.add_row("x" * 58, "0.1234")
+    assert any(line.startswith("No room for between runs: widen") for line in drawn(rows, 60))
 
 
 def test_texts_go_on_in_the_next_line_between_words() -> None:

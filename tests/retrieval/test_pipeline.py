@@ -229,7 +229,7 @@ def test_documents_of_a_source_are_limited(collection: Collection, log: list[tup
     assert "more than 3 of a source" in found.notes[0]
     file.write_text("d1\tone\n")  # another file of the same name is another stage
     assert not made(deduplicate=only).retrieve(collection, cache=tmp_path).stages[3].cached
-    with pytest.raises(InputError, match="no id is that of a chunk"):
+    with pytest.raises(InputError, match=r"no id is that of a chunk.*as sources, or leave per_source out"):
         made(deduplicate={"per_source": 1}).retrieve(collection)
     with pytest.raises(InputError, match="absent: cannot be read"):
         made(deduplicate={"per_source": 1, "sources": "absent"}).retrieve(collection)

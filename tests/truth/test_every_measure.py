@@ -106,7 +106,9 @@ def scores_of(queries: lists.Queries, measures: list[Measure], **policy: object)
     run, judgments = read(queries, rubric(str(measures[0])))
     with warnings.catch_warnings():
         warnings.filterwarnings(
-            "ignore", ".*(finds nothing relevant|every judged document|sees one facet)", TruevalWarning
+            "ignore",
+            ".*(finds nothing relevant|every judged document|sees one facet|grades on the rubric)",
+            TruevalWarning,
         )
         scores = evaluate(run, judgments, measures, **policy)
     assert scores.query_ids == tuple(queries)

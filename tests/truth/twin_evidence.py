@@ -1,6 +1,6 @@
 """The plain definitions of the measures of evidence, for the naive twin: one order, one set, counted out.
 
-P-B (Dallaire 2025) §2.4 and FORMULAS §5 read word for word; NaN stands for "not available".
+P-B (Dallaire 2025) §2.4 and docs/formulas.md §5 read word for word; NaN stands for "not available".
 """
 
 from __future__ import annotations

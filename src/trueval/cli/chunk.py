@@ -10,7 +10,7 @@ import typer
 
 from trueval.cli.long_work import bars
 from trueval.cli.options import Memory, with_groups
-from trueval.cli.output import say, talk
+from trueval.cli.output import make_parent, say, talk
 
 if TYPE_CHECKING:
     from trueval.retrieval.chunk import Chunker, Tokenizer
@@ -93,8 +93,7 @@ def chunk(
     from trueval.retrieval.chunking import chunk_corpus
     from trueval.retrieval.views.chunked import table
 
-    if not out.parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {out.parent}.", param_hint="--out")
+    make_parent(out, "--out")
     chunker = options.chunker()
     fields, titles = (
         tuple(filter(None, map(str.strip, given.split(",")))) for given in (options.fields, options.titles)

@@ -88,7 +88,7 @@ class ShownOptions:
 def evaluate(
     qrels: Annotated[str, typer.Argument(metavar="QRELS", help=JUDGMENTS)],
     runs: Annotated[
-        list[str], typer.Argument(metavar="RUN", help="Run files in any of these forms, or name=path; - is stdin.")
+        list[str], typer.Argument(metavar="RUN...", help="Run files in any of these forms, or name=path; - is stdin.")
     ],
     *,
     measures: MeasureList = None,

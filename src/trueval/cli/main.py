@@ -2,8 +2,9 @@
 
 import gc
 import sys
+from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -18,11 +19,15 @@ if TYPE_CHECKING:
 
 BAD_INPUT = 1
 MISUSE = 2
-# In the order of the help. Each is a function in the module of its name, or a group with commands of its own.
-COMMANDS: Final = (
-    *("evaluate", "compare", "power", "explain", "measures", "precision"),
-    *("retrieve", "sweep", "frontier", "cuts", "golden", "probe", "chunk", "cache", "report", "doctor", "demo"),
-)
+# By the panels of the help, in its order. Each is a function in the module of its name, or a group of commands.
+PANELS: Final = {
+    "Results": ("evaluate", "compare", "power", "explain", "measures", "report"),
+    "Models and retrieval": ("chunk", "retrieve", "cuts", "precision", "probe"),
+    "Costs": ("sweep", "frontier"),
+    "Judgments": ("golden",),
+    "This installation": ("demo", "doctor", "cache"),
+}
+COMMANDS: Final = tuple(name for names in PANELS.values() for name in names)
 # Other packages add commands by entry points of this group: name = "module:function", or a typer.Typer for several.
 PLUGINS: Final = "trueval.commands"
 # New objects that set off a collection of cycles. By default importing alone sets off hundreds, and finds none.
@@ -37,30 +42,33 @@ class LazyCommands(TyperGroup):
     start of a command.
 
     Attributes:
-        own: names, in the order of the help.
+        panels: names by the panels of the help, in its order.
         home: the package with a module for each.
         plugins: the entry points that add others; None for none.
     """
 
-    own: tuple[str, ...] = COMMANDS
+    panels: ClassVar[Mapping[str, tuple[str, ...]]] = PANELS
     home: str = "trueval.cli"
     plugins: str | None = PLUGINS
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        names: Any = dict.fromkeys(self.own)
+        self.panel_of = {name: panel for panel, names in self.panels.items() for name in names}
+        names: Any = dict.fromkeys(self.panel_of)
         self.commands = names  # typer looks here for the nearest name
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: D102  click says what it is
         if self.plugins is None:
-            return list(self.own)
+            return list(self.panel_of)
         from importlib.metadata import entry_points
 
-        return [*self.own, *sorted(set(entry_points(group=self.plugins).names) - set(self.own))]
+        return [*self.panel_of, *sorted(set(entry_points(group=self.plugins).names) - set(self.panel_of))]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: D102
-        if cmd_name in self.own:
-            return as_command(cmd_name, command_function(cmd_name, self.home))
+        if cmd_name in self.panel_of:
+            made = as_command(cmd_name, command_function(cmd_name, self.home))
+            made.rich_help_panel = self.panel_of[cmd_name]
+            return made
         if self.plugins is None:
             return None
         from importlib.metadata import entry_points
@@ -129,7 +137,6 @@ app = typer.Typer(
     name="trueval",
     cls=LazyCommands,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings=CONTEXT,

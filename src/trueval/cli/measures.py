@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from trueval.measures import Measure
 
 CUTOFF = {"required": "needs a cutoff, {name}@10", "optional": "cutoff optional, {name}@10", "none": "takes no cutoff"}
+# What sources are called in short.
+PAPERS = {"P-A": "Yang et al. 2026, arXiv 2508.03306", "P-B": "Dallaire 2025, arXiv 2511.09545"}
 
 
 def measures(
@@ -33,8 +35,12 @@ def measures(
         sys.stdout.write(json.dumps({"measures": entries}, indent=2, ensure_ascii=False) + "\n")
         return
     from rich.console import Console, Group
+    from rich.text import Text
 
-    Console(highlight=False).print(Group(*(part for entry in entries for part in _block(entry))))
+    papers = [
+        Text(f"{short}: {paper}") for short, paper in PAPERS.items() if any(short in e["source"] for e in entries)
+    ]
+    Console(highlight=False).print(Group(*(part for entry in entries for part in _block(entry)), *papers))
 
 
 def describe(measure: "Measure") -> dict[str, Any]:

@@ -191,6 +191,23 @@ def check_folder(folder: Path) -> None:
         raise InputError(f"{first}: nothing can be written there, which --out needs. Name another folder.")
 
 
+def make_parent(file: Path, option: str) -> None:
+    """Makes the folder of a file that a command is to write, before any work, as `--out DIR` makes its own.
+
+    Args:
+        file: what the option names.
+        option: as it is written.
+
+    Raises:
+        typer.BadParameter: there is a file of the folder's name, or it may not be made.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        told = f"the folder {file.parent} cannot be made ({error.strerror}). Name a file in another one."
+        raise typer.BadParameter(told, param_hint=option) from error
+
+
 def write_atomically(path: Path, text: str) -> None:
     """Writes a text file beside its place and moves it there in one step.
 

@@ -10,7 +10,7 @@ import typer
 
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import JUDGED, OUTPUT, CacheFolder, Form, Memory, OutputOptions, cache_of, with_groups
-from trueval.cli.output import check_folder, save, say, show, talk
+from trueval.cli.output import check_folder, make_parent, save, say, show, talk
 from trueval.errors import InputError, PolicyError
 
 if TYPE_CHECKING:
@@ -176,15 +176,15 @@ class WrittenOptions:
     ] = None
 
     def check(self, out: Path | None) -> None:
-        """Refuses places that are not there before any work."""
+        """Makes the folders that files go to, or refuses them, before any work."""
         if self.run is None and self.contexts is None and out is None:
             told = "name a place for the run: --run FILE, --contexts FILE, or --out DIR."
             raise typer.BadParameter(told, param_hint="--run")
         if out is not None:
             check_folder(out)
         for place, option in ((self.run, "--run"), (self.contexts, "--contexts")):
-            if place is not None and not place.parent.is_dir():
-                raise typer.BadParameter(f"there is no folder {place.parent}.", param_hint=option)
+            if place is not None:
+                make_parent(place, option)
 
     def context_size(self, pipeline: "Pipeline", out: Path | None) -> int | None:
         """Documents of each context, where somebody asks for contexts."""

@@ -88,7 +88,7 @@ def contributions(side: Sides, measure: Measure) -> Contributions | str:
         )
     if measure.name not in ADDITIVE:
         return (
-            "single passages do not tell it: it is no sum over passages whose norm is the same under all labels, as "
+            "single passages do not tell it: it is not a sum over passages whose norm is the same under all labels, as "
             "P, Hits, DCG and RBP are. Draw whole queries (design queries)"
         )
     policy = side.labels.policy.of(measure.innermost.name)
@@ -105,7 +105,7 @@ def contributions(side: Sides, measure: Measure) -> Contributions | str:
     for added, values in zip(found, (both.judge, both.people), strict=True):
         gap = np.abs(sum_by(owner, added, queries) + constant - values)[both.there]
         if not (gap <= ROUNDING * (1 + np.abs(values[both.there]))).all():
-            return "with these parameters it is no sum over passages. Draw whole queries (design queries)"
+            return "with these parameters it is not a sum over passages. Draw whole queries (design queries)"
     return Contributions(found[0], found[1], np.nan_to_num(constant), both.there)
 
 

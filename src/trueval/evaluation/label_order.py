@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 LEVEL = 0.01  # of the permutation test
 NOTE_LEVEL = 0.001  # of the test in every evaluation, which few should meet by chance
 EFFECT = 0.05  # distance of the share from one half that is worth a note
+LEAST_CHANCE = 0.0001  # of a p that is written out; a smaller one is said to be smaller
 PERMUTATIONS = 999
 BLOCK = 100_000  # documents of permutations that are drawn at once
 SAMPLED = 4_000  # documents up to which the permutations are drawn; beyond, their normal limit is as good
@@ -176,10 +177,11 @@ def _words(check: OrderCheck, tie_order: str | None, *, all_judged: bool = True)
         extreme = ("the highest" if early else "the lowest") + " value" if share == 1 else "too high" * early
         effects.append(f"with tie order {order} it is {extreme or 'too low'}")
     # Documents without a grade count as not relevant, and may come before all others.
+    chance = f"p = {check.p:.2g}" if check.p >= LEAST_CHANCE else f"p < {LEAST_CHANCE:f}".rstrip("0")
     effect = f": {' and '.join(effects)}" if all_judged else ", and where documents without a grade are in it"
     return (
         f"{WORDS[check.order]} follows the grades: {where}the higher grade comes {side} in {share:.1%} of "
-        f"{check.pairs} pairs (p = {check.p:.2g}). The tie-broken value measures that order{effect}."
+        f"{check.pairs:,} pairs ({chance}). The tie-broken value measures that order{effect}."
     )
 
 

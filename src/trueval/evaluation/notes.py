@@ -11,12 +11,17 @@ import numpy as np
 from trueval.evaluation.label_order import tie_order_notes
 from trueval.judgments import Judgments
 from trueval.measures import Measure
+from trueval.measures.worth import WORTHS
 from trueval.policy.conventions import TOOLS
 from trueval.policy.policy import LEAST_POSITIVE, Policy
 from trueval.run import Run
 from trueval.standings.corpus.scorer import CorpusScorer
 from trueval.standings.standings import Floats, Standings
 
+# What reads grades on the rubric 1 to 5 of P-B.
+RUBRIC = frozenset({*WORTHS, "UDCG-proxy"})
+# The least grade of that rubric that is worth anything to a reader.
+LEAST_OF_WORTH = 3
 # The largest grades of judgments on the rubric 1 to 5 of P-B: a set of them may lack its 5.
 TOP_OF_RUBRICS = (4, 5)
 
@@ -46,6 +51,7 @@ def notes_of(
         *_query_notes(run, judgments, counted, unjudged),
         *_facet_notes(run.name, counted, measures),
         *gold,
+        *_other_scale(counted.pool_grade, measures),
         *_unreached(run.name, counted, measures, chosen),
         *passed_by_all(counted.pool_grade, others, chosen),
         *tie_order_notes(run.name, counted, chosen.tie_order),
@@ -139,6 +145,19 @@ def _gold_notes(name: str, standings: Standings, measures: Sequence[Measure], ch
     return (
         f"{name}: {open_threshold[0]} takes every grade from {chosen.rel:g} on for gold. On the rubric 1 to 5 gold "
         "is grade 4 and 5: write AllGold(rel=4), or choose rel 4.",
+    )
+
+
+def _other_scale(grades: Floats, measures: Sequence[Measure]) -> tuple[str, ...]:
+    """Say that measures of the rubric 1 to 5 see nothing but its grades for what is not relevant, as in binary ones."""
+    of_rubric = [measure for measure in measures if measure.innermost.name in RUBRIC]
+    if not of_rubric or not len(grades) or not 0 < grades.max() < LEAST_OF_WORTH:
+        return ()
+    reads = "reads" if len(of_rubric) == 1 else "read"
+    return (
+        f"judgments: {', '.join(map(str, of_rubric))} {reads} grades on the rubric 1 to 5, where 1 and 2 are not "
+        f"relevant, and the largest of the judgments is {grades.max():g}. On another scale, map the grades, such as "
+        "--grades 0:1,1:5 (in Python judgments.map_grades).",
     )
 
 

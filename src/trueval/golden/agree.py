@@ -37,7 +37,7 @@ KIND: Final = "golden-agree"
 # 1: the first.
 FORMAT_VERSION: Final = 1
 PEOPLE: Final = "people"
-TOO_FEW: Final = 50  # labels below which an estimate is said with a warning, FORMULAS §10
+TOO_FEW: Final = 50  # labels below which an estimate is said with a warning, docs/formulas.md §7
 
 
 @dataclass(frozen=True)

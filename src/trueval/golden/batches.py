@@ -10,7 +10,7 @@ from trueval.golden.orders import Batch
 from trueval.golden.posterior import Posterior
 from trueval.standings.standings import Floats
 
-# Weight of pairs that both belong to the best: their order is wanted too, but less. FORMULAS §7.
+# Weight of pairs that both belong to the best: their order is wanted too, but less. docs/golden.md.
 INSIDE: Final = 0.3
 # What the answer to a pair that is already asked in this round leaves to gain.
 ASKED: Final = 0.25
@@ -21,7 +21,7 @@ def pair_gains(posterior: Posterior, members: Floats, inside: float = INSIDE) ->
 
     H(P(i>j)) · V/(V + π²/3) · [P_i(1−P_j) + P_j(1−P_i) + .3 P_i P_j], V = Var(s_i − s_j): how unsure the order of the
     two is, how much of that is not knowing the scores rather than the judge's own noise (π²/3 is the variance of a
-    logistic choice), and whether their order decides who belongs to the best. FORMULAS §7.
+    logistic choice), and whether their order decides who belongs to the best. docs/golden.md.
 
     Args:
         posterior: of the scores.

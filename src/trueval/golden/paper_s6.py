@@ -17,7 +17,7 @@ AUTHORS_TURNS: Final = 15
 
 @dataclass(frozen=True)
 class PaperSettings:
-    """The parameters of the published refinement; defaults of FORMULAS §7.
+    """The parameters of the published refinement; defaults of docs/golden.md.
 
     Attributes:
         turns: T: the ranking of the best documents must stay the same for so many turns.
@@ -74,7 +74,7 @@ def paper_s6(
     """Refine a ranking as published: ask, move scores, lock, rank, until the best stay the same for T turns.
 
     The same means the same documents in the same order, which is what a snapshot of a Top-20 holds. P-B §3.4,
-    Algorithm 1; FORMULAS §7.
+    Algorithm 1; docs/golden.md.
 
     Args:
         grades: [document].

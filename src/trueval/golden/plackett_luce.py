@@ -9,7 +9,7 @@ import numpy as np
 from trueval.golden.orders import Orders
 from trueval.standings.standings import Floats
 
-# Share of stages that the judge decides at random. FORMULAS §7: 3 %.
+# Share of stages that the judge decides at random. docs/golden.md: 3 %.
 NOISE: Final = 0.03
 
 
@@ -38,7 +38,7 @@ def terms(predictor: Floats, orders: Orders, noise: float = NOISE) -> Terms:
     the best one w_k. P(w_k) = (1−ε) exp(η_w)/Σ_{j∈S_k} exp(η_j) + ε/|S_k|: with probability ε the choice at that stage
     is any of those left, and later stages go on from it. With r = (1−ε)p_w/P(w_k), the chance that the stage was no
     accident, and g = e_w − p, the gradient of a stage is r·g, and its information r·(diag(p) − ppᵀ) − r(1−r)·ggᵀ.
-    FORMULAS §7; Plackett 1975; Luce 1959.
+    docs/golden.md; Plackett 1975; Luce 1959.
 
     Args:
         predictor: [order, place] η of each document: score, and what else moves the judge.

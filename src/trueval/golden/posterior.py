@@ -102,7 +102,7 @@ class Posterior:
 def fit(orders: Orders, prior: Prior, covariates: Floats | None = None, start: Floats | None = None) -> Posterior:
     """Scores at the mode of their posterior, by Newton's method, and their covariance, the inverse of the information.
 
-    log P = Σ log-likelihood of the orders (`plackett_luce.terms`) − Σ(s−mean)²/2τ² − Σβ²/2b². FORMULAS §7. The mixture
+    log P = Σ log-likelihood of the orders (`plackett_luce.terms`) − Σ(s−mean)²/2τ² − Σβ²/2b². The mixture
     makes it not concave: where the information is not positive, the step and the covariance take `Terms.safe` in its
     place, which always is; a step that lowers log P is halved. So the mode is a local one, near `start`.
 

@@ -18,7 +18,7 @@ from trueval.golden.scale import Learned, Scale, learn
 from trueval.standings.standings import Floats
 
 Watch: TypeAlias = "Callable[[int, Posterior, Floats], None]"
-OVERLAP: Final = 0.97  # FORMULAS §7
+OVERLAP: Final = 0.97  # docs/golden.md
 BUDGET: Final = 40
 DRAWS: Final = 1000
 LAST_DRAWS: Final = 10_000  # for what is claimed at the end
@@ -99,7 +99,7 @@ def posterior_s6(
     """Refine a ranking: fit the posterior, ask what tells most, until the best are known or the budget ends.
 
     Before so many calls as the returned documents fill batches it does not stop, however sure the grades make it: a
-    refinement that asked nothing refined nothing. FORMULAS §7.
+    refinement that asked nothing refined nothing. docs/golden.md.
 
     Args:
         grades: [document].

@@ -51,7 +51,7 @@ def refine(
     The method is that of the settings: the posterior (`posterior_s6`), or the published one (`paper_s6`). It certifies
     the order of the judge, not the truth: what the judge always gets wrong, it gets wrong surely. What is asked depends
     on the seed and the answers alone, so a refinement that was interrupted repeats its calls, and a judge that keeps
-    its answers pays for none of them twice. FORMULAS §7; P-B §3.4. Related: AcuRank (arXiv 2505.18512), setwise ranking
+    its answers pays for none of them twice. P-B §3.4. Related: AcuRank (arXiv 2505.18512), setwise ranking
     (Zhuang et al. 2024), TourRank (Chen et al. 2024), pairwise ranking prompting (Qin et al. 2023).
 
     Args:

@@ -17,7 +17,7 @@ from trueval.standings.standings import Floats, Ints
 from trueval.threads import LOCAL, Executor
 
 Named = TypeVar("Named")
-POOLS: Final = 100  # FORMULAS §7
+POOLS: Final = 100  # docs/golden.md
 PORTION: Final = 4  # pools between two words about progress
 
 

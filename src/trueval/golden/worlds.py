@@ -12,7 +12,7 @@ from trueval.golden.orders import Batch
 from trueval.standings.standings import Floats
 
 USUAL: Final = 5  # documents of a batch for which the disagreement of a judge is meant
-GRADE_NOISE: Final = 0.35  # FORMULAS §7
+GRADE_NOISE: Final = 0.35  # docs/golden.md
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class World:
 WORLDS: Final = {
     world.name: world
     for world in (
-        World("usual", "40 documents of four grades; the judge contradicts itself on 5 % of the pairs (FORMULAS §7)"),
+        World("usual", "40 documents of four grades; the judge contradicts itself on 5 % of the pairs"),
         World("flat", "40 documents, all of grade 3: grades say nothing", sizes=((3, 40),)),
         World("large", "80 documents of four grades", sizes=((5, 8), (4, 12), (3, 28), (2, 32))),
         World("noisy", "the judge contradicts itself on 15 % of the pairs", disagreement=0.15),

@@ -91,7 +91,7 @@ ELSEWHERE: Final[Mapping[str, str]] = MappingProxyType(
         "infap": _SAMPLED,
         **dict.fromkeys(("num_q", "num_ret", "num_rel", "numq", "numret", "numrel"), _COUNT),
         "num_nonrel_judged_ret": "Judged@k and P@k say how many documents are judged and relevant",
-        **dict.fromkeys(("runid", "relstring"), "it is no number"),
+        **dict.fromkeys(("runid", "relstring"), "it is not a number"),
         **dict.fromkeys(("set_map", "setap"), "it is P times R, each without a cutoff"),
         **dict.fromkeys(("set_relative_p", "setrelp", "relative_p"), "it is the larger of P and R of the same cutoff"),
         "unj": "it is 1 - Judged@k",

@@ -1,4 +1,4 @@
-"""Names: does a scorer keep a proper name apart from another one (P-B §4, FORMULAS §8).
+"""Names: does a scorer keep a proper name apart from another one (P-B §4, docs/probes.md).
 
 Δname  = s(Q, C1) − max(s(Q, C2a), s(Q, C2b))      right author against impostors, same work
 Δtopic = s(Q, C1) − s(Q, C3)                       right work against another one, same author

@@ -132,7 +132,8 @@ def sources_of(doc_ids: Sequence[str], file: str | None) -> dict[str, str]:
         told = (
             f"{file}: names no document of the run" if file else "per_source: no id is that of a chunk, DOCUMENT#NUMBER"
         )
-        raise InputError(f"{told}, such as {doc_ids[0]!r}. Name a file with a document id and its source on each line.")
+        cure = "Name a file with a document id and its source on each line as sources, or leave per_source out."
+        raise InputError(f"{told}, such as {doc_ids[0]!r}. {cure}")
     return found
 
 

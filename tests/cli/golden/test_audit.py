@@ -56,7 +56,7 @@ def test_a_sample_is_drawn_exported_filled_in_and_taken(trueval: Any, judged: Pa
         (("--rater", "ann"), "--import and --rater belong together"),
         (("--scale", "5-1x"), "--scale must be the least and the greatest grade"),
         (("--design", "documnts"), "design must be one of documents, queries"),
-        (("--export", "nowhere/x.jsonl"), "there is no folder nowhere"),
+        (("--export", __file__ + "/x.jsonl"), "cannot be made (File exists)"),
     ],
 )
 def test_misuse_is_told(trueval: Any, judged: Path, tmp_path: Path, options: tuple[str, ...], said: str) -> None:

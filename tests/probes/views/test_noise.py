@@ -1,17 +1,20 @@
 """How probes of noise look: systems with and without embeddings side by side, and the guard where it does something."""
 
+import io
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from trueval.comparison.reshuffle import Reshuffle
 from trueval.measures import parse_list
 from trueval.policy.policy import Policy
 from trueval.probes.noise import Design, NoiseProbe
 from trueval.probes.noise_summary import NoiseResult
-from trueval.probes.views.noise import guard_is_idle, levels, printed, to_csv, to_latex, to_markdown
+from trueval.probes.views.noise import guard_is_idle, levels, printed, short_name, table, to_csv, to_latex, to_markdown
 from trueval.probes.views.noise_page import build
 from trueval.report.directory import Directory, ResultFile
 
@@ -48,6 +51,15 @@ def test_the_guard_is_shown_where_it_changes_something(result: dict[str, Any]) -
     assert to_latex(result).count("known templates, denoised by rules") == 3
 
 
+def test_every_condition_has_a_row_of_its_own_in_a_narrow_terminal(result: dict[str, Any]) -> None:
+    """Names were shortened in the middle: `level 2…emplates` was the known templates and those held out."""
+    names = [short_name(level) for level in levels(result["models"][0])]
+    assert len(set(names)) == 8
+    console = Console(width=60, file=io.StringIO())
+    console.print(table(result))
+    assert [name for name in names if not re.search(rf"^{name} +\d", console.file.getvalue(), re.MULTILINE)] == []
+
+
 def test_systems_without_embeddings_have_no_cosine(result: dict[str, Any]) -> None:
     markdown = to_markdown(result)
     assert markdown.count("### m, en, 3 queries") == 1
@@ -67,7 +79,7 @@ def test_conditions_can_be_told_apart_in_a_terminal(result: dict[str, Any]) -> N
     assert max(map(len, lines)) <= 100
     shown = [line for line in lines if line.startswith(("clean", "2 known"))]
     assert len({(at // 8, line.split("  ")[0]) for at, line in enumerate(shown)}) == len(shown) == 12
-    assert any(line.startswith("2 known, rules, NFC ") for line in shown)
+    assert any(line.startswith("2 known rules guard ") for line in shown)
 
 
 def test_a_measure_of_no_query_is_no_change(result: dict[str, Any]) -> None:

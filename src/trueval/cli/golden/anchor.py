@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from trueval.cli.options import OUTPUT, with_groups
-from trueval.cli.output import say, talk
+from trueval.cli.output import make_parent, say, talk
 
 
 @with_groups
@@ -34,8 +34,7 @@ def anchor(
     """
     from trueval.golden.anchoring import anchor as library
 
-    if not out.parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {out.parent}.", param_hint="--out")
+    make_parent(out, "--out")
     found = library(folder, collection, out, queries=queries)
     talk(found.notes)
     for line in found.sentences():

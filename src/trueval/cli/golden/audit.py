@@ -10,7 +10,7 @@ import typer
 
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import OUTPUT, with_groups
-from trueval.cli.output import say, talk
+from trueval.cli.output import make_parent, say, talk
 from trueval.errors import PolicyError
 
 if TYPE_CHECKING:
@@ -143,8 +143,8 @@ def audit(
         raise typer.BadParameter("--import and --rater belong together.", param_hint="--rater")
     if out is None and not is_golden(folder):
         raise typer.BadParameter("judgments have no folder for an audit. Name one.", param_hint="--out")
-    if export is not None and not export.parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {export.parent}.", param_hint="--export")
+    if export is not None:
+        make_parent(export, "--export")
     place = out or folder / FOLDER
     take = None if import_ is None or rater is None else (import_, rater)
     wanted = Wanted(take, export, not (take or export or no_serve), port)

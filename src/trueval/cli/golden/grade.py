@@ -8,7 +8,7 @@ import typer
 
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import JUDGMENTS, OUTPUT, with_groups
-from trueval.cli.output import say, talk
+from trueval.cli.output import make_parent, say, talk
 
 if TYPE_CHECKING:
     from trueval.golden.plan import JudgePlan
@@ -110,8 +110,8 @@ def grade(
     from trueval.golden.on_demand_files import OnDemand, ledger_beside
     from trueval.judgments import grade_map
 
-    if not out.parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {out.parent}.", param_hint="--out")
+    if not dry_run:
+        make_parent(out, "--out")
     book, mapped = ledger or ledger_beside(out), None if scale is None else grade_map(scale)
     with (
         interruptible(f"Every answer is kept in {book}. The same command goes on from there."),

@@ -1,6 +1,6 @@
 """The group `trueval golden`: its commands, each imported when it is asked for."""
 
-from typing import Final
+from typing import ClassVar, Final
 
 import typer
 
@@ -13,7 +13,7 @@ COMMANDS: Final = ("build", "grade", "anchor", "audit", "agree", "correct", "str
 class GoldenCommands(LazyCommands):
     """The commands of the group."""
 
-    own = COMMANDS
+    panels: ClassVar = {"Commands": COMMANDS}
     home = "trueval.cli.golden"
     plugins = None
 

@@ -1,6 +1,6 @@
 """The group `trueval probe`: its commands, each imported when it is asked for."""
 
-from typing import Final
+from typing import ClassVar, Final
 
 import typer
 
@@ -13,7 +13,7 @@ COMMANDS: Final = ("names", "noise", "join")
 class ProbeCommands(LazyCommands):
     """The commands of the group."""
 
-    own = COMMANDS
+    panels: ClassVar = {"Commands": COMMANDS}
     home = "trueval.cli.probe"
     plugins = None
 

@@ -92,8 +92,9 @@ def sentences(checks: Sequence[Check]) -> Iterator[str]:
         passing = "pass" if by_people[0].passed else "fail"
         yield (
             f"{counted(len(by_people), 'check', 'checks')} cannot tell from people's labels whether the limit is kept: "
-            f"--when-unclear lets them {passing}. {NEEDED.capitalize()}: queries, or passages of the design documents, "
-            f"that people must have graded to decide with a chance of {POWER:.0%}, if the value stays."
+            f"--when-unclear lets {_them(by_people)} {passing}. {NEEDED.capitalize()}: queries, or passages of the "
+            f"design documents, that people must have graded to decide with a chance of {POWER:.0%}, if the value "
+            "stays."
         )
     if not unclear:
         return
@@ -102,9 +103,13 @@ def sentences(checks: Sequence[Check]) -> Iterator[str]:
     passing = "pass" if first.passed else "fail"
     yield (
         f"{counted(len(unclear), 'check', 'checks')} cannot tell from {count:,} {units} whether the loss is within the "
-        f"limit: --when-unclear lets them {passing}. As many {units} as {NEEDED} would decide with a chance of "
-        f"{POWER:.0%}, if the difference stays."
+        f"limit: --when-unclear lets {_them(unclear)} {passing}. As many {units} as {NEEDED} would decide with a "
+        f"chance of {POWER:.0%}, if the difference stays."
     )
+
+
+def _them(checks: Sequence[Check]) -> str:
+    return "it" if len(checks) == 1 else "them"
 
 
 def self_test_lines(self_test: SelfTest) -> Iterator[str]:

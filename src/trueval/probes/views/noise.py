@@ -18,10 +18,6 @@ from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed,
 
 Entry = Mapping[str, Any]
 VALUES = ("cosine", "overlap", "tau", "rbo")
-SHORT = (
-    "Conditions: the level of chatter and its templates; rules, judge: what it was denoised by; NFC: written one way "
-    "at the end (NFC, plain spaces and apostrophes)."
-)
 
 
 def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
@@ -34,7 +30,7 @@ def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
     parts: list[RenderableType] = []
     for model in result["models"]:
         head = ("condition", *heads(model))
-        shown = grid(head, "l" + "r" * (len(head) - 1), spare=("added", "RBO", "τ", "cosine", "interval"))
+        shown = grid(head, "l" + "r" * (len(head) - 1), spare=("added", "RBO", "cosine", "τ", "interval"))
         for level in levels(model):
             shown.add_row(Text(short_name(level)), *cells(level, scale))
         parts += [Text(heading(model), style="bold"), shown, Text()]
@@ -43,7 +39,7 @@ def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
         for row in strip_rows(result):
             shown.add_row(*map(Text, row))
         parts += [Text("what the rules strip, by characters", style="bold"), shown, Text()]
-    parts += [Text(line) for line in [SHORT, *legend(result), *unit(scale)]]
+    parts += [Text(line) for line in [*legend(result), *unit(scale)]]
     for each in CHATTER_TABLES:
         shown = grid(each.head, "L" + "r" * (len(each.head) - 1))
         for row in each.rows:
@@ -127,17 +123,17 @@ def level_name(level: Entry) -> str:
 
 
 def short_name(level: Entry) -> str:
-    """A condition in a terminal, where the long name would lose its middle, and with it what makes it different.
+    """A condition where room is short: shortened in the middle, names of conditions would be the same.
 
     Args:
         level: an entry of "levels".
 
     >>> short_name({"level": 2, "templates": "held-out", "denoised": "rules", "normalised": True})
-    '2 held-out, rules, NFC'
+    '2 held-out rules guard'
     """
-    first = f"{level['level']} {level['templates']}" if level["level"] else "clean"
-    way = [level["denoised"]] if level["denoised"] != NONE else []
-    return ", ".join([first, *way, *(["NFC"] if level["normalised"] else [])])
+    noise = f"{level['level']} {level['templates']}" if level["level"] else "clean"
+    treated = [] if level["denoised"] == NONE else [level["denoised"]]
+    return " ".join([noise, *treated, *(["guard"] if level["normalised"] else [])])
 
 
 def cells(level: Entry, scale: Scale) -> list[str]:
@@ -195,9 +191,10 @@ def legend(result: Entry) -> Iterator[str]:
         f"{lists['p']:g}, of the first {lists['depth']}."
     )
     yield (
-        "Levels: 1 a greeting; 2 a greeting, a frame, a filler, thanks; 3 also a digression, an emoji, typed on a "
-        "phone; 4 more of these, words of another language, typos. The rules were written for the known templates, not "
-        "for those held out."
+        "Conditions: level and templates of the chatter; rules, judge: what took it out; guard, normalised: one way of "
+        "writing after that. Levels: 1 a greeting; 2 a greeting, a frame, a filler, thanks; 3 also a digression, an "
+        "emoji, typed on a phone; 4 more of these, words of another language, typos. The rules were written for the "
+        "known templates, not for those held out."
     )
     if any(((model["levels"][0]["overlap"] or {}).get("mean") or 1) < 1 for model in result["models"]):
         yield (

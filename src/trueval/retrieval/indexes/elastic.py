@@ -382,7 +382,7 @@ def _whole(answer: Any, what: str) -> None:
         why = _reason(failures[0].get("reason")) or "it ran out of time"
         raise InputError(
             f"Elasticsearch: {failed} of {shards.get('total', '?')} shards failed in the {what}: {why}. What the "
-            "others gave is no whole answer. Run it again when they are back."
+            "others gave is not a whole answer. Run it again when they are back."
         )
 
 

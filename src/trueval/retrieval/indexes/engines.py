@@ -153,7 +153,7 @@ class Engine(LocalIndex):
         try:
             address = urlsplit(str(chosen.get(cls.address) or ""))
         except ValueError as error:
-            raise PolicyError(f"{cls.address} of {cls.name} is no address ({error}). Correct it.") from None
+            raise PolicyError(f"{cls.address} of {cls.name} is not an address ({error}). Correct it.") from None
         if address.password is not None or address.username is not None:
             raise PolicyError(
                 f"{cls.address} of {cls.name} holds a password. Specs are written into results. Put it into an "

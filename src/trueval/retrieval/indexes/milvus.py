@@ -139,9 +139,7 @@ class Milvus(Engine):
         if isinstance(error, import_module("grpc").Call):
             told = f"{error.code().name}, {error.details()}"
         if "Open local milvus failed" in told:
-            cure = (
-                "Another process may hold it, or it is no folder of Milvus Lite. End that one, or choose another uri."
-            )
+            cure = "Another process may hold it, or it is not a folder of Milvus Lite. End it, or choose another uri."
         elif getattr(error, "code", None) == NO_CONNECTION or "UNAVAILABLE" in told or "UNIMPLEMENTED" in told:
             cure = "Is the server running, and is this its gRPC port (19530 by default)?"
         elif "auth" in told.lower() or "UNAUTHENTICATED" in told:
