@@ -88,6 +88,22 @@ def test_the_best_are_in_the_order_of_the_judge(tmp_path: Path) -> None:
     assert set(top.filter(pl.col("query_id") == "q0")["doc_id"]) == {"wings-0", "wings-1", "wings-2"}
 
 
+def test_without_a_key_nothing_is_made_that_waits_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = Plan.read(small.written(tmp_path, small.served("https://judge.example/v1")))
+    monkeypatch.delenv("TEST_JUDGE_KEY")
+    began: list[str] = []
+
+    def begin(name: str) -> Any:
+        began.append(name)
+        return lambda *_: None
+
+    with pytest.raises(InputError, match="TEST_JUDGE_KEY holds no key"):
+        build(plan, tmp_path / "out", begin=begin)
+    assert began == []
+    build(plan, tmp_path / "out", until="pool", begin=begin)  # pools need no judge
+    assert began
+
+
 def test_the_second_time_nothing_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = Plan.read(small.written(tmp_path, small.LABELS))
     began: list[str] = []

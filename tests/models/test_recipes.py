@@ -99,6 +99,13 @@ def test_padding_and_order_do_not_change_embeddings_beyond_rounding(folder_of, t
     assert np.allclose(together, model.embed_documents(tiny.DOCUMENTS[::-1])[::-1], atol=2e-5)
 
 
+def test_half_a_character_is_read_as_a_question_mark(folder_of):
+    """Tokenizers refuse a lone surrogate, which JSON can hold."""
+    model = load_embedder(f"sentence-transformer:{folder_of('all-MiniLM-L6-v2')}", dtype="float32")
+    halves, marks = (model.embed_queries([f"wing {letter}"]) for letter in ("\ud800", "?"))
+    assert np.array_equal(halves, marks)
+
+
 def test_late_interaction_gives_a_vector_per_token(folder_of, tiny):
     model = load_embedder(f"late-interaction:{folder_of('late-interaction')}", dtype="bfloat16", device="cpu")
     documents = model.embed_documents([*tiny.DOCUMENTS, ""])

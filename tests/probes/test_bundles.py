@@ -4,7 +4,7 @@ import pytest
 
 from trueval.errors import PolicyError
 from trueval.probes.bundles import TEMPLATES, Bundle, bundles
-from trueval.probes.people import LANGUAGES, People, sample_people
+from trueval.probes.people import LANGUAGES, People, WorkOf, sample_people, split_name
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +71,19 @@ def test_bad_choices_are_refused() -> None:
         bundles(sample_people("en"), "de", 4, 0, 0)
     with pytest.raises(PolicyError, match="queries must be an integer >= 2"):
         bundles(sample_people("en"), "en", 1, 0, 0)
+
+
+def test_no_impostor_looks_like_the_author_by_initials_or_without_accents() -> None:
+    """Else a form with initials would write them the same, and count it as a failure of the scorer."""
+    alike = ["Manon Lefèvre", "Marie Lefèvre", "Max Lefevre", "Mia LEFÈVRE"]
+    others = ["Anne Lefèvre", "Bo Hof", "Cy Lee"]
+    people = People(tuple(WorkOf(split_name(each), each, each) for each in (*alike, *others)), "made")
+    for run in range(20):
+        for bundle in bundles(people, "en", 7, run, 0):
+            impostors = {bundle.candidates[at].author.text for at in (1, 2, 4)}
+            assert len(impostors) == 3
+            assert impostors == set(others) or bundle.query.author.text in others
+    # Where all look alike there is nobody else.
+    few = People(people.works[:4], "made")
+    for bundle in bundles(few, "en", 4, 0, 0):
+        assert {each.author.text for each in bundle.candidates} == set(alike)

@@ -128,6 +128,13 @@ def test_every_form_shows_the_numbers(tmp_path: Path, collection: Collection, mo
     shown = drawn(PREDICTION.text["table"](result))
     assert wanted in shown
     assert "cannot be known from" in " ".join(shown.split())
+    # Five signals of an embedder, with a table of authors, fit as well, without their intervals.
+    for system in result["systems"]:
+        system["signals"] = [*system["signals"], *(f"{name} once more" for name in system["signals"])]
+    again = [{**each, "signal": f"{each['signal']} once more"} for each in result["models"]]
+    lines = drawn(PREDICTION.text["table"]({**result, "models": [*result["models"], *again]})).splitlines()
+    assert max(map(len, lines)) <= 100
+    assert any(line.startswith("No room for changed, interval:") for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -142,6 +149,18 @@ def test_what_cannot_be_joined_is_said_first(collection: Collection, asked: dict
     given = {"conditions": [SAME], "measures": "R@5", **asked}
     with pytest.raises(PolicyError, match=said):
         probe_join(collection, pipelines(), given["conditions"], given["measures"])
+
+
+@pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
+def test_a_form_in_which_no_query_finds_anything_loses_all(collection: Collection) -> None:
+    lost = Condition("lost", lambda text: f"nothing{text.split()[0].removeprefix('word')}x", "no word is anywhere")
+    words = {name: each for name, each in pipelines().items() if name == "bm25"}
+    found = probe_join(collection, words, [OTHER, lost], "R@5", choices=FAST)
+    (row,) = [each for each in found.models if (each.condition, each.signal) == ("lost", "overlap")]
+    clean = found.about["systems"][0]["clean"]["R@5"]
+    assert (row.loss, row.danger) == (pytest.approx(clean), pytest.approx(1))
+    assert any("find nothing, such as" in note and "(lost)" in note for note in found.notes)
+    assert not any("no query of the run is judged" in note for note in found.notes)
 
 
 def test_conditions_by_their_names() -> None:

@@ -90,7 +90,7 @@ def test_the_join_says_what_margins_of_names_say(tmp_path: Path, monkeypatch: py
     )
     asked = {query: text for query, text in texts.queries.items() if made.WORDS.index(text.split()[0]) < len(AUTHORS)}
     assert found.queries == len(asked) < len(texts.queries)
-    assert any(f"{len(asked)} of 30 queries name an author" in note for note in found.notes)
+    assert any(f"{len(asked)} of 30 judged queries name an author" in note for note in found.notes)
     rows = {(each.name, each.condition, each.signal): each for each in found.models}
     assert not [key for key in rows if key[0] == "bm25" and key[2].startswith("name")]
     trials = trials_of(texts, MENTIONS, 0)
@@ -113,7 +113,7 @@ def test_the_join_says_what_margins_of_names_say(tmp_path: Path, monkeypatch: py
     losses = found_losses(texts, asked, chosen[1].change, tmp_path, dense)
     both = [losses[query] for query in with_trial]
     # Margins of few words are often equal but for a rounding, which ranks see.
-    assert told.found.spearman.value == pytest.approx(spearmanr(clean - masked, both).statistic, abs=0.01)
+    assert told.found.spearman.value == pytest.approx(spearmanr(clean - masked, both).statistic, abs=0.05)
     # Names of one word have no initials: the condition reaches nobody, and says so.
     unreached = rows["counts", "initials_form", "drop"].found
     assert (unreached.queries, unreached.reason.split(":")[0]) == (0, "no query has both values")
@@ -133,5 +133,29 @@ def found_losses(texts: Collection, asked: dict[str, str], change: Any, place: P
 
 def test_a_table_of_other_people_is_refused() -> None:
     other = Mentions(People((WorkOf(Name("Ann", "Lee"), "t", "t"),), "test"))
-    with pytest.raises(InputError, match=r"no query names an author of the table \(Ann Lee, \.\.\.\)"):
+    with pytest.raises(InputError, match=r"0 of 30 judged queries name an author of the table \(Ann Lee, \.\.\.\)"):
         probe_join(collection(), {"bm25": {}}, find_conditions(["noise-1"], "en"), "R@10", mentions=other)
+
+
+def test_impostors_are_named_neither_in_the_query_nor_in_the_document_and_have_another_family_name() -> None:
+    authors = [Name("Manon", "Lefèvre"), Name("Marie", "Lefèvre"), Name("Ann", "Lee"), Name("Bo", "Hof")]
+    documents = {"d": "Manon Lefe\u0300vre found it; Lefèvre was there, and so was Lee"}
+    queries = {"q": "what did Manon Lefèvre find?", "r": "Manon Lefèvre or Bo Hof?"}
+    judged = tv.Judgments.from_dict({query: {"d": 1} for query in queries})
+    texts = Collection("made", "made", documents, queries, judged)
+
+    def tried(*more: Name) -> dict[str, set[str]]:
+        people = People(tuple(WorkOf(name, "t", "t") for name in (*authors, *more)), "test")
+        trials = trials_of(texts, Mentions(people), 0)
+        return {query: {trials.documents[each] for each in places} for query, places in trials.places.items()}
+
+    assert tried() == {}  # Marie shares the family name, Lee is in the document: Hof is the only one left
+    right = "Manon Lefèvre found it; Lefèvre was there, and so was Lee"
+    fox = "Pia Fox found it; Fox was there, and so was Lee"
+    hof = "Bo Hof found it; Hof was there, and so was Lee"
+    assert tried(Name("Pia", "Fox")) == {"q": {right, fox, hof}}  # of r Hof is asked for, and is no impostor
+    assert tried(Name("Pia", "Fox"), Name("", "Zed"))["r"] == {
+        right,
+        fox,
+        "Zed found it; Zed was there, and so was Lee",
+    }

@@ -1,5 +1,6 @@
 """The probe of names, against a naive twin, and what must hold whatever the scorer."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -175,3 +176,15 @@ def test_a_margin_within_rounding_is_said_to_be() -> None:
 def test_no_run_is_refused() -> None:
     with pytest.raises(PolicyError, match=r"runs must be an integer >= 1. Got 0"):
         design_names(sample_people("en"), runs=0)
+
+
+def test_there_is_no_ratio_to_a_topic_that_a_scorer_does_not_know(probe: NamesProbe) -> None:
+    below = {
+        name: each._replace(values=each.values - [0, each.values[..., 1].mean() + 1e-3, 0])
+        for name, each in probe.margins.items()
+    }
+    result = summarise([replace(probe, margins=below)], resamples=20)
+    base, *_ = result.to_dict()["scorers"][0]["conditions"]
+    assert base["delta_topic"]["mean"] == pytest.approx(-1e-3)
+    assert base["name_over_topic"] is None
+    assert "base" in repr(result)

@@ -292,3 +292,17 @@ def test_a_query_that_loses_all_results_keeps_nothing() -> None:
     )
     overlap = next(each for each in joined.models if each.signal == "overlap")
     assert overlap.found.spearman.value == pytest.approx(1)  # who loses all loses most
+
+
+@pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
+def test_a_condition_under_which_no_query_finds_anything_is_a_result() -> None:
+    greetings = " ".join(noisy(query, 1, "en").text for query in ("zebra", "xylophone"))
+    documents = {f"d{at}": greetings.replace("zebra", "").replace("xylophone", "") for at in range(3)}
+    judged = tv.Judgments.from_dict({"q": {"d0": 1}, "r": {"d1": 1}})
+    collection = Collection("made", "made", documents, {"q": "zebra", "r": "xylophone"}, judged)
+    (bm25,) = systems((), "flat", language="en", bm25=True, hybrid=False)
+    design = Design("en", (1,), ("known",), ("none",), (False,))
+    (found,) = probe_noise([bm25], collection, design, measures="R@10")
+    assert found.worth["R@10"].tolist() == [[0, 0], [1, 1]]
+    assert np.isnan(found.lists.overlap[0]).all()
+    assert (found.lists.overlap[1] == 0).all()

@@ -138,3 +138,8 @@ def test_people_know_all_their_names() -> None:
         "Élodie Marchand-Keller",
         "Jean-Baptiste Oudinet",
     }
+
+
+def test_a_table_is_called_by_its_name_and_not_by_its_folders(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text(CSV, encoding="utf-8")
+    assert read_people(str(tmp_path / "people.csv")).source == "people.csv"

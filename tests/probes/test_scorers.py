@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from tests.examples import examples
 from tests.probes.models import KeptLetters, LetterReranker, Letters, LetterTokens, letters
 
-from trueval.errors import InputError
+from trueval.errors import InputError, PolicyError
 from trueval.models.hosted.account import Account
 from trueval.numerics import FORMATS, find_format, round_to
 from trueval.probes.entrants import Asked, Entrants
@@ -212,3 +212,10 @@ def test_hosted_models_of_a_probe_share_an_account(monkeypatch: pytest.MonkeyPat
     asked = Asked(("openai:small", "openai:large", "local"), ("cohere:some",))
     assert len(Entrants(asked, account=account).scorers("en")) == 4
     assert [each.get("account") for each in given] == [account, account, None, account]
+
+
+@pytest.mark.parametrize("asked", [Asked(("m", "m")), Asked(("m@8", "m", "m@8")), Asked(rerankers=("m", "m"))])
+def test_a_scorer_that_is_named_twice_is_refused(asked: Asked) -> None:
+    with pytest.raises(PolicyError, match="m is named twice"):
+        asked.check()
+    Asked(("m", "m@8"), ("m",)).check()

@@ -208,12 +208,13 @@ ResultFolder = Annotated[
 ]
 
 
-def cache_of(given: Path | None, out: Path | None) -> Path | None:
+def cache_of(given: Path | None, out: Path | None, *, make: bool = True) -> Path | None:
     """The folder of `CacheFolder`; None where the user has none that can be made.
 
     Args:
         given: by --cache.
         out: by --out.
+        make: whether the user's own is made where it is not there; a dry run makes nothing.
     """
     from trueval.cli.output import talk
     from trueval.retrieval.cache import user_cache
@@ -221,6 +222,8 @@ def cache_of(given: Path | None, out: Path | None) -> Path | None:
     if given is not None or out is not None:
         return given or (out / "cache" if out else None)
     place = user_cache()
+    if not make:
+        return place
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:

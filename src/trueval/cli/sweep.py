@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trueval.cli.estimates import check_form, show_estimates
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import OUTPUT, CacheFolder, Form, Memory, Percent, cache_of, with_groups
 from trueval.cli.output import check_folder, save, say, show, talk
@@ -81,18 +82,12 @@ def sweep(
 
 def _show_estimate(plan: "Plan", out: Path | None, cache: Path | None, form: str) -> None:
     """Says what there is to do."""
-    from trueval.report.formats import to_json
     from trueval.tradeoff.estimate import estimate
 
-    if form not in ("table", "json"):
-        raise typer.BadParameter("--dry-run prints a table or json.", param_hint="--format")
+    check_form(form)
     with remarks():
         found = estimate(plan, out=out, cache=cache)
-    if form == "json":
-        typer.echo(to_json(found.to_dict()), nl=False)
-        return
-    for line in found.sentences():
-        say(line, err=False)
+    show_estimates(found, form)
 
 
 def _kept_after(cache: Path | None, out: Path | None) -> str:

@@ -25,6 +25,7 @@ from trueval.golden.golden_set import GoldenSet, finish
 from trueval.golden.judge import Judge
 from trueval.golden.judges import make_judge
 from trueval.golden.ledger import known_ledger, opened_ledger
+from trueval.golden.model_judge import ModelJudge
 from trueval.golden.plan import Plan
 from trueval.golden.pool import pools_of
 from trueval.golden.regrade import contradicted
@@ -74,10 +75,21 @@ def build(
     account = opened_account(out / SENT, limit)
     chosen = judge or make_judge(plan.judge, collection, account, plan.seed)
     with opened_ledger(ledger or out / LEDGER) as book:
+        if "grade" in names and not book.totals().calls:
+            _check_ready(chosen)
         work = Work(plan, out, collection, chosen, book, account, cache, begin or nobody)
         for name in names:
             getattr(work, name)()
         return finish(plan.name, out, collection, work.about(), book)
+
+
+def _check_ready(judge: Judge) -> None:
+    """Refuse a judge that cannot be asked for want of a key, before pools are made for it.
+
+    A ledger that has answers may have all of them; then nobody is asked, and no key is needed.
+    """
+    if isinstance(judge, ModelJudge):
+        judge.check_key()
 
 
 class Estimates(NamedTuple):

@@ -266,6 +266,14 @@ class ModelJudge:
             self._client = OpenAIClient(self.use.base_url.rstrip("/"), self._key(), self.use.timeout)
         return self._client
 
+    def check_key(self) -> None:
+        """Refuse to begin without the key of the server; nothing is sent.
+
+        Raises:
+            InputError: the environment variable holds none.
+        """
+        self._key()
+
     def _key(self) -> str:
         variable = self.use.api_key_env
         key = os.environ.get(variable, "").strip() if variable else ""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from trueval.errors import InputError
 from trueval.models.batches import in_batches
 from trueval.models.foreign_code import refuse_foreign_code
+from trueval.models.hosted.roles import sendable
 from trueval.models.hosted.services import is_hosted
 from trueval.models.places import Place, find_model, need
 
@@ -69,7 +70,7 @@ class LocalModel(ABC):
     def run(self, forward: Callable[[list[Any]], Any], items: Sequence[Any], length: Callable[[Any], int]) -> list[Any]:
         """Return the model's outputs for all items, and remember a batch size that had to be halved."""
         with self.torch.inference_mode():
-            outputs, self.batch_size = in_batches(forward, items, self.batch_size, length)
+            outputs, self.batch_size = in_batches(forward, list(map(_readable, items)), self.batch_size, length)
         return outputs
 
     def pretrained(self, loader: str, **options: Any) -> Any:
@@ -101,6 +102,11 @@ class LocalModel(ABC):
         if tokenizer.pad_token_id is None:  # as of many language models; the mask hides whatever fills the place
             tokenizer.pad_token = tokenizer.eos_token
         return tokenizer
+
+
+def _readable(item: Any) -> Any:
+    """A text, or a pair of texts, as tokenizers take it: they refuse half a pair of surrogates, as services do."""
+    return sendable(item) if isinstance(item, str) else tuple(map(sendable, item))
 
 
 def load_tokenizer(name: str) -> Any:

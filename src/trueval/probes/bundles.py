@@ -10,6 +10,7 @@ C4   that other work by a third impostor   wrong    wrong
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -205,7 +206,7 @@ class _Drawing(NamedTuple):
 
     def bundle(self, number: int, row: int, rng: np.random.Generator) -> Bundle:
         work, templates = self.people.works[row], TEMPLATES[self.language]
-        first, second, third = self.impostors(work.author.text, rng)
+        first, second, third = self.impostors(work.author, rng)
         other = self.other_title(work, rng)
         query = templates.queries[rng.integers(len(templates.queries))]
         segments = (templates.works[rng.integers(len(templates.works))], templates.author)
@@ -218,11 +219,18 @@ class _Drawing(NamedTuple):
             self.names,
         )
 
-    def impostors(self, author: str, rng: np.random.Generator) -> list[Name]:
-        """Three authors of other names."""
-        # Four are drawn, of which one at most is the author himself.
+    def impostors(self, author: Name, rng: np.random.Generator) -> list[Name]:
+        """Three authors of other names, who look like others by their initials and without accents too."""
+        # Four are drawn, of which one at most is the author himself; where another looks like him, all in any order.
         drawn = [self.authors[at] for at in rng.choice(len(self.authors), 4, replace=False).tolist()]
-        return [each for each in drawn if each.text != author][:3]
+        fit = [each for each in drawn if each.text != author.text]
+        if any(_looks(each) == _looks(author) for each in fit[:3]):
+            others = [self.authors[at] for at in rng.permutation(len(self.authors)).tolist()]
+            # Those who look like him come last: a small table may have no others.
+            fit = sorted(
+                (each for each in others if each.text != author.text), key=lambda each: _looks(each) == _looks(author)
+            )
+        return fit[:3]
 
     def other_title(self, work: WorkOf, rng: np.random.Generator) -> str:
         """The title of a work on another topic."""
@@ -230,3 +238,12 @@ class _Drawing(NamedTuple):
             drawn = self.people.works[rng.integers(len(self.people.works))]
             if drawn.topic != work.topic:
                 return drawn.title
+
+
+def _looks(name: Name) -> tuple[str, str]:
+    """The family name and the first letter of the given one, in one case and without marks."""
+    family, given = (
+        "".join(letter for letter in unicodedata.normalize("NFD", part.casefold()) if not unicodedata.combining(letter))
+        for part in (name.family, name.given)
+    )
+    return family, given[:1]

@@ -11,11 +11,11 @@ from functools import partial
 from typing import Final
 
 from trueval.errors import PolicyError, nearest
-from trueval.probes.ablations import CURLY, HYPHENS, initials, mask_of, stressed, tokens_of, without_diacritics
+from trueval.probes.ablations import CURLY, HYPHENS, mask_of, stressed, tokens_of, without_diacritics
 from trueval.probes.chatter import LEVELS, noisy
 from trueval.probes.edits import near_miss
 from trueval.probes.joined import Condition
-from trueval.probes.mentions import Mention, Mentions
+from trueval.probes.mentions import BOTH, INITIALS, INVERTED, WHOLE, Mention, Mentions, forms
 from trueval.probes.people import plain
 
 NOISE: Final = "noise "
@@ -27,6 +27,9 @@ OF_NAMES: Final = (
     "initials_form",
     "name_order_inversion",
 )
+# Form of a mention → the form with initials, or with the family name first.
+INITIALS_OF: Final = {WHOLE: INITIALS, INVERTED: BOTH}
+INVERTED_OF: Final = {WHOLE: INVERTED, INITIALS: BOTH}
 CASES: Final = (str.upper, str.lower, str.title)
 
 
@@ -82,13 +85,14 @@ class _Names:
         return near_miss(written, 1, self.mentions.names)
 
     def initials(self, found: Mention, written: str) -> str:
-        author = self.mentions.authors[found.author]
-        return author._replace(given=initials(author.given)).text if found.form == "whole" else written
+        return self._as(INITIALS_OF, found, written)
 
     def inverted(self, found: Mention, written: str) -> str:
-        author = self.mentions.authors[found.author]
-        short = author if found.form == "whole" else author._replace(given=initials(author.given))
-        return written if found.form == "family" else short._replace(inverted=True).text
+        return self._as(INVERTED_OF, found, written)
+
+    def _as(self, other: Mapping[str, str], found: Mention, written: str) -> str:
+        """A name in the form that stands for its own; as it is written where there is none."""
+        return forms(self.mentions.authors[found.author]).get(other.get(found.form, ""), written)
 
 
 def conditions(language: str, *, seed: int = 0, mentions: Mentions | None = None) -> Mapping[str, Condition]:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from trueval.errors import PolicyError
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.services import is_hosted
 from trueval.models.kept import Step
 from trueval.models.loading import load_embedder, load_reranker
-from trueval.models.places import find_model
+from trueval.models.places import Place, find_model
 from trueval.probes.model_scorers import CosineScorer, LogitScorer, MaxSimScorer, Passed
 from trueval.probes.scorers import Bm25Scorer, Hybrid, Once, PairScorer
+
+EMBEDDER, TOKENS, RERANKER = "embedder", "tokens", "reranker"
+LATE: Final = "late-interaction"
 
 
 class Named(NamedTuple):
@@ -52,7 +55,8 @@ class Asked:
         dtype: that models run in.
         scoring: format of scores, "model" for the model's own.
         stored: format that vectors of candidates are kept in, "model" for the model's own.
-        loading: further options of `load_model`.
+        loading: further options of `load_model`, of models that run here.
+        hosted: settings of hosted models, as `load_hosted` takes them.
     """
 
     models: tuple[str, ...] = ()
@@ -64,17 +68,21 @@ class Asked:
     scoring: str = "float32"
     stored: str = "model"
     loading: dict[str, Any] = field(default_factory=dict)
+    hosted: dict[str, Any] = field(default_factory=dict)
 
     def check(self) -> None:
         """Refuse what cannot be, before any work.
 
         Raises:
-            PolicyError: nobody takes part, or something needs an embedder and there is none.
+            PolicyError: nobody takes part, somebody does twice, or something needs an embedder and there is none.
         """
         if not (self.models or self.rerankers or self.bm25):
             raise PolicyError("A probe needs a scorer. Name a model, a reranker, or BM25.")
         if (self.hybrid or self.maxsim) and not self.models:
             raise PolicyError(f"{'hybrid' if self.hybrid else 'maxsim'} needs an embedder. Name a model beside it.")
+        for named in ([*map(Named.of, self.models)], [Named(each, None) for each in self.rerankers]):
+            if twice := [each.model for each in named if named.count(each) > 1]:
+                raise PolicyError(f"{twice[0]} is named twice. Name it once, or an embedder with another @DIM.")
         for model in self.models if self.maxsim else ():
             if is_hosted(model):
                 raise PolicyError(f"maxsim needs the token vectors of {model}, which no service gives.")
@@ -117,14 +125,39 @@ class Entrants:
             found += [Hybrid(f"{each.name} + BM25", (each, sparse)) for each in dense]
         if asked.maxsim:
             found += [
-                MaxSimScorer(self._loaded("tokens", name), name=find_model(name).name, scoring=asked.scoring)
+                MaxSimScorer(self._loaded(TOKENS, name), name=find_model(name).name, scoring=asked.scoring)
                 for name in dict.fromkeys(each.model for each in named)
             ]
-        return found + [LogitScorer(self._loaded("reranker", name)) for name in asked.rerankers]
+        return found + [LogitScorer(self._loaded(RERANKER, name)) for name in asked.rerankers]
+
+    def models(self) -> list[tuple[str, str]]:
+        """Role and name of each model that takes part, once; those of "tokens" give vectors of tokens."""
+        names = list(dict.fromkeys(Named.of(each).model for each in self.asked.models))
+        tokens = [(TOKENS, name) for name in names if self.asked.maxsim]
+        return [*((EMBEDDER, name) for name in names), *tokens, *((RERANKER, name) for name in self.asked.rerankers)]
+
+    def place(self, role: str, name: str) -> Place:
+        """Where a model is, without loading it.
+
+        Args:
+            role: as in `models`.
+            name: as in `models`.
+        """
+        # By its path: a name of a recipe has the pooling of its own recipe.
+        return find_model(find_model(name).path, LATE) if role == TOKENS else find_model(name)
+
+    def model(self, role: str, name: str) -> Any:
+        """A model, loaded when it is first asked for.
+
+        Args:
+            role: as in `models`.
+            name: as in `models`.
+        """
+        return self._loaded(role, name).model
 
     def _cosine(self, named: Named) -> PairScorer:
         return CosineScorer(
-            self._loaded("embedder", named.model),
+            self._loaded(EMBEDDER, named.model),
             dimension=named.dimension,
             scoring=self.asked.scoring,
             stored=self.asked.stored,
@@ -133,13 +166,12 @@ class Entrants:
     def _loaded(self, role: str, name: str) -> Passed:
         """The model of a name in a role, loaded when it is first asked for."""
         if (role, name) not in self._passed:
-            by = {"account": self.account} if is_hosted(name) else {"dtype": self.asked.dtype}
-            options = {**self.asked.loading, **by}
-            if role == "tokens":
-                # By its path: a name of a recipe has the pooling of its own recipe.
-                model: Any = load_embedder(find_model(name).path, recipe="late-interaction", **options)
+            here = {**self.asked.loading, "dtype": self.asked.dtype}
+            options = {**self.asked.hosted, "account": self.account} if is_hosted(name) else here
+            if role == TOKENS:
+                model: Any = load_embedder(self.place(role, name).path, recipe=LATE, **options)
             else:
-                model = (load_embedder if role == "embedder" else load_reranker)(name, **options)
+                model = (load_embedder if role == EMBEDDER else load_reranker)(name, **options)
             told = None if self.begin is None else self.begin(f"{name} {role}")
             self._passed[role, name] = Passed(model, folder=self.folder, step=told)
         return self._passed[role, name]

@@ -35,18 +35,19 @@ from trueval.comparison.reshuffled import lists_of
 from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.evaluation.content import judgments_hash
 from trueval.evaluation.evaluate import Measures, evaluate
+from trueval.evaluation.scores import Scores
 from trueval.measures import Measure, parse_list
 from trueval.models.hosted.account import LEDGER, Account
 from trueval.policy.policy import Policy
 from trueval.probes.mentions import Mentions
 from trueval.probes.named import Trials, trials_of
-from trueval.probes.noise import Design, drawn
+from trueval.probes.noise import Design, drawn, judged_queries
 from trueval.probes.prediction import COLUMNS, MARGIN, Choices, Prediction, predict
+from trueval.probes.searching import AS_IT_IS, Searched, named_texts, search
 from trueval.report.provenance import recorded
-from trueval.retrieval.pipeline import stages_of
+from trueval.report.text import counted
 from trueval.retrieval.ranks.lists import listed
 from trueval.retrieval.stages.config import Settings
-from trueval.retrieval.stages.retrieved import Stage
 from trueval.retrieval.stages.shared import Begin, Shared, nobody
 from trueval.retrieval.stages.work import Work
 from trueval.run import Run
@@ -71,20 +72,22 @@ class Condition(NamedTuple):
     about: str = ""
 
 
-class Searched(NamedTuple):
+class Form(NamedTuple):
     """What a pipeline found for queries in one form.
 
     Attributes:
-        first: the first stage.
-        run: of the last one.
+        first: what the first stage found.
+        run: what the last one did.
         vectors: [query, dimension] of the queries; None where nothing is embedded.
         values: [query, measure] expected under ties; NaN where not available.
+        notes: remarks of the evaluation.
     """
 
-    first: Stage
+    first: Run
     run: Run
-    vectors: NDArray[Any] | None
+    vectors: Floats | None
     values: Floats
+    notes: tuple[str, ...]
 
 
 def probe_join(
@@ -128,7 +131,7 @@ def probe_join(
     _check(pipelines, conditions, chosen)
     # As the probe of noise draws them: the same queries for the same seed.
     named = collection if mentions is None else _naming(collection, mentions)
-    asked = drawn(named, Design("en", queries=queries or len(collection.queries), seed=choices.seed))
+    asked = drawn(named, Design("en", queries=queries or max(2, len(collection.queries)), seed=choices.seed))
     forms = {each.name: {query: each.change(text) for query, text in asked.queries.items()} for each in conditions}
     with _place(cache) as place:
         account = Account(max_cost, place / LEDGER)
@@ -139,16 +142,17 @@ def probe_join(
 
 
 def _naming(collection: Collection, mentions: Mentions) -> Collection:
-    """The collection with the queries that name an author."""
-    found = {query: text for query, text in collection.queries.items() if mentions.first(text) is not None}
-    if not found:
+    """The collection with the judged queries that name an author."""
+    judged = judged_queries(collection)
+    found = {query: text for query, text in judged.items() if mentions.first(text) is not None}
+    told = f"{len(found):,} of {counted(len(judged), 'judged query', 'judged queries')} name an author of the table"
+    if len(found) < 2:
         few = ", ".join(author.text for author in mentions.authors[:3])
         raise InputError(
-            f"{collection.source}: no query names an author of the table ({few}, ...). Give the table of the authors "
-            "that people ask for here, or leave --table out."
+            f"{collection.source}: {told} ({few}, ...). There must be 2 at least. Give the table of the authors that "
+            "people ask for here, or leave --table out."
         )
-    told = f"{len(found):,} of {len(collection.queries):,} queries name an author of the table, and are asked."
-    return replace(collection, queries=found, notes=(*collection.notes, told))
+    return replace(collection, queries=found, notes=(*collection.notes, f"{told}; only these can be drawn."))
 
 
 def _check(pipelines: Mapping[str, Settings], conditions: Sequence[Condition], measures: Sequence[Measure]) -> None:
@@ -190,25 +194,23 @@ class _Join:
         """Of the queries."""
         return list(self.collection.queries)
 
-    def searched(self, name: str, settings: Settings, form: str, texts: Mapping[str, str]) -> Searched:
-        """What a pipeline finds for the queries in one form."""
-        collection = replace(self.collection, queries=texts)
-        shared = Shared(self.cache, self.cache / "outputs", self.account, models=self.models)
-        work = Work(collection, settings, shared, lambda stage: self.begin(f"{name}, {form}: {stage}"))
-        stages = stages_of([work])[0]
-        vectors = work.query_vectors(self.begin(f"{name}, {form}: vectors")) if "embed" in settings else None
-        run = stages[-1].run
-        return Searched(stages[0], run, vectors, self._values(run))
+    def form(self, found: Searched, texts: Sequence[str]) -> Form:
+        """What a pipeline found for the queries in one form."""
+        run = found.run_of(self.ids, texts)
+        scores = self._scores(run)
+        place = {query: at for at, query in enumerate(scores.query_ids)}
+        values: Floats = scores.expected[[place[query] for query in self.ids]]
+        return Form(found.first_of(self.ids, texts), run, found.vectors_of(texts), values, tuple(scores.notes))
 
     def same(self, form: str) -> Bools:
         """[query] whether a form of it is the query as it is."""
         return np.array([self.forms[form][query] == text for query, text in self.collection.queries.items()])
 
     def signals(
-        self, name: str, settings: Settings, clean: Searched, forms: Mapping[str, Searched]
+        self, name: str, settings: Settings, clean: Form, forms: Mapping[str, Form]
     ) -> dict[str, dict[str, Floats]]:
         """Form → signal → [query] what it says of each."""
-        gap = gaps(clean.first.run, self.ids)
+        gap = gaps(clean.first, self.ids)
         found = {
             form: {OVERLAP: 1 - self.overlap(clean.run, changed.run), MARGIN: -gap} for form, changed in forms.items()
         }
@@ -237,14 +239,10 @@ class _Join:
         documents = Work(texts, settings, shared, self.begin).document_vectors(self.begin(f"{name}: other names"))
         return [self.trials.margins(self.ids, each, documents) for each in asked]
 
-    def _values(self, run: Run) -> Floats:
+    def _scores(self, run: Run) -> Scores:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TruevalWarning)  # of each form the same
-            scores = evaluate(run, self.collection.graded, list(self.measures), policy=self.policy)
-        self.notes += [note for note in scores.notes if note not in self.notes]
-        place = {query: at for at, query in enumerate(scores.query_ids)}
-        found: Floats = scores.expected[[place[query] for query in self.ids]]
-        return found
+            return evaluate(run, self.collection.graded, list(self.measures), policy=self.policy)
 
     def overlap(self, first: Run, second: Run) -> Floats:
         """[query] expected share of common documents in the top k of two runs; 0 where one has no list."""
@@ -253,8 +251,13 @@ class _Join:
 
     def rows(self, name: str, settings: Settings) -> pl.DataFrame:
         """The table of `predict` for one pipeline."""
-        clean = self.searched(name, settings, "as it is", self.collection.queries)
-        forms = {form: self.searched(name, settings, form, texts) for form, texts in self.forms.items()}
+        texts = [list(each.values()) for each in (self.collection.queries, *self.forms.values())]
+        ids = named_texts([AS_IT_IS, *self.forms], self.ids, texts)
+        shared = Shared(self.cache, self.cache / "outputs", self.account, models=self.models)
+        found = search(settings, self.collection, ids, shared, lambda stage: self.begin(f"{name}: {stage}"))
+        clean, *others = (self.form(found, each) for each in texts)
+        self.notes += [note for note in (*found.notes, *clean.notes) if note not in self.notes]
+        forms = dict(zip(self.forms, others, strict=True))
         signals = self.signals(name, settings, clean, forms)
         parts = []
         for form, changed in forms.items():
@@ -271,7 +274,7 @@ class _Join:
             for measure, each in zip(self.measures, known, strict=True)
         }
         names = list(signals[next(iter(forms))])
-        self.systems.append({"name": name, "signals": names, "margin_of": clean.first.name, "clean": means})
+        self.systems.append({"name": name, "signals": names, "margin_of": found.first_name, "clean": means})
         return pl.concat(parts)
 
     def about(self, collection: Collection, conditions: Sequence[Condition]) -> dict[str, Any]:

@@ -1,23 +1,32 @@
 """Mentions: where a text names an author of a table, and the same text with another name there.
 
-A name is found as a whole, "Pieter van der Hoeven" or "P. van der Hoeven", in any case; or as the family name alone,
-"van der Hoeven", in its own case or in capitals, so that a query about a rose is not one about Rose. Names end where
-words end, texts are read in NFC, and any apostrophe or hyphen stands for any other.
+A name is found as a whole, "Pieter van der Hoeven", "P. van der Hoeven" or "van der Hoeven, Pieter", in any case; or as
+the family name alone, "van der Hoeven", in its own case, with a capital in front or in capitals, so that a query about
+a rose is not one about Rose. Names end where words end, texts are read in NFC, and any apostrophe, hyphen or white
+space stands for any other.
+
+What several authors are called names the one whom the text names in full; where it names none of them, or several and
+none of these before it, it names nobody.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from trueval.probes.ablations import HYPHENS, MARKS, initials
 from trueval.probes.people import Name, People, plain
 
 APOSTROPHES: Final = re.compile("['’‘ʼ]")
+SPACES: Final = re.compile(r"\s+")
 WORD: Final = re.compile(r"\w+")
+OF_WORDS: Final = re.compile(rf"[\w{MARKS}]")  # a mark belongs to the letter before it
 # Letters below which a family name alone names nobody: "Ba" is a name, and the start of many other things.
 SHORTEST: Final = 3
+WHOLE, FAMILY = "whole", "family"
+INITIALS, INVERTED, BOTH = "initials", "inverted", "inverted initials"
 
 
 class Mention(NamedTuple):
@@ -27,7 +36,7 @@ class Mention(NamedTuple):
         start: place of its first character in the text in NFC.
         end: place after its last one.
         author: number of the author in `Mentions.authors`.
-        form: how the text names the author: "whole", "initials" or "family".
+        form: how the text names the author: one of `forms`.
     """
 
     start: int
@@ -37,21 +46,25 @@ class Mention(NamedTuple):
 
 
 class _Form(NamedTuple):
-    """A way to write an author.
+    """A way to write an author, or several who are called the same.
 
     Attributes:
-        author: number.
+        authors: numbers.
         form: as of a mention.
-        pattern: that finds it.
-        length: of it, in characters.
-        offset: of its first word: a name such as "’t Hof" begins before that.
+        written: the ways that are meant, as `_letter` writes them; empty where any case is.
     """
 
-    author: int
+    authors: tuple[int, ...]
     form: str
-    pattern: re.Pattern[str]
-    length: int
-    offset: int
+    written: frozenset[str]
+
+
+class _Found(NamedTuple):
+    """A name in a text, and who may be meant."""
+
+    start: int
+    end: int
+    form: _Form
 
 
 class Mentions:
@@ -68,24 +81,37 @@ class Mentions:
     """
 
     def __init__(self, people: People) -> None:
-        self.authors = tuple({plain(work.author.text): work.author for work in people.works}.values())
+        once: dict[str, Name] = {}
+        for work in people.works:
+            once.setdefault(_folded(_canonical(plain(work.author.text))), work.author)
+        self.authors = tuple(once.values())
         self.names = frozenset(map(plain, people.names))
-        self._forms: dict[str, list[_Form]] = {}
-        for at, author in enumerate(self.authors):
-            for form, text in forms(author).items():
-                if form == "family" and len(text) < SHORTEST:
-                    continue
-                found, flags = _pattern(text), re.IGNORECASE
-                if form == "family":
-                    found, flags = f"{found}|{_pattern(text.upper())}", re.NOFLAG
-                first = WORD.search(text)
-                if first is not None:
-                    key = first[0].casefold()
-                    made = _Form(at, form, re.compile(found, flags), len(text), first.start())
-                    self._forms.setdefault(key, []).append(made)
-        for known in self._forms.values():
-            # The longest name at a place is the one that is meant; of two that are as long, the first of the table.
-            known.sort(key=lambda each: -each.length)
+        self._forms: dict[str, _Form] = {}
+        # Fuller names first: "M. Hof" who is in the table is he, and not Marijke Hof.
+        every = [list(forms(author).items()) for author in self.authors]
+        for form in (WHOLE, INVERTED, INITIALS, BOTH, FAMILY):
+            for at, texts in enumerate(every):
+                for text in (text for name, text in texts if name == form):
+                    self._add(at, form, text)
+        # Folded first word of a form → where it begins in the form, and the length of this: the longest first.
+        sizes: dict[str, set[tuple[int, int]]] = {}
+        for text in self._forms:
+            first = WORD.search(text)
+            if first is not None:
+                sizes.setdefault(first[0], set()).add((len(text), first.start()))
+        self._sizes = {word: sorted(found, reverse=True) for word, found in sizes.items()}
+
+    def _add(self, author: int, form: str, text: str) -> None:
+        if form == FAMILY and len(text) < SHORTEST:
+            return
+        own, capitals = _canonical(text), _canonical(text.upper())
+        written = frozenset((own, capitals, own[:1].upper() + own[1:])) if form == FAMILY else frozenset()
+        for folded in {_folded(own), _folded(capitals)}:  # "STRAUSS" is longer than "Strauß"
+            known = self._forms.get(folded)
+            if known is None:
+                self._forms[folded] = _Form((author,), form, written)
+            elif known.form == form != WHOLE and author not in known.authors:
+                self._forms[folded] = _Form((*known.authors, author), form, known.written | written)
 
     def all(self, text: str) -> Iterator[Mention]:
         """Every name in a text, none inside another.
@@ -93,14 +119,25 @@ class Mentions:
         Args:
             text: in NFC; places are those of this text.
         """
+        found = list(self._found(text))
+        full = [(each.start, each.form.authors[0]) for each in found if len(each.form.authors) == 1]
+        for start, end, form in found:
+            author = _meant(form.authors, start, full)
+            if author is not None:
+                yield Mention(start, end, author, form.form)
+
+    def _found(self, text: str) -> Iterator[_Found]:
+        places, seen = _places(text), _canonical(text)
+        folded = _folded(seen)
         end = 0
-        for word in WORD.finditer(text):
-            for form in self._forms.get(word[0].casefold(), ()):
-                start = word.start() - form.offset
-                found = form.pattern.match(text, start) if start >= end else None
-                if found is not None:
-                    end = found.end()
-                    yield Mention(start, end, form.author, form.form)
+        for word in WORD.finditer(folded):
+            for size, offset in self._sizes.get(word[0], ()):
+                start = word.start() - offset
+                stop = start + size
+                form = self._forms.get(folded[start:stop]) if end <= start <= len(folded) - size else None
+                if form is not None and _is_name(seen, start, stop, form.written):
+                    end = stop
+                    yield _Found(places[start], places[stop - 1] + 1, form)
                     break
 
     def first(self, text: str) -> Mention | None:
@@ -132,32 +169,58 @@ class Mentions:
 
 
 def forms(author: Name) -> dict[str, str]:
-    """The ways that texts name an author: whole, with initials, by the family name alone.
+    """The ways that texts name an author: whole, with initials, family name first, by the family name alone.
 
     Args:
         author: of a table.
 
-    >>> forms(Name("Pieter", "van der Hoeven"))
-    {'whole': 'Pieter van der Hoeven', 'initials': 'P. van der Hoeven', 'family': 'van der Hoeven'}
+    >>> list(forms(Name("Pieter", "van der Hoeven")).values())
+    ['Pieter van der Hoeven', 'van der Hoeven, Pieter', 'P. van der Hoeven', 'van der Hoeven, P.', 'van der Hoeven']
     """
-    whole = {"whole": author.text}
+    whole = {WHOLE: author.text}
     if author.given and author.family:
-        whole |= {"initials": author._replace(given=initials(author.given)).text, "family": author.family}
+        short = author._replace(given=initials(author.given))
+        whole |= {INVERTED: author._replace(inverted=True).text, INITIALS: short.text}
+        whole |= {BOTH: short._replace(inverted=True).text, FAMILY: author.family}
     return {form: plain(text) for form, text in whole.items()}
 
 
-def _pattern(text: str) -> str:
-    """A name as an expression: a whole word, any white space, apostrophe and hyphen for its own."""
-    parts = []
-    for letter in text:
-        if letter.isspace():
-            parts.append(r"\s+")
-        elif APOSTROPHES.match(letter):
-            parts.append(APOSTROPHES.pattern)
-        elif HYPHENS.match(letter):
-            parts.append(HYPHENS.pattern)
-        else:
-            parts.append(re.escape(letter))
-    before, after = (f"{side}[\\w{MARKS}])" for side in ("(?<!", "(?!"))  # a mark belongs to the letter before it
-    name = "".join(parts)
-    return f"{before}{name}{after}" if WORD.match(text) else f"{name}{after}"
+def _meant(authors: tuple[int, ...], start: int, full: list[tuple[int, int]]) -> int | None:
+    """Who of several is meant: the only one whom the text names in full, or the last one before; None for nobody."""
+    if len(authors) == 1:
+        return authors[0]
+    named = [(place, author) for place, author in full if author in authors]
+    before = [author for place, author in named if place < start]
+    if len({author for _, author in named}) == 1:
+        return named[0][1]
+    return before[-1] if before else None
+
+
+def _is_name(text: str, start: int, end: int, written: frozenset[str]) -> bool:
+    """Whether letters are a name: no part of a longer word, and written in one of some ways where there are any."""
+    if OF_WORDS.match(text, end) or (written and text[start:end] not in written):
+        return False
+    return not (start and OF_WORDS.match(text, start - 1) and WORD.match(text, start))
+
+
+def _places(text: str) -> list[int]:
+    """Where the letters of `_canonical` are in a text."""
+    return [at for at, letter in enumerate(text) if not (letter.isspace() and text[at - 1 : at].isspace())]
+
+
+def _canonical(text: str) -> str:
+    """A text with one space, apostrophe and hyphen for all of them, and one space for several."""
+    return HYPHENS.sub("-", APOSTROPHES.sub("'", SPACES.sub(" ", text)))
+
+
+def _folded(text: str) -> str:
+    """A text in one case, of as many characters."""
+    return "".join(map(_fold, text))
+
+
+@lru_cache(1 << 12)
+def _fold(letter: str) -> str:
+    for folded in (letter.casefold(), letter.lower()):
+        if len(folded) == 1:
+            return folded
+    return letter

@@ -65,9 +65,7 @@ class Passed:
     def _computed(self, name: str, items: list[Any]) -> Any:
         if self.settings is None:
             return self._by_role(name, items)
-        forward = {"queries": "embed_queries", "documents": "embed_documents", "pairs": "pair_logits"}[name]
-        called = [repr(item if isinstance(item, str) else item[1])[:60] for item in items]
-        part = Part(name, items, called, getattr(self.model, forward), _length)
+        part = part_of(self.model, name, items)
         return reused_part(self.model, part, self.settings, self.folder, self.step).rows
 
     def _by_role(self, name: str, items: list[Any]) -> list[Any]:
@@ -83,6 +81,19 @@ class Passed:
         return found
 
 
+def part_of(model: Any, name: str, items: Sequence[Any]) -> Part:
+    """Items as they go through a model.
+
+    Args:
+        model: as `load_model` gives it.
+        name: "queries", "documents" or "pairs".
+        items: texts, or pairs of texts.
+    """
+    forward = {"queries": "embed_queries", "documents": "embed_documents", "pairs": "pair_logits"}[name]
+    called = [repr(item if isinstance(item, str) else item[1])[:60] for item in items]
+    return Part(name, items, called, getattr(model, forward), _length)
+
+
 def _length(item: str | tuple[str, str]) -> int:
     return len(item) if isinstance(item, str) else sum(map(len, item))
 
@@ -93,6 +104,20 @@ class _Distinct:
     def __init__(self, pairs: Pairs) -> None:
         codes, self.place = np.unique(pairs.query * len(pairs.candidates) + pairs.candidate, return_inverse=True)
         self.query, self.candidate = np.divmod(codes, max(len(pairs.candidates), 1))
+
+
+def different_pairs(pairs: Pairs) -> list[tuple[str, str]]:
+    """The different pairs among pairs, as a reranker gets them: each once.
+
+    Args:
+        pairs: of texts.
+
+    >>> different_pairs(Pairs.of([("q", "a"), ("q", "b"), ("q", "a")]))
+    [('q', 'a'), ('q', 'b')]
+    """
+    found = _Distinct(pairs)
+    places = zip(found.query.tolist(), found.candidate.tolist(), strict=True)
+    return [(pairs.queries[query], pairs.candidates[at]) for query, at in places]
 
 
 class CosineScorer:
@@ -218,8 +243,7 @@ class LogitScorer:
             InputError: there are neither one nor two logits for a pair.
         """
         distinct = _Distinct(pairs)
-        places = zip(distinct.query.tolist(), distinct.candidate.tolist(), strict=True)
-        rows = self.passed.rows("pairs", [(pairs.queries[query], pairs.candidates[at]) for query, at in places])
+        rows = self.passed.rows("pairs", different_pairs(pairs))
         logits = np.stack(rows).astype(np.float64).reshape(len(rows), -1)
         if logits.shape[1] not in (1, 2):
             raise InputError(f"A reranker must give one or two logits for a pair. Got {logits.shape[1]}.")

@@ -1,7 +1,8 @@
 """Margins of names on a real collection: the relevant document of a query, against itself under other names.
 
 The probe of names asks made sentences. Here the query is somebody's, C1 is a relevant document that names the author of
-the query, and C2a and C2b are the same document with two other authors of the table in his place:
+the query, and C2a and C2b are the same document with two other authors of the table in his place, who are named neither
+in the query nor in the document, and have another family name:
 
 Δname = s(q, C1) − max(s(q, C2a), s(q, C2b)), of cosines
 """
@@ -9,7 +10,8 @@ the query, and C2a and C2b are the same document with two other authors of the t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -54,7 +56,8 @@ class Trials(NamedTuple):
         found = np.full(len(query_ids), np.nan)
         for at, query in enumerate(query_ids):
             if query in self.places:
-                right, *others = unit[1][[row[each] for each in self.places[query]]] @ unit[0][at]
+                candidates = unit[1][[row[each] for each in self.places[query]]]
+                right, *others = np.einsum("cd,d->c", candidates, unit[0][at])
                 found[at] = right - max(others)
         return found
 
@@ -79,11 +82,15 @@ def trials_of(collection: Collection, mentions: Mentions, seed: int) -> Trials:
         found = mentions.first(collection.queries.get(str(query), ""))
         if found is None:
             continue
-        known = (collection.documents[each] for each in rows["doc_id"].to_list() if each in collection.documents)
-        text = next((each for each in known if _names(mentions, each, found.author)), None)
+        # In NFC, as the text under another name will be.
+        known = (plain(collection.documents[each]) for each in rows["doc_id"].to_list() if each in collection.documents)
+        text = next((each for each in known if found.author in _named(mentions, each)), None)
         if text is None:
             continue
-        others = _impostors(mentions, found.author, seed, str(query))
+        named = _named(mentions, text) | _named(mentions, collection.queries[str(query)])
+        others = _impostors(mentions, found.author, named, seed, str(query))
+        if len(others) < 2:
+            continue
         candidates = [text, *(_under(mentions, text, found.author, by) for by in others)]
         right, first, second = (ids.setdefault(each, f"c{len(ids)}") for each in candidates)
         documents |= {ids[each]: each for each in candidates}
@@ -91,8 +98,9 @@ def trials_of(collection: Collection, mentions: Mentions, seed: int) -> Trials:
     return Trials(documents, places)
 
 
-def _names(mentions: Mentions, text: str, author: int) -> bool:
-    return any(found.author == author for found in mentions.all(plain(text)))
+def _named(mentions: Mentions, text: str) -> set[int]:
+    """The authors whom a text names."""
+    return {found.author for found in mentions.all(plain(text))}
 
 
 def _under(mentions: Mentions, text: str, author: int, by: int) -> str:
@@ -102,8 +110,24 @@ def _under(mentions: Mentions, text: str, author: int, by: int) -> str:
     return mentions.changed(text, lambda found, _: names.get(found.form) or other.text, author)
 
 
-def _impostors(mentions: Mentions, author: int, seed: int, query: str) -> list[int]:
-    """Two other authors of the table."""
+def _impostors(mentions: Mentions, author: int, named: Set[int], seed: int, query: str) -> list[int]:
+    """Two other authors of the table, of another family name; fewer where the table has no more.
+
+    Args:
+        mentions: of the table.
+        author: whose place they take.
+        named: authors whom the query or the document names: under their names it would be about them.
+        seed: of the draw.
+        query: id of the query.
+    """
     chunk = int.from_bytes(hashlib.blake2b(query.encode(errors="surrogatepass"), digest_size=8).digest(), "big")
-    drawn = generator(seed, IMPOSTORS, chunk).choice(len(mentions.authors), 3, replace=False).tolist()
-    return [each for each in drawn if each != author][:2]
+    family = _family(mentions, author)
+    drawn = generator(seed, IMPOSTORS, chunk).permutation(len(mentions.authors)).tolist()
+    fit = (at for at in drawn if at != author and at not in named and _family(mentions, at) != family)
+    return list(islice(fit, 2))
+
+
+def _family(mentions: Mentions, author: int) -> str:
+    """The family name, or the whole name where there is no other, in one case."""
+    name = mentions.authors[author]
+    return plain(name.family or name.text).casefold()

@@ -1,8 +1,7 @@
 """The probe of noise: what chatter around a question does to what a pipeline finds for it.
 
 Some judged queries of a collection are written with chatter of several levels, with denoising and without, and with one
-way of writing (NFC, plain spaces and apostrophes) and without. Every different text is embedded and searched for once,
-as one set of queries of the pipeline, so that a cache keeps all of it and a stopped probe goes on where it was.
+way of writing (NFC, plain spaces and apostrophes) and without, and searched for together (searching.py).
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from trueval.models.hosted.account import LEDGER, Account
 from trueval.policy.policy import Policy
 from trueval.probes.chatter import BANKS, LEVELS, Noisy, noisy
 from trueval.probes.denoise import denoise
+from trueval.probes.searching import AS_IT_IS, named_texts, search
+from trueval.report.text import counted
 from trueval.retrieval.indexes.analysis import one_writing
-from trueval.retrieval.pipeline import Pipeline, stages_of
-from trueval.retrieval.stages.config import BOTH, HIGH, STAGES, scored_in
-from trueval.retrieval.stages.shared import Begin, Shared, nobody, shared_work
-from trueval.retrieval.stages.work import Work
+from trueval.retrieval.pipeline import Pipeline
+from trueval.retrieval.stages.shared import Begin, nobody, shared_work
 from trueval.run import Run
 from trueval.standings.standings import Floats
 
@@ -214,7 +213,7 @@ def probe_noise(
     probes = []
     with shared_work(cache, account, kept=False) as shared:
         for pipeline in pipelines:
-            found = _searched(pipeline, chosen, names, shared, begin or nobody)
+            found = search(pipeline.settings, chosen, names, shared, begin or nobody)
             lists, worth = measuring.of([found.run_of(chosen.queries, row) for row in written.texts])
             probes.append(
                 NoiseProbe(
@@ -245,16 +244,28 @@ def drawn(collection: Collection, design: Design) -> Collection:
     Raises:
         InputError: there are no judgments, or no judged query has a text.
     """
-    relevant = collection.graded.frame.filter(pl.col("grade") > 0)["query_id"].unique(maintain_order=True)
-    judged = [query for query in relevant.to_list() if query in collection.queries]
+    judged = judged_queries(collection)
     if len(judged) < 2:
-        raise InputError(f"{collection.source}: a probe of noise needs 2 judged queries with a relevant document.")
+        told = counted(len(judged), "judged query", "judged queries")
+        raise InputError(
+            f"{collection.source}: {told} with a text and a relevant document. A probe needs 2 at least. Add "
+            "judgments, or choose another collection."
+        )
     rng = np.random.default_rng([design.seed, 0x6E6F6973])
     places = np.sort(rng.permutation(len(judged))[: design.queries]).tolist()
-    ids = [judged[place] for place in places]
-    return replace(
-        collection.restricted(frozenset(ids)), queries={query: collection.queries[query] for query in ids}, lists=None
-    )
+    every = list(judged)
+    asked = {every[place]: judged[every[place]] for place in places}
+    return replace(collection.restricted(frozenset(asked)), queries=asked, lists=None)
+
+
+def judged_queries(collection: Collection) -> dict[str, str]:
+    """Id → text of the queries with a relevant document, as the judgments have them.
+
+    Args:
+        collection: documents, queries and judgments.
+    """
+    relevant = collection.graded.frame.filter(pl.col("grade") > 0)["query_id"].unique(maintain_order=True)
+    return {query: collection.queries[query] for query in relevant.to_list() if query in collection.queries}
 
 
 def measures_of(measures: str | Sequence[str | Measure] | None, judgments: Judgments) -> tuple[Measure, ...]:
@@ -327,40 +338,6 @@ def texts_of(
     return Written(tuple(rows), added)
 
 
-class _Searched(NamedTuple):
-    """What different texts found.
-
-    Attributes:
-        names: text → id of the query that it was.
-        run: for these.
-        vectors: text → its vector; None without an embedder.
-        notes: remarks of the pipeline.
-    """
-
-    names: Mapping[str, str]
-    run: Run
-    vectors: Floats | None
-    notes: tuple[str, ...]
-
-    def run_of(self, query_ids: Iterable[str], texts: Sequence[str]) -> Run:
-        """The run of the queries under one condition: what their texts found."""
-        asked = pl.DataFrame({"query": list(query_ids), "query_id": [self.names[text] for text in texts]})
-        rows = asked.join(self.run.frame, on="query_id", how="inner", maintain_order="left_right")
-        return Run.from_frame(rows.select(pl.col("query").alias("query_id"), "doc_id", "score"))
-
-    def cosines(self, texts: Sequence[Sequence[str]]) -> Floats | None:
-        """[condition, query] cosines of texts with those of the first row."""
-        if self.vectors is None:
-            return None
-        place = {text: at for at, text in enumerate(self.names)}
-        norms = np.linalg.norm(self.vectors, axis=1, keepdims=True)
-        unit = self.vectors / np.where(norms > 0, norms, 1)
-        rows = np.array([[place[text] for text in row] for row in texts])
-        # Of equal vectors the sum may be more or less than 1 by a rounding, and a drop is none.
-        found = np.minimum(np.einsum("cqd,qd->cq", unit[rows], unit[rows[0]]), 1.0)
-        return np.where(rows == rows[0], 1.0, found)
-
-
 def asked_texts(collection: Collection, design: Design) -> dict[str, str]:
     """The queries that an embedder gets for a design without a judge: id → text.
 
@@ -377,36 +354,8 @@ def asked_texts(collection: Collection, design: Design) -> dict[str, str]:
 
 
 def _named(conditions: Sequence[Condition], query_ids: Sequence[str], texts: Sequence[Sequence[str]]) -> dict[str, str]:
-    """Each different text → the id of the query that it is: the query and the first condition that writes it so.
-
-    Remarks of a pipeline hold such ids, so they say what people know; one that is there already has a mark more.
-    """
-    found: dict[str, str] = {}
-    taken: set[str] = set()
-    for condition, row in zip(conditions, texts, strict=True):
-        for query, text in zip(query_ids, row, strict=True):
-            if text not in found:
-                name = query if condition == CLEAN else f"{query} ({condition.told})"
-                while name in taken:
-                    name += "'"
-                taken.add(name)
-                found[text] = name
-    return found
-
-
-def _searched(
-    pipeline: Pipeline, collection: Collection, names: Mapping[str, str], shared: Shared, begin: Begin
-) -> _Searched:
-    asked = replace(collection, queries={name: text for text, name in names.items()}, judgments=None)
-    scoring = pipeline.settings.get("pipeline", {}).get("scoring", STAGES)
-    settings = scored_in(pipeline.settings, HIGH if scoring == BOTH else scoring)
-    work = Work(asked, settings, shared, begin)
-    (stages,) = stages_of([work])
-    vectors = None
-    if "embed" in settings:
-        vectors = work.query_vectors(begin("queries")).astype(np.float64)
-    notes = dict.fromkeys(note for stage in stages for note in stage.notes)
-    return _Searched(names, stages[-1].run, vectors, tuple(notes))
+    """Each different text → the id of the query that it is."""
+    return named_texts([AS_IT_IS if each == CLEAN else each.told for each in conditions], query_ids, texts)
 
 
 class _Worth(NamedTuple):

@@ -21,6 +21,8 @@ from trueval.files.source.content import Content, Source, read_content
 from trueval.files.source.encoding import check_text, decoding_error
 from trueval.files.tabular.delimited import sniff_delimiter
 from trueval.files.tabular.parquet_sizes import checked_groups
+from trueval.report.provenance import recorded
+from trueval.report.text import counted
 
 LANGUAGES: Final = ("en", "fr")
 COLUMNS: Final = ("author", "title", "topic", "family")
@@ -128,7 +130,7 @@ def read_people(source: Source) -> People:
             or 2 topics; with file and line.
     """
     content = read_content(source)
-    return _people(content, content.source)
+    return _people(content, recorded(content.source))
 
 
 def _people(content: Content, source: str) -> People:
@@ -144,8 +146,8 @@ def _people(content: Content, source: str) -> People:
     topics = len({work.topic for work in works})
     if len(found.names) < FEWEST or topics < 2:
         raise Place(content.source).error(
-            f"{len(found.names)} authors and {topics} topics. There must be at least {FEWEST} authors, the right one "
-            "and three others, and 2 topics. Add rows."
+            f"{counted(len(found.names), 'author', 'authors')} and {counted(topics, 'topic', 'topics')}. There must be "
+            f"at least {FEWEST} authors, the right one and three others, and 2 topics. Add rows."
         )
     return found
 

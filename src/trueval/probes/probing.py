@@ -10,7 +10,8 @@ from trueval.files.source.content import Source
 from trueval.models.hosted.account import LEDGER, Account
 from trueval.models.kept import Step
 from trueval.probes.entrants import Asked, Entrants
-from trueval.probes.names import QUERIES, RUNS, design_names, probe_names
+from trueval.probes.lacking import NamesEstimate, estimate_names
+from trueval.probes.names import QUERIES, RUNS, NamesDesign, design_names, probe_names
 from trueval.probes.people import LANGUAGES, People, read_people, sample_people
 from trueval.probes.summary import LEVEL, RESAMPLES, NamesResult, summarise
 
@@ -53,10 +54,40 @@ def probe_all(
         InputError: a table or a model cannot be read.
         MissingExtraError: a library of the extras is not installed.
     """
+    designs = designs_of(table, languages, queries=queries, runs=runs, seed=seed, ablations=ablations)
+    account = Account(max_cost, None if cache is None else cache / LEDGER)
+    entrants = Entrants(asked, folder=None if cache is None else cache / "outputs", begin=begin, account=account)
+    probes = [probe_names(scorer, each) for each in designs for scorer in entrants.scorers(each.language)]
+    return summarise(probes, level=level, resamples=resamples, seed=seed, threads=threads)
+
+
+def designs_of(
+    table: Source | None,
+    languages: Sequence[str],
+    *,
+    queries: int = QUERIES,
+    runs: int = RUNS,
+    seed: int = 0,
+    ablations: Sequence[str] | None = None,
+) -> list[NamesDesign]:
+    """Write the texts of a probe, a design for each language.
+
+    Args:
+        table: as in probe_all, and so are the others.
+        languages: of the templates, and of the sample.
+        queries: how many rows are asked for.
+        runs: how often.
+        seed: of all draws.
+        ablations: names of ABLATIONS; None for all.
+
+    Raises:
+        PolicyError: a choice is not known.
+        InputError: the table cannot be read.
+    """
     if not languages or set(languages) - set(LANGUAGES):
         raise PolicyError(f"languages must be among {', '.join(LANGUAGES)}. Got {', '.join(languages) or 'none'}.")
     people: People | None = None if table is None else read_people(table)
-    designs = [
+    return [
         design_names(
             people or sample_people(language),
             language=language,
@@ -67,7 +98,22 @@ def probe_all(
         )
         for language in dict.fromkeys(languages)
     ]
-    account = Account(max_cost, None if cache is None else cache / LEDGER)
-    entrants = Entrants(asked, folder=None if cache is None else cache / "outputs", begin=begin, account=account)
-    probes = [probe_names(scorer, each) for each in designs for scorer in entrants.scorers(each.language)]
-    return summarise(probes, level=level, resamples=resamples, seed=seed, threads=threads)
+
+
+def estimate_all(
+    asked: Asked, designs: Sequence[NamesDesign], *, cache: Path | None = None, max_cost: float | None = None
+) -> NamesEstimate:
+    """Say what `probe_all` would give to models, and what that costs, without doing it.
+
+    Args:
+        asked: who is tested.
+        designs: of the languages, from `designs_of`.
+        cache: that keeps what models gave; None for nothing.
+        max_cost: as in probe_all.
+
+    Raises:
+        PolicyError: as in probe_all.
+        InputError: there is no such model.
+    """
+    entrants = Entrants(asked, folder=None if cache is None else cache / "outputs")
+    return estimate_names(entrants, designs, max_cost=max_cost)

@@ -212,7 +212,8 @@ def _conditions(probe: NamesProbe, least: float, how: Resampling) -> Iterator[di
         yield {
             "name": name,
             **{f"delta_{which}": each.to_dict() for which, each in zip(MARGINS, three, strict=True)},
-            "name_over_topic": _ratio(three[0].mean, three[1].mean),
+            # Of a topic that a scorer does not know there is no part, and a ratio with it is any number.
+            "name_over_topic": _ratio(three[0].mean, three[1].mean) if three[1].mean > 0 else None,
             "change": None if name == BASE else change,
             "kept_apart": float((delta > margins.grain).mean()),
             "within_grain": float((np.abs(delta) <= margins.grain).mean()),

@@ -7,6 +7,7 @@ from typing import Any
 
 from trueval.errors import PolicyError
 from trueval.probes.entrants import Named
+from trueval.report.provenance import recorded
 from trueval.retrieval.pipeline import Pipeline
 from trueval.retrieval.stages.config import settings_of_tables
 
@@ -34,13 +35,13 @@ def systems(
     vectors: dict[str, dict[str, Any]] = {
         model: {"embed": _embedder(model), "index": {"spec": index, "depth": depth}} for model in models
     }
-    found = [Pipeline(settings_of_tables(tables, "--model"), model) for model, tables in vectors.items()]
+    found = [Pipeline(settings_of_tables(tables, "--model"), recorded(model)) for model, tables in vectors.items()]
     if bm25:
         found.append(Pipeline(settings_of_tables(words, "--bm25"), "bm25"))
     if hybrid:
         for model, tables in vectors.items():
             fused = {**tables, **words, "fuse": {"method": "rrf", "depth": depth}}
-            found.append(Pipeline(settings_of_tables(fused, "--hybrid"), f"{model} + bm25"))
+            found.append(Pipeline(settings_of_tables(fused, "--hybrid"), f"{recorded(model)} + bm25"))
     return found
 
 

@@ -94,7 +94,9 @@ class Grid:
         # Wider than the terminal where it must be: the table would cut cells to fit, and with them digits.
         needed = sum(widths[place] for place in kept) + len(kept) - 1
         yield from console.render(table, options.update(max_width=max(needed, options.max_width)))
-        left_out = [self.head[place].replace("\n", " ") for place in range(len(self.columns)) if place not in kept]
+        left_out = dict.fromkeys(
+            self.head[place].replace("\n", " ") for place in range(len(self.columns)) if place not in kept
+        )
         if left_out:
             words = f"No room for {', '.join(left_out)}: widen the terminal, or choose another --format."
             yield Text(words, style="dim")

@@ -13,17 +13,17 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
-from trueval.collection import Collection, ids_in_order, texts_in_order
-from trueval.models.outputs import Part, place_of, settings_of
-from trueval.models.reuse import missing_items
+from trueval.collection import Collection, texts_in_order
+from trueval.models.outputs import place_of, settings_of
 from trueval.numerics import or_null
 from trueval.probes.ablations import BASE
 from trueval.probes.chatter import KNOWN
-from trueval.probes.model_scorers import CosineScorer, Passed
+from trueval.probes.lacking import Lacking, lacking, texts_of_names
+from trueval.probes.model_scorers import CosineScorer, Passed, part_of
 from trueval.probes.names import NamesDesign, design_names, probe_names
 from trueval.probes.noise import CLEAN, NONE, Condition, Design, NoiseProbe, asked_texts, probe_noise
 from trueval.probes.people import sample_people
@@ -33,7 +33,6 @@ from trueval.retrieval.pipeline import Pipeline
 from trueval.retrieval.stages.config import Settings
 from trueval.retrieval.stages.keys import key_of
 from trueval.retrieval.stages.shared import Begin
-from trueval.standings.standings import Ints
 from trueval.tradeoff.derived import Known
 from trueval.tradeoff.grid import System
 from trueval.tradeoff.inputs import Inputs
@@ -47,20 +46,6 @@ FOLDER: Final = "probes"
 # 1: the first.
 FORMAT: Final = 1
 Probed = dict[str, Any]
-
-
-class Lacking(NamedTuple):
-    """What a model has not given yet.
-
-    Attributes:
-        model: an embedder.
-        part: texts.
-        places: of those that it has not seen.
-    """
-
-    model: Any
-    part: Part
-    places: Ints
 
 
 class Prober:
@@ -104,17 +89,14 @@ class Prober:
         if "embed" not in system.settings:
             return
         model = self.maker.work(system).embedder()
-        settings, outputs = settings_of(model), self.cache / "outputs"
+        outputs = self.cache / "outputs"
         if self.table["names"] and not self._is_kept(self._names_decides(system)):
-            pairs = self._design().pairs
-            for name, texts in (("queries", pairs.queries), ("documents", pairs.candidates)):
-                forward = model.embed_queries if name == "queries" else model.embed_documents
-                part = Part(name, list(texts), [text[:60] for text in texts], forward, len)
-                yield Lacking(model, part, missing_items(settings, part, outputs))
+            for texts in texts_of_names([self._design()]):
+                yield from lacking(model, texts, outputs)
         if self.table["noise"] and not self._is_kept(self._noise_decides(system)):
             asked = asked_texts(self._collection(system), self._noise_design())
-            part = Part("queries", texts_in_order(asked), list(ids_in_order(asked)), model.embed_queries, len)
-            done = place_of(settings, "queries", part.texts(), outputs).complete
+            part = part_of(model, "queries", texts_in_order(asked))
+            done = place_of(settings_of(model), part.name, part.texts(), outputs).complete
             yield Lacking(model, part, np.arange(0 if done else len(asked)))
 
     def _names(self, system: System) -> Probed | None:

@@ -9,6 +9,7 @@ import pytest
 from trueval.cli.probe.join import SearchOptions
 from trueval.cli.probe.noise import SystemOptions
 from trueval.errors import PolicyError
+from trueval.probes.systems import systems
 
 
 def test_two_systems_of_one_name_are_refused(tmp_path: Path) -> None:
@@ -22,3 +23,9 @@ def test_two_systems_of_one_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="two systems are called same"):
         SystemOptions(pipelines=files).found("en")
     assert list(SearchOptions(pipelines=files[:1], bm25=True).settings("en")) == ["bm25", "same"]
+
+
+def test_systems_are_called_by_the_name_of_a_model_and_not_by_its_folders() -> None:
+    found = systems(["/home/me/model@8"], "flat", language="en", bm25=False, hybrid=True)
+    assert [each.name for each in found] == ["model@8", "model@8 + bm25"]
+    assert found[0].settings["embed"]["model"] == "/home/me/model"

@@ -69,3 +69,31 @@ def test_systems_without_embeddings_have_no_cosine(result: dict[str, Any]) -> No
     overlaps = next(block for block in part.blocks if block.id == "probe-noise-overlap")
     assert len(overlaps.figures) == 2
     assert "changes R@10 by " in str(part.verdict)
+
+
+def test_conditions_can_be_told_apart_in_a_terminal(result: dict[str, Any]) -> None:
+    for model in result["models"]:
+        for level in model["levels"]:
+            level["measures"] |= dict.fromkeys(("nDCG@10", "N-Recall4+@10"), level["measures"]["R@10"])
+    lines = printed(result).splitlines()
+    assert max(map(len, lines)) <= 100
+    shown = [line for line in lines if line.startswith(("clean", "2 known"))]
+    assert len({(at // 8, line.split("  ")[0]) for at, line in enumerate(shown)}) == len(shown) == 12
+    assert any(line.startswith("2 known rules guard ") for line in shown)
+
+
+def test_a_measure_of_no_query_is_no_change(result: dict[str, Any]) -> None:
+    for model in result["models"]:
+        for level in model["levels"]:
+            level["measures"]["R@10"] = dict.fromkeys(level["measures"]["R@10"])
+    assert [guard_is_idle(model) for model in result["models"]] == [False, True]
+    assert "changes nothing for bm25" in printed(result)
+    build(ResultFile("probe-noise.json", "probe-noise", result), Directory(Path("made"), ()))
+
+
+def test_a_clean_query_that_keeps_less_than_all_is_explained(result: dict[str, Any]) -> None:
+    for model in result["models"]:
+        model["levels"][0]["overlap"]["mean"] = 1.0
+    assert "means over the orders" not in " ".join(printed(result).split())
+    result["models"][1]["levels"][0]["overlap"]["mean"] = 0.95
+    assert "means over the orders" in " ".join(printed(result).split())

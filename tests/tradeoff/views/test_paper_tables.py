@@ -199,6 +199,19 @@ def test_the_reference_is_not_ranked() -> None:
     assert all("Hybrid" not in str(row[1]) for row in table.rows[:-1])
 
 
+def test_a_k_that_no_reranked_hybrid_pool_gives_has_no_reference() -> None:
+    """A reranker of fewer candidates than the last K has no configuration there."""
+    sweep = made_sweep(methods=("dense+rerank", "hybrid+rerank"))
+    last = max(each["K"] for each in sweep["configurations"])
+    hybrids = {place for place, each in enumerate(sweep["systems"]) if each["method"] == "hybrid+rerank"}
+    sweep["configurations"] = [
+        each for each in sweep["configurations"] if each["K"] < last or each["system"] not in hybrids
+    ]
+    first, deepest = (found(sweep, name)[0] for name in ("Table 5", "Table 6"))
+    assert first.rows[-1][0] == "–"
+    assert "–" not in [row[0] for row in deepest.rows]
+
+
 def test_ceilings_are_of_the_best_that_reranks_a_hybrid_pool_even_if_a_dense_one_is_better() -> None:
     sweep = made_sweep(methods=("dense+rerank", "hybrid+rerank", "hybrid"), indexes=("flat",))
     for configuration in sweep["configurations"]:

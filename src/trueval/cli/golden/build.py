@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from trueval.cli.golden.estimates import check_form, show_estimates
+from trueval.cli.estimates import check_form, show_estimates
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import OUTPUT, CacheFolder, Form, Memory, Percent, cache_of, with_groups
 from trueval.cli.output import check_folder, save, show, talk

@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar
 
 import typer
 
+from trueval.cli.estimates import check_form, show_estimates
 from trueval.cli.golden.agree import PEOPLE_HELP, GradeOptions
-from trueval.cli.golden.estimates import check_form, show_estimates
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import (
     Form,

@@ -84,7 +84,7 @@ class QueryOptions:
     ] = None
     language: Annotated[str, typer.Option(metavar="NAME", help="Of the chatter and of BM25: en or fr.")] = "en"
     queries: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="So many judged queries are drawn. Default: all.")
+        int | None, typer.Option(metavar="N", min=2, help="So many judged queries are drawn. Default: all.")
     ] = None
     top: Annotated[int, typer.Option("-k", metavar="K", min=1, help="First documents of the overlap.")] = 10
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of everything random.")] = 0

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from trueval.cli.estimates import check_form, show_estimates
 from trueval.cli.loading import LoadingOptions
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import CacheFolder, Form, Memory, Percent, ResultFolder, cache_of, with_groups
@@ -49,7 +50,7 @@ class ScorerOptions:
         str, typer.Option(metavar="NAME", help="Format that vectors of candidates are kept in; model is its own.")
     ] = "model"
 
-    def asked(self, loading: dict[str, Any]) -> "Asked":
+    def asked(self, loading: dict[str, Any], hosted: dict[str, Any]) -> "Asked":
         """What the probe is asked for."""
         from trueval.probes.entrants import Asked
 
@@ -63,7 +64,29 @@ class ScorerOptions:
             self.scoring,
             self.index_dtype,
             loading,
+            hosted,
         )
+
+
+@dataclass(frozen=True)
+class HostedOptions:
+    """How services are used, all of them alike."""
+
+    panel: ClassVar = "Hosted models"
+
+    base_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Of a server of your own, instead of the service's.")
+    ] = None
+    api_key_env: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Environment variable of the key, instead of the service's.")
+    ] = None
+    price_per_million_tokens: Annotated[
+        float | None,
+        typer.Option(metavar="X", min=0, help="What a service asks, in any currency: --max-cost needs it."),
+    ] = None
+    price_per_thousand_searches: Annotated[
+        float | None, typer.Option(metavar="X", min=0, help="The same of services that bill searches.")
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +117,15 @@ class DesignOptions:
         int, typer.Option(metavar="N", min=0, help="Of everything random; the same seed gives the same result.")
     ] = 0
 
+    def choices(self) -> dict[str, Any]:
+        """The choices of `probe_all` and `designs_of`, beside the table."""
+        ablations = None if self.ablations is None else _parts(self.ablations)
+        return {
+            "languages": _parts(self.language),
+            **{name: getattr(self, name) for name in ("queries", "runs", "seed")},
+            "ablations": ablations,
+        }
+
 
 @with_groups
 def names(
@@ -101,11 +133,16 @@ def names(
     scorers: ScorerOptions,
     design: DesignOptions,
     loading: LoadingOptions,
+    hosted: HostedOptions,
     out: ResultFolder = None,
     cache: CacheFolder = None,
     max_cost: Annotated[
         float | None, typer.Option(metavar="X", min=0, help="Stop before hosted models cost more than this.")
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say how many texts, calls, tokens and how much money it takes; ask nothing."),
+    ] = False,
     form: Form = "table",
     percent: Percent = False,
     memory: Memory = None,
@@ -115,37 +152,39 @@ def names(
     Example: trueval probe names --model all-MiniLM-L6-v2 --model all-MiniLM-L6-v2@128 --bm25 --hybrid --language en,fr
 
     Example: trueval probe names --table authors.csv --model all-MiniLM-L6-v2 --ablations gibberish_name --out names
+
+    Example: trueval probe names --model openai:text-embedding-3-small --max-cost 1 --dry-run
     """
     from dataclasses import asdict
 
     from trueval.files.source.seen import recording
-    from trueval.probes.probing import probe_all
+    from trueval.probes.probing import designs_of, estimate_all, probe_all
     from trueval.probes.views.kind import NAMES
     from trueval.report.provenance import files_read
 
     if out is not None:
         check_folder(out)
-    asked = scorers.asked({name: value for name, value in asdict(loading).items() if value is not None})
-    place = cache_of(cache, out)
+    asked = scorers.asked(*map(_given, (asdict(loading), asdict(hosted))))
+    place = cache_of(cache, out, make=not dry_run)
+    if dry_run:
+        check_form(form)
+        with remarks():
+            designs = designs_of(design.table, **design.choices())
+            estimated = estimate_all(asked, designs, cache=place, max_cost=max_cost)
+        show_estimates(estimated, form)
+        return
     kept = "Nothing is kept." if place is None else f"Finished batches of the models are kept in {place}."
     with recording() as seen, interruptible(f"{kept} The same command goes on from there."), remarks(), bars() as bar:
-        found = probe_all(
-            asked,
-            table=design.table,
-            languages=_parts(design.language),
-            queries=design.queries,
-            runs=design.runs,
-            seed=design.seed,
-            ablations=None if design.ablations is None else _parts(design.ablations),
-            cache=place,
-            max_cost=max_cost,
-            begin=bar,
-        )
+        found = probe_all(asked, table=design.table, **design.choices(), cache=place, max_cost=max_cost, begin=bar)
     read = [] if design.table is None else [("people", design.table)]
     result = {**found.to_dict(), "files": files_read(read, seen)}
     if out is not None:
         save(out, (NAMES, result), page=True)
     show(NAMES, result, form, percent=percent)
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _parts(text: str) -> list[str]:

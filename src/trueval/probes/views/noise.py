@@ -30,7 +30,7 @@ def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
     parts: list[RenderableType] = []
     for model in result["models"]:
         head = ("condition", *heads(model))
-        shown = grid(head, "l" + "r" * (len(head) - 1), spare=("added", "RBO", "cosine", "τ"))
+        shown = grid(head, "l" + "r" * (len(head) - 1), spare=("added", "RBO", "cosine", "τ", "interval"))
         for level in levels(model):
             shown.add_row(Text(short_name(level)), *cells(level, scale))
         parts += [Text(heading(model), style="bold"), shown, Text()]
@@ -100,12 +100,14 @@ def guard_is_idle(model: Entry) -> bool:
 
 
 def _same(one: Entry, other: Entry) -> bool:
-    means = [(one[name] or {}).get("mean") for name in VALUES], [(other[name] or {}).get("mean") for name in VALUES]
     # A cosine is of vectors in float32, and differs in its last digits between batches.
-    close = all(a == b or (a is not None and b is not None and abs(a - b) < 1e-5) for a, b in zip(*means, strict=True))
-    return close and all(
-        abs(one["measures"][m]["change"] - other["measures"][m]["change"]) < 1e-9 for m in one["measures"]
-    )
+    pairs = [((one[name] or {}).get("mean"), (other[name] or {}).get("mean"), 1e-5) for name in VALUES]
+    pairs += [(one["measures"][m]["change"], other["measures"][m]["change"], 1e-9) for m in one["measures"]]
+    return all(_close(*pair) for pair in pairs)
+
+
+def _close(one: float | None, other: float | None, most: float) -> bool:
+    return one == other or (one is not None and other is not None and abs(one - other) < most)
 
 
 def level_name(level: Entry) -> str:
@@ -194,6 +196,11 @@ def legend(result: Entry) -> Iterator[str]:
         "emoji, typed on a phone; 4 more of these, words of another language, typos. The rules were written for the "
         "known templates, not for those held out."
     )
+    if any(((model["levels"][0]["overlap"] or {}).get("mean") or 1) < 1 for model in result["models"]):
+        yield (
+            "Where scores are equal, a clean query keeps less than all of its own results: overlap, τ and RBO are "
+            "means over the orders in which an engine may list them."
+        )
     if any(guard_is_idle(model) for model in result["models"]):
         idle = ", ".join(model["name"] for model in result["models"] if guard_is_idle(model))
         yield f"One way of writing (NFC, plain spaces, apostrophes) changes nothing for {idle}; its rows are left out."

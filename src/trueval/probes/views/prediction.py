@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -11,13 +11,15 @@ from rich.text import Text
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
 from trueval.report.terminal import drawn, grid
-from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, signed, unit
+from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent, signed, unit
 
 Entry = Mapping[str, Any]
+Key = TypeVar("Key", bound=Hashable)
 
 ALL: Final = "all"
 NAME_MARGIN: Final = "name margin"
 POOLED: Final = ("signal", "Spearman", "its interval", "τ-b", "its interval", "ranked\nacross", "queries")
+SPARE: Final = ("changed", "interval")  # of a table for each system; in JSON, CSV and on the page they are
 REASONS: Final = 6  # that are told
 
 
@@ -42,7 +44,7 @@ def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
     """
     parts: list[RenderableType] = []
     for each in _tables(result, scale):
-        shown = grid(each.head, "L" + "r" * (len(each.head) - 1))
+        shown = grid(each.head, "L" + "r" * (len(each.head) - 1), spare=SPARE)
         for row in each.rows:
             shown.add_row(*map(Text, row))
         parts += [Text(each.heading, style="bold"), shown, Text()]
@@ -88,17 +90,25 @@ def legend(result: Entry) -> Iterator[str]:
             "Pooled: queries are ranked within each model and condition, so that a model which is worse in both is not "
             "taken for prediction. Ranked across: all in one list, where it is."
         )
-    told = list(dict.fromkeys(each["told"] for each in result["orders"]))
-    yield from (f"The order of the models by what they lose: {each}" for each in told)
-    reasons = list(dict.fromkeys(f"{_where(each)}: {each['reason']}" for each in result["models"] if each["reason"]))
-    yield from reasons[:REASONS]
-    if len(reasons) > REASONS:
-        yield f"{len(reasons) - REASONS} further reasons are in the JSON."
+    orders = _together((each["told"], each["signal"]) for each in result["orders"])
+    yield from (
+        f"Whether {signals} puts the models into the order of what they lose: {told}" for told, signals in orders
+    )
+    missing = (each for each in result["models"] if each["reason"])
+    reasons = _together(((f"{each['name']}, {each['condition']}", each["reason"]), each["signal"]) for each in missing)
+    told = [f"{where}, {signals}: {reason}" for (where, reason), signals in reasons]
+    yield from told[:REASONS]
+    if len(told) > REASONS:
+        yield f"{counted(len(told) - REASONS, 'further reason is', 'further reasons are')} in the JSON."
     yield from result["notes"]
 
 
-def _where(row: Entry) -> str:
-    return f"{row['name']}, {row['condition']}, {row['signal']}"
+def _together(pairs: Iterable[tuple[Key, str]]) -> list[tuple[Key, str]]:
+    """Keys with the words that go with each, joined by commas."""
+    found: dict[Key, dict[str, None]] = {}
+    for key, word in pairs:
+        found.setdefault(key, {})[word] = None
+    return [(key, ", ".join(words)) for key, words in found.items()]
 
 
 def _tables(result: Entry, scale: Scale) -> Iterator[Lines]:
@@ -115,9 +125,9 @@ def _pooled(row: Entry) -> list[str]:
     return [
         row["signal"],
         correlation(row["spearman"]),
-        interval(row["low"], row["high"]),
+        span(row["low"], row["high"]),
         correlation(kendall["value"]),
-        interval(kendall["low"], kendall["high"]),
+        span(kendall["low"], kendall["high"]),
         correlation(row["across"]["value"]),
         str(row["queries"]),
     ]
@@ -132,9 +142,7 @@ def _of_model(result: Entry, system: Entry, measure: str, scale: Scale) -> Lines
     rows = []
     for condition in result["conditions"]:
         found = [by_key[condition["name"], name] for name in signals]
-        numbers = [
-            one for each in found for one in (correlation(each["spearman"]), interval(each["low"], each["high"]))
-        ]
+        numbers = [one for each in found for one in (correlation(each["spearman"]), span(each["low"], each["high"]))]
         changed = percent(condition["changed"] / result["queries"])
         rows.append([condition["name"], changed, percent(found[0]["lost"]), signed(found[0]["loss"], scale), *numbers])
     clean = fixed(system["clean"][measure], scale)
@@ -148,6 +156,17 @@ def correlation(value: float | None) -> str:
     ('+.35', '-.10', '–')
     """
     return NOT_AVAILABLE if value is None else f"{value:+.2f}".replace("0.", ".", 1)
+
+
+def span(low: float | None, high: float | None) -> str:
+    """An interval of a correlation.
+
+    >>> span(-0.0173, 0.4713), span(None, None)
+    ('[-.02, .47]', '–')
+    """
+    if low is None or high is None:
+        return NOT_AVAILABLE
+    return f"[{correlation(low)}, {correlation(high)}]".replace("+", "")
 
 
 def to_csv(result: Entry) -> str:

@@ -46,7 +46,7 @@ def cells(result: Entry, at: int, scale: Scale) -> list[str]:
     point = result["points"][at]
     quality, latency = point["quality"], (point["latency"] or {}).get(result["percentile"]) or {}
     return [
-        point["name"],
+        f"{point['name']} *" if point["on_frontier"] else point["name"],
         NOT_AVAILABLE if point["K"] is None else str(point["K"]),
         fixed(quality["value"], scale),
         interval(quality["low"], quality["high"], scale),
@@ -116,7 +116,7 @@ def _meaning(result: Entry) -> Iterator[str]:
     rule = "no other is as good in all and better in one of" if result["rule"] == "pareto" else "no other is better in"
     names = ", ".join(result["objectives"])
     queries = counted(result["queries"], "query", "queries")
-    yield f"On the frontier: {rule} {names}. quality: {result['quality']}, {queries}."
+    yield f"* on the frontier of the measured values: {rule} {names}. quality: {result['quality']}, {queries}."
     if "latency" in result["objectives"] and band["seconds"]:
         told = f"{milliseconds(band['seconds'])} ms"
         width = f"the jitter of both, {told} in the middle," if band["of"] == "jitter" else told

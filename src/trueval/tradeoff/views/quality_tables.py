@@ -247,7 +247,7 @@ def _embedders(rows: Sequence[Pipeline]) -> list[str]:
 def _reference(pipelines: Sequence[Pipeline], k: int | None = None) -> Pipeline | None:
     """The best at a K, by default the last, of those that rerank a hybrid pool, else that rerank, else of all."""
     for wanted in (lambda p: p.reranked and p.method.startswith(HYBRID), lambda p: p.reranked, lambda p: True):
-        chosen = [each for each in pipelines if wanted(each)]
+        chosen = [each for each in pipelines if wanted(each) and (k is None or k in each.at)]
         if chosen:
             last = k or cutoffs(chosen)[-1]
             return max(chosen, key=lambda each: _number(each.quality(last)))

@@ -1,13 +1,22 @@
-"""What a dry run of a golden set prints."""
+"""What a dry run prints."""
 
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import typer
 
 from trueval.cli.output import say
 
-if TYPE_CHECKING:
-    from trueval.golden.build import Estimates
+
+class Estimates(Protocol):
+    """What there is to do, before any of it is done."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        ...
+
+    def sentences(self) -> list[str]:
+        """As a person reads it."""
+        ...
 
 
 def check_form(form: str) -> None:
@@ -20,8 +29,8 @@ def check_form(form: str) -> None:
         raise typer.BadParameter("--dry-run prints a table or json.", param_hint="--format")
 
 
-def show_estimates(found: "Estimates", form: str) -> None:
-    """Prints what there is to ask.
+def show_estimates(found: Estimates, form: str) -> None:
+    """Prints what there is to do.
 
     Args:
         found: of a dry run.

@@ -1,0 +1,212 @@
+"""Lacking: what models would still get for a probe, told before any of it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trueval.models.hosted.services import is_hosted
+from trueval.models.outputs import Part, place_of, prefix_of, settings_of
+from trueval.models.reuse import missing_items
+from trueval.probes.entrants import EMBEDDER, RERANKER, TOKENS, Entrants
+from trueval.probes.model_scorers import different_pairs, part_of
+from trueval.probes.names import NamesDesign
+from trueval.probes.scorers import Pairs
+from trueval.report.text import counted
+from trueval.standings.standings import Ints
+
+Texts = Mapping[str, Sequence[Any]]
+
+
+class Lacking(NamedTuple):
+    """What a model has not given yet.
+
+    Attributes:
+        model: an embedder or a reranker.
+        part: texts, or pairs of texts.
+        places: of those that it has not seen.
+    """
+
+    model: Any
+    part: Part
+    places: Ints
+
+    @property
+    def items(self) -> list[Any]:
+        """Those that it has not seen."""
+        return [self.part.items[place] for place in self.places.tolist()]
+
+
+def lacking(model: Any, texts: Texts, folder: Path | None) -> Iterator[Lacking]:
+    """What a model would still get of some texts; what is kept needs nothing.
+
+    Args:
+        model: with settings, as `load_model` gives it.
+        texts: part → items.
+        folder: where outputs are kept; None for nowhere.
+    """
+    for name, items in texts.items():
+        part, places = part_of(model, name, items), np.arange(len(items))
+        if folder is not None and model.scoring == "maxsim":  # vectors of tokens are kept as a whole or not at all
+            places = places[: 0 if place_of(settings_of(model), name, part.texts(), folder).complete else None]
+        elif folder is not None:
+            places = missing_items(settings_of(model), part, folder)
+        yield Lacking(model, part, places)
+
+
+def texts_of_names(designs: Iterable[NamesDesign], role: str = EMBEDDER) -> Iterator[Texts]:
+    """Part → the texts, or pairs of texts, that a model of a role gets for each of some probes of names, one by one.
+
+    Args:
+        designs: of the languages, in the order in which they are asked.
+        role: "embedder", "tokens" or "reranker".
+
+    Yields:
+        Of each probe those that none before it has.
+    """
+    seen: dict[str, set[Any]] = {}
+    for pairs in (each.pairs for each in designs):
+        parts = _parts(pairs, role)
+        known = {name: seen.setdefault(name, set()) for name in parts}
+        yield {name: [item for item in items if item not in known[name]] for name, items in parts.items()}
+        for name, items in parts.items():
+            known[name].update(items)
+
+
+def _parts(pairs: Pairs, role: str) -> Texts:
+    if role == RERANKER:
+        return {"pairs": different_pairs(pairs)}
+    return {"queries": pairs.queries, "documents": pairs.candidates}
+
+
+@dataclass(frozen=True)
+class ModelTexts:
+    """What goes through one model.
+
+    Attributes:
+        name: of it, as it was asked for.
+        role: "embedder", "tokens" or "reranker".
+        count: different texts, or pairs of texts.
+        left: of these that are not kept.
+        calls: to a service; 0 of a model that runs here.
+        tokens: of these calls, by our estimate.
+        cost: of these calls; None where the price is not known.
+    """
+
+    name: str
+    role: str
+    count: int
+    left: int
+    calls: int = 0
+    tokens: int = 0
+    cost: float | None = 0.0
+
+    @property
+    def sentence(self) -> str:
+        """What a person reads."""
+        what = ("pair", "pairs") if self.role == RERANKER else ("text", "texts")
+        role = "MaxSim" if self.role == TOKENS else self.role
+        told = f"{self.name} ({role}): {counted(self.count, f'different {what[0]}', f'different {what[1]}')}, "
+        told += f"{self.count - self.left:,} of them kept; "
+        if not self.left:
+            return f"{told}none goes through the model."
+        if not self.calls:
+            return f"{told}{self.left:,} go through the model."
+        price = "at a price that is not known" if self.cost is None else f"for about {self.cost:.4g}"
+        out = f"{self.left:,} go out in {counted(self.calls, 'call', 'calls')}"
+        return f"{told}{out} of about {counted(self.tokens, 'token', 'tokens')}, {price}."
+
+
+@dataclass(frozen=True)
+class NamesEstimate:
+    """What there is to do for a probe of names.
+
+    Attributes:
+        designs: of the languages.
+        models: what goes through each.
+        max_cost: what hosted models may cost in all; None for no limit.
+    """
+
+    designs: tuple[NamesDesign, ...]
+    models: tuple[ModelTexts, ...]
+    max_cost: float | None = None
+
+    @property
+    def cost(self) -> float | None:
+        """Of all calls; None where a price is not known."""
+        costs = [each.cost for each in self.models]
+        return None if None in costs else sum(filter(None, costs))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `trueval probe names --dry-run`."""
+        first = self.designs[0]
+        return {
+            "languages": [each.language for each in self.designs],
+            **{name: getattr(first, name) for name in ("queries", "runs", "seed")},
+            "conditions": list(first.conditions),
+            "models": [vars(each) for each in self.models],
+            **{name: sum(getattr(each, name) for each in self.models) for name in ("calls", "tokens")},
+            "cost": self.cost,
+        }
+
+    def sentences(self) -> list[str]:
+        """What a person reads."""
+        told = [
+            f"{each.language}: {counted(each.queries, 'query', 'queries')}, {counted(each.runs, 'run', 'runs')}, "
+            f"{counted(len(each.conditions), 'condition', 'conditions')}: {len(each.pairs.query):,} pairs of "
+            f"{each.texts:,} different texts."
+            for each in self.designs
+        ]
+        told += [each.sentence for each in self.models]
+        if not self.models:
+            told.append("No text goes through a model.")
+        if self.max_cost is not None and self.cost is not None and self.cost > self.max_cost:
+            told.append(f"That is more than --max-cost {self.max_cost:g}: the probe would stop before it is spent.")
+        return told
+
+
+def estimate_names(
+    entrants: Entrants, designs: Sequence[NamesDesign], *, max_cost: float | None = None
+) -> NamesEstimate:
+    """Say what would go through models, without doing it.
+
+    Weights are loaded only where outputs of the same model are kept, to tell whether they are of the same settings.
+
+    Args:
+        entrants: whose models these are.
+        designs: of the languages.
+        max_cost: what hosted models may cost in all; None for no limit.
+
+    Raises:
+        InputError: there is no such model.
+    """
+    found = [_of_model(entrants, role, name, list(texts_of_names(designs, role))) for role, name in entrants.models()]
+    return NamesEstimate(tuple(designs), tuple(found), max_cost)
+
+
+def _of_model(entrants: Entrants, role: str, name: str, given: Sequence[Texts]) -> ModelTexts:
+    count = sum(len(items) for texts in given for items in texts.values())
+    if not is_hosted(name) and not _may_be_kept(entrants, role, name):
+        return ModelTexts(name, role, count, count)
+    model = entrants.model(role, name)
+    found = [each for texts in given for each in lacking(model, texts, entrants.folder)]
+    left = sum(len(each.places) for each in found)
+    if not is_hosted(name):
+        return ModelTexts(name, role, count, left)
+    expected = [model.expected(each.part.name, each.items) for each in found if len(each.places)]
+    costs = [model.price.cost(each.usage) for each in expected]
+    cost = None if None in costs else sum(filter(None, costs))
+    return ModelTexts(
+        name, role, count, left, sum(each.calls for each in expected), sum(each.tokens for each in expected), cost
+    )
+
+
+def _may_be_kept(entrants: Entrants, role: str, name: str) -> bool:
+    """Whether the folder has outputs of a model of this name in this dtype, of whatever settings."""
+    about = {"model": entrants.place(role, name).name, "dtype": entrants.asked.dtype}
+    folder = entrants.folder
+    return folder is not None and any(folder.glob(f"{prefix_of(about, '').removesuffix('-')}*"))
