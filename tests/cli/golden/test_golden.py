@@ -134,7 +134,7 @@ def test_what_cannot_be_is_one_line(trueval: Any, tmp_path: Path) -> None:
     assert found.status == 1
     last = found.err.strip().splitlines()[-1]
     assert last.startswith("trueval: m: the environment variable NO_SUCH_KEY holds no key.")
-    assert (tmp_path / "out" / "stages" / "pool.json").is_file()  # what is done stays
+    assert not (tmp_path / "out" / "stages").exists()  # no pool is made for a judge that cannot be asked
     bad = trueval("golden", "anchor", tmp_path / "c", "--collection", tmp_path / "c", "--out", tmp_path / "x.trec")
     assert bad.status == 1
     assert "A golden set is a folder that trueval golden build made." in " ".join(bad.err.split())
