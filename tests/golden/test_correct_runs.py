@@ -52,3 +52,12 @@ def test_what_is_missing_is_said_with_its_cure(world: World, tmp_path: Path) -> 
     assert correct_runs(str(alone), runs, measures, policy=OURS, audit=world.golden / "audit").data["runs"]
     with pytest.raises(PolicyError, match="target must be one of these, new"):
         correct_runs(str(world.golden), runs, measures, policy=OURS, target="all")
+
+
+@pytest.mark.parametrize("design", ["queries", "documents"])
+def test_what_nobody_names_can_be_corrected(tmp_path: Path, design: str) -> None:
+    made = written(tmp_path, design=design, sampled=80 if design == "documents" else 30)
+    found = correct_runs(str(made.golden), [str(made.runs[0])], policy=OURS).to_dict()
+    (run,) = found["runs"]
+    assert len(run["corrected"]) >= 4
+    assert not [entry for entry in run["corrected"] if "refused" in entry]

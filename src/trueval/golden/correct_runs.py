@@ -11,13 +11,18 @@ from trueval.comparison.correct import correct
 from trueval.comparison.labels import CORRECTED, audit_beside, join
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.notes import passed_by_all
+from trueval.measures import parse_list
 from trueval.rag.inputs import Inputs
 from trueval.report.provenance import recorded
 
 if TYPE_CHECKING:
+    from trueval.comparison.audited import Audited
     from trueval.measures.measure import Measure
     from trueval.policy.policy import Policy
 
+# What is corrected where nobody says it, by design: of single passages no measure with an estimated norm can be.
+DEFAULTS: Final = {"queries": "nDCG@10 RR@10 AP R@100 P@10", "documents": "P@10 DCG@10"}
+RUBRIC: Final = " P4+@10 Harm@10"  # and where grades reach 4
 TARGETS: Final = {"these": "these queries", "new": "new queries"}
 
 
@@ -40,7 +45,7 @@ class CorrectedRuns(NamedTuple):
 def correct_runs(
     place: str,
     runs: Sequence[str],
-    measures: Sequence[Measure],
+    measures: Sequence[Measure] | None = None,
     *,
     policy: Policy,
     audit: Path | None = None,
@@ -56,7 +61,7 @@ def correct_runs(
     Args:
         place: a golden set, or its judgments.
         runs: paths, or name=path.
-        measures: to correct.
+        measures: to correct; those that the design of the audit can, if None.
         policy: conventions of the measures.
         audit: its folder; that of the golden set by default.
         grades: grade in files → grade to use, for the judge's and people's alike; None keeps them.
@@ -83,9 +88,20 @@ def correct_runs(
     audited = joined.audited
     if audited is None:  # join refuses before
         raise InputError(f"{folder}: there is no audit. Make one by trueval golden audit.")
+    chosen = default_measures(audited) if measures is None else tuple(measures)
     name = None if baseline is None else lists[list(runs).index(baseline)].name
     found = correct(
-        lists, joined.judge, audited, measures, target=TARGETS[target], level=level, baseline=name, policy=policy
+        lists, joined.judge, audited, chosen, target=TARGETS[target], level=level, baseline=name, policy=policy
     )
-    notes = passed_by_all(joined.judge.frame["grade"].to_numpy(), list(measures), policy)
+    notes = passed_by_all(joined.judge.frame["grade"].to_numpy(), list(chosen), policy)
     return CorrectedRuns(planned(found, joined, audited, recorded(str(folder)), width), notes)
+
+
+def default_measures(audited: Audited) -> tuple[Measure, ...]:
+    """The measures that are corrected where nobody names any: those that the design of an audit can.
+
+    Args:
+        audited: with its design and scale.
+    """
+    rubric = RUBRIC if audited.design == "documents" and audited.scale[1] >= 4 else ""
+    return parse_list(DEFAULTS[audited.design] + rubric)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from trueval.cli.options import Form, Level, MeasureList, OutputOptions, PolicyOptions, measures_of, with_groups
+from trueval.cli.options import MEASURES, Form, Level, OutputOptions, PolicyOptions, measures_of, with_groups
 from trueval.cli.output import check_folder, save, say, show, talk
 from trueval.cli.paths import refuse_repeated, run_called, with_baseline
 from trueval.cli.progress import progress
@@ -18,7 +18,17 @@ def correct(
     ],
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Run files, or name=path.")],
     *,
-    measures: MeasureList = None,
+    measures: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measures",
+            "-m",
+            metavar="LIST",
+            help="Default: those that the audit can correct: nDCG@10 RR@10 AP R@100 P@10 of whole queries; P@10 DCG@10 "
+            "of single passages, with P4+@10 Harm@10 where grades reach 4.",
+            rich_help_panel=MEASURES,
+        ),
+    ] = None,
     policy: PolicyOptions,
     target: Annotated[
         Literal["these", "new"],
@@ -53,7 +63,7 @@ def correct(
     from trueval.comparison.views.kind import CORRECTION
     from trueval.golden.correct_runs import correct_runs
 
-    chosen = measures_of(measures)
+    chosen = measures_of(measures) if measures else None
     if width is not None and not width > 0:
         raise typer.BadParameter(f"must be above 0, such as 0.05. Got {width:g}.", param_hint="--width")
     against = None if baseline is None else run_called(baseline, runs)
