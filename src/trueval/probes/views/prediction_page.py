@@ -13,6 +13,8 @@ from trueval.report.figures import NARROW, Chart, panels, tone, write_figure
 from trueval.report.text import fixed, percent, signed
 
 ROW: Final = 22  # CSS pixels of a condition
+NAMES: Final = 150  # CSS pixels of the names of conditions
+MANY: Final = 3  # signals beside each other above which a figure takes the whole width
 AXIS: Final = (-1, 0, 1)
 KEY: Final = (("thin", "interval over queries"), ("dot", "Spearman's correlation"))
 
@@ -77,10 +79,20 @@ def _blocks(file: ResultFile, measure: str) -> Iterator[Block]:
         plot = _plot(data, system, measure)
         if plot is not None:
             about = f"{system['name']}: rank correlation of each signal with the loss in {measure}, by condition."
-            figures.append(Figure(f"join-{name}-{place}", system["name"], about, plot, key=KEY))
+            title = system["name"]
+            figures.append(Figure(f"join-{name}-{place}", title, about, plot, wide=is_wide(system), key=KEY))
     rows = [place for place, each in enumerate(data["models"]) if each["measure"] == measure]
     tables = (*([_pooled_table(file, pooled, name)] if pooled else []), _table(file, rows, name))
     yield Block(f"join-{name}", f"Who predicts the loss in {measure}", figures=tuple(figures), tables=tables)
+
+
+def is_wide(system: Mapping[str, Any]) -> bool:
+    """Whether the figure of a system takes the whole width of the page.
+
+    >>> is_wide({"signals": ["drop", "overlap", "margin"]})
+    False
+    """
+    return len(system["signals"]) > MANY
 
 
 def _plot(data: Mapping[str, Any], system: Mapping[str, Any], measure: str) -> Chart | None:
@@ -96,7 +108,8 @@ def _plot(data: Mapping[str, Any], system: Mapping[str, Any], measure: str) -> C
     if not rows:
         return None
     signals = [name for name in system["signals"] if any(each["signal"] == name for each in rows)]
-    width = (NARROW - 150) // len(signals)
+    whole = 2 * NARROW if is_wide(system) else NARROW
+    width = (whole - NAMES) // len(signals)
     charts = []
     for place, signal in enumerate(signals):
         own = [each for each in rows if each["signal"] == signal]
