@@ -93,6 +93,15 @@ def _about(name: str, accepted: Iterable[str] | None = None, default: str = "") 
     return f"{about[0].upper()}{about[1:]}{listed}. Default: {default or getattr(OURS, name)}."
 
 
+def in_list(text: str) -> list[str]:
+    """The words of an option that takes several, separated by commas.
+
+    >>> in_list("bfloat16, float32,")
+    ['bfloat16', 'float32']
+    """
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
 def measures_of(texts: list[str] | None) -> "tuple[Measure, ...]":
     """The measures that `--measures` names, the default ones if it is not given."""
     import warnings

@@ -9,7 +9,16 @@ import typer
 
 from trueval.cli.loading import LoadingOptions
 from trueval.cli.long_work import bars, interruptible, remarks
-from trueval.cli.options import Form, MeasureList, Memory, OutputOptions, PolicyOptions, measures_of, with_groups
+from trueval.cli.options import (
+    Form,
+    MeasureList,
+    Memory,
+    OutputOptions,
+    PolicyOptions,
+    in_list,
+    measures_of,
+    with_groups,
+)
 from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.paths import with_roles
 
@@ -54,7 +63,7 @@ class CollectionOptions:
         from trueval.precision.logits import read_logits
         from trueval.precision.passes import narrowed, read_ids
 
-        found = Collection.read(place, fields=_parts(self.fields))
+        found = Collection.read(place, fields=in_list(self.fields))
         if grades is not None:
             found = replace(found, judgments=found.graded.map_grades(grades))
         exclude = frozenset[str]() if self.exclude_queries is None else read_ids(self.exclude_queries, found)
@@ -98,12 +107,12 @@ class FormatOptions:
     @property
     def of_models(self) -> list[str] | None:
         """Those that models run in; None where nothing was chosen."""
-        return None if self.dtype is None else _parts(self.dtype)
+        return None if self.dtype is None else in_list(self.dtype)
 
     @property
     def of_scores(self) -> list[str]:
         """Those of the scores."""
-        return _parts(self.scoring)
+        return in_list(self.scoring)
 
 
 @dataclass(frozen=True)
@@ -197,17 +206,13 @@ def _audited(
         passes = {
             "candidates": reading.chosen(),
             "scoring": scoring,
-            "index_dtypes": _parts(formats.index_dtype),
+            "index_dtypes": in_list(formats.index_dtype),
             "folder": None if out is None else out / "logits",
             "begin": bar,
             **asdict(loading),
         }
-        wanted = _parts(DEFAULT_DTYPES) if dtypes is None else dtypes
+        wanted = in_list(DEFAULT_DTYPES) if dtypes is None else dtypes
         return audit_models(read, source.models or [], measures, wanted, policy=choices, passes=passes)
-
-
-def _parts(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _kept_after(out: Path | None) -> str:

@@ -16,10 +16,8 @@ document names too (named.py): how small the margin of the name is, and how much
 
 from __future__ import annotations
 
-import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -48,7 +46,7 @@ from trueval.report.provenance import recorded
 from trueval.report.text import counted
 from trueval.retrieval.ranks.lists import listed
 from trueval.retrieval.stages.config import Settings
-from trueval.retrieval.stages.shared import Begin, Shared, nobody
+from trueval.retrieval.stages.shared import Begin, Shared, nobody, shared_work
 from trueval.retrieval.stages.work import Work
 from trueval.run import Run
 from trueval.standings.standings import Bools, Floats
@@ -133,10 +131,9 @@ def probe_join(
     named = collection if mentions is None else _naming(collection, mentions)
     asked = drawn(named, Design("en", queries=queries or max(2, len(collection.queries)), seed=choices.seed))
     forms = {each.name: {query: each.change(text) for query, text in asked.queries.items()} for each in conditions}
-    with _place(cache) as place:
-        account = Account(max_cost, place / LEDGER)
-        trials = None if mentions is None else trials_of(asked, mentions, choices.seed)
-        join = _Join(asked, forms, chosen, k, policy or Policy(), place, begin or nobody, account, trials)
+    trials = None if mentions is None else trials_of(asked, mentions, choices.seed)
+    with shared_work(cache, Account(max_cost, None if cache is None else cache / LEDGER), kept=True) as shared:
+        join = _Join(asked, forms, chosen, k, policy or Policy(), shared, begin or nobody, trials)
         found = predict(pl.concat([join.rows(name, settings) for name, settings in pipelines.items()]), choices)
     return found.noted(join.about(collection, conditions), join.notes)
 
@@ -176,15 +173,13 @@ class _Join:
         measures: Sequence[Measure],
         k: int,
         policy: Policy,
-        cache: Path,
+        shared: Shared,
         begin: Begin,
-        account: Account,
         trials: Trials | None = None,
     ) -> None:
         self.trials = trials
         self.collection, self.forms, self.measures, self.k = collection, forms, tuple(measures), k
-        self.policy, self.cache, self.begin, self.account = policy, cache, begin, account
-        self.models: dict[str, Any] = {}
+        self.policy, self.shared, self.begin = policy, shared, begin
         self.systems: list[dict[str, Any]] = []
         # Notes are in results, which say nothing of the folders of a machine.
         self.notes: list[str] = [note.replace(f"{collection.source}/", "") for note in collection.notes]
@@ -234,7 +229,8 @@ class _Join:
         """
         if self.trials is None or not self.trials.places:
             return [np.full(len(self.ids), np.nan) for _ in asked]
-        shared = Shared(self.cache, self.cache / "outputs", self.account, models=self.models)
+        # Other documents: what is shared but the models is of those of the collection.
+        shared = replace(self.shared, vectors={}, stages={}, hashes={})
         texts = replace(self.collection, documents=self.trials.documents)
         documents = Work(texts, settings, shared, self.begin).document_vectors(self.begin(f"{name}: other names"))
         return [self.trials.margins(self.ids, each, documents) for each in asked]
@@ -253,8 +249,7 @@ class _Join:
         """The table of `predict` for one pipeline."""
         texts = [list(each.values()) for each in (self.collection.queries, *self.forms.values())]
         ids = named_texts([AS_IT_IS, *self.forms], self.ids, texts)
-        shared = Shared(self.cache, self.cache / "outputs", self.account, models=self.models)
-        found = search(settings, self.collection, ids, shared, lambda stage: self.begin(f"{name}: {stage}"))
+        found = search(settings, self.collection, ids, self.shared, lambda stage: self.begin(f"{name}: {stage}"))
         clean, *others = (self.form(found, each) for each in texts)
         self.notes += [note for note in (*found.notes, *clean.notes) if note not in self.notes]
         forms = dict(zip(self.forms, others, strict=True))
@@ -338,15 +333,3 @@ def gaps(run: Run, query_ids: Sequence[str]) -> Floats:
         if size > 1
     }
     return np.array([found.get(query, np.nan) for query in query_ids])
-
-
-@contextmanager
-def _place(cache: Path | None) -> Iterator[Path]:
-    """The folder of the cache; a temporary one where nobody names one, so that documents are embedded once."""
-    if cache is not None:
-        cache.mkdir(parents=True, exist_ok=True)
-        yield cache
-        return
-    # Memory maps of files that are removed stay readable; where they cannot be removed, the system does it later.
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        yield Path(folder)

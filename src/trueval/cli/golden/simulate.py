@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from trueval.cli.options import Form, OutputOptions, with_groups
+from trueval.cli.options import Form, OutputOptions, in_list, with_groups
 from trueval.cli.output import check_folder, save, show
 from trueval.cli.progress import progress
 
@@ -58,8 +58,8 @@ def simulate(*, options: SimulateOptions, output: OutputOptions, form: Form = "t
 
     if output.out is not None:
         check_folder(output.out)
-    worlds = list(WORLDS) if options.worlds == "all" else _parts(options.worlds)
-    methods = USUAL_METHODS if options.methods is None else _parts(options.methods)
+    worlds = list(WORLDS) if options.worlds == "all" else in_list(options.worlds)
+    methods = USUAL_METHODS if options.methods is None else in_list(options.methods)
     steps = len(worlds) * -(-options.pools // PORTION)
     with Processes(options.processes) as executor, progress(steps, verb="simulating") as begin:
         found = library(worlds, methods, pools=options.pools, seed=options.seed, executor=executor, begin=begin)
@@ -67,7 +67,3 @@ def simulate(*, options: SimulateOptions, output: OutputOptions, form: Form = "t
     if output.out is not None:
         save(output.out, (SIMULATE, result), page=True)
     show(SIMULATE, result, form, percent=output.percent)
-
-
-def _parts(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]

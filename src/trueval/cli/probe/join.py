@@ -15,6 +15,7 @@ from trueval.cli.options import (
     Percent,
     ResultFolder,
     cache_of,
+    in_list,
     measures_of,
     with_groups,
 )
@@ -131,7 +132,7 @@ def join(
 
     if out is not None:
         check_folder(out)
-    names = None if asked.conditions is None else _parts(asked.conditions)
+    names = None if asked.conditions is None else in_list(asked.conditions)
     mentions = None if asked.table is None else Mentions(read_people(str(asked.table)))
     chosen: Any = find_conditions(names, asked.language, seed=asked.seed, mentions=mentions)
     place = cache_of(cache, out)
@@ -155,7 +156,3 @@ def join(
     if out is not None:
         save(out, (PREDICTION, result), page=True)
     show(PREDICTION, result, form, percent=percent)
-
-
-def _parts(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]

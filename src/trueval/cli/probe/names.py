@@ -8,7 +8,7 @@ import typer
 from trueval.cli.estimates import check_form, show_estimates
 from trueval.cli.loading import LoadingOptions
 from trueval.cli.long_work import bars, interruptible, remarks
-from trueval.cli.options import CacheFolder, Form, Memory, Percent, ResultFolder, cache_of, with_groups
+from trueval.cli.options import CacheFolder, Form, Memory, Percent, ResultFolder, cache_of, in_list, with_groups
 from trueval.cli.output import check_folder, save, show
 
 if TYPE_CHECKING:
@@ -119,9 +119,9 @@ class DesignOptions:
 
     def choices(self) -> dict[str, Any]:
         """The choices of `probe_all` and `designs_of`, beside the table."""
-        ablations = None if self.ablations is None else _parts(self.ablations)
+        ablations = None if self.ablations is None else in_list(self.ablations)
         return {
-            "languages": _parts(self.language),
+            "languages": in_list(self.language),
             **{name: getattr(self, name) for name in ("queries", "runs", "seed")},
             "ablations": ablations,
         }
@@ -185,7 +185,3 @@ def names(
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
-
-
-def _parts(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]

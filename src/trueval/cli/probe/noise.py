@@ -17,6 +17,7 @@ from trueval.cli.options import (
     PolicyOptions,
     ResultFolder,
     cache_of,
+    in_list,
     with_groups,
 )
 from trueval.cli.output import check_folder, save, say, show, talk
@@ -82,8 +83,8 @@ class NoiseOptions:
         return Design(
             self.language,
             tuple(dict.fromkeys(_levels(self.levels))),
-            _parts(self.templates),
-            _parts(self.denoise),
+            tuple(dict.fromkeys(in_list(self.templates))),
+            tuple(dict.fromkeys(in_list(self.denoise))),
             {"both": (False, True), "on": (True,), "off": (False,)}[self.guard],
             self.queries,
             seed,
@@ -176,13 +177,9 @@ def noise(
     show(NOISE, result, form, percent=percent)
 
 
-def _parts(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-
-
 def _levels(text: str) -> Sequence[int]:
     try:
-        return [int(part) for part in _parts(text)]
+        return [int(part) for part in in_list(text)]
     except ValueError:
         raise typer.BadParameter(
             f"must be levels from 0 to 4, such as 0,2,4. Got {text!r}.", param_hint="--levels"
