@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 from trueval.errors import TruevalError
 from trueval.files.source.memory import free_memory
@@ -23,10 +25,6 @@ PACKAGE: Final = "trueval"
 GROUPS: Final = ("trueval.commands", "trueval.kinds", "trueval.measures", "trueval.readers")
 # Extras that serve those who work on trueval itself.
 OWN: Final = ("dev", "mutants")
-CLAUSE: Final = re.compile(r"(>=|<=|==|!=|~=|>|<)\s*(\S+)")
-RELEASE: Final = re.compile(r"\d+")
-REQUIREMENT: Final = re.compile(r"(?P<name>[\w.-]+)(\[(?P<extras>[\w, -]+)\])?\s*(?P<wanted>[<>=!~][^;]*)?")
-EXTRA: Final = re.compile(r"""extra\s*==\s*["']([\w-]+)["']""")
 
 
 class Library(NamedTuple):
@@ -45,25 +43,7 @@ class Library(NamedTuple):
     @property
     def fits(self) -> bool:
         """Whether a version that is wanted is there."""
-        return self.found is not None and all(map(self._meets, filter(None, self.wanted.split(","))))
-
-    def _meets(self, clause: str) -> bool:
-        """Whether the version that is there meets one clause, as ">=2.6"; of a clause of no known form it does."""
-        parts = CLAUSE.match(clause.strip())
-        if parts is None:
-            return True
-        sign, other = parts.groups()
-        have, want = release(self.found or ""), release(other)
-        met = {
-            ">=": have >= want,
-            ">": have > want,
-            "<=": have <= want,
-            "<": have < want,
-            "!=": have != want,
-            "==": have == want,
-            "~=": have >= want and have[: len(want) - 1] == want[:-1],  # the last number alone may grow
-        }
-        return met[sign]
+        return self.found is not None and SpecifierSet(self.wanted).contains(self.found, prereleases=True)
 
 
 class Extra(NamedTuple):
@@ -194,16 +174,6 @@ def read_installation() -> Installation:
     )
 
 
-def release(version: str) -> tuple[int, ...]:
-    """The numbers of a version's release, for comparing; what follows them, as in 2.13.0+cpu, is left out.
-
-    >>> release("2.13.0+cpu") >= release("2.6"), release("1.0rc1")
-    (True, (1, 0))
-    """
-    plain = re.split(r"[^\d.]", version, maxsplit=1)[0]
-    return tuple(map(int, RELEASE.findall(plain)))
-
-
 def _extras() -> Iterator[Extra]:
     try:
         about = metadata.metadata(PACKAGE)
@@ -218,16 +188,14 @@ def _extras() -> Iterator[Extra]:
 
 def _libraries(needed: Sequence[str], extra: str) -> Iterator[Library]:
     """The libraries of an extra; those of extras that it names are its own."""
-    for line in needed:
-        marked = EXTRA.search(line)
-        found = REQUIREMENT.match(line)
-        if found is None or marked is None or marked[1] != extra:
-            continue
-        if found["name"] == PACKAGE:
-            for inner in (found["extras"] or "").split(","):
-                yield from _libraries(needed, inner.strip())
+    for each in map(Requirement, needed):
+        if each.marker is None or not each.marker.evaluate({"extra": extra}) or each.marker.evaluate({"extra": ""}):
+            continue  # needed without the extra too, or not on this Python
+        if each.name == PACKAGE:
+            for inner in sorted(each.extras):
+                yield from _libraries(needed, inner)
         else:
-            yield Library(found["name"], (found["wanted"] or "").strip(), _installed(found["name"]))
+            yield Library(each.name, str(each.specifier), _installed(each.name))
 
 
 def _installed(name: str) -> str | None:
