@@ -77,6 +77,14 @@ def test_min_is_decided_by_the_whole_interval(scores: list[Scores], limit: float
     assert (check.low, check.high) == pytest.approx((0.5 - 0.05 * t.ppf(0.975, 20), 0.5 + 0.05 * t.ppf(0.975, 20)))
 
 
+def test_rounding_of_an_end_does_not_fail_a_check(scores: list[Scores]) -> None:
+    judged = Judged(one(0.5, 0.05), "corrected", "pass")
+    high = judged.interval(judged.corrected.of("honest", "nDCG@5").corrected, UNIT)[1]
+    for beyond, verdict in ((1e-13, "cannot tell"), (1e-9, "failed")):
+        (check,) = minima(scores[:1], [Minimum("nDCG@5", high + beyond)], judged)
+        assert check.verdict == verdict
+
+
 def test_what_is_unclear_fails_where_that_is_asked_for(scores: list[Scores]) -> None:
     (check,) = minima(scores[:1], [Minimum("nDCG@5", 0.5)], Judged(one(0.5, 0.05), "corrected", "fail"))
     assert (check.verdict, check.passed) == ("cannot tell", False)

@@ -156,6 +156,31 @@ def test_rounding_does_not_break_a_limit() -> None:
     assert verdict_of(-0.1 - 1e-9, -0.1 - 1e-9, 0.1) == "worse"
 
 
+@pytest.mark.parametrize("tenths", range(1, 10))
+def test_rounding_of_a_mean_does_not_break_a_limit(tenths: int) -> None:
+    """Six values of .1 have the mean 0.09999999999999999, and six ranges of .1 one of 0.10000000000000009."""
+    value = tenths / 10
+    for queries in range(6, 40):
+        made = made_scores("run", np.full(queries, value), 0.05, measures="P@10")
+        for limit in (Minimum("P@10", value), MaxRange(None, 0.1)):
+            (check,) = tv.gate(made, [limit])
+            assert check.passed, check.line
+            assert f"not {'below' if limit.name == 'min' else 'above'} {limit}" in check.line
+    for broken in (Minimum("P@10", value + 1e-9), MaxRange(None, 0.1 - 1e-9)):
+        (check,) = tv.gate(made, [broken])
+        assert (check.passed, check.verdict) == (False, "failed")
+        assert ", not " not in check.line
+
+
+def test_rounding_of_large_values_does_not_break_a_limit() -> None:
+    """DCG has values in the thousands, whose sums are rounded by more than 1e-12."""
+    made = [made_scores("run", np.full(queries, 54321.1), 1e-3, measures="DCG@10") for queries in range(6, 80)]
+    assert min(each.mean("DCG@10").expected for each in made) < 54321.1 - 1e-12
+    for each in made:
+        for check in tv.gate(each, [Minimum("DCG@10", 54321.1), MaxRange(None, 2e-3)]):
+            assert check.passed, check.line
+
+
 def test_checks_of_one_call_are_simultaneous() -> None:
     """More checks, wider intervals: one limit on three runs is asked more than one on a single run."""
     runs = [replace(lost(0.0333), name=name) for name in ("run", "second", "third")]

@@ -20,7 +20,7 @@ from trueval.comparison.checks import CANNOT_TELL, FAILED, NOT_WORSE, PASSED, PO
 from trueval.comparison.corrected import Bounded, Corrected, Correction
 from trueval.comparison.estimated import interval
 from trueval.comparison.labels import CORRECTED, PEOPLE
-from trueval.comparison.limits import MaxDrop, Minimum
+from trueval.comparison.limits import ROUNDING, MaxDrop, Minimum, rounding
 from trueval.comparison.planning import fewest
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.scores import Scores
@@ -28,8 +28,6 @@ from trueval.measures import parse
 from trueval.measures.span import ANYTHING, Span
 from trueval.numerics import or_null
 
-# Sums of the same doubles in another order differ by less.
-ROUNDING: Final = 1e-12
 # How the values are called in sentences.
 CALLED: Final = {CORRECTED: "corrected by people's labels", PEOPLE: "by people's labels alone"}
 
@@ -102,9 +100,9 @@ def minima(runs: Sequence[Scores], limits: Iterable[Minimum], judged: Judged) ->
         for run in runs:
             found = _of(judged, run.name, limit.measure or "")
             low, high = judged.interval(judged.value(found), found.span)
-            verdict = CANNOT_TELL
+            verdict, least = CANNOT_TELL, limit.limit - rounding(limit.limit)
             if not math.isnan(low):
-                verdict = PASSED if low >= limit.limit - ROUNDING else FAILED if high < limit.limit else CANNOT_TELL
+                verdict = PASSED if low >= least else FAILED if high < least else CANNOT_TELL
             yield _check(limit, found, judged, verdict, judged.value(found).estimate, (low, high))
 
 

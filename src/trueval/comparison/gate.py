@@ -25,7 +25,17 @@ from trueval.comparison.corrected_checks import Judged, check_labels, count_chec
 from trueval.comparison.corrected_checks import drops as corrected_drops
 from trueval.comparison.enough import enough, too_few_compared
 from trueval.comparison.labels import CORRECTED, PEOPLE
-from trueval.comparison.limits import Limit, MaxDrop, MaxRange, Minimum, MinQueries, check_limits, parse_limit
+from trueval.comparison.limits import (
+    ROUNDING,
+    Limit,
+    MaxDrop,
+    MaxRange,
+    Minimum,
+    MinQueries,
+    check_limits,
+    parse_limit,
+    rounding,
+)
 from trueval.comparison.power import queries_needed
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.scores import STATISTICS, Scores
@@ -52,9 +62,6 @@ __all__ = [
 ]
 
 PASS_OR_FAIL: Final = ("pass", "fail")
-
-# Sums of the same doubles in another order differ by less: a loss of exactly the limit keeps it.
-ROUNDING: Final = 1e-12
 
 
 def gate(
@@ -200,11 +207,11 @@ def _ranges(scores: Iterable[Scores], limit: MaxRange) -> Iterator[Check]:
             if limit.measure not in (None, name):
                 continue
             found, what = or_null(mean.range), f"{run.name}: the range of {name} is"
+            passed = found is not None and found <= limit.limit + rounding(mean.lowest, mean.highest)
             if found is None:
                 line = f"{what} not available, so {limit} cannot pass."
             else:
-                line = f"{what} {found:.6g}, {'above' if found > limit.limit else 'not above'} {limit}."
-            passed = found is not None and found <= limit.limit
+                line = f"{what} {found:.6g}, {'not above' if passed else 'above'} {limit}."
             numbers = limit.limit, found, or_null(mean.lowest), or_null(mean.highest)
             yield Check(limit.name, run.name, name, *numbers, passed_or_failed(passed), passed, line, str(limit))
 
@@ -212,13 +219,13 @@ def _ranges(scores: Iterable[Scores], limit: MaxRange) -> Iterator[Check]:
 def _minima(scores: Iterable[Scores], limit: Minimum) -> Iterator[Check]:
     for run in scores:
         mean, within = run.mean(limit.measure or ""), _within(run, limit.measure or "")
-        found = or_null(mean.expected)
-        passed = found is not None and found - within >= limit.limit
+        found, least = or_null(mean.expected), limit.limit - rounding(limit.limit)
+        passed = found is not None and found - within >= least
         line = f"{run.name}: {limit.measure} has no value, so {limit} fails."
         if found is not None:
             told = f"{run.name}: {limit.measure} is {found:.6g}"
             line = f"{told}, {'not ' if passed else ''}below {limit}."
-            if not passed and found + within >= limit.limit:
+            if not passed and found + within >= least:
                 line = f"{told}, or up to {within:.6g} less or more, as ties leave it: that may be below {limit}."
         numbers = limit.limit, found, or_null(mean.lowest), or_null(mean.highest)
         verdict = passed_or_failed(passed)

@@ -13,6 +13,10 @@ from trueval.measures import parse
 if TYPE_CHECKING:
     from trueval.measures import Measure
 
+# Sums of the same doubles in another order differ by less, as a share of a value above 1: what equals its limit but for
+# rounding keeps it.
+ROUNDING: Final = 1e-12
+
 
 @dataclass(frozen=True)
 class _Limit:
@@ -137,6 +141,15 @@ Limit: TypeAlias = MaxRange | Minimum | MaxDrop | MinQueries
 LIMITS: Final[dict[str, type[MaxRange | Minimum | MaxDrop]]] = {
     each.name: each for each in (MaxRange, Minimum, MaxDrop)
 }
+
+
+def rounding(*values: float) -> float:
+    """How far from its limit a number can be by rounding alone, where it was computed from values of this size.
+
+    >>> rounding(0.1), rounding(-300.0, 2.0)
+    (1e-12, 3e-10)
+    """
+    return ROUNDING * max(1.0, *map(abs, values))
 
 
 def parse_limit(name: str, text: str) -> Limit:

@@ -19,9 +19,9 @@ from trueval.comparison.against import against, find_baseline
 from trueval.comparison.alignment import Aligned, align
 from trueval.comparison.choices import Choices
 from trueval.comparison.clusters import Clusters, Units
-from trueval.comparison.gate import ROUNDING, asked_of
+from trueval.comparison.gate import asked_of
 from trueval.comparison.intervals import Draws, Extremes, Intervals, Resampled, Sizes, intervals_of
-from trueval.comparison.limits import Limit, MaxDrop, check_limits
+from trueval.comparison.limits import ROUNDING, Limit, MaxDrop, check_limits
 from trueval.comparison.resampling import Grid, generator, thread_count, to_grid
 from trueval.comparison.simultaneous import Deviations, Family, deviations, simultaneous_intervals
 from trueval.errors import InputError, PolicyError, nearest
