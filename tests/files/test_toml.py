@@ -70,3 +70,45 @@ def test_what_is_not_toml_is_said(data: bytes, tmp_path) -> None:
     path.write_bytes(data)
     with pytest.raises(InputError, match="not TOML"):
         Toml.read(path, "a file")
+
+
+def test_a_long_file_is_indexed_once_and_in_linear_time() -> None:
+    """Each line was parsed again for each key: 400 configurations took minutes."""
+    block = "[[configuration]]\nname = 'c'\n[configuration.embed]\ndimension = [\n 1,\n 2]\n"
+    text = block * 2_000
+    toml = Toml("a.toml", text, tomllib.loads(text))
+    parsed = []
+
+    def loads(statement: str) -> object:
+        parsed.append(len(statement))
+        return read(statement)
+
+    read = tomllib.loads
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tomllib, "loads", loads)
+        for number in range(2_000):
+            assert toml.line("configuration", number, "embed", "dimension") == 6 * number + 4
+    assert sum(parsed) < 4 * len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1\n" + ".".join(["a"] * 50_000) + " = 1", ":2: a key has more than 100 parts"),
+        ("[" + ".".join(["'a'"] * 50_000) + "]", ":1: a key has more than 100 parts"),
+        ("x = " + "[" * 100_000 + "]" * 100_000, "nested too deep"),
+        ("x = " + "{ a = " * 100_000 + "1" + "}" * 100_000, "nested too deep"),
+    ],
+)
+def test_hostile_nesting_is_refused_at_once(tmp_path, text: str, message: str) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        Toml.read(path, "the TOML file of a sweep")
+
+
+def test_long_words_and_sentences_are_no_long_keys(tmp_path) -> None:
+    path = tmp_path / "a.toml"
+    prose = "One sentence. " * 90 + "... " * 300
+    path.write_text(f'x = \'{"a" * 300_000}\'\ny = """\n{prose}\n"""\n')
+    assert len(Toml.read(path, "a file").tables["x"]) == 300_000

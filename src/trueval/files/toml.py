@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from trueval.errors import InputError, Place
+
+_PARTS = 100
+# tomllib takes the cube of the number of parts: a line of 50,000 would take a minute. Possessive quantifiers keep the
+# search itself linear.
+_LONG_KEY = re.compile(rf"""(?<![\w.-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{_PARTS}}}""")
 
 
 @dataclass(frozen=True)
@@ -39,7 +46,12 @@ class Toml:
         place = Place(str(path))
         try:
             text = path.read_text(encoding="utf-8-sig")
+            if deep := _LONG_KEY.search(text):
+                place = Place(str(path), text.count("\n", 0, deep.start()) + 1)
+                raise place.error(f"a key has more than {_PARTS} parts between dots. It must be {what}.")
             return cls(str(path), text, tomllib.loads(text))
+        except RecursionError:
+            raise place.error(f"tables or lists are nested too deep to be read. It must be {what}.") from None
         except OSError as error:
             raise place.error(f"cannot be read ({error.strerror}). It must be {what}.") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -51,23 +63,44 @@ class Toml:
         Args:
             keys: the way to it, such as ("limits", "cost"); a number is the place in a list of tables.
 
-        >>> toml = Toml("a.toml", "# comment\n[a]\nb = [\n 1]\nc = 2\n", {})
+        >>> toml = Toml("a.toml", "# comment\n[a]\nb = [\n 1]\nc = 2\n", {"a": {"b": [1], "c": 2}})
         >>> toml.line("a"), toml.line("a", "b"), toml.line("a", "c"), toml.line("d")
         (2, 3, 5, None)
         """
-        lines = self.text.replace("\r\n", "\n").split("\n")
-        begin = 1
-        # The reader itself says after which lines a key is there: no grammar of our own to disagree with it. It is
-        # quadratic, but files are short, and this is done once, for an error.
-        for end in range(1, len(lines) + 1):
-            try:
-                tables = tomllib.loads("\n".join(lines[:end]))
-            except tomllib.TOMLDecodeError:  # inside a value of several lines
-                continue
-            if _has(tables, keys):
-                return begin
-            begin = end + 1
-        return None
+        return self._lines.get(keys)
+
+    @cached_property
+    def _lines(self) -> dict[tuple[str | int, ...], int]:
+        """The first line of each table, key and element, in one pass over the file."""
+        lines: dict[tuple[str | int, ...], int] = {}
+        table: tuple[str | int, ...] = ()
+        elements: dict[tuple[str | int, ...], int] = {}  # how many tables of a [[list]] have begun
+        for first, statement in _statements(self.text):
+            said = tomllib.loads(statement)
+            if statement.lstrip().startswith("["):
+                table = self._header(said, elements)
+                for end in range(1, len(table) + 1):
+                    lines.setdefault(table[:end], first)
+            else:
+                for way in _ways(said, table):
+                    lines.setdefault(way, first)
+        return lines
+
+    def _header(self, said: Any, elements: dict[tuple[str | int, ...], int]) -> tuple[str | int, ...]:
+        """The way to the table that a header opens; a name on it that is a list means the list's last table."""
+        way: tuple[str | int, ...] = ()
+        tables: Any = self.tables
+        while said:
+            if isinstance(said, list):  # [[name]] begins another table of the list
+                elements[way] = elements.get(way, 0) + 1
+                said = said[0]
+            else:
+                (name, said) = next(iter(said.items()))
+                way, tables = (*way, name), tables[name]
+            if isinstance(tables, list) and not isinstance(said, list):
+                number = elements[way] - 1
+                way, tables = (*way, number), tables[number]
+        return way
 
     def error(self, message: str, *keys: str | int) -> InputError:
         """An error at a table or key; without keys, or where it has no line, of the file.
@@ -90,6 +123,41 @@ class Toml:
     def has(self, *keys: str | int) -> bool:
         """Whether there is a table or a key of this name."""
         return _has(self.tables, keys)
+
+
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """Each header or `key = value` of a valid file, with its first line.
+
+    tomllib itself says where a value of several lines ends, so there is no grammar of ours to disagree with it.
+    """
+    first, statement = 1, ""
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
+        statement += line + "\n"
+        if _goes_on(statement, line):
+            continue
+        if statement.strip() and not statement.lstrip().startswith("#"):
+            yield first, statement
+        first, statement = number + 1, ""
+
+
+def _goes_on(statement: str, line: str) -> bool:
+    """Whether a value of several lines is open after a line; one ends in a line with a bracket or three quotes."""
+    several = len(statement) > len(line) + 1
+    if several and not any(end in line for end in ("]", "}", '"""', "'''")):
+        return True
+    try:
+        tomllib.loads(statement)
+    except tomllib.TOMLDecodeError:
+        return True
+    return False
+
+
+def _ways(said: Any, before: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+    """The ways to every key and element of what a statement says."""
+    for key, value in said.items() if isinstance(said, dict) else enumerate(said):
+        yield (*before, key)
+        if isinstance(value, dict | list):
+            yield from _ways(value, (*before, key))
 
 
 def _has(tables: Any, keys: Sequence[str | int]) -> bool:
