@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from tests.golden.chat import ChatServer, Trouble, chat_server
 from trueval.errors import InputError, PolicyError
 from trueval.golden.asking import ask_all
 from trueval.golden.judge import Answer, Label, Question, Usage
+from trueval.golden.judges import model_judge
 from trueval.golden.ledger import opened_ledger
 from trueval.golden.model_judge import JudgeSettings, ModelJudge, Prices
+from trueval.golden.plan import read_judge
 from trueval.golden.prompt import prompts_for
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.retries import Retries
@@ -258,8 +261,45 @@ def test_the_key_is_sent_and_never_shown(server: ChatServer, monkeypatch: pytest
 def test_a_key_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JUDGE_KEY", raising=False)
     use = JudgeSettings(model="m", base_url="https://judge.example/v1", api_key_env="JUDGE_KEY")
-    with pytest.raises(InputError, match=r"JUDGE_KEY holds no key.*Nothing was sent"):
+    with pytest.raises(InputError, match=r"JUDGE_KEY is not set.*Nothing of this was sent"):
         ModelJudge(use, prompts_for("grade-1-5")).ask(ASKED)
+
+
+def test_a_server_of_ones_own_gets_a_key_only_where_it_is_named(
+    server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file of a stranger names a server, and not a key: that of OpenAI goes to OpenAI alone."""
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    use = JudgeSettings(model="m", base_url=server.url)
+    for stranger in (
+        ModelJudge(use, prompts_for("grade-1-5")),
+        model_judge(read_judge("m", {"base_url": server.url}).values, Account()),
+    ):
+        stranger.ask(ASKED)
+        assert SECRET not in str(server.seen.pop().headers)
+    assert ModelJudge(JudgeSettings(model="m"), prompts_for("grade-1-5")).key.variable == "OPENAI_API_KEY"
+    for url in ("http://api.openai.com/v1", "https://api.openai.com.example.org/v1", "https://api.openai.com:444/v1"):
+        assert ModelJudge(replace(use, base_url=url), prompts_for("grade-1-5")).key.variable == "", url
+    judge(server, api_key_env="OPENAI_API_KEY").ask(ASKED)
+    assert server.seen[0].headers["authorization"] == f"Bearer {SECRET}"
+
+
+def test_a_key_goes_over_plain_http_to_this_machine_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUDGE_KEY", SECRET)
+    use = JudgeSettings(model="m", base_url="http://judge.example/v1", api_key_env="JUDGE_KEY")
+    says = pytest.raises(
+        InputError, match=r"JUDGE_KEY.*judge\.example over plain http.*https.*Nothing of this was sent"
+    )
+    with says:
+        ModelJudge(use, prompts_for("grade-1-5")).ask(ASKED)
+    with says:
+        ModelJudge(use, prompts_for("grade-1-5")).check_key()
+
+
+@pytest.mark.parametrize("url", ["ftp://h/v1", "http://u:k@h/v1", "https://h/v1?key=1", "https://h/v1#key", "h:1"])
+def test_a_url_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(InputError, match="base_url must"):
+        ModelJudge(JudgeSettings(model="m", base_url=url), prompts_for("grade-1-5"))
 
 
 def test_the_budget_stops_before_it_is_exceeded(server: ChatServer, tmp_path: Path) -> None:

@@ -52,7 +52,10 @@ def test_the_pool_is_all_that_either_search_found(tmp_path: Path) -> None:
             "[corpus]\npath='c'\n[sparse]\n[judge]\nmodel='m'\nmode='all'\n",
             r"g\.toml:6: mode of \[judge\] must be 'batch'",
         ),
-        ("[corpus]\npath='c'\n[sparse]\n[judge]\nmodel='m'\nbase_url='http://u:key@h/v1'\n", "must hold no key"),
+        (
+            "[corpus]\npath='c'\n[sparse]\n[judge]\nmodel='m'\nbase_url='http://u:key@h/v1'\n",
+            "must hold no user, password",
+        ),
         ("[corpus]\npath='c'\n[judge]\nmodel='m'\n", "nothing retrieves"),
         ("[corpus]\npath='c'\n[sparse]\n[judge]\nmodel='m'\n[refine]\nbatch=1\n", r"g\.toml:7: .*integer >= 2"),
     ],

@@ -128,8 +128,8 @@ def announce(judge: Judge, account: Account, found: Estimate) -> None:
     """
     if not isinstance(judge, ModelJudge) or not found.calls:
         return
-    leaves = "go to" if is_this_machine(judge.use.base_url) else "leave this machine for"
-    key = f", with the key in {judge.use.api_key_env}" if judge.use.api_key_env else ""
+    leaves = "go to" if is_this_machine(judge.url) else "leave this machine for"
+    key = f", with the key in {judge.key.variable}" if judge.key.variable else ""
     price = "at a price that is not known" if found.cost is None else f"for about {found.cost:.4g}"
     limit = "" if account.max_cost is None else f"; {account.spent:.4g} of at most {account.max_cost:g} is spent"
     over = account.max_cost is not None and account.spent + (found.cost or 0.0) > account.max_cost

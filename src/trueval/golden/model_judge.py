@@ -8,7 +8,6 @@ still not valid is unjudged. Calls are counted, retried and written down by us, 
 from __future__ import annotations
 
 import math
-import os
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -24,12 +23,12 @@ from trueval.golden.throttle import LongPauseError, Throttle
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.calls import estimated_tokens
 from trueval.models.hosted.failures import CallError, Kind
+from trueval.models.hosted.keys import Key
 from trueval.models.hosted.retries import Retries
-from trueval.models.hosted.services import is_this_machine
+from trueval.models.hosted.services import SERVICES, checked_url, key_name
 from trueval.models.hosted.wire import BROKEN, MOST_BILLED, OpenAIClient
 
-OPENAI: Final = "https://api.openai.com/v1"
-KEY: Final = "OPENAI_API_KEY"
+OPENAI: Final = SERVICES["openai"].base_url
 FORMS: Final = ("json_schema", "json_object", "text")
 # Tokens of an answer, by our estimate: of one passage, and of all else.
 TOKENS_OUT: Final = {"grade": (60, 20), "order": (4, 20), "rewrite": (0, 80)}
@@ -92,7 +91,8 @@ class JudgeSettings:
     Attributes:
         model: as the server calls it.
         base_url: where the server is.
-        api_key_env: the environment variable with the key; "" for a server that wants none.
+        api_key_env: the environment variable with the key, "" for a server that wants none; None for OPENAI_API_KEY at
+            OpenAI, and for no key anywhere else.
         parameters: of a call, such as temperature and seed.
         timeout: seconds that an answer may take.
         concurrency: calls under way at once, at most.
@@ -101,7 +101,7 @@ class JudgeSettings:
 
     model: str
     base_url: str = OPENAI
-    api_key_env: str = KEY
+    api_key_env: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     timeout: float = 120.0
     concurrency: int = 8
@@ -133,6 +133,8 @@ class ModelJudge:
 
     def __post_init__(self) -> None:
         self.name = self.use.model
+        self.url = checked_url(self.use.base_url, self.name)
+        self.key = Key(key_name(SERVICES["openai"], self.url, self.use.api_key_env))
         self.throttle = Throttle(self.use.concurrency, patience=self.retries.total)
         self.repair = read_prompt("repair", "repair")
         self.reached = False
@@ -142,13 +144,12 @@ class ModelJudge:
     @property
     def host(self) -> str:
         """Who gets the texts."""
-        return urlsplit(self.use.base_url).netloc
+        return urlsplit(self.url).netloc
 
     def identity(self, task: Task) -> Mapping[str, Any]:
         """All that decides its answers; prices, keys and numbers of calls do not."""
         prompts = {"prompt": self.prompts[task].name, "sha256": [self.prompts[task].sha256, self.repair.sha256]}
-        place = self.use.base_url.rstrip("/")
-        return {"model": self.use.model, "base_url": place, "parameters": dict(self.use.parameters), **prompts}
+        return {"model": self.use.model, "base_url": self.url, "parameters": dict(self.use.parameters), **prompts}
 
     def estimate(self, question: Question) -> Usage:
         """What a question is likely to take, rather more than less."""
@@ -263,30 +264,19 @@ class ModelJudge:
     def _connected(self) -> OpenAIClient:
         """The client, made at the first call: what is in the ledger is read without key and network."""
         if self._client is None:
-            self._client = OpenAIClient(self.use.base_url.rstrip("/"), self._key(), self.use.timeout)
+            self._client = OpenAIClient(self.url, self.key.read(self.name, self.url), self.use.timeout)
         return self._client
 
     def check_key(self) -> None:
         """Refuse to begin without the key of the server; nothing is sent.
 
         Raises:
-            InputError: the environment variable holds none.
+            InputError: the environment variable holds none, or it would go over plain http.
         """
-        self._key()
-
-    def _key(self) -> str:
-        variable = self.use.api_key_env
-        key = os.environ.get(variable, "").strip() if variable else ""
-        if variable and not (key and key.isascii() and key.isprintable()) and not is_this_machine(self.use.base_url):
-            raise InputError(
-                f"{self.name}: the environment variable {variable} holds no key. Set it to the key of {self.host}, or "
-                "name another variable in api_key_env. Nothing was sent."
-            )
-        return key
+        self.key.read(self.name, self.url)
 
     def _refused(self, failure: CallError) -> InputError:
-        key = self._key()
-        reason = failure.reason.replace(key, f"[{self.use.api_key_env}]") if key else failure.reason
+        reason = self.key.taken_out_of(failure.reason)
         cure = "Correct model, base_url, key or parameters of the judge"
         if failure.status == TOO_MANY:
             cure = "Wait until it takes calls again, or see what your account there allows"

@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from trueval.collection import Collection, Tell, place_beside
-from trueval.errors import PolicyError, nearest
+from trueval.errors import InputError, PolicyError, nearest
 from trueval.files.toml import Toml
 from trueval.golden.grade import Grading
 from trueval.golden.refine_pools import Refining
@@ -25,6 +24,7 @@ from trueval.golden.tables import (
     RETRIEVAL,
 )
 from trueval.judgments import grade_map
+from trueval.models.hosted.services import checked_url
 from trueval.retrieval.rewriting import AS_IS, NORMALISED
 from trueval.retrieval.stages.config import Settings, checked_table, settings_of_tables
 
@@ -182,10 +182,10 @@ def judge_plan(values: Mapping[str, Any], path: Path, toml: Toml, seed: int) -> 
     wrong = next((key for key in foreign if toml.has("judge", key)), None)
     if wrong is not None:
         raise at("judge", wrong).error(f"{model} has no {wrong}. Remove it from [judge].")
-    if urlsplit(values["base_url"]).username or urlsplit(values["base_url"]).query:
-        raise at("judge", "base_url").error(
-            "base_url must hold no key: it is written into results. Name an environment variable in api_key_env."
-        )
+    try:
+        checked_url(values["base_url"], model)
+    except InputError as error:
+        raise at("judge", "base_url").error(str(error)) from None
     try:
         how = Grading(values["mode"], values["batch"], values["rounds"], values["aggregate"], seed)
         if values["grades"] is not None:

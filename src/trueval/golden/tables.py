@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from trueval.golden.aggregate import AGGREGATES
 from trueval.golden.grade import MODES, Grading
-from trueval.golden.model_judge import KEY, OPENAI
+from trueval.golden.model_judge import OPENAI
 from trueval.golden.paper_s6 import TURNS
 from trueval.golden.posterior_s6 import OVERLAP
 from trueval.golden.prune import KEEP
@@ -35,7 +35,7 @@ def _anything(about: str) -> Parameter:
             raise ValueError(value)
         return value
 
-    return Parameter(KEY, "a text", check, about)
+    return Parameter(None, "a text", check, about)
 
 
 QUERIES: Final[Mapping[str, Parameter]] = MappingProxyType(
@@ -73,7 +73,9 @@ JUDGE: Final[Mapping[str, Parameter]] = MappingProxyType(
     {
         "model": text(None, "as the server calls it; labels:FILE, or replay:LEDGER#NAME"),
         "base_url": text(OPENAI, "where the server is"),
-        "api_key_env": _anything("the environment variable that holds the key; empty for none"),
+        "api_key_env": _anything(
+            "the environment variable that holds the key, empty for none; OPENAI_API_KEY at OpenAI, else none"
+        ),
         "timeout": bounded(120, 0, 86_400, "seconds that an answer may take", above=True),
         "prompt": text("grade-1-5", "for grades, by name or as a .toml file"),
         "mode": _of(MODES, "a few passages a call, one, or the whole pool"),

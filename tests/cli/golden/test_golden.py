@@ -129,11 +129,11 @@ def test_judgments_move_to_a_corpus_that_was_cut_anew(trueval: Any, tmp_path: Pa
 
 
 def test_what_cannot_be_is_one_line(trueval: Any, tmp_path: Path) -> None:
-    plan = small.written(tmp_path, 'model = "m"\nbase_url = "http://example.org/v1"\napi_key_env = "NO_SUCH_KEY"')
+    plan = small.written(tmp_path, 'model = "m"\nbase_url = "https://example.org/v1"\napi_key_env = "NO_SUCH_KEY"')
     found = trueval("golden", "build", plan, "--out", tmp_path / "out")
     assert found.status == 1
     last = found.err.strip().splitlines()[-1]
-    assert last.startswith("trueval: m: the environment variable NO_SUCH_KEY holds no key.")
+    assert last.startswith("trueval: m: the environment variable NO_SUCH_KEY is not set.")
     assert not (tmp_path / "out" / "stages").exists()  # no pool is made for a judge that cannot be asked
     bad = trueval("golden", "anchor", tmp_path / "c", "--collection", tmp_path / "c", "--out", tmp_path / "x.trec")
     assert bad.status == 1

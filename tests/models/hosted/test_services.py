@@ -72,13 +72,23 @@ def test_services_of_ones_own_need_their_url() -> None:
 
 
 def test_the_key_of_a_service_goes_there_alone() -> None:
-    named = hosted_name("openai:m")
-    assert key_name(named, "https://api.openai.com/v1", None) == "OPENAI_API_KEY"
-    assert key_name(named, "https://api.openai.com.example.org/v1", None) == ""
-    assert key_name(named, "http://api.openai.com/v1", None) == "", "anybody on the way could read it"
-    assert key_name(named, "http://localhost:8000/v1", None) == ""
-    assert key_name(named, "http://localhost:8000/v1", "MINE") == "MINE"
-    assert key_name(hosted_name("tei:http://h"), "http://h", None) == ""
+    openai, tei = SERVICES["openai"], SERVICES["tei"]
+    assert key_name(openai, "https://api.openai.com/v1", None) == "OPENAI_API_KEY"
+    assert key_name(openai, "https://api.openai.com.example.org/v1", None) == ""
+    assert key_name(openai, "http://api.openai.com/v1", None) == "", "anybody on the way could read it"
+    assert key_name(openai, "http://localhost:8000/v1", None) == ""
+    assert key_name(openai, "http://localhost:8000/v1", "MINE") == "MINE"
+    assert key_name(openai, "https://api.openai.com/v1", "") == "", "none is asked for"
+    assert key_name(tei, "http://h", None) == ""
+
+
+@pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
+def test_a_named_key_goes_over_plain_http_to_this_machine_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINE", "sk-secret")
+    for name, url in (("openai:m", "http://192.0.2.1:8000/v1"), ("tei:http://192.0.2.1", None)):
+        model = load_model(name, base_url=url, api_key_env="MINE")
+        with pytest.raises(InputError, match=r"MINE.*192\.0\.2\.1.* over plain http.*Nothing of this was sent"):
+            model.embed_queries(["q"]) if name == "openai:m" else model.logits("q", ["d"])
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,10 @@ class JudgeOptions:
     ] = None
     api_key_env: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Environment variable that holds the key. Default: OPENAI_API_KEY."),
+        typer.Option(
+            metavar="NAME",
+            help="Environment variable that holds the key. Default: OPENAI_API_KEY at OpenAI, else no key.",
+        ),
     ] = None
     prompt: Annotated[
         str | None, typer.Option(metavar="NAME", help="grade-1-5, grade-0-3, or a .toml file. Default: grade-1-5.")

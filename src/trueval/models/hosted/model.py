@@ -72,7 +72,7 @@ class HostedModel(ABC):
     def __post_init__(self) -> None:
         self.name = f"{self.named.service.name}:{self.named.model}"
         self.url = base_url_of(self.named, self.use.base_url)
-        self.key = Key(key_name(self.named, self.url, self.use.api_key_env))
+        self.key = Key(key_name(self.named.service, self.url, self.use.api_key_env))
         self.price = Price(self.use.price_per_million_tokens, self.use.price_per_thousand_searches)
         own = self.limits()
         self.limit = Limits(self.use.batch_size or own.texts, self.use.batch_tokens or own.tokens)
@@ -117,7 +117,7 @@ class HostedModel(ABC):
         """Made at the first call: what is kept already is read without key and network."""
         if self._client is None:
             kind = OpenAIClient if self.named.service.name == "openai" else HttpClient
-            self._client = kind(self.url, self.key.read(self.name, self.host), self.use.timeout)
+            self._client = kind(self.url, self.key.read(self.name, self.url), self.use.timeout)
         return self._client
 
     def settings(self) -> dict[str, Any]:

@@ -174,6 +174,19 @@ def base_url_of(named: HostedName, base_url: str | None) -> str:
     shown = named.service.name if secret else f"{named.service.name}:{named.model}"
     if not url:
         raise InputError(f"{shown}: a server of one's own needs its URL. Give base_url, such as http://localhost:8000.")
+    return checked_url(url, shown)
+
+
+def checked_url(url: str, shown: str) -> str:
+    """A URL below which a service is reached, without a slash at its end.
+
+    Args:
+        url: as it was given.
+        shown: what an error calls its user.
+
+    Raises:
+        InputError: it is no URL of HTTP, or holds a password.
+    """
     if "@" in url or "?" in url or "#" in url:
         raise InputError(f"{shown}: base_url must hold no user, password or query. Put the key into api_key_env.")
     if not _names_a_host(url):
@@ -191,20 +204,20 @@ def _names_a_host(url: str) -> bool:
         return False
 
 
-def key_name(named: HostedName, url: str, api_key_env: str | None) -> str:
+def key_name(service: Service, url: str, api_key_env: str | None) -> str:
     """The environment variable that holds the key; "" for none.
 
     The key of a service goes to that service alone: a server of one's own gets a key only if it is named.
 
     Args:
-        named: the model.
+        service: whose API is spoken.
         url: where it is reached.
-        api_key_env: the variable that settings name.
+        api_key_env: the variable that settings name, "" for no key; None where they name none.
     """
-    if api_key_env:
+    if api_key_env is not None:
         return api_key_env
     # The scheme too: over plain http anybody on the way could read the key.
-    return named.service.key if urlsplit(url)[:2] == urlsplit(named.service.base_url)[:2] else ""
+    return service.key if urlsplit(url)[:2] == urlsplit(service.base_url)[:2] else ""
 
 
 def is_this_machine(url: str) -> bool:

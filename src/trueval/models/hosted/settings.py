@@ -17,7 +17,7 @@ class HostedSettings:
 
     Attributes:
         base_url: of a server of one's own, or another one that speaks the same; None for the service's own.
-        api_key_env: the environment variable that holds the key; None for the service's own.
+        api_key_env: the environment variable that holds the key, "" for no key; None for the service's own.
         dimension: numbers of each vector that are asked for; None for the model's own.
         encoding: how vectors travel: "base64", every bit of float32, or "float", decimal numbers.
         batch_size: texts in a call; None for what the service takes.
