@@ -387,7 +387,7 @@ def test_the_summary_is_appended_where_github_wants_it(
     [
         ("x Q0 a 1 2 r", (), "no query of the run is judged"),
         ("q1 Q0 x 1 2 r", (), "no retrieved document is judged"),
-        ("q1 Q0 x 1 2 r", ("--judged-only",), "no query of the run is judged"),
+        ("q1 Q0 x 1 2 r", ("--judged-only",), "no retrieved document is judged"),
         ("q1 Q0 a 1 2 r", (), ""),  # one query: --min-queries says that it is enough
     ],
 )
@@ -476,3 +476,22 @@ def test_a_run_is_not_compared_with_itself(trueval: Command, folder: Path) -> No
         assert ("self-test: 1,000 random swaps" in outcome.err) == bool(more)
         assert gate(trueval, folder, "old", *options, "--when-same", "pass").status == 0
     assert gate(trueval, folder, "other", "--baseline", str(folder / "old.trec"), "--max-drop", "0").status == 0
+
+
+def test_a_gate_counts_the_lists_of_which_a_policy_leaves_nothing(trueval: Command, folder: Path) -> None:
+    """One query in ten is worth 0, though what the run retrieved for it is dropped: its mean is .9."""
+    lines = [f"q{q} Q0 z 0 2 x\nq{q} Q0 a 0 1 x\n" if q % 10 else f"q{q} Q0 z 0 2 x\n" for q in range(QUERIES)]
+    (folder / "bare.trec").write_text("".join(lines), encoding="utf-8")
+    options = ("--missing", "skip", "--judged-only", "--format", "json")
+    status, out, err = gate(trueval, folder, "bare", *options, "--min", "RR=0.95")
+    assert status == 1, err
+    run = json.loads(out)["runs"][0]
+    assert (run["queries"], run["missing_queries"], run["measures"]["RR"]["queries"]) == (QUERIES, [], QUERIES)
+    assert run["measures"]["RR"]["expected"] == 0.9
+    assert "nothing is left of the list of 4 queries" in err
+    status, _, err = gate(trueval, folder, "bare", *options, "--min", "RR=0.85")
+    assert status == 0, err
+    drop = ("--baseline", str(folder / "old.trec"), "--max-drop", "RR=0.01")
+    _, out, err = gate(trueval, folder, "bare", *options, *drop)
+    check = next(each for each in json.loads(out)["runs"][0]["checks"] if each["name"] == "max-drop")
+    assert (check["queries"], check["value"]) == (QUERIES, pytest.approx(-0.1)), err

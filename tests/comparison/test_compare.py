@@ -504,3 +504,13 @@ def test_of_many_queries_some_are_compared_the_same_for_a_seed(monkeypatch: pyte
     judgments = {f"q{i}": {"a": 1} for i in range(20)}
     first, second, third = (tv.compare(runs, judgments, "P@1", seed=seed).to_dict()["reshuffle"] for seed in (1, 1, 2))
     assert (first["queries"], first["of"], first == second, first == third) == (5, 20, True, False)
+
+
+def test_a_list_of_which_a_policy_leaves_nothing_is_compared() -> None:
+    """Only what no run lists is missing: with missing='skip' the empty list still counts as the 0 that it is worth."""
+    judgments = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 1}}
+    full = {query: {"a": 1.0} for query in ("q1", "q2")}
+    bare = {"q1": {"a": 1.0}, "q2": {"z": 1.0}}
+    found = quietly(tv.compare, {"full": full, "bare": bare}, judgments, "AP", judged_only=True, missing="skip")
+    difference = found.differences[0]
+    assert (difference.queries, difference.expected) == (2, 0.5)

@@ -256,3 +256,22 @@ def test_what_a_policy_does_otherwise_for_one_measure_counts_documents_anew() ->
     policy = Policy(exceptions=(Exceptional(("RR",), (("depth", 1),)),))
     scores = tv.evaluate({"q": {"a": 2.0, "b": 1.0}}, {"q": {"b": 1}}, "RR P@2 RR@5", policy=policy)
     assert scores.expected.tolist() == [[0.0, 0.5, 0.0]]
+
+
+@pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
+def test_no_query_of_arrays_is_missing() -> None:
+    """A list is there for each, if only an empty one, and what a policy leaves out of it changes nothing of that."""
+    for missing in ("error", "skip", "worst"):
+        scores = tv.evaluate_arrays(
+            [[2.0, 1.0], [1.0], []], [[0, 1], [-1], []], "RR", missing=missing, judged_only=True
+        )
+        assert (scores.missing_queries, scores.expected[:, 0].tolist()) == ((), [0.5, 0.0, 0.0])
+
+
+def test_an_emptied_list_is_said_and_no_judged_document_of_any_list_is_said_too() -> None:
+    judgments = {"q": {"a": 1}, "r": {"a": 1}}
+    with pytest.warns(TruevalWarning) as caught:
+        tv.evaluate({"q": {"x": 1.0}, "r": {"y": 1.0}}, judgments, "RR", judged_only=True)
+    said = [str(each.message) for each in caught]
+    assert "nothing is left of the list of 2 queries, 'q', 'r' (judged_only)" in said[0]
+    assert "no retrieved document is judged" in said[1]

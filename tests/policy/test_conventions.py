@@ -90,6 +90,29 @@ def test_pytrec_eval(name: str) -> None:
     assert_own_number(ours(data, list(names.values()), "pytrec_eval"), theirs)
 
 
+# Nothing of the second list is judged.
+EMPTIED = ({"q1": {"a": 2.0, "b": 1.0}, "q2": {"x": 1.0}}, {"q1": {"a": 1, "b": 0}, "q2": {"a": 1}})
+
+
+def test_pytrec_eval_counts_a_list_of_which_no_document_is_judged() -> None:
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    evaluator = pytrec_eval.RelevanceEvaluator(EMPTIED[1], {"map"}, judged_docs_only_flag=True)
+    theirs = np.array([[each["map"]] for each in evaluator.evaluate(EMPTIED[0]).values()])
+    with pytest.warns(TruevalWarning, match="it counts as an empty list"):
+        assert_own_number(ours(EMPTIED, ["AP"], "pytrec_eval", judged_only=True), theirs)
+
+
+@pytest.mark.filterwarnings("ignore:.*(it counts as an empty list|tie order)")
+@pytest.mark.parametrize("name", CONVENTIONS)
+def test_an_emptied_list_is_no_missing_query_under_any_convention(name: str) -> None:
+    """A query whose list is empty has no relevant document by base='list', so `empty` decides there."""
+    scores = ours(EMPTIED, ["AP", "nDCG"], name, judged_only=True)
+    assert scores.missing_queries == ()
+    assert scores.expected.tolist() == [[1.0, 1.0], [0.0, 0.0]]
+    left_out = ours(EMPTIED, ["AP", "nDCG"], name, judged_only=True, empty="skip")
+    assert (left_out.mean("AP").queries == 1) == (CONVENTIONS[name].base == "list")
+
+
 @pytest.mark.parametrize("name", DATA)
 @pytest.mark.parametrize("skip_first", [False, True])
 def test_mteb(name: str, skip_first: bool) -> None:
@@ -460,9 +483,10 @@ def test_short_lists() -> None:
 
 def test_first_results_are_dropped_by_score_then_input() -> None:
     data = ({"q": {"x": 1.0, "q": 3.0, "twin": 3.0, "a": 2.0}, "gone": {"q": 1.0}}, {"q": {"a": 1}, "gone": {"q": 1}})
-    with pytest.warns(TruevalWarning, match="missing"):
+    with pytest.warns(TruevalWarning, match="it counts as an empty list"):
         scores = ours(data, ["RR"], preset(skip_first=True))
     assert scores.expected[:, 0].tolist() == [0.5, 0.0]
+    assert scores.missing_queries == ()
     with pytest.raises(PolicyError, match="skip_first"):
         evaluate_arrays([[1.0]], [[1]], "RR", policy=preset(tie_order="input", skip_first=True))
 

@@ -455,6 +455,48 @@ def test_a_judged_query_that_the_run_lacks_gets_the_worst_value_and_is_named(for
     assert (scores.sd[1] == 0).all()
 
 
+@pytest.mark.parametrize("convention", [None, "paper", "sklearn", "torchmetrics"])
+@pytest.mark.parametrize("form", FORMS)
+def test_no_choice_of_base_or_of_empty_queries_changes_what_a_missing_query_counts_as(
+    form: str, convention: str | None
+) -> None:
+    """Of a query with something to find, and that the run lacks, the policy of missing queries alone decides."""
+    run, grade = Run.from_dict({"here": {"a": 1.0}}), 5 if rubric(form) else 4
+    judgments = Judgments.from_dict({"here": {"a": grade}, "gone": {"a": grade}})
+    measures = with_cutoffs(form)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)
+        found = [
+            evaluate(run, judgments, measures, convention=convention, labels="threshold", base=base, **policies)
+            for base in ("judgments", "list")
+            for policies in ({"missing": "worst", "empty": "skip"}, {"missing": "skip", "empty": "zero"})
+        ]
+    worst = registry()[twin.Notation.read(form).name].definition.worst
+    for scores, value in zip(found, (worst, np.nan) * 2, strict=True):
+        np.testing.assert_array_equal(scores.expected[1], value)
+        assert scores.missing_queries == ("gone",)
+
+
+@pytest.mark.parametrize("choices", [{"judged_only": True}, {"skip_first": True}], ids=str)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_list_of_which_a_policy_leaves_nothing_is_an_empty_list(form: str, choices: dict[str, bool]) -> None:
+    """The run has the query, so it is neither missing nor refused nor skipped, and is worth what no documents are."""
+    grade = 5 if rubric(form) else 4
+    run = Run.from_dict({"here": {"z": 2.0, "a": 1.0}, "bare": {"z": 1.0}})
+    judgments = Judgments.from_dict({"here": {"a": grade}, "bare": {"a": grade}})
+    nothing = twin.Ranking((), (grade,), 0)
+    measures = with_cutoffs(form)
+    values = [float(twin.value(nothing, str(measure))) for measure in measures]
+    for missing in ("error", "skip", "worst"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TruevalWarning)
+            scores = evaluate(run, judgments, measures, missing=missing, **choices)
+        assert scores.missing_queries == ()
+        for statistic in ("expected", "lowest", "highest", "tie_broken"):
+            np.testing.assert_array_equal(getattr(scores, statistic)[1], values)
+        np.testing.assert_array_equal(scores.sd[1], [0 * value for value in values])
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_a_list_of_no_documents_has_one_value(form: str) -> None:
     measures = with_cutoffs(form)

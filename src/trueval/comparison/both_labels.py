@@ -166,7 +166,7 @@ class Sides:
         Raises:
             InputError: it does, and the policy refuses that.
         """
-        found: Bools = self.judge(self.labels.policy).listed == 0
+        found: Bools = self.judge(self.labels.policy).absent
         if self.labels.policy.missing == "error" and found.any():
             raise InputError(
                 f"{self.name} lacks {int(found.sum())} of {len(found)} judged queries, the first "

@@ -82,7 +82,7 @@ def score(
         notes: what is known to look wrong already.
     """
     counted = count(chosen)
-    absent = counted.listed == 0
+    absent = counted.absent
     missing = tuple(query_ids[index] for index in np.flatnonzero(absent).tolist())
     if chosen.missing == "error" and missing:
         raise InputError(

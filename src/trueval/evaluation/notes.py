@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from trueval.evaluation.label_order import tie_order_notes
 from trueval.judgments import Judgments
@@ -48,7 +49,7 @@ def notes_of(
     # What is said of AllGold already is not said twice.
     others = [measure for measure in measures if not (gold and measure.name == "AllGold")]
     return (
-        *_query_notes(run, judgments, counted, unjudged),
+        *_query_notes(run, judgments, counted, unjudged, chosen),
         *_facet_notes(run.name, counted, measures),
         *gold,
         *_other_scale(counted.pool_grade, measures),
@@ -59,11 +60,14 @@ def notes_of(
 
 
 def _query_notes(
-    run: Run | CorpusScorer, judgments: Judgments, counted: Standings, unjudged: tuple[str, ...]
+    run: Run | CorpusScorer, judgments: Judgments, counted: Standings, unjudged: tuple[str, ...], chosen: Policy
 ) -> tuple[str, ...]:
     """One line for each thing that looks wrong about a pair of run and judgments."""
     notes = []
-    missing = judgments.query_ids.to_numpy()[counted.listed == 0].tolist()
+    missing, emptied = (
+        judgments.query_ids.filter(pl.Series(which)).to_list()
+        for which in (counted.absent, ~counted.absent & (counted.listed == 0))
+    )
     if len(unjudged) == len(run.query_ids):
         notes.append(
             f"{run.name}: no query of the run is judged. Queries look like {_sample(run.query_ids.to_list())} in the "
@@ -73,7 +77,14 @@ def _query_notes(
         notes.append(f"{run.name}: without judgments and left out: {_queries(unjudged)}.")
     if missing and len(unjudged) < len(run.query_ids):
         notes.append(f"{run.name}: judged and missing from the run: {_queries(missing)}.")
-    if not len(counted.query) and len(counted.pool_query) and counted.listed.any():
+    if emptied:
+        rules = [option for option in ("skip_first", "judged_only") if getattr(chosen, option)]
+        notes.append(
+            f"{run.name}: nothing is left of the list of {_queries(emptied)} ({', '.join(rules)}); it counts as an "
+            "empty list, not as a missing query."
+        )
+    nobody_knows = counted.listed.any() or (bool(emptied) and not chosen.skip_first)
+    if not len(counted.query) and len(counted.pool_query) and nobody_knows:
         notes.append(unknown_documents(run, judgments))
     return tuple(notes)
 

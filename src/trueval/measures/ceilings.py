@@ -156,7 +156,7 @@ def _share_of_ceiling(standings: Standings, measure: Measure) -> Values:
     actual, ceiling = parts.actual, parts.ceiling
     expected, sd = _over(actual.expected, ceiling.expected), _over(actual.sd, ceiling.expected)
     lowest, highest = _over(actual.lowest, ceiling.highest), _over(actual.highest, ceiling.lowest)
-    undefined = parts.worth.undefined | ((ceiling.lowest == 0) & (standings.listed > 0))
+    undefined = parts.worth.undefined | ((ceiling.lowest == 0) & ~standings.absent)
     both, exact = _cut_by_both(standings, parts), True
     for query in np.flatnonzero((ceiling.highest > ceiling.lowest) & ~undefined).tolist():
         if both[query]:

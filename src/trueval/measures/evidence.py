@@ -106,7 +106,7 @@ def _details(standings: Standings, measure: Measure, counted: Bools) -> dict[str
     judged = linear(standings, np.ones(len(standings.query)), Top(last), np.ones(standings.queries), worth.undefined)
     unjudged = np.minimum(standings.listed, last) - judged.expected
     # A missing query has the worst value, and no list in which documents without a grade could better it.
-    upper = np.where(standings.listed == 0, measure.definition.worst, _upper(standings, measure, worth).expected)
+    upper = np.where(standings.absent, measure.definition.worst, _upper(standings, measure, worth).expected)
     found = {"unjudged_in_top": float(unjudged[counted].mean()), "upper": float(upper[counted].mean())}
     if measure.name == "RA-nWG":
         fives = sum_by(standings.pool_query, standings.pool_grade == 5, standings.queries)

@@ -204,7 +204,7 @@ def ideal_gain(standings: Standings, measure: Measure, gains: Floats) -> Floats:
     """[query] DCG@k of the best order of the judged documents, or of the listed ones if the measure has base='list'."""
     query, place = standings.pool_query, standings.pool_place
     if measure["base"] == "list":
-        query, gains = query[standings.pool_listed], gains[standings.pool_listed]
+        query, gains = query[standings.list_base], gains[standings.list_base]
         place = place_in_query(query, standings.queries)
     if bool(((gains[1:] > gains[:-1]) & (place[1:] > 0)).any()):
         gains = gains[np.lexsort((-gains, query))]
@@ -226,7 +226,7 @@ def _shared_gains(standings: Standings, measure: Measure) -> tuple[Floats, Float
     rows, pool = gains_of(standings.grade, measure), gains_of(standings.pool_grade, measure)
     if not ((pool >= MOST_GAIN) | ((pool > 0) & (pool < LEAST_GAIN))).any():
         return rows, pool
-    counted = standings.pool_listed if measure["base"] == "list" else np.ones(len(pool), dtype=bool)
+    counted = standings.list_base if measure["base"] == "list" else np.ones(len(pool), dtype=bool)
 
     def largest(values: Floats) -> Floats:
         most = np.zeros(standings.queries)

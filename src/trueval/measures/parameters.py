@@ -44,7 +44,7 @@ def count_relevant(standings: Standings, measure: Measure) -> Floats:
     """[query] N+: relevant documents in the judgments, or in the list if the measure has base='list'."""
     relevant = is_relevant(standings.pool_grade, measure)
     if "base" in measure.definition.parameters and measure["base"] == "list":
-        relevant &= standings.pool_listed
+        relevant &= standings.list_base
     return standings.sum_pool(relevant)
 
 

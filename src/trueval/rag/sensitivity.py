@@ -277,7 +277,7 @@ def _flip_table(counted: Sequence[Standings], measure: Measure, *, skip: bool) -
         chances.append(chance[flip])
         place = one.query * COLUMNS + one.grade.astype(np.int64)
         found = sum_by(place, share, one.queries * COLUMNS).reshape(one.queries, COLUMNS)  # expected number by grade
-        left_out = (one.listed == 0) & skip
+        left_out = one.absent & skip
         values.append(np.where(left_out, np.nan, _values(found, counts, measure)))
         moved = _values(_moved(found[query], old, new, chance[flip]), changed, measure)
         after.append(np.where(left_out[query], np.nan, moved))

@@ -58,8 +58,9 @@ def count_lists(
 
 def _totals(groups: TieGroups, lists: Lists, queries: int, depth: int | None) -> Totals:
     """How long the list of each query is, how much of it ties, and what its last group is."""
-    found = Totals(*(np.zeros(queries, dtype=np.int64) for _ in Totals._fields))
-    listed, tied, largest, above, last = found
+    listed, tied, largest, above, last = (np.zeros(queries, dtype=np.int64) for _ in range(5))
+    absent = np.ones(queries, dtype=bool)
+    absent[lists.query[lists.query >= 0]] = False
     lengths = lists.offsets[1:] - lists.offsets[:-1]
     filled = lengths > 0
     some = (filled & (lists.query >= 0)).nonzero()[0]
@@ -77,4 +78,4 @@ def _totals(groups: TieGroups, lists: Lists, queries: int, depth: int | None) ->
         final = groups.first[1:][some] - 1
         last[query] = groups.size[final]
         above[query] = groups.start[final] - lists.offsets[:-1][some]
-    return found
+    return Totals(listed, tied, largest, above, last, absent)

@@ -34,7 +34,7 @@ class Rows(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """What the list of each query is as a whole, in numbers that Standings have too; 0 where it has none.
+    """What the list of each query is as a whole, as Standings have it too; 0 where nothing is listed.
 
     Attributes:
         listed: [query] documents, and so are the others.
@@ -42,6 +42,7 @@ class Totals(NamedTuple):
         largest_group: documents in it, past the depth too.
         last_above: above the last group, whatever the depth.
         last_tied: in the last group.
+        absent: whether the run lacks the query.
     """
 
     listed: Ints
@@ -49,6 +50,7 @@ class Totals(NamedTuple):
     largest_group: Ints
     last_above: Ints
     last_tied: Ints
+    absent: Bools
 
 
 def standings_of(pool: Pool, found: Rows, totals: Totals, depth: int | None) -> Standings:

@@ -31,7 +31,7 @@ NO_LIMIT = np.iinfo(np.int64).max
 # Which arrays of Standings have an entry for each row, judged document and query.
 PER_ROW: Final = ("query", "grade", "above", "tied", "ahead", "score", "item")
 PER_POOLED: Final = ("pool_query", "pool_grade", "pool_item", "pool_listed")
-PER_QUERY: Final = ("judged", "listed", "tied_documents", "largest_group", "last_above", "last_tied")
+PER_QUERY: Final = ("judged", "listed", "tied_documents", "largest_group", "last_above", "last_tied", "absent")
 
 
 class Groups(NamedTuple):
@@ -95,11 +95,12 @@ class Standings:
         pool_query: [pool] index of the query.
         pool_grade: [pool] grade.
         judged: [query] judged documents; more than the pool holds where grades of 0 were left out.
-        listed: [query] documents the run lists; 0 where the run lacks the query.
+        listed: [query] documents the run lists; 0 where the list is empty or the run lacks the query.
         tied_documents: [query] listed documents in groups of two or more.
         largest_group: [query] documents in the largest group, past the depth too; 0 where nothing is listed.
         last_above: [query] documents above the last group of the run, whatever the depth.
         last_tied: [query] documents in that group.
+        absent: [query] whether the run lacks the query; a list of which a policy leaves nothing is there.
         item: [row] index of the document in the judgments (or the flat grades), for facets and sources.
         pool_item: [pool] the same index for the pool.
         pool_listed: [pool] whether the run listed the document; true in a group across the depth.
@@ -123,6 +124,7 @@ class Standings:
     largest_group: Ints
     last_above: Ints
     last_tied: Ints
+    absent: Bools
     item: Ints
     pool_item: Ints
     pool_listed: Bools
@@ -147,7 +149,7 @@ class Standings:
     def take(self, queries: Ints) -> Standings:
         """Standings of some queries, in their order; one that is there several times is so in the result.
 
-        >>> one = Standings(*[np.zeros(1, dtype=np.int64)] * 17)
+        >>> one = Standings(*[np.zeros(1, dtype=np.int64)] * 18)
         >>> one.take(np.array([0, 0])).query.tolist()
         [0, 1]
         """
@@ -214,6 +216,7 @@ class Standings:
             largest_group=nothing,
             last_above=nothing,
             last_tied=nothing,
+            absent=np.all([each.absent for each in shards], axis=0),
             merged=True,
         )
 
@@ -241,6 +244,15 @@ class Standings:
     def pool_place(self) -> Ints:
         """[pool] position of each judged document among its query's, best grade first, from 0."""
         return place_in_query(self.pool_query, self.queries)
+
+    @cached_property
+    def list_base(self) -> Bools:
+        """[pool] whether base='list' counts the document: it is listed, or the run lacks the query.
+
+        A query that the run lacks has something to find if the judgments do: the policy of missing queries decides
+        what it counts as, and not that of empty ones.
+        """
+        return self.pool_listed | self.absent[self.pool_query]
 
     @cached_property
     def tie_broken_rank(self) -> Ints:

@@ -56,11 +56,14 @@ def count_corpus(source: CorpusScorer, judgments: Judgments, policy: Policy) -> 
         ahead = np.where(counts.tied > 1, -1, 0)
     listed = np.zeros(len(pool.judged), dtype=np.int64)
     depth = NO_LIMIT if policy.depth is None else policy.depth
-    listed[query[query >= 0]] = min(len(source.doc_ids), depth)
+    scored = query[query >= 0]
+    listed[scored] = min(len(source.doc_ids), depth)
+    absent = np.ones(len(listed), dtype=bool)
+    absent[scored] = False
     inside = counts.above < depth
     unknown = np.zeros_like(listed)
     rows = Rows(judged, counts.score, counts.above, counts.tied, ahead).take(inside)
-    counted = standings_of(pool, rows, Totals(listed, *[unknown] * 4), policy.depth)
+    counted = standings_of(pool, rows, Totals(listed, *[unknown] * 4, absent), policy.depth)
     return replace(counted, sources=judgments.source_codes, merged=True)
 
 
