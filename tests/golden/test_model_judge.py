@@ -258,6 +258,71 @@ def test_the_key_is_sent_and_never_shown(server: ChatServer, monkeypatch: pytest
         assert SECRET.encode() not in file.read_bytes()
 
 
+LONG_SECRET = "sk-proj-0123456789abcdefghijKLMNOPqrs"
+ESCAPED = "".join(f"\\u{ord(each):04x}" for each in LONG_SECRET)
+
+
+def shows_key(text: str) -> bool:
+    """Whether eight characters of the key in a row are in a text, as they are or as JSON may write them."""
+    return any(
+        part in text
+        for key, width in ((LONG_SECRET, 8), (ESCAPED, 48))
+        for part in (key[place : place + width] for place in range(len(key) - width + 1))
+    )
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        Trouble(400, body=json.dumps({"error": {"message": f"content_filter: refused for the key {LONG_SECRET}"}})),
+        Trouble(400, body=f"the content policy forbids it to {LONG_SECRET}"),
+        Trouble(content=json.dumps({"passages": [{"passage": 1, "reason": f"says {LONG_SECRET}", "grade": 5}]})),
+        Trouble(content='{"passages": [{"passage": 1, "grade": 5, "reason": "' + ESCAPED + '"}]}'),
+        Trouble(content=f"I was called with {LONG_SECRET}"),
+        Trouble(message={"content": None, "refusal": f"I refuse {LONG_SECRET}"}),
+        Trouble(body=json.dumps({"model": LONG_SECRET, "choices": [{"message": {"content": "no"}}]})),
+    ],
+)
+def test_a_key_that_a_server_repeats_is_not_stored(
+    server: ChatServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, trouble: Trouble
+) -> None:
+    monkeypatch.setenv("JUDGE_KEY", LONG_SECRET)
+    server.troubles = [trouble, trouble]
+    asked = judge(server, api_key_env="JUDGE_KEY", account=Account(ledger=tmp_path / "paid.jsonl"))
+    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+        answer, _ = ledger.ask(asked, ASKED)
+        ledger.export(tmp_path / "l.jsonl")
+        assert "[JUDGE_KEY]" in repr(answer)
+        assert not shows_key(repr(answer))
+    for file in tmp_path.iterdir():
+        assert not shows_key(file.read_bytes().decode("utf-8", "replace")), file.name
+
+
+@pytest.mark.parametrize("before", [*range(20, 90, 6), *range(255, 305, 5)])
+def test_a_key_is_taken_out_before_texts_are_cut(
+    server: ChatServer, monkeypatch: pytest.MonkeyPatch, before: int
+) -> None:
+    monkeypatch.setenv("JUDGE_KEY", LONG_SECRET)
+    said = "x" * before + LONG_SECRET + "y" * 400
+    page = Trouble(200, body=f"<p>{said}")
+    for trouble in (Trouble(401, body=json.dumps({"error": said})), Trouble(401, body=said), page):
+        server.trouble = lambda _, trouble=trouble: trouble
+        with pytest.raises(InputError) as caught:
+            judge(server, api_key_env="JUDGE_KEY").ask(ASKED)
+        assert not shows_key(str(caught.value.args))
+    server.trouble = lambda _: Trouble(307, {"location": f"http://h/{said}"})
+    with pytest.raises(InputError) as caught:
+        judge(server, api_key_env="JUDGE_KEY").ask(ASKED)
+    assert not shows_key(str(caught.value.args))
+
+
+def test_a_word_as_a_key_changes_no_answer(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers of one's own are given keys such as EMPTY or 1, which are no secret and stand in any answer."""
+    for word in ("1", "grade", "EMPTY"):
+        monkeypatch.setenv("JUDGE_KEY", word)
+        assert grades(judge(server, api_key_env="JUDGE_KEY").ask(ASKED)) == RIGHT
+
+
 def test_a_key_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JUDGE_KEY", raising=False)
     use = JudgeSettings(model="m", base_url="https://judge.example/v1", api_key_env="JUDGE_KEY")

@@ -22,7 +22,7 @@ from trueval.golden.prompt import Prompt, messages, read_prompt, sendable
 from trueval.golden.throttle import LongPauseError, Throttle
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.calls import estimated_tokens
-from trueval.models.hosted.failures import CallError, Kind
+from trueval.models.hosted.failures import KEPT, CallError, Kind
 from trueval.models.hosted.keys import Key
 from trueval.models.hosted.retries import Retries
 from trueval.models.hosted.services import SERVICES, checked_url, key_name
@@ -276,14 +276,10 @@ class ModelJudge:
         self.key.read(self.name, self.url)
 
     def _refused(self, failure: CallError) -> InputError:
-        reason = self.key.taken_out_of(failure.reason)
         cure = "Correct model, base_url, key or parameters of the judge"
         if failure.status == TOO_MANY:
             cure = "Wait until it takes calls again, or see what your account there allows"
-        return InputError(
-            f"{self.name} at {self.host}: {reason.rstrip('.')}. {cure}. What was answered is kept, and the same "
-            "command goes on from there."
-        )
+        return InputError(f"{self.name} at {self.host}: {failure.reason.rstrip('.')}. {cure}. {KEPT}")
 
 
 def _reply_of(found: Any) -> Reply:

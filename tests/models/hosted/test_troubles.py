@@ -185,6 +185,23 @@ def test_a_key_that_a_service_repeats_is_not_shown(
         assert "sk-secret" not in told
 
 
+@pytest.mark.parametrize("name", EMBEDDERS)
+@pytest.mark.parametrize("before", [10, 44, 60, 74, 260, 290])
+def test_a_key_is_taken_out_before_texts_are_cut(
+    service: Loopback, load: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, name: str, before: int
+) -> None:
+    key = "sk-proj-0123456789abcdefghijKLMNOPqrs"
+    monkeypatch.setenv("MINE", key)
+    said = json.dumps({"error": {"message": "x" * before + key + "y" * 400}})
+    strange = Trouble(change=lambda found: {"message": "x" * before + key, "why": key})
+    for trouble in (Trouble(401, body=said), Trouble(body=said), strange, Trouble(body=f"{'x' * before}{key}")):
+        service.troubles = [trouble] * 6
+        with pytest.raises(InputError) as caught:
+            load(name, api_key_env="MINE").embed_queries(TEXTS)
+        told = str(caught.value.args)
+        assert not [at for at in range(len(key) - 7) if key[at : at + 8] in told]
+
+
 @pytest.mark.parametrize("name", ["openai:m", "voyage:m"])
 def test_texts_go_to_the_named_host_and_to_no_other(service: Loopback, load: Callable[..., Any], name: str) -> None:
     service.troubles = [Trouble(307, {"location": f"{service.url}/elsewhere/embeddings"}, "{}")]

@@ -282,6 +282,9 @@ def test_the_key_comes_from_the_environment(server: Server, monkeypatch: pytest.
     assert "c2VjcmV0" not in index.spec
     made(server).ready()
     assert "authorization" not in server.asked[-1][2]
+    server.once("", (401, {"error": {"type": "security", "reason": "no such key: c2VjcmV0"}}, {}))
+    with pytest.raises(InputError, match=r"no such key: \[SOME_KEY\]"):
+        made(server, api_key_env="SOME_KEY").ready()
 
 
 def test_depth_and_dimension_have_limits(server: Server, vectors: np.ndarray):

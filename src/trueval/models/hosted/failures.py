@@ -77,7 +77,7 @@ def failure_of(status: int, headers: Mapping[str, str], body: str) -> CallError:
     Args:
         status: of the answer, not 2xx.
         headers: of the answer; names in lower case, or a mapping that takes any case.
-        body: of the answer.
+        body: of the answer, without the key: it is cut here.
 
     >>> failure_of(429, {"retry-after": "2"}, "slow down").wait
     2.0
@@ -86,7 +86,7 @@ def failure_of(status: int, headers: Mapping[str, str], body: str) -> CallError:
     """
     said = message_of(body)
     if 300 <= status < 400:
-        said = f"moved to {headers.get('location', 'another place')}; base_url must name the place itself"
+        said = f"moved to {_cut(headers.get('location', 'another place'))}; base_url must name the place itself"
     if status == TOO_LARGE or (status in INVALID and _LARGE.search(said)):
         kind = Kind.TOO_LARGE
     elif (status in BUSY or status >= 500) and not (status == 429 and _NO_MONEY.search(body)):
@@ -124,7 +124,10 @@ def message_of(body: str) -> str:
         known = (found.get(name) for name in ("error", "message", "detail", "error_message", "object"))
         found = next((each for each in known if each), "")
     text = found if isinstance(found, str) else json.dumps(found)
-    line = " ".join(text.split())
+    return _cut(" ".join(text.split()))
+
+
+def _cut(line: str) -> str:
     return line if len(line) <= SHOWN else f"{line[:SHOWN]} ..."
 
 

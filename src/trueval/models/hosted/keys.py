@@ -3,15 +3,69 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+import re
+from functools import cache
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from trueval.errors import InputError
 from trueval.models.hosted.services import is_this_machine
 
+SHORTEST: Final = 6  # characters of a secret; servers of one's own are given words such as EMPTY, which any text holds
+
+
+class Secret(NamedTuple):
+    """A key as it goes out, which is taken out of all that comes back: some servers repeat it.
+
+    Attributes:
+        value: the key; "" where none is sent.
+        variable: the environment variable that holds it.
+    """
+
+    value: str = ""
+    variable: str = ""
+
+    def taken_out_of(self, said: str) -> str:
+        r"""A text without the key, also where JSON writes characters of it as escapes.
+
+        >>> Secret("sk-secret", "MINE").taken_out_of(r"sk-secret, SK-SECRET and \u0073k-secret")
+        '[MINE], [MINE] and [MINE]'
+        """
+        if len(self.value) < SHORTEST:
+            return said
+        return _pattern(self.value).sub(f"[{self.variable}]", said)
+
+    def taken_out_of_json(self, found: Any, text: str) -> Any:
+        """The same of every text of a JSON value.
+
+        Args:
+            found: the value.
+            text: that it was read from.
+        """
+        # Vectors are large, and neither hold the key nor a backslash, which an escape begins with.
+        holds = len(self.value) >= SHORTEST and ("\\" in text or self.value.lower() in text.lower())
+        return self._without(found) if holds else found
+
+    def _without(self, found: Any) -> Any:
+        if isinstance(found, str):
+            return self.taken_out_of(found)
+        if isinstance(found, list):
+            return [self._without(each) for each in found]
+        if isinstance(found, dict):
+            return {self.taken_out_of(name): self._without(each) for name, each in found.items()}
+        return found
+
+
+@cache
+def _pattern(key: str) -> re.Pattern[str]:
+    """The key, each character as it is or as an escape, in JSON inside of JSON too, in either case."""
+    # So many backslashes at most: any number of them would make a text of backslashes slow.
+    each = (rf"\\{{0,8}}(?:{re.escape(one)}|u{ord(one):04x})" for one in key)
+    return re.compile("".join(each), re.IGNORECASE)
+
 
 class Key(NamedTuple):
-    """A key that a service wants.
+    """Where the key of a service is.
 
     Attributes:
         variable: the environment variable that holds it; "" where none is sent.
@@ -19,8 +73,8 @@ class Key(NamedTuple):
 
     variable: str
 
-    def read(self, model: str, url: str) -> str:
-        """What the variable holds; "" where no key is sent.
+    def read(self, model: str, url: str) -> Secret:
+        """What the variable holds; an empty one where no key is sent.
 
         Args:
             model: what an error calls the model.
@@ -30,26 +84,18 @@ class Key(NamedTuple):
             InputError: the variable is not set, what it holds cannot be a key, or anybody on the way could read it.
         """
         if not self.variable:
-            return ""
+            return Secret()
         host = urlsplit(url).netloc
         if urlsplit(url).scheme != "https" and not is_this_machine(url):
             raise InputError(
                 f"{model}: the key in {self.variable} would go to {host} over plain http, where anybody on the way can "
                 "read it. Give a base_url that begins with https://. Nothing of this was sent."
             )
-        key = self._held()
+        key = os.environ.get(self.variable, "").strip()
         if not (key and key.isascii() and key.isprintable()):
             what = "holds no key, which is ASCII without line breaks" if key else "is not set"
             raise InputError(
                 f"{model}: the environment variable {self.variable} {what}. Set it to the key of {host}, or name "
                 "another variable in api_key_env. Nothing of this was sent."
             )
-        return key
-
-    def taken_out_of(self, said: str) -> str:
-        """What a service says, without the key: some repeat the one that they refuse."""
-        key = self._held()
-        return said.replace(key, f"[{self.variable}]") if key else said
-
-    def _held(self) -> str:
-        return os.environ.get(self.variable, "").strip() if self.variable else ""
+        return Secret(key, self.variable)

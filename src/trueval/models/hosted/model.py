@@ -193,7 +193,7 @@ class HostedModel(ABC):
             about = {"status": failure.called, "tokens": None, "searches": None, "cost": None}
             self.account.write({"time": _now(), **entry, **about})
             if wait is not None and wait >= PATIENCE:
-                told = f"{self.host}: {self.key.taken_out_of(failure.reason)}. Sent again in {wait:.0f} seconds."
+                told = f"{self.host}: {failure.reason}. Sent again in {wait:.0f} seconds."
                 warnings.warn(told, TruevalWarning, stacklevel=2)
 
         try:
@@ -214,9 +214,8 @@ class HostedModel(ABC):
         try:
             return self.rows_of(found, call)
         except UnusableError as error:
-            said = self.key.taken_out_of(str(error))
             raise InputError(
-                f"{self.name} at {self.host} gave {said}. Such an answer cannot be used. Is base_url the right "
+                f"{self.name} at {self.host} gave {error}. Such an answer cannot be used. Is base_url the right "
                 "service, and the model of the right kind?"
             ) from None
 
@@ -298,7 +297,7 @@ class HostedModel(ABC):
         return np.stack(rows)
 
     def _refused(self, failure: CallError, call: Call, called: Sequence[str]) -> InputError:
-        reason = self.key.taken_out_of(failure.reason)
+        reason = failure.reason
         if failure.kind is Kind.TOO_LARGE:
             return InputError(
                 f"{self.name} at {self.host}: {called[call.groups[0][0]]} is too large for one call, about "

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from trueval.extras import need
 from trueval.models.hosted.account import Usage
 from trueval.models.hosted.failures import CallError, Kind, failure_of, message_of
+from trueval.models.hosted.keys import Secret
 from trueval.models.hosted.services import SERVICES, RerankShape, is_this_machine
 from trueval.version import __version__
 
@@ -63,12 +64,12 @@ class Client(ABC):
 
     Args:
         url: below which the service is reached.
-        key: "" for none.
+        key: that is sent, and that nothing which comes back still holds.
         timeout: seconds that an answer may take.
     """
 
-    def __init__(self, url: str, key: str, timeout: float) -> None:
-        self.url, self.timeout = url, timeout
+    def __init__(self, url: str, key: Secret, timeout: float) -> None:
+        self.url, self.key, self.timeout = url, key, timeout
         self.http = need_hosted("httpx2")
         # Redirects are not followed: texts go to the host that was named before the first call, and to no other.
         self.options = {"verify": _certificates(), "timeout": timeout, "follow_redirects": False}
@@ -93,16 +94,37 @@ class Client(ABC):
         slow = isinstance(error, self.http.TimeoutException) or isinstance(error.__cause__, self.http.TimeoutException)
         if slow:
             return CallError(Kind.BUSY, f"timeout: {self.host} did not answer within {self.timeout:g} seconds")
-        reason = " ".join(str(error.__cause__ or error).split()) or type(error).__name__
+        reason = self.key.taken_out_of(" ".join(str(error.__cause__ or error).split())) or type(error).__name__
         return CallError(Kind.LOST, f"no connection: {self.host} cannot be reached ({reason})")
+
+    def answered(self, response: Any) -> Any:
+        """The JSON of an answer, without the key.
+
+        Args:
+            response: of httpx2.
+
+        Raises:
+            CallError: its status is not 2xx, or it is not JSON.
+        """
+        status, text = int(response.status_code), response.text
+        if not 200 <= status < 300:
+            headers = {name: self.key.taken_out_of(value) for name, value in response.headers.items()}
+            raise failure_of(status, headers, self.key.taken_out_of(text))
+        try:
+            return self.key.taken_out_of_json(json.loads(text), text)
+        except (ValueError, RecursionError) as error:
+            # A proxy's page, or the half of an answer: the service may well give a whole one the next time.
+            shown = message_of(self.key.taken_out_of(text))[:80]
+            raise CallError(Kind.BUSY, f"{BROKEN}: HTTP {status} without JSON: {shown!r}") from error
 
 
 class HttpClient(Client):
     """Plain JSON over HTTP."""
 
-    def __init__(self, url: str, key: str, timeout: float) -> None:
+    def __init__(self, url: str, key: Secret, timeout: float) -> None:
         super().__init__(url, key, timeout)
-        headers = {"user-agent": f"trueval/{__version__}", **({"authorization": f"Bearer {key}"} if key else {})}
+        sent = {"authorization": f"Bearer {key.value}"} if key.value else {}
+        headers = {"user-agent": f"trueval/{__version__}", **sent}
         self.client = self.http.Client(headers=headers, **self.options)
         weakref.finalize(self, self.client.close)
 
@@ -112,17 +134,17 @@ class HttpClient(Client):
             response = self.client.post(self.url + path, json=body)
         except (self.http.RequestError, self.http.InvalidURL) as error:
             raise self.lost(error) from error
-        return answered(response)
+        return self.answered(response)
 
 
 class OpenAIClient(Client):
     """OpenAI's own client, for its service and for all that are compatible."""
 
-    def __init__(self, url: str, key: str, timeout: float) -> None:
+    def __init__(self, url: str, key: Secret, timeout: float) -> None:
         super().__init__(url, key, timeout)
         self.library = need_hosted("openai")
         self.client = self.library.OpenAI(
-            api_key=key or "none",  # the client wants one; servers without keys read none
+            api_key=key.value or "none",  # the client wants one; servers without keys read none
             base_url=url,
             timeout=timeout,
             max_retries=0,  # ours count, wait and write down every attempt
@@ -138,31 +160,12 @@ class OpenAIClient(Client):
         of_path = {"/embeddings": self.client.embeddings, "/chat/completions": self.client.chat.completions}
         try:
             # Raw, because the client's own reading takes an answer of any length and order.
-            raw = of_path[path].with_raw_response.create(**body)
+            response = of_path[path].with_raw_response.create(**body).http_response
         except self.library.APIStatusError as error:
-            raise failure_of(error.status_code, error.response.headers, error.response.text) from error
+            response = error.response
         except self.library.APIConnectionError as error:
             raise self.lost(error) from error
-        return answered(raw.http_response)
-
-
-def answered(response: Any) -> Any:
-    """The JSON of an answer.
-
-    Args:
-        response: of httpx2.
-
-    Raises:
-        CallError: its status is not 2xx, or it is not JSON.
-    """
-    status, headers, text = int(response.status_code), response.headers, response.text
-    if not 200 <= status < 300:
-        raise failure_of(status, headers, text)
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        # A proxy's page, or the half of an answer: the service may well give a whole one the next time.
-        raise CallError(Kind.BUSY, f"{BROKEN}: HTTP {status} without JSON: {message_of(text)[:80]!r}") from error
+        return self.answered(response)
 
 
 def vectors_of(found: Any, count: int, dimension: int | None) -> NDArray[np.float32]:

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from trueval.collection import text_hash
 from trueval.errors import InputError, PolicyError, TruevalWarning
+from trueval.models.hosted.keys import Secret
 from trueval.models.hosted.services import is_this_machine
 from trueval.printable import encodable
 from trueval.retrieval.index import LocalIndex, Takes, TextsAndVectors
@@ -281,7 +282,10 @@ class Engine(LocalIndex):
         except InputError:  # told already
             raise
         except self.raised() as error:
-            raise self.error(error) from error
+            failure = self.error(error)
+            name = str(self.values["api_key_env"] or "")
+            said = Secret(os.environ.get(name, ""), name).taken_out_of(str(failure))  # some servers repeat the key
+            raise InputError(said, source=failure.source) from error
         finally:
             for logger, level in loggers.items():
                 logger.setLevel(level)
