@@ -251,3 +251,11 @@ def test_a_grade_without_judgments_is_refused(trueval, tmp_path: Path):
     (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "wings"}\n')
     found = trueval("retrieve", tmp_path, "--index", "bm25", "--run", tmp_path / "r.trec", "--rel", 2)
     assert (found.status, "has no judgments" in found.err) == (2, True)
+
+
+def test_reuse_is_told_to_every_model_that_runs_here(tmp_path: Path):
+    file = tmp_path / "p.toml"
+    file.write_text('[embed]\nmodel = "all-MiniLM-L6-v2"\n[rerank]\nmodel = "cohere:r"\n')
+    found = PipelineOptions(pipeline=file, reuse="text").read().settings
+    assert (found["embed"]["reuse"], "reuse" in found["rerank"]) == ("text", False)
+    assert PipelineOptions(pipeline=file).read().settings["embed"]["reuse"] == "pass"

@@ -75,11 +75,11 @@ def test_an_interrupted_pass_goes_on_where_it_stopped(candidates: Candidates, tm
         model_outputs(FakeReranker(fails_at=3), SAMPLE, candidates, folder=tmp_path)
     (place,) = tmp_path.iterdir()
     shards = ["shard-00000.safetensors", "shard-00001.safetensors"]
-    assert sorted(file.name for file in place.iterdir()) == ["part.json", *shards]
+    assert sorted(file.name for file in place.iterdir()) == ["keys.npy", "part.json", *shards]
     second = FakeReranker()
     assert values(model_outputs(second, SAMPLE, candidates, folder=tmp_path)).tolist() == EXPECTED
     assert second.calls == 1
-    assert sorted(file.name for file in place.iterdir()) == ["part.json", "rows.npy"]
+    assert sorted(file.name for file in place.iterdir()) == ["keys.npy", "part.json", "rows.npy"]
     third = FakeReranker()
     found = model_outputs(third, SAMPLE, candidates, folder=tmp_path)
     assert (third.calls, values(found).tolist()) == (0, EXPECTED)

@@ -9,7 +9,7 @@ import pytest
 from trueval.collection import Candidates, Collection
 from trueval.models.kept import Part
 from trueval.models.outputs import model_outputs, parts_of, settings_of
-from trueval.models.reuse import missing_items, reused_outputs
+from trueval.models.reuse import missing_items, reused_outputs, reused_part
 
 pytest.importorskip("safetensors", reason='needs the extra "models"')
 
@@ -138,3 +138,34 @@ def test_what_cannot_be_read_is_computed_again(tmp_path: Path):
     found = reused_outputs(model, COLLECTION, candidates(q=[0, 1, 2]), folder=tmp_path)
     assert len(model.seen) == 3
     assert found.arrays["pairs"].shape == (3, 1)
+
+
+class LateInteraction:
+    """A vector for each word of a text."""
+
+    batch_size, dtype, scoring, name = 2, "float32", "maxsim", "words"
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def settings(self) -> dict[str, Any]:
+        return {"model": "words", "path": "nowhere", "dtype": self.dtype}
+
+    def embed(self, texts: Any, names: Any) -> Any:
+        self.seen += texts
+        return [np.array([[len(word), 1] for word in text.split()], dtype=np.float32) for text in texts]
+
+
+def test_vectors_of_every_token_are_taken_by_text_too(tmp_path: Path):
+    model = LateInteraction()
+    settings = settings_of(model)
+
+    def part(*texts: str) -> Part:
+        return Part("documents", texts, texts, model.embed, len)
+
+    first = part("a bb", "ccc", "d ee fff")
+    reused_part(model, first, settings, tmp_path)
+    model.seen.clear()
+    found = reused_part(model, part("d ee fff", "new one", "ccc", "new one"), settings, tmp_path)
+    assert model.seen == ["new one"]
+    assert [row[:, 0].tolist() for row in found.rows] == [[1, 2, 3], [3, 3], [3], [3, 3]]

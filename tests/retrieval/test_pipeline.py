@@ -120,6 +120,7 @@ def test_every_stage_gives_what_its_module_gives(collection: Collection, log: li
     assert stages["rerank"].to_dict()["documents"] == 60
 
 
+@pytest.mark.filterwarnings("ignore:.* new to counts in bfloat16")
 def test_a_second_run_does_nothing_again(collection: Collection, log: list[tuple[str, int]], tmp_path: Path):
     first = made().retrieve(collection, cache=tmp_path)
     done = list(log)
@@ -218,6 +219,7 @@ def test_boosts_are_said_with_the_ties_they_make(collection: Collection, log: li
     assert boosted.given == plain.given
 
 
+@pytest.mark.filterwarnings("ignore:.* new to counts in bfloat16")
 def test_documents_of_a_source_are_limited(collection: Collection, log: list[tuple[str, int]], tmp_path: Path):
     file = tmp_path / "sources.tsv"
     file.write_text("".join(f"{doc}\t{'odd' if int(doc[1:]) % 2 else 'even'}\n" for doc in collection.documents))
@@ -276,6 +278,7 @@ def interrupted(*_: Any, **__: Any) -> Any:
     raise KeyboardInterrupt
 
 
+@pytest.mark.filterwarnings("ignore:.* new to counts in bfloat16")
 def test_other_documents_are_other_stages(collection: Collection, log: list[tuple[str, int]], tmp_path: Path):
     made().retrieve(collection, cache=tmp_path)
     log.clear()

@@ -1,6 +1,7 @@
 """Estimates: what is said before is what is then done, and saying it does nothing."""
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from tests.tradeoff.made import SMALL
 
 from trueval.errors import PolicyError, TruevalWarning
 from trueval.tradeoff.estimate import estimate
+from trueval.tradeoff.plan import Plan
 from trueval.tradeoff.sweep import sweep
 
 pytest.importorskip("faiss", reason='needs the extra "retrieval"')
@@ -137,3 +139,24 @@ def test_queries_that_are_timed_are_said(tmp_path: Path, seen: list[Any]):
 def test_prices_and_grades_that_the_sweep_would_refuse_are_refused(tmp_path: Path, seen: list[Any]):
     with pytest.raises(PolicyError, match="no price of gpt-6"):
         estimate(made.written(tmp_path, SMALL + '[prices]\ngenerator = "gpt-6"\n'))
+
+
+def test_a_changed_document_is_estimated_as_it_is_embedded(
+    tmp_path: Path, seen: list[Any], monkeypatch: pytest.MonkeyPatch
+):
+    file, out = made.written(tmp_path, SMALL), tmp_path / "out"
+    for dtype, reuse, texts in (("float32", None, 1), ("bfloat16", None, made.DOCUMENTS), ("bfloat16", "text", 1)):
+        fixed = property(lambda self, dtype=dtype: dtype, lambda self, _: None)
+        monkeypatch.setattr(made.Model, "dtype", fixed, raising=False)
+        chosen = Plan.read(file).reusing(reuse)
+        place = out / f"{dtype} {reuse}"
+        sweep(chosen, out=place)
+        corpus = tmp_path / "made" / "corpus.jsonl"
+        before = corpus.read_text()
+        corpus.write_text(before.replace('"text": "', '"text": "changed ', 1))
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            said = estimate(chosen, out=place, probe=second_each)
+        assert said.count("texts") == texts
+        assert [f"1 of {made.DOCUMENTS} documents is new" in str(each.message) for each in told] == [True] * (texts > 1)
+        corpus.write_text(before)

@@ -6,18 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from trueval.cli.caching import CacheFolder, cache_of
 from trueval.cli.long_work import bars, remarks
-from trueval.cli.options import (
-    JUDGED,
-    MEASURES,
-    CacheFolder,
-    Form,
-    Memory,
-    OutputOptions,
-    PolicyOptions,
-    cache_of,
-    with_groups,
-)
+from trueval.cli.options import JUDGED, MEASURES, Form, Memory, OutputOptions, PolicyOptions, with_groups
 from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.retrieve import SearchOptions
 

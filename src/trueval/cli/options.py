@@ -194,18 +194,6 @@ Memory = Annotated[
 ]
 
 
-CacheFolder = Annotated[
-    Path | None,
-    typer.Option(
-        "--cache",
-        metavar="DIR",
-        help="Keeps embeddings, indexes and candidates, and is looked into first. Default: cache in --out; without "
-        "--out the user's cache folder, as trueval cache shows it.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-
-
 ResultFolder = Annotated[
     Path | None,
     typer.Option(
@@ -215,30 +203,6 @@ ResultFolder = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
-
-
-def cache_of(given: Path | None, out: Path | None, *, make: bool = True) -> Path | None:
-    """The folder of `CacheFolder`; None where the user has none that can be made.
-
-    Args:
-        given: by --cache.
-        out: by --out.
-        make: whether the user's own is made where it is not there; a dry run makes nothing.
-    """
-    from trueval.cli.output import talk
-    from trueval.retrieval.cache import user_cache
-
-    if given is not None or out is not None:
-        return given or (out / "cache" if out else None)
-    place = user_cache()
-    if not make:
-        return place
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        talk([f"{place}: cannot be made ({error.strerror}), so nothing is kept. Choose another with --cache."])
-        return None
-    return place
 
 
 @dataclass(frozen=True)

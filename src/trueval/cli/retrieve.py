@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from trueval.cli.caching import CacheFolder, Reuse, cache_of
 from trueval.cli.long_work import bars, interruptible, remarks
-from trueval.cli.options import JUDGED, OUTPUT, CacheFolder, Form, Memory, OutputOptions, cache_of, with_groups
+from trueval.cli.options import JUDGED, OUTPUT, Form, Memory, OutputOptions, with_groups
 from trueval.cli.output import check_folder, make_parent, save, say, show, talk
 from trueval.errors import InputError, PolicyError
 
@@ -116,6 +117,7 @@ class PipelineOptions(SearchOptions):
         ),
     ] = None
 
+    reuse: Reuse = None
     max_cost: Annotated[
         float | None,
         typer.Option(
@@ -128,9 +130,10 @@ class PipelineOptions(SearchOptions):
     def read(self) -> "Pipeline":
         """Reads the file, or makes a pipeline of one stage, which scores as asked."""
         from trueval.retrieval.pipeline import Pipeline
-        from trueval.retrieval.stages.config import settings_of_tables
+        from trueval.retrieval.stages.config import reusing, settings_of_tables
 
         chosen = self.found(self.depth)
+        chosen = Pipeline(reusing(chosen.settings, self.reuse), chosen.name)
         if self.scoring is None:
             return chosen
         # What a file leaves out has no value here, which no file could write.

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trueval.cli.caching import CacheFolder, Reuse, cache_of
 from trueval.cli.estimates import check_form, show_estimates
 from trueval.cli.long_work import bars, interruptible, remarks
-from trueval.cli.options import OUTPUT, CacheFolder, Form, Memory, Percent, cache_of, with_groups
+from trueval.cli.options import OUTPUT, Form, Memory, Percent, with_groups
 from trueval.cli.output import check_folder, save, say, show, talk
 from trueval.errors import InputError
 
@@ -32,6 +33,7 @@ def sweep(
         ),
     ] = None,
     cache: CacheFolder = None,
+    reuse: Reuse = None,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -60,7 +62,7 @@ def sweep(
     from trueval.tradeoff.sweep import sweep as make
     from trueval.tradeoff.views.kind import SWEEP
 
-    plan = Plan.read(config)
+    plan = Plan.read(config).reusing(reuse)
     if out is not None:
         check_folder(out)
     place = cache_of(cache, out)

@@ -26,7 +26,7 @@ from trueval.golden.tables import (
 from trueval.judgments import grade_map
 from trueval.models.hosted.services import checked_url
 from trueval.retrieval.rewriting import AS_IS, NORMALISED
-from trueval.retrieval.stages.config import Settings, checked_table, settings_of_tables
+from trueval.retrieval.stages.config import Settings, checked_table, reusing, settings_of_tables
 
 LABELS, REPLAY = "labels:", "replay:"
 DEPTHS: Final = ("index", "sparse", "fuse")
@@ -114,6 +114,10 @@ class Plan:
             Refining(**own["refine"], seed=seed),
             seed,
         )
+
+    def reusing(self, reuse: str | None) -> Plan:
+        """The same with another choice of kept outputs of models; None leaves it as it is."""
+        return replace(self, settings=reusing(self.settings, reuse))
 
     def read_collection(self, tell: Tell = None) -> Collection:
         """Documents and queries; judgments play no part.

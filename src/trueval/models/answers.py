@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from trueval.collection import text_hash
 from trueval.errors import InputError
 from trueval.files.texts.sequence import Made
-from trueval.files.whole import write_whole
-from trueval.models.kept import ABOUT, KEYS, ROWS, Kept, Step, read_shard, save_array, write_shard
+from trueval.models.kept import ABOUT, KEYS, ROWS, Kept, Step, read_shard, write_shard
 from trueval.numerics import storage_dtype
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-KEY_BYTES: Final = 16  # of a SHA-256: of 2⁶⁴ texts two would be alike
 COPIED: Final = 100_000  # rows that are taken from another part at once
 NO_BATCH: Final = "0"  # a batch changes nothing of what a service answers
 
@@ -33,8 +30,7 @@ class KeptAnswers(Kept):
         """Send what nobody answered yet, keep every answer as it comes, and make rows of all."""
         self._describe(about)
         items = self.part.items
-        keys = item_keys(items)
-        write_whole(self.place / KEYS, lambda path: save_array(path, keys))
+        keys = self._save_keys()
         shards = self._answered()
         done = np.zeros(len(items), dtype=bool)
         for chosen in shards:
@@ -136,14 +132,6 @@ class _Answers(NamedTuple):
 
     keys: NDArray[np.bytes_]
     rows: NDArray[Any]
-
-
-def item_keys(items: Sequence[Any]) -> NDArray[np.bytes_]:
-    """[item] hashes of texts, or of pairs of texts."""
-    digests = bytearray()
-    for item in items:
-        digests += bytes.fromhex(text_hash([item] if isinstance(item, str) else item))[:KEY_BYTES]
-    return np.frombuffer(digests, dtype=f"S{KEY_BYTES}")
 
 
 def matches(

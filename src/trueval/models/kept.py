@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 FORMAT_VERSION: Final = 2
 KIND: Final = "outputs"
 BATCHES: Final = 32  # batches in a shard: what an interruption can lose
+KEY_BYTES: Final = 16  # of a SHA-256: of 2⁶⁴ texts two would be alike
 ABOUT, ROWS, LENGTHS, KEYS = "part.json", "rows.npy", "lengths.npy", "keys.npy"
 
 Step = Callable[[str, int, int], None]
@@ -100,6 +101,7 @@ class Kept:
     def compute(self, model: Any, about: Mapping[str, Any], step: Step | None) -> None:
         """Compute the shards that are not there yet, and make rows of all."""
         self._describe(about)
+        self._save_keys()
         shards = shards_of(self.part, int(model.batch_size))
         sizes: set[int] = set()
         lengths = np.zeros(len(self.part.items), dtype=np.int64)
@@ -109,7 +111,7 @@ class Kept:
             if not file.exists():
                 outputs = forward(self.part, chosen)
                 metadata = {"identity": self.identity, "batch_size": str(model.batch_size)}
-                write_shard(file, outputs, metadata, self.places(chosen))
+                write_shard(file, outputs, metadata, chosen)
             shard = self._read(number, chosen)
             # Of a kept shard the size that it was computed with: batch size changes low-precision outputs.
             sizes.add(shard.batch_size)
@@ -118,14 +120,6 @@ class Kept:
             if step is not None:
                 step(self.part.name, done, len(self.part.items))
         self._finish(shards, lengths, {**about, "batch_sizes": sorted(sizes, reverse=True)})
-
-    def places(self, chosen: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """What a shard says of where its items are; nothing where its number says it.
-
-        Args:
-            chosen: [item] of the shard, its place in the part.
-        """
-        return None
 
     def read(self, texts: Mapping[str, Any]) -> Found:
         """The rows as memory maps.
@@ -160,6 +154,12 @@ class Kept:
     def _describe(self, about: Mapping[str, Any]) -> None:
         data = (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode()
         write_whole(self.place / ABOUT, lambda path: path.write_bytes(data))
+
+    def _save_keys(self) -> NDArray[np.bytes_]:
+        """Say of which item each row is, so that it serves others too, also where its pass is stopped."""
+        keys = item_keys(self.part.items)
+        write_whole(self.place / KEYS, lambda path: save_array(path, keys))
+        return keys
 
     def _shard(self, number: int) -> Path:
         return self.place / f"shard-{number:05}.safetensors"
@@ -202,6 +202,14 @@ def _reserve(file: Path) -> None:
         raise OSError(error.errno, os.strerror(error.errno), str(file)) from error
 
 
+def item_keys(items: Sequence[Any]) -> NDArray[np.bytes_]:
+    """[item] hashes of texts, or of pairs of texts."""
+    digests = bytearray()
+    for item in items:
+        digests += bytes.fromhex(text_hash([item] if isinstance(item, str) else item))[:KEY_BYTES]
+    return np.frombuffer(digests, dtype=f"S{KEY_BYTES}")
+
+
 def save_array(path: Path, array: NDArray[Any]) -> None:
     """Save an array in a file of just this name."""
     with path.open("wb") as file:  # by name NumPy would add a suffix
@@ -221,7 +229,7 @@ class Shard(NamedTuple):
         values: [row, any].
         lengths: [item] rows of each; 0 for one row without an axis of its own.
         batch_size: that it was computed with.
-        places: [item] of each in its part, where the number of the shard does not say it.
+        places: [item] of each in its part.
     """
 
     values: NDArray[Any]

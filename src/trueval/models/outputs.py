@@ -6,14 +6,14 @@ the model, its settings and the texts, so that nothing is computed twice:
     part.json                  what was run on which texts
     shard-00000.safetensors    raw outputs of some batches, while the pass goes on
     rows.npy, lengths.npy      all of them in the order of the texts, once it is complete
-    keys.npy                   hashes of the texts, of a hosted model
+    keys.npy                   hashes of the texts, by which others find the rows of theirs
 
 A shard is moved to its place when it is whole, so an interrupted pass goes on where it stopped, with the batches that
 it would have had. Values stay in the model's own format; one that NumPy lacks is kept as integers of as many bits.
 
 A hosted model gives its answers call by call, and each is a shard as soon as it comes: what was paid for is kept. Its
-answers do not depend on the batch, so they are kept by text (keys.npy), and texts of another collection that were sent
-before are not sent again.
+answers do not depend on the batch, so texts of another collection that were sent before are not sent again. Outputs of
+other models are taken by text in float32 (reuse.py).
 """
 
 from __future__ import annotations
@@ -117,7 +117,6 @@ def part_outputs(
     *,
     folder: Path | None = None,
     step: Step | None = None,
-    kind: type[Kept] | None = None,
 ) -> Found:
     """Run a model over one part, or read what an earlier pass left.
 
@@ -127,7 +126,6 @@ def part_outputs(
         settings: what `settings_of` gave.
         folder: the store; None keeps nothing.
         step: as in model_outputs.
-        kind: of folder in the store; by default that of answers for a hosted model, and of shards for others.
 
     Raises:
         InputError: as in model_outputs.
@@ -137,7 +135,7 @@ def part_outputs(
     if folder is None or not len(part.items):  # of nothing there is nothing to keep
         return _computed(model, part, texts, step)
     place, identity = place_of(settings, part.name, texts, folder)
-    kept = (kind or (KeptAnswers if hasattr(model, "answers") else Kept))(place, identity, part)
+    kept = (KeptAnswers if hasattr(model, "answers") else Kept)(place, identity, part)
     if not (place / ROWS).is_file():
         place.mkdir(parents=True, exist_ok=True)
         about = {"kind": KIND, "format": FORMAT_VERSION, "identity": identity, "part": part.name, "texts": texts}

@@ -1,25 +1,28 @@
 """Outputs by item: what a model returned for a text or a pair is taken wherever the same one is asked for again.
 
-`model_outputs` keeps a pass as a whole, so that low-precision outputs come of the batches that they always came of. A
-sweep asks for many passes that overlap: the pairs of one reranker over many pools. Here only items that no pass of the
-same model has seen go through it, in a part of their own. A batch can change the last bit of a low-precision output, so
-what was computed first is what stays.
+Outputs in float32 are taken by item: a document that changed goes through the model alone. The batch that a text is in
+moves them by their last bits; in bfloat16 and float16 it moves them so far that other documents tie. There a pass stays
+whole (`model_outputs`), unless somebody accepts outputs of other batches: `reuse="text"`.
+
+A sweep asks for many passes that overlap, the pairs of one reranker over many pools, and takes them by item in every
+dtype: only items that no pass of the same model has seen go through it, in a part of their own. What was computed first
+is what stays.
 """
 
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from trueval.errors import InputError
+from trueval.errors import InputError, TruevalWarning
 from trueval.files.texts.sequence import Made
-from trueval.files.whole import write_whole
-from trueval.models.answers import item_keys, matches
-from trueval.models.kept import ABOUT, KEYS, LENGTHS, ROWS, Found, Kept, Part, Step, read_shard, save_array
+from trueval.models.answers import matches
+from trueval.models.kept import ABOUT, KEYS, LENGTHS, ROWS, Found, Part, Step, item_keys, read_shard
 from trueval.models.outputs import Outputs, joined_outputs, part_outputs, parts_of, place_of, prefix_of, settings_of
 from trueval.numerics import storage_dtype
 
@@ -28,19 +31,60 @@ if TYPE_CHECKING:
 
     from trueval.collection import Candidates, Collection
 
+# Whose outputs are taken again: those of the same pass, in float32 those of the same text; or always of the same text.
+PASS, TEXT = "pass", "text"
+BY_TEXT: Final = ("float32",)  # dtypes
 
-class KeptByItem(Kept):
-    """The folder of one part, which also says of which item each row is."""
 
-    def compute(self, model: Any, about: Mapping[str, Any], step: Step | None) -> None:
-        """Compute the shards that are not there yet, and make rows of all."""
-        keys = item_keys(self.part.items)
-        write_whole(self.place / KEYS, lambda path: save_array(path, keys))
-        super().compute(model, about, step)
+def part_by(model: Any, part: Part, reuse: str, folder: Path | None, step: Step | None = None) -> Found:
+    """The outputs of one part: by item where `reuse` or the dtype of the model allow it, else of a whole pass.
 
-    def places(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where the items of a shard are, so that it serves others also where its pass was stopped."""
-        return chosen
+    Args:
+        model: as in part_outputs.
+        part: what goes in.
+        reuse: "pass" or "text".
+        folder: the store; None keeps nothing.
+        step: as in part_outputs.
+
+    Raises:
+        InputError: as in part_outputs.
+        MissingExtraError: as in part_outputs.
+    """
+    settings = settings_of(model)
+    if is_by_text(model, reuse):
+        return reused_part(model, part, settings, folder, step)
+    if folder is not None:
+        _tell_price(model, part, settings, folder)
+    return part_outputs(model, part, settings, folder=folder, step=step)
+
+
+def outputs_by(
+    reuse: str, model: Any, collection: Collection, candidates: Candidates, *, folder: Path | None, step: Step | None
+) -> Outputs:
+    """Run a model over candidates as `part_by` runs it over one part; otherwise as `model_outputs`."""
+    parts = parts_of(model, collection, candidates)
+    return joined_outputs(settings_of(model), {part.name: part_by(model, part, reuse, folder, step) for part in parts})
+
+
+def is_by_text(model: Any, reuse: str) -> bool:
+    """Whether outputs of a model are taken by item."""
+    return hasattr(model, "answers") or model.dtype in BY_TEXT or reuse == TEXT
+
+
+def _tell_price(model: Any, part: Part, settings: Mapping[str, Any], folder: Path) -> None:
+    """Say what a whole pass costs more than its new items, where most of it is known from another pass."""
+    if (place_of(settings, part.name, part.texts(), folder).place / ABOUT).is_file():
+        return
+    new, count = len(missing_items(settings, part, folder)), len(set(item_keys(part.items).tolist()))
+    if 2 * new <= count:
+        verb = "is" if new == 1 else "are"
+        warnings.warn(
+            f"{new:,} of {count:,} {part.name} {verb} new to {model.name} in {model.dtype}, whose outputs depend on "
+            f'their batch: all {count:,} go through it. With --reuse text, or reuse = "text" in the file, the new ones '
+            "do, and outputs may differ in their last bits from those of a whole pass.",
+            TruevalWarning,
+            stacklevel=3,
+        )
 
 
 def reused_outputs(
@@ -81,8 +125,9 @@ def reused_part(
         InputError: as in part_outputs.
         MissingExtraError: as in part_outputs.
     """
-    # A service's answers are kept by item already, and lists of rows of different lengths are never joined here.
-    if folder is None or not len(part.items) or hasattr(model, "answers") or getattr(model, "scoring", "") == "maxsim":
+    # A service's answers are kept by item already.
+    whole = folder is None or not len(part.items) or hasattr(model, "answers")
+    if folder is None or whole or place_of(settings, part.name, part.texts(), folder).complete:
         return part_outputs(model, part, settings, folder=folder, step=step)
     keys = item_keys(part.items)
     taken = list(_matched(keys, _complete(folder, settings, part.name)))
@@ -93,15 +138,27 @@ def reused_part(
         own = _part_of(part, _missing(keys, taken))
     sizes: tuple[int, ...] = ()
     if len(own.items):
-        computed = part_outputs(model, own, settings, folder=folder, step=step, kind=KeptByItem)
+        computed = part_outputs(model, own, settings, folder=folder, step=step)
         taken += _matched(keys, [_Known(item_keys(own.items), computed.rows)])
         sizes = computed.batch_sizes
     elif step is not None:
         step(part.name, len(part.items), len(part.items))
-    rows = np.empty((len(keys), *taken[0].rows.shape[1:]), dtype=taken[0].rows.dtype)
+    return Found(_joined(taken, len(keys)), part.texts(), sizes)
+
+
+def _joined(taken: Sequence[_Taken], count: int) -> Any:
+    """Rows of several passes, each in its place: one array, or a list of arrays of late interaction."""
+    first = taken[0].rows
+    if isinstance(first, list):
+        found: list[Any] = [None] * count
+        for each in taken:
+            for place, theirs in zip(each.places.tolist(), each.theirs.tolist(), strict=True):
+                found[place] = each.rows[theirs]
+        return found
+    rows = np.empty((count, *first.shape[1:]), dtype=first.dtype)
     for each in taken:
-        rows[each.places] = each.rows
-    return Found(rows, part.texts(), sizes)
+        rows[each.places] = each.rows[each.theirs]
+    return rows
 
 
 def missing_items(settings: Mapping[str, Any], part: Part, folder: Path) -> NDArray[np.int64]:
@@ -118,16 +175,34 @@ def missing_items(settings: Mapping[str, Any], part: Part, folder: Path) -> NDAr
     )
 
 
+def missing_by(model: Any, part: Part, reuse: str, folder: Path) -> NDArray[np.int64]:
+    """Places of the items of a part that would go through a model, where its pass is not complete.
+
+    Args:
+        model: as in part_by.
+        part: what would go in.
+        reuse: as in part_by.
+        folder: the store.
+    """
+    settings = settings_of(model)
+    if is_by_text(model, reuse):
+        return missing_items(settings, part, folder)
+    _tell_price(model, part, settings, folder)
+    return np.arange(len(part.items))
+
+
 class _Taken(NamedTuple):
-    """Rows for some items.
+    """Rows of another part for some items.
 
     Attributes:
-        places: of the items.
-        rows: [item, any].
+        places: [item] in the part that is asked for.
+        theirs: [item] in the other.
+        rows: of the other; a list of arrays where they are of late interaction.
     """
 
     places: NDArray[np.int64]
-    rows: NDArray[Any]
+    theirs: NDArray[np.int64]
+    rows: Any
 
 
 def _matched(keys: NDArray[np.bytes_], known: Iterable[_Known]) -> Iterator[_Taken]:
@@ -136,7 +211,7 @@ def _matched(keys: NDArray[np.bytes_], known: Iterable[_Known]) -> Iterator[_Tak
     for each in known:
         own, theirs = matches(keys, each.keys, done)
         done[own] = True
-        yield _Taken(own, np.asarray(each.rows[theirs]))
+        yield _Taken(own, theirs, each.rows)
 
 
 def _missing(keys: NDArray[np.bytes_], taken: Sequence[_Taken]) -> NDArray[np.int64]:
@@ -160,21 +235,23 @@ class _Known(NamedTuple):
     """Rows of another part.
 
     Attributes:
-        keys: [row].
-        rows: [row, any].
+        keys: [item].
+        rows: [item, any], or one [token, dimension] array per item.
     """
 
     keys: NDArray[np.bytes_]
-    rows: NDArray[Any]
+    rows: Any
 
 
 def _complete(folder: Path, settings: Mapping[str, Any], part: str) -> Iterator[_Known]:
     """What complete passes of the same model returned, item by item; one that cannot be read is passed over."""
     for place, about, keys in _passes(folder, settings, part):
-        if not (place / ROWS).is_file() or (place / LENGTHS).exists():
+        if not (place / ROWS).is_file():
             continue
         try:
-            rows = np.load(place / ROWS, mmap_mode="r", allow_pickle=False).view(storage_dtype(about["dtype"]))
+            rows: Any = np.load(place / ROWS, mmap_mode="r", allow_pickle=False).view(storage_dtype(about["dtype"]))
+            if (place / LENGTHS).exists():
+                rows = np.split(rows, np.cumsum(np.load(place / LENGTHS, allow_pickle=False))[:-1])
         except (OSError, ValueError, KeyError):  # computed again
             continue
         if len(keys) == len(rows):
@@ -189,8 +266,10 @@ def _stopped(folder: Path, settings: Mapping[str, Any], part: str) -> Iterator[_
         for file in sorted(place.glob("shard-*.safetensors")):
             try:
                 shard = read_shard(file, str(about.get("identity")))
-                if shard.places is not None and not shard.lengths.any():
-                    yield _Known(keys[shard.places], shard.values)
+                if shard.places is not None:
+                    ragged = shard.lengths.any()
+                    rows = np.split(shard.values, np.cumsum(shard.lengths)[:-1]) if ragged else shard.values
+                    yield _Known(keys[shard.places], rows)
             except (OSError, InputError, IndexError):  # it went on meanwhile, or is damaged
                 continue
 

@@ -15,17 +15,19 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trueval.collection import Candidates, Collection, ids_in_order, texts_in_order
 from trueval.errors import TruevalError
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.services import is_hosted
+from trueval.models.kept import item_keys
 from trueval.models.outputs import Part, parts_of, place_of, settings_of
 from trueval.models.pairs import PAIRED
-from trueval.models.reuse import missing_items
+from trueval.models.reuse import is_by_text, missing_by, missing_items
 from trueval.retrieval.ranks.union import together
 from trueval.retrieval.rerank import candidates_of
 from trueval.retrieval.stages.shared import nobody
@@ -42,100 +44,10 @@ from trueval.tradeoff.plan import Plan, Reason
 from trueval.tradeoff.probing import Prober
 from trueval.tradeoff.signals import Noise, chattered
 from trueval.tradeoff.store import Store
-from trueval.tradeoff.tasks import JUDGED, OF_PROBES, TIMED, Task, by_model, summed
+from trueval.tradeoff.tasks import OF_PROBES, PROBED, TIMED, Estimate, Task, by_model, summed
 from trueval.tradeoff.timing import Timer, protocol_of
 
-PROBED: Final = 16  # texts or pairs that a model is timed with
-
 Probe = Callable[[Any, Part, Sequence[int]], float]
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What there is to do.
-
-    Attributes:
-        name: of the plan.
-        systems: of the plan.
-        configurations: of these systems.
-        done: systems that were done before.
-        tasks: what goes through models.
-        left_out: as in Sweep.
-        failed: systems that cannot begin, with their reasons.
-        notes: one-line remarks.
-    """
-
-    name: str
-    systems: int
-    configurations: int
-    done: int
-    tasks: tuple[Task, ...]
-    left_out: tuple[Reason, ...]
-    failed: tuple[Reason, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def calls(self) -> int:
-        """To services."""
-        return sum(task.calls for task in self.tasks)
-
-    @property
-    def cost(self) -> float | None:
-        """Of all calls; None where a price is not known."""
-        costs = [task.cost for task in self.tasks if task.calls]
-        return None if None in costs else sum(cost for cost in costs if cost is not None)
-
-    @property
-    def seconds(self) -> float:
-        """Of the models that run here."""
-        return sum(task.seconds or 0.0 for task in self.tasks)
-
-    def count(self, what: str) -> int:
-        """Texts or pairs that go through models.
-
-        Args:
-            what: texts or pairs.
-        """
-        return sum(task.count for task in self.tasks if task.what == what)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON of `trueval sweep --dry-run`."""
-        return {
-            "name": self.name,
-            "systems": self.systems,
-            "configurations": self.configurations,
-            "done": self.done,
-            "texts": self.count("texts"),
-            "pairs": self.count("pairs"),
-            "calls": self.calls,
-            "cost": self.cost,
-            "seconds": self.seconds,
-            "tasks": [vars(task) for task in self.tasks],
-            "left_out": [each._asdict() for each in self.left_out],
-            "failed": [each._asdict() for each in self.failed],
-            "notes": list(self.notes),
-        }
-
-    def sentences(self) -> list[str]:
-        """What a person reads."""
-        told = [
-            f"{self.name}: {self.configurations:,} configurations of {self.systems:,} systems, {self.done:,} of them "
-            "done."
-        ]
-        for task in self.tasks:
-            most = "at most " if task.at_most else ""
-            of = task.what if task.what != TIMED else "items"
-            if task.seconds is None:
-                server = "its service" if task.what != JUDGED else "the judge"
-                price = "at a price that is not known" if task.cost is None else f"for about {task.cost:.4g}"
-                how = f"in {task.calls:,} calls to {server}, {price}"
-            else:
-                how = f"about {task.seconds / 60:.1f} minutes, by the speed of {PROBED} {of}"
-            told.append(f"{task.model}: {most}{task.count:,} {task.what}, {how}.")
-        if not self.tasks:
-            told.append("No text goes through a model: all that models must give is in the cache.")
-        told += [f"cannot begin: {each.name}: {each.reason}" for each in self.failed]
-        return [*told, *self.notes]
 
 
 def estimate(
@@ -197,6 +109,7 @@ class _Estimating:
         self.cache, self.outputs = cache, cache / "outputs"
         self.embeds: dict[str, Work] = {}
         self.counted: set[str] = set()
+        self.planned: dict[str, set[bytes]] = {}
         self.protocol = protocol_of(plan.tables["latency"], plan.measuring.seed)
         self.timer = Timer(self.protocol, store, plan.measuring, nobody("times"))
         self.to_time: list[tuple[str, Work]] = []
@@ -242,16 +155,27 @@ class _Estimating:
             return []
         model, texts = work.embedder(), chattered(work.collection, chatter)
         part = Part("queries", texts_in_order(texts), list(ids_in_order(texts)), model.embed_queries, len)
-        place = place_of(settings_of(model), part.name, part.texts(), self.outputs)
-        return [] if place.complete else [self._task(model, part, np.arange(len(texts)), OF_PROBES)]
+        if place_of(settings_of(model), part.name, part.texts(), self.outputs).complete:
+            return []
+        places = self._left(model, part, missing_by(model, part, work.reuse("embed"), self.outputs), work)
+        return [self._task(model, part, places, OF_PROBES)] if len(places) else []
 
-    def _probing(self, prober: Prober, system: System, _: Work) -> list[Task]:
+    def _left(self, model: Any, part: Part, places: NDArray[np.int64], work: Work) -> NDArray[np.int64]:
+        """Those of some items that no task before gives to the same model, where its outputs are taken by item."""
+        keys = item_keys(part.items)
+        planned = self.planned.setdefault(json.dumps([settings_of(model), part.name]), set())
+        new = [key not in planned for key in keys[places].tolist()]
+        planned.update(keys[places].tolist())
+        return places[new] if is_by_text(model, work.reuse("embed")) else places
+
+    def _probing(self, prober: Prober, system: System, work: Work) -> list[Task]:
         """The texts of probes that the embedder of a system has not seen."""
         found: list[Task] = []
         for model, part, places in prober.lacking(system):
             identity = place_of(settings_of(model), part.name, part.texts(), self.outputs).identity
-            if identity not in self.counted and len(places):
-                found.append(self._task(model, part, places, OF_PROBES))
+            left = self._left(model, part, places, work)
+            if identity not in self.counted and len(left):
+                found.append(self._task(model, part, left, OF_PROBES))
             self.counted.add(identity)
         return [summed(found)] if found else []
 
@@ -308,7 +232,8 @@ class _Estimating:
             # Ways to write the queries share the documents, and dimensions that are cut here share both.
             if place.identity not in self.counted and not place.complete:
                 self.counted.add(place.identity)
-                found.append(self._task(model, part, np.arange(len(part.items)), "texts"))
+                places = self._left(model, part, missing_by(model, part, work.reuse("embed"), self.outputs), work)
+                found += [self._task(model, part, places, "texts")] if len(places) else []
         return [summed(found)] if found else []
 
     def _reranking(self, pairs: _Pairs) -> list[Task]:

@@ -24,7 +24,14 @@ from trueval.measures import Measure, parse_list
 from trueval.policy.conventions import convention
 from trueval.policy.policy import Policy
 from trueval.retrieval.rewriting import AS_IS, NORMALISED
-from trueval.retrieval.stages.config import TABLES, Where, beside_file, checked_table, settings_of_tables
+from trueval.retrieval.stages.config import (
+    TABLES,
+    Where,
+    beside_file,
+    checked_table,
+    reusing,
+    settings_of_tables,
+)
 from trueval.specs import split
 from trueval.tradeoff.grid import Axis, Choice, K, System, axes_of, refuse_same_names, systems_of
 from trueval.tradeoff.tables import ASKED_FOR, CONTEXTS, METHOD_NAMES, SWEEP_TABLES
@@ -126,6 +133,12 @@ class Plan:
             InputError: it cannot be read, or a table, a key or a value is none of a sweep; with the line.
         """
         return _plan(Toml.read(path, "the TOML file of a sweep"), path)
+
+    def reusing(self, reuse: str | None) -> Plan:
+        """The same with another choice of kept outputs of models; None leaves it as it is."""
+        return replace(
+            self, systems=tuple(replace(each, settings=reusing(each.settings, reuse)) for each in self.systems)
+        )
 
     @property
     def axes(self) -> tuple[Axis, ...]:

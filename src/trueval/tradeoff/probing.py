@@ -19,6 +19,7 @@ import numpy as np
 
 from trueval.collection import Collection, texts_in_order
 from trueval.models.outputs import place_of, settings_of
+from trueval.models.reuse import missing_by
 from trueval.numerics import or_null
 from trueval.probes.ablations import BASE
 from trueval.probes.chatter import KNOWN
@@ -96,8 +97,9 @@ class Prober:
         if self.table["noise"] and not self._is_kept(self._noise_decides(system)):
             asked = asked_texts(self._collection(system), self._noise_design())
             part = part_of(model, "queries", texts_in_order(asked))
+            reuse = self.maker.work(system).reuse("embed")
             done = place_of(settings_of(model), part.name, part.texts(), outputs).complete
-            yield Lacking(model, part, np.arange(0 if done else len(asked)))
+            yield Lacking(model, part, np.arange(0) if done else missing_by(model, part, reuse, outputs))
 
     def _names(self, system: System) -> Probed | None:
         return self._kept(f"names of {system.name}", self._names_decides(system), lambda: self._margins(system))

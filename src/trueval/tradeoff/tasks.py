@@ -1,4 +1,4 @@
-"""Tasks: what goes through one model in a sweep, and what that takes."""
+"""Tasks: what goes through one model in a sweep and what that takes, and the estimate that they make together."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from trueval.tradeoff.plan import Reason
+
 TIMED: Final = "timed queries"
 JUDGED: Final = "passages to judge"
 OF_PROBES: Final = "texts of probes"
+PROBED: Final = 16  # texts or pairs that a model is timed with
 
 
 @dataclass(frozen=True)
@@ -64,3 +67,91 @@ def summed(tasks: Sequence[Task]) -> Task:
         "seconds": None if first.seconds is None else sum(task.seconds or 0.0 for task in tasks),
     }
     return Task(model=first.model, what=first.what, at_most=False, **known)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What there is to do.
+
+    Attributes:
+        name: of the plan.
+        systems: of the plan.
+        configurations: of these systems.
+        done: systems that were done before.
+        tasks: what goes through models.
+        left_out: as in Sweep.
+        failed: systems that cannot begin, with their reasons.
+        notes: one-line remarks.
+    """
+
+    name: str
+    systems: int
+    configurations: int
+    done: int
+    tasks: tuple[Task, ...]
+    left_out: tuple[Reason, ...]
+    failed: tuple[Reason, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def calls(self) -> int:
+        """To services."""
+        return sum(task.calls for task in self.tasks)
+
+    @property
+    def cost(self) -> float | None:
+        """Of all calls; None where a price is not known."""
+        costs = [task.cost for task in self.tasks if task.calls]
+        return None if None in costs else sum(cost for cost in costs if cost is not None)
+
+    @property
+    def seconds(self) -> float:
+        """Of the models that run here."""
+        return sum(task.seconds or 0.0 for task in self.tasks)
+
+    def count(self, what: str) -> int:
+        """Texts or pairs that go through models.
+
+        Args:
+            what: texts or pairs.
+        """
+        return sum(task.count for task in self.tasks if task.what == what)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `trueval sweep --dry-run`."""
+        return {
+            "name": self.name,
+            "systems": self.systems,
+            "configurations": self.configurations,
+            "done": self.done,
+            "texts": self.count("texts"),
+            "pairs": self.count("pairs"),
+            "calls": self.calls,
+            "cost": self.cost,
+            "seconds": self.seconds,
+            "tasks": [vars(task) for task in self.tasks],
+            "left_out": [each._asdict() for each in self.left_out],
+            "failed": [each._asdict() for each in self.failed],
+            "notes": list(self.notes),
+        }
+
+    def sentences(self) -> list[str]:
+        """What a person reads."""
+        told = [
+            f"{self.name}: {self.configurations:,} configurations of {self.systems:,} systems, {self.done:,} of them "
+            "done."
+        ]
+        for task in self.tasks:
+            most = "at most " if task.at_most else ""
+            of = task.what if task.what != TIMED else "items"
+            if task.seconds is None:
+                server = "its service" if task.what != JUDGED else "the judge"
+                price = "at a price that is not known" if task.cost is None else f"for about {task.cost:.4g}"
+                how = f"in {task.calls:,} calls to {server}, {price}"
+            else:
+                how = f"about {task.seconds / 60:.1f} minutes, by the speed of {PROBED} {of}"
+            told.append(f"{task.model}: {most}{task.count:,} {task.what}, {how}.")
+        if not self.tasks:
+            told.append("No text goes through a model: all that models must give is in the cache.")
+        told += [f"cannot begin: {each.name}: {each.reason}" for each in self.failed]
+        return [*told, *self.notes]

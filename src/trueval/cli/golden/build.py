@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
+from trueval.cli.caching import CacheFolder, Reuse, cache_of
 from trueval.cli.estimates import check_form, show_estimates
 from trueval.cli.long_work import bars, interruptible, remarks
-from trueval.cli.options import OUTPUT, CacheFolder, Form, Memory, Percent, cache_of, with_groups
+from trueval.cli.options import OUTPUT, Form, Memory, Percent, with_groups
 from trueval.cli.output import check_folder, save, show, talk
 
 
@@ -50,6 +51,7 @@ def build(
         ),
     ] = None,
     cache: CacheFolder = None,
+    reuse: Reuse = None,
     form: Form = "table",
     percent: Percent = False,
     memory: Memory = None,
@@ -66,7 +68,7 @@ def build(
     from trueval.golden.plan import Plan
     from trueval.golden.views.kind import GOLDEN
 
-    plan = Plan.read(config)
+    plan = Plan.read(config).reusing(reuse)
     check_folder(out)
     book = ledger or out / LEDGER
     if dry_run:

@@ -6,19 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from trueval.cli.caching import CacheFolder, cache_of
 from trueval.cli.long_work import bars, interruptible, remarks
-from trueval.cli.options import (
-    MEASURES,
-    CacheFolder,
-    Form,
-    Memory,
-    Percent,
-    ResultFolder,
-    cache_of,
-    in_list,
-    measures_of,
-    with_groups,
-)
+from trueval.cli.options import MEASURES, Form, Memory, Percent, ResultFolder, in_list, measures_of, with_groups
 from trueval.cli.output import check_folder, save, show, talk
 
 if TYPE_CHECKING:

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from trueval.cli.caching import CacheFolder, cache_of
 from trueval.cli.estimates import check_form, show_estimates
 from trueval.cli.loading import LoadingOptions
 from trueval.cli.long_work import bars, interruptible, remarks
-from trueval.cli.options import CacheFolder, Form, Memory, Percent, ResultFolder, cache_of, in_list, with_groups
+from trueval.cli.options import Form, Memory, Percent, ResultFolder, in_list, with_groups
 from trueval.cli.output import check_folder, save, show
 
 if TYPE_CHECKING:

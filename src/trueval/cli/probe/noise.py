@@ -7,19 +7,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
+from trueval.cli.caching import CacheFolder, cache_of
 from trueval.cli.long_work import bars, interruptible, remarks
-from trueval.cli.options import (
-    CacheFolder,
-    Form,
-    MeasureList,
-    Memory,
-    Percent,
-    PolicyOptions,
-    ResultFolder,
-    cache_of,
-    in_list,
-    with_groups,
-)
+from trueval.cli.options import Form, MeasureList, Memory, Percent, PolicyOptions, ResultFolder, in_list, with_groups
 from trueval.cli.output import check_folder, save, say, show, talk
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ from trueval.models.hosted.services import is_hosted
 from trueval.models.pairs import FINISHED, MODEL
 from trueval.models.pairs import HIGH as HIGH_FORMAT
 from trueval.models.places import find_model
+from trueval.models.reuse import PASS, TEXT
 from trueval.numerics import FORMATS
 from trueval.retrieval.index import read_spec
 from trueval.specs import Parameter, bounded, checked, choice, whole
@@ -79,6 +80,9 @@ _MODEL: Final = {
     "batch_size": whole(32, 1, "texts or pairs that go through the model at once"),
     "max_length": whole(None, 1, "tokens that are kept of a text or pair"),
     "instruction": _text(None, "task description in the prompt, instead of the recipe's"),
+    "reuse": choice(
+        PASS, TEXT, about="kept outputs in low precision that are taken: of the same pass alone, or of the same text"
+    ),
 }
 _HOSTED: Final = {
     "base_url": _text(None, "where a service is reached that is not the usual one"),
@@ -90,8 +94,9 @@ _HOSTED: Final = {
     "price_per_million_tokens": bounded(None, 0, 1e9, "what the service asks, in any currency"),
     "price_per_thousand_searches": bounded(None, 0, 1e9, "what the service asks where it bills searches"),
 }
-# Keys of a model that runs here alone, and of one that a service runs.
-LOCAL_KEYS: Final = ("dtype", "device", "max_length", "instruction")
+# Keys of a model that runs here alone, those that it is loaded with first, and of one that a service runs.
+LOADED_KEYS: Final = ("dtype", "device", "max_length", "instruction")
+LOCAL_KEYS: Final = (*LOADED_KEYS, "reuse")
 HOSTED_KEYS: Final = tuple(_HOSTED)
 # Those that decide neither what a service answers nor what it is asked.
 PAYING_KEYS: Final = ("batch_size", *(key for key in HOSTED_KEYS if key not in ("base_url", "encoding")))
@@ -305,3 +310,15 @@ def scored_in(settings: Settings, scoring: str) -> Settings:
         name: {**values, "scoring": form} if name in ("index", "rerank") else values
         for name, values in settings.items()
     }
+
+
+def reusing(settings: Settings, reuse: str | None) -> Settings:
+    """The settings of a pipeline whose models that run here take kept outputs as asked.
+
+    Args:
+        settings: of the pipeline.
+        reuse: "pass" or "text"; None leaves them as they are.
+    """
+    if reuse is None:
+        return settings
+    return {name: {**values, "reuse": reuse} if "reuse" in values else values for name, values in settings.items()}

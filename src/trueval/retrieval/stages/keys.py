@@ -15,6 +15,7 @@ from trueval.models.hosted.services import base_url_of, hosted_name, is_hosted
 from trueval.models.hosted.wire import need_hosted
 from trueval.models.outputs import weights_hash
 from trueval.models.places import find_model, may_have_accelerator
+from trueval.models.reuse import BY_TEXT, TEXT
 from trueval.retrieval.index import read_spec
 from trueval.retrieval.stages.config import (
     PAYING_KEYS,
@@ -40,6 +41,8 @@ def decided(table: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     elif "model" in settings:
         place = find_model(settings["model"], None)
         about |= {"model": place.path, "recipe": place.recipe.name, "weights": weights_hash(Path(place.path))}
+        if settings.get("reuse") != TEXT or settings["dtype"] in BY_TEXT:  # then it decides nothing
+            about.pop("reuse", None)
         if settings["device"] is None:  # of machines that share a cache one may have an accelerator
             about["device"] = "an accelerator" if may_have_accelerator() else "cpu"
     if settings.get("sources") is not None:

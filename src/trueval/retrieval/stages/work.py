@@ -20,8 +20,9 @@ from trueval.files.texts.sequence import Made, Watched
 from trueval.models import load_model
 from trueval.models.hosted.account import LEDGER, Account
 from trueval.models.hosted.services import is_hosted
-from trueval.models.outputs import Part, Step, part_outputs, settings_of
+from trueval.models.outputs import Part, Step, settings_of
 from trueval.models.pairs import FINISHED, MODEL
+from trueval.models.reuse import PASS, outputs_by, part_by
 from trueval.report.provenance import recorded
 from trueval.retrieval.boost import FEATURES, lexical_boost
 from trueval.retrieval.cutting.calls import Opened
@@ -36,7 +37,7 @@ from trueval.retrieval.stages.config import (
     BOTH,
     HIGH,
     HOSTED_KEYS,
-    LOCAL_KEYS,
+    LOADED_KEYS,
     SPECS,
     STAGES,
     Settings,
@@ -207,7 +208,8 @@ class Work:
         dimension = chosen["dimension"]
         sides = (self.collection.documents, documents), (self.collection.queries, queries)
         built, asked = (TextsAndVectors(texts_in_order(texts), rows) if both else rows for texts, rows in sides)
-        index = self._built(settings["spec"], built, [settings_of(model), dimension], "index")
+        of = [settings_of(model), dimension, self.decided("embed").get("reuse")]
+        index = self._built(settings["spec"], built, of, "index")
         opened = Opened(index, asked, *self._ids, documents, queries, model.dtype)
         hits = self._asked("dense", opened, settings["depth"])
         return self._run(self.scored(hits, opened), "dense")
@@ -295,6 +297,7 @@ class Work:
             scoring=scoring,
             store=self.shared.outputs,
             step=step,
+            forward=partial(outputs_by, self.reuse("rerank")),
         )
         return scored if asked is run else scored_as(run, scored, depth)
 
@@ -364,13 +367,17 @@ class Work:
         """
         chosen = self.settings[table]
         hosted = is_hosted(chosen["model"])
-        given = ("batch_size", *(("dimension", *HOSTED_KEYS) if hosted else LOCAL_KEYS))
+        given = ("batch_size", *(("dimension", *HOSTED_KEYS) if hosted else LOADED_KEYS))
         options = {name: chosen[name] for name in given if chosen.get(name) is not None}
         key = key_of(chosen["model"], options)
         if key not in self.shared.models:
             shared: dict[str, Any] = {"account": self.shared.account} if hosted else {}
             self.shared.models[key] = load_model(chosen["model"], **options, **shared)
         return self.shared.models[key]
+
+    def reuse(self, table: str) -> str:
+        """Which kept outputs the model of a table takes; those of a service have no choice."""
+        return str(self.settings[table].get("reuse", PASS))
 
     def embedder(self) -> Any:
         """The model of [embed].
@@ -410,15 +417,15 @@ class Work:
         return rows if dimension is None or is_hosted(self.settings["embed"]["model"]) else truncated(rows, dimension)
 
     def _embedded(self, model: Any, name: str, step: Step) -> NDArray[Any]:
-        settings = settings_of(model)
-        key = key_of(settings, name)
+        reuse = self.reuse("embed")
+        key = key_of(settings_of(model), name, reuse)
         if key not in self.shared.vectors:
             texts = getattr(self.collection, name)
             ids = ids_in_order(texts)
             called = Made(len(ids), lambda at: f"{ids[at]!r} of the {name}")
             forward = model.embed_documents if name == "documents" else model.embed_queries
             part = Part(name, texts_in_order(texts), called, forward, len)
-            self.shared.vectors[key] = part_outputs(model, part, settings, folder=self.shared.outputs, step=step).rows
+            self.shared.vectors[key] = part_by(model, part, reuse, self.shared.outputs, step).rows
         return self.shared.vectors[key]
 
     def _built(self, spec: str, documents: Any, of: Any, table: str) -> LocalIndex:
