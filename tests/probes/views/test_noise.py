@@ -21,9 +21,11 @@ from trueval.report.directory import Directory, ResultFile
 QUERIES = ("q1", "q2", "q3")
 
 
-def probe(name: str, *, embeds: bool, guard: float) -> NoiseProbe:
+TWO_LEVELS = Design("en", levels=(0, 2), templates=("known",), queries=3)
+
+
+def probe(name: str, *, embeds: bool, guard: float, design: Design = TWO_LEVELS) -> NoiseProbe:
     """Every level loses .1; the guard changes the overlap by so much."""
-    design = Design("en", levels=(0, 2), templates=("known",), queries=3)
     conditions = tuple(design.conditions())
     rows = np.array([[each.level / 20 + at / 100 for at in range(3)] for each in conditions])
     shift = np.array([[guard * each.normalised] * 3 for each in conditions])
@@ -97,3 +99,18 @@ def test_a_clean_query_that_keeps_less_than_all_is_explained(result: dict[str, A
     assert "means over the orders" not in " ".join(printed(result).split())
     result["models"][1]["levels"][0]["overlap"]["mean"] = 0.95
     assert "means over the orders" in " ".join(printed(result).split())
+
+
+@pytest.mark.parametrize("normalised", [(True,), (False,), (False, True)])
+@pytest.mark.parametrize("denoised", [("none",), ("rules",), ("none", "rules"), ("rules", "judge")])
+@pytest.mark.parametrize("levels", [(0,), (0, 2)])
+def test_a_page_is_made_of_every_choice_of_conditions(levels: Any, denoised: Any, normalised: Any) -> None:
+    """The guard alone, --guard on, left the page without its first sentence, and so without a page."""
+    design = Design("en", levels, ("known", "held-out"), denoised, normalised, queries=3)
+    made = probe("m", embeds=False, guard=0.05, design=design)
+    result = NoiseResult((made,), {"clean": {"queries": 9, "changed": 1}, "stripped": []}).to_dict()
+    part = build(ResultFile("probe-noise.json", "probe-noise", result), Directory(Path("made"), ()))
+    assert str(part.verdict[0]).startswith(f"m (en): {'level 2, known' if 2 in levels else 'clean'}")
+    if 2 in levels:
+        assert ("normalised" in str(part.verdict[0])) == (normalised == (True,))
+        assert ("with the rules" in str(part.verdict)) == ({"none", "rules"} <= set(denoised))

@@ -174,10 +174,8 @@ def _told(file: ResultFile) -> Iterator[Words]:
     """For each system what the strongest noise does to the first measure, and what the rules give back."""
     for at, model in enumerate(file.data["models"]):
         measure = next(iter(model["levels"][0]["measures"]))
-        highest = max(level["level"] for level in model["levels"])
-        for place, level in enumerate(model["levels"]):
-            if level["level"] != highest or level["denoised"] != "none" or level["normalised"] or not highest:
-                continue
+        for place in _strongest(model):
+            level = model["levels"][place]
             change = Number(
                 signed(level["measures"][measure]["change"]),
                 level["measures"][measure]["change"],
@@ -195,10 +193,19 @@ def _told(file: ResultFile) -> Iterator[Words]:
             yield (*words, *_given_back(file, at, level, measure), ".")
 
 
+def _strongest(model: Mapping[str, Any]) -> list[int]:
+    """Places of the conditions of the highest level that the page leads with: as they are where there are such."""
+    levels, guard = model["levels"], _guard(model)
+    highest = max(level["level"] for level in levels)
+    places = [at for at, each in enumerate(levels) if each["level"] == highest]
+    places = [at for at in places if levels[at]["normalised"] == guard] or places
+    return [at for at in places if levels[at]["denoised"] == "none"] or places
+
+
 def _given_back(file: ResultFile, at: int, level: Mapping[str, Any], measure: str) -> Words:
     for place, other in enumerate(file.data["models"][at]["levels"]):
         alike = all(other[name] == level[name] for name in ("level", "templates", "normalised"))
-        if alike and other["denoised"] == "rules":
+        if alike and other["denoised"] == "rules" != level["denoised"]:
             change = other["measures"][measure]["change"]
             source = file.source("models", at, "levels", place, "measures", measure, "change")
             return ("; with the rules it changes by ", Number(signed(change), change, source))
