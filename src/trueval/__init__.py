@@ -1,5 +1,6 @@
 """trueval evaluates ranked lists and RAG contexts exactly under ties."""
 
+import logging as _logging
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,8 @@ __all__ = [
     "self_test",
     "sweep",
 ]
+
+_logging.getLogger(__name__).addHandler(_logging.NullHandler())  # a library prints nothing that it logs
 
 if TYPE_CHECKING:
     from trueval import errors

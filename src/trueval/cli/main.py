@@ -7,10 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperGroup, TyperOption
 
 from trueval.cli import streams
+from trueval.cli.faults import forget_faults, report_fault, with_faults
 from trueval.errors import MeasureError, PolicyError, TruevalError
+from trueval.logging import log_to_stderr
 from trueval.printable import printable_message
 from trueval.version import __version__
 
@@ -111,7 +113,26 @@ def as_command(name: str, function: Any) -> Any:
         function = app
     made = typer.main.get_command(function)
     made.name = name
+    if not isinstance(made, TyperGroup):
+        made.params.append(_verbose())
     return made
+
+
+def _verbose() -> TyperOption:
+    """The option --verbose, which every command has."""
+
+    def switch_on(context: Any, parameter: Any, wanted: bool) -> None:
+        if wanted:
+            log_to_stderr()
+
+    return TyperOption(
+        param_decls=["--verbose"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=switch_on,
+        help="Log to stderr what is done, and tracebacks of what fails.",
+    )
 
 
 def broken_command(name: str, plugin: "EntryPoint", error: Exception) -> Any:
@@ -140,19 +161,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings=CONTEXT,
-    epilog="Exit status: 0 fine, 1 a gate failed or the input is bad, 2 misuse. Data goes to stdout, talk to stderr.",
+    epilog="Exit status: 0 fine, 1 a gate failed or the input is bad, 2 misuse, 70 a fault of trueval. Data goes to "
+    "stdout, talk to stderr.",
 )
 
 
 def main() -> NoReturn:
     """Runs the command line and leaves with its exit status.
 
-    Exit status 0: fine. 1: a gate failed, or the input is bad. 2: misuse.
+    Exit status 0: fine. 1: a gate failed, or the input is bad. 2: misuse. 70: a fault of trueval.
 
     Raises:
         SystemExit: always.
     """
     gc.set_threshold(OBJECTS)
+    forget_faults()
     streams.prepare()
     status, message = _run()
     lost = streams.flush()
@@ -161,7 +184,7 @@ def main() -> NoReturn:
     if message:
         _say(message)
     gc.freeze()  # Python would look for cycles once more before it gives everything back to the system
-    sys.exit(status)
+    sys.exit(with_faults(status))
 
 
 def _run() -> tuple[int, str]:
@@ -177,6 +200,8 @@ def _run() -> tuple[int, str]:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return BAD_INPUT, f"{where}{error.strerror or error}."
+    except Exception as error:  # noqa: BLE001  a traceback is no answer; it goes where it can be reported from
+        report_fault("the command could not go on", error)
     return 0, ""
 
 

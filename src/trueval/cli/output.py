@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import typer
 
-from trueval.errors import InputError, TruevalError
+from trueval.cli.faults import report_fault
+from trueval.errors import InputError, MissingExtraError, TruevalError
+from trueval.logging import log_beside
 from trueval.printable import printable, printable_message
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 PAGE: Final = "report.html"
 FIGURES: Final = "figures"
+NO_PAGE: Final = f"{PAGE} could not be made; all results are written"
 
 Format = Literal["table", "json", "csv", "markdown", "latex"]
 
@@ -75,7 +78,7 @@ def save(folder: Path, *results: "Result", others: "Mapping[str, Content] | None
     files = {name: kind.write(result, form) for kind, result in results for name, form in kind.files.items()}
     files |= others or {}
     had_page, written = (folder / PAGE).exists(), list[str]()
-    write_generation(folder, files, _offered(_pages(folder, written=written)) if page else None)
+    write_generation(folder, files, _offered(_pages(folder, written=written), files) if page else None)
     say(f"wrote {', '.join(files)} to {folder}")
     _say_written(folder, folder / PAGE, written)
     if had_page and PAGE not in written:
@@ -161,21 +164,36 @@ def _pages(folder: Path, file: Path | None = None, *, figures: bool = True, writ
     return derive
 
 
-def _offered(derive: "Derive") -> "Derive":
-    """The same, which says why where it cannot be done, and writes nothing then."""
+def _offered(derive: "Derive", files: Iterable[str]) -> "Derive":
+    """The same, which says why where it cannot be done: results are complete without a page, and are written.
+
+    What a page cannot be made of is a fault of ours where these very results are at fault, and not older ones beside.
+
+    Args:
+        derive: makes the page.
+        files: names of the results that are written with it.
+    """
 
     def offer(results: Mapping[str, bytes], stage: Path) -> Iterable[str]:
         try:
             return derive(results, stage)
         except TruevalError as error:
-            talk([str(error)])
-            return ()
+            older = isinstance(error, InputError) and Path(error.source or "").name not in ("", *files)
+            if error.__cause__ is None or isinstance(error, MissingExtraError) or older:
+                talk([str(error)])
+            else:
+                report_fault(NO_PAGE, error.__cause__)
+        except OSError:
+            raise
+        except Exception as error:  # noqa: BLE001  results that were computed are written, whatever breaks
+            report_fault(NO_PAGE, error)
+        return ()
 
     return offer
 
 
 def check_folder(folder: Path) -> None:
-    """Refuses what cannot be a folder with results, before any work is done for it.
+    """Refuses what cannot be a folder with results, before any work is done for it; what fails is logged there.
 
     Args:
         folder: what `--out` names.
@@ -183,6 +201,7 @@ def check_folder(folder: Path) -> None:
     Raises:
         InputError: there is a file of that name, or of the name of a parent, or nothing can be written there.
     """
+    log_beside(folder)
     # The nearest place that exists decides: making the folder would fail below a file.
     first = next((place for place in (folder, *folder.parents) if place.exists()), folder)
     if first.exists() and not first.is_dir():

@@ -8,6 +8,7 @@ is kept in derived/, so that a second run reads it.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -28,6 +29,8 @@ from trueval.tradeoff.signals import Noise, route_pipeline
 from trueval.tradeoff.store import KEY_LENGTH, Store, write_json
 from trueval.tradeoff.tune import tune
 from trueval.version import __version__
+
+_log = logging.getLogger(__name__)
 
 DERIVED: Final = "derived"
 # Raised whenever ladders, tuned graphs or routing are computed in another way: what was kept is then derived again.
@@ -179,6 +182,7 @@ class Deriver:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 write_json(file, found)
         except Exception as error:  # noqa: BLE001  what is derived stops nothing that is measured
+            _log.error("%s of %s", what, known.system.name, exc_info=True)
             self.notes.append(f"{what} of {known.system.name}: {one_line(error)}")
             return None
         return found

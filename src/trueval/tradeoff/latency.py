@@ -12,6 +12,7 @@ garbage collection, no bookkeeping, and what a task needs was made before. Nothi
 from __future__ import annotations
 
 import gc
+import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +24,8 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import PolicyError
+
+_log = logging.getLogger(__name__)
 
 SAMPLES: Final = {
     "task": pl.String,
@@ -253,6 +256,7 @@ class _Timing(NamedTuple):
         try:
             return self.timed(task, query, repeat)
         except Exception as error:  # noqa: BLE001 - whatever breaks one task
+            _log.error("%s cannot be timed", task.name, exc_info=True)
             self.failed[task.name] = error
             return None
 

@@ -8,8 +8,9 @@ gave is kept as soon as it is done.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
@@ -39,6 +40,8 @@ from trueval.tradeoff.memory import memory_entry
 from trueval.tradeoff.plan import Reason
 from trueval.tradeoff.price import PriceBook
 from trueval.tradeoff.store import KEY_LENGTH, Store
+
+_log = logging.getLogger(__name__)
 
 EXACT: Final = "flat"
 # Keys of [rerank] that decide nothing of what the model returns for a pair.
@@ -152,9 +155,11 @@ class Maker:
             with self.guarded(system):
                 waiting += self._retrieved(system, key)
         if also is not None:
-            with suppress(Exception):  # whoever wants it says what is wrong with it
+            try:
                 work = self.work(also)
                 waiting.append(_Waiting(also, "", work, self._stages(work), {}, silent=True))
+            except Exception:  # noqa: BLE001  whoever wants its candidates says in the results what is wrong with it
+                _log.warning("%s: its candidates could not be made", also.name, exc_info=True)
         for group in _by_model(waiting):
             self._rerank(group)
 
@@ -247,6 +252,7 @@ class Maker:
         try:
             scored = self._scored(rest)
         except Exception:  # noqa: BLE001  one pair or format that fails must not take the others with it
+            _log.warning("%s: one call for all failed; each is scored alone", names_of(rest), exc_info=True)
             scored = None
         for each in rest:
             with self.guarded(each.system, each.key):
@@ -256,9 +262,8 @@ class Maker:
     def _scored(self, group: Sequence[_Waiting]) -> dict[str, Run]:
         """The union of some pools with the scores of their reranker, in each format that is asked for."""
         first = group[0].work
-        names = f"{len(group)} systems" if len(group) > 1 else group[0].system.name
         union = together([each.pool for each in group], None)
-        step, model = self.begin(f"{names}: rerank"), first.model("rerank")
+        step, model = self.begin(f"{names_of(group)}: rerank"), first.model("rerank")
         formats = dict.fromkeys(each.settings["scoring"] for each in group)
         return {
             scoring: rerank(
@@ -328,7 +333,13 @@ class Maker:
         try:
             yield
         except Exception as error:  # noqa: BLE001  a model or an index may raise anything: one system is lost, not all
+            _log.error("%s failed", system.name, exc_info=True)
             self.failed.append(Reason(system.name, one_line(error), key))
+
+
+def names_of(group: Sequence[_Waiting]) -> str:
+    """What messages call some systems whose pairs are scored together."""
+    return f"{len(group)} systems" if len(group) > 1 else group[0].system.name
 
 
 def _by_model(waiting: Sequence[_Waiting]) -> list[list[_Waiting]]:

@@ -10,6 +10,7 @@ their contexts share the probe of names, and each probe is computed once, and ke
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -41,6 +42,8 @@ from trueval.tradeoff.making import Maker, one_line
 from trueval.tradeoff.plan import Plan
 from trueval.tradeoff.store import KEY_LENGTH, Store, write_json
 from trueval.version import __version__
+
+_log = logging.getLogger(__name__)
 
 FOLDER: Final = "probes"
 # Raised whenever a probe is computed in another way: what was kept is then computed again.
@@ -195,6 +198,7 @@ class Prober:
                     file.parent.mkdir(parents=True, exist_ok=True)
                     write_json(file, found)
         except Exception as error:  # noqa: BLE001  a probe that fails stops nothing that is measured
+            _log.error("%s", what, exc_info=True)
             self.notes.append(f"{what}: {one_line(error)}")
         self.known[key] = found
         return found

@@ -10,6 +10,7 @@ A system that was timed in the same way is not timed again, and its models are n
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +31,8 @@ from trueval.tradeoff.percentiles import Times, latency, times_of
 from trueval.tradeoff.plan import Measuring
 from trueval.tradeoff.serving import Served
 from trueval.tradeoff.store import SAMPLES, Store, write_json
+
+_log = logging.getLogger(__name__)
 
 TOGETHER: Final = 2 << 30  # bytes of indexes that are open at once
 CALLS: Final = "calls.jsonl"
@@ -252,4 +255,5 @@ def _told(each: ToTime, found: dict[str, Timed]) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # noqa: BLE001  a model or an index may raise anything: one system is not timed
+        _log.error("%s cannot be timed", each.key, exc_info=True)
         found[each.key] = NOTHING._replace(notes=(f"Latency could not be measured: {one_line(error)}",))

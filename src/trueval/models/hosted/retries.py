@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections.abc import Callable
@@ -9,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from trueval.models.hosted.failures import CallError, Kind
+
+_log = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
 
@@ -65,6 +68,7 @@ class Retries:
                     raise (self._given_up(failure, attempt) if again else failure) from None
                 failed(failure, wait)
             waited += wait
+            _log.info("waiting %.1f s before the call is tried again", wait)
             self.sleep(wait)
 
     def wait(self, attempt: int, asked: float | None) -> float:

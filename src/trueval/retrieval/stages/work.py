@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -49,6 +50,8 @@ from trueval.retrieval.stages.retrieved import Stage
 from trueval.retrieval.stages.shared import Begin, Shared, kept_if_possible, nobody, shared_work
 from trueval.retrieval.suppress import limit_sources, sources_of, suppress_duplicates
 from trueval.run import Run
+
+_log = logging.getLogger(__name__)
 
 
 class Work:
@@ -149,6 +152,7 @@ class Work:
             with kept_if_possible(file):
                 keep(file, made)
         seconds, ties = time.perf_counter() - began, listed(made.run).ties
+        _log.info("stage %s %s: %.3f s", name, "from the cache" if kept is not None else "made", seconds)
         found = Stage(
             name, made.run, made.given, seconds, made.seconds, kept is not None, ties, key, made.notes, made.searched
         )
