@@ -118,6 +118,25 @@ def test_every_check_is_said_with_its_numbers_and_stdout_stays_clean(trueval: Co
     assert kept["low"] < -0.1 < kept["high"]
 
 
+def test_what_few_queries_cannot_tell_of_rare_losses_is_said(
+    trueval: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """40 queries of which none is worse: at 97.5 % for each of two measures, 8.81 % of all queries may be."""
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(folder / "summary.md"))
+    options = ("--baseline", str(folder / "old.trec"), "--max-drop", "0.01", "--format", "json")
+    outcome = gate(trueval, folder, "other", *options)
+    assert outcome.status == 0, outcome.err
+    said = " ".join(outcome.err.split())
+    for measure in ("RR", "P@1"):
+        sentence = f"other: {measure}: none of 40 queries is worse; losses up to 0.0881 are not excluded."
+        assert sentence in said
+        assert sentence in (folder / "summary.md").read_text(encoding="utf-8")
+    rare = json.loads(outcome.out)["runs"][0]["checks"][0]["rare_losses"]
+    assert (rare["worse"], rare["units"], round(rare["loss"], 4)) == (0, 40, 0.0881)
+    # Where the limit allows such losses there is nothing to add.
+    assert "not excluded" not in gate(trueval, folder, "other", *options[:3], "0.09").err
+
+
 def test_what_cannot_be_told_fails_where_that_is_asked_for(trueval: Command, folder: Path) -> None:
     options = ("--baseline", str(folder / "old.trec"), "--max-drop", "RR=0.1", "--when-unclear")
     assert gate(trueval, folder, "noisy", *options, "pass").status == 0

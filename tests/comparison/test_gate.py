@@ -12,7 +12,8 @@ from scipy.stats import t
 from tests.comparison.made_scores import LOSS, made_scores
 
 import trueval as tv
-from trueval.comparison.gate import Limit, MaxDrop, MaxRange, Minimum, MinQueries, parse_limit, verdict_of
+from trueval.comparison.drops import verdict_of
+from trueval.comparison.gate import Limit, MaxDrop, MaxRange, Minimum, MinQueries, parse_limit
 from trueval.errors import InputError, MeasureError, PolicyError
 from trueval.evaluation.content import Content
 from trueval.evaluation.scores import results
@@ -50,6 +51,7 @@ def test_a_check_holds_the_numbers_that_decided() -> None:
         "queries": None,
         "clusters": None,
         "needed": None,
+        "rare_losses": None,
         "labels": "judge",
         "verdict": "failed",
         "passed": False,
@@ -201,7 +203,7 @@ def test_an_identical_run_is_not_worse_whatever_its_ties_are() -> None:
     assert check.low is not None
     assert check.low < 0
     assert (check.value, check.verdict, check.passed) == (0, "not worse", True)
-    assert check.line == "run: nDCG@10 is the same on every query as in base, which keeps --max-drop 0."
+    assert check.line.startswith("run: nDCG@10 is the same on every query as in base, which keeps --max-drop 0.")
     limits = [MaxDrop(None, 0), MinQueries(1)]
     _, one = tv.gate(made_scores("run", [0.5]), limits, baseline=made_scores("base", [0.5]))
     assert (one.low, one.verdict, one.passed) == (None, "not worse", True)

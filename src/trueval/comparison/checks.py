@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from trueval.comparison.rare_losses import RareLosses
+
 # What a check against an allowed drop says; every other one has passed or failed, or cannot tell where people's labels
 # decide.
 NOT_WORSE: Final = "not worse"
@@ -30,6 +32,7 @@ NAMES: Final = (
     "queries",
     "clusters",
     "needed",
+    "rare_losses",
     "labels",
     "verdict",
     "passed",
@@ -65,6 +68,8 @@ class Check:
         needed: how many queries, or clusters where there are any, would decide a check that cannot tell; of corrected
             values, how many queries or passages people must have graded. None where no number would, or it is decided.
         labels: whose grades the value is of: "judge" (those of the judgments), "corrected" or "people".
+        rare_losses: what so few queries do not exclude though the run is "not worse"; None for every other verdict, and
+            where the run holds the rows of its baseline.
     """
 
     name: str
@@ -85,10 +90,12 @@ class Check:
     clusters: int | None = None
     needed: int | None = None
     labels: str = "judge"
+    rare_losses: RareLosses | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As it appears in the JSON of a run."""
-        return {name: getattr(self, name) for name in NAMES}
+        rare = None if self.rare_losses is None else self.rare_losses.to_dict()
+        return {name: getattr(self, name) for name in NAMES} | {"rare_losses": rare}
 
 
 def passed_or_failed(passed: bool) -> str:

@@ -12,21 +12,18 @@ the uncertainty of queries and of the ties of both, and is simultaneous over all
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import numpy as np
-
 from trueval.comparison.against import against, find_baseline, own_baseline, says_missing
-from trueval.comparison.checks import CANNOT_TELL, FAILED, NOT_WORSE, POWER, WORSE, Check, passed_or_failed
+from trueval.comparison.checks import FAILED, Check, passed_or_failed
 from trueval.comparison.corrected_checks import Judged, check_labels, count_checks, minima
 from trueval.comparison.corrected_checks import drops as corrected_drops
+from trueval.comparison.drops import Paired, drop
 from trueval.comparison.enough import enough, too_few_compared
 from trueval.comparison.labels import CORRECTED, PEOPLE
 from trueval.comparison.limits import (
-    ROUNDING,
     Limit,
     MaxDrop,
     MaxRange,
@@ -36,14 +33,12 @@ from trueval.comparison.limits import (
     parse_limit,
     rounding,
 )
-from trueval.comparison.power import queries_needed
 from trueval.errors import InputError, PolicyError
-from trueval.evaluation.scores import STATISTICS, Scores
+from trueval.evaluation.scores import Scores
 from trueval.numerics import or_null
 
 if TYPE_CHECKING:
     from trueval.comparison.clusters import Clusters
-    from trueval.comparison.comparison import Difference
     from trueval.comparison.corrected import Corrected
     from trueval.files import Source
     from trueval.measures import Measure
@@ -182,17 +177,6 @@ def asked_of(limits: Iterable[MaxDrop], scores: Scores) -> list[Measure]:
     return [measure for measure in scores.measures if None in named or str(measure) in named]
 
 
-def verdict_of(low: float, high: float, limit: float) -> str:
-    """What an interval of run - baseline says of an allowed drop.
-
-    >>> verdict_of(-0.02, 0.01, 0.05), verdict_of(-0.02, 0.01, 0.0), verdict_of(-0.02, -0.01, 0.0)
-    ('not worse', 'cannot tell', 'worse')
-    """
-    if low >= -limit - ROUNDING:
-        return NOT_WORSE
-    return WORSE if high < -limit - ROUNDING else CANNOT_TELL
-
-
 def _strangers(scores: Iterable[Scores]) -> Iterator[Check]:
     """A failed check for each run whose ids the judgments do not know."""
     for each in {id(one): one for one in scores}.values():  # a baseline may be one of the runs
@@ -262,7 +246,10 @@ def _drops(
         [*sides.runs, sides.baseline], baseline=sides.baseline.name, **{**choices, "family": "all"}
     )
     by_name, level = {run.name: run for run in sides.runs}, float(str(compared.choices["level"]))
-    pairs = [_Paired.of(by_name[row.first], sides.baseline, row.measure, clusters) for row in compared.differences]
+    tolerance = float(str(compared.choices["tolerance"]))
+    pairs = [
+        Paired.of(by_name[row.first], sides.baseline, row.measure, clusters, tolerance) for row in compared.differences
+    ]
     for name in by_name:
         own = [
             (row.queries, pair.clusters)
@@ -274,104 +261,4 @@ def _drops(
     for limit in limits:
         for row, pair in zip(compared.differences, pairs, strict=True):
             if limit.measure in (None, row.measure):
-                yield _drop(row, pair, limit, level, len(compared.differences), rules.when_unclear)
-
-
-class _Paired(NamedTuple):
-    """What the queries that two runs have in common say about their difference on one measure.
-
-    Attributes:
-        same: whether no query tells the two apart.
-        units: how many queries, or clusters of them.
-        clusters: how many clusters; None where there are none.
-        sd: of a difference between units, ties included: sqrt(units) times the standard error of the mean.
-    """
-
-    same: bool
-    units: int
-    clusters: int | None
-    sd: float
-
-    @classmethod
-    def of(cls, run: Scores, baseline: Scores, measure: str, clusters: Clusters | None) -> _Paired:
-        """Pair the queries of two runs."""
-        place = {query: at for at, query in enumerate(baseline.query_ids)}
-        column = [str(each) for each in run.measures].index(measure)  # the same in both
-        rows = np.array([place.get(query, -1) for query in run.query_ids])
-        one = {name: getattr(run, name)[:, column] for name in STATISTICS}
-        other = {name: getattr(baseline, name)[rows, column] for name in STATISTICS}
-        kept = ~np.isnan(one["expected"]) & ~np.isnan(other["expected"]) & (rows >= 0)
-        apart, count = (one["expected"] - other["expected"])[kept], int(kept.sum())
-        ids = [query for query, counts in zip(run.query_ids, kept.tolist(), strict=True) if counts]
-        codes = np.arange(count) if clusters is None else clusters.codes(ids)
-        units = len(np.unique(codes))
-        same = count > 0 and all(
-            np.array_equal(one[name][kept], other[name][kept], equal_nan=True)
-            for name in STATISTICS
-            if name != "tie_broken"
-        )
-        if units < 2:
-            return cls(same, units, None if clusters is None else units, math.nan)
-        # A ratio of sums where clusters differ in size; with one query each, the standard deviation of differences.
-        sizes, residuals = np.bincount(codes), np.bincount(codes, weights=apart - apart.mean())
-        ties = (one["sd"][kept] ** 2 + other["sd"][kept] ** 2).sum() / count**2
-        error = (residuals**2).sum() * units / (units - 1) / sizes.sum() ** 2 + ties
-        return cls(same, units, None if clusters is None else units, math.sqrt(units * error))
-
-
-def _drop(row: Difference, pair: _Paired, limit: MaxDrop, level: float, checks: int, when_unclear: str) -> Check:
-    """What the joint interval of a difference says of an allowed drop."""
-    low, high = row.simultaneous_realized_interval
-    if row.better == "lower":
-        low, high = 0.0 - high, 0.0 - low  # 0 -: no minus zero
-    known, needed = not math.isnan(low), None
-    verdict = NOT_WORSE if pair.same else verdict_of(low, high, limit.limit) if known else CANNOT_TELL
-    # Without an interval nothing is known, which is less than unclear.
-    passed = verdict == NOT_WORSE or (verdict == CANNOT_TELL and known and when_unclear == "pass")
-    if known and verdict == CANNOT_TELL and not row.realized_bounded:
-        # Simultaneous over the checks: of a level that is shared out between them.
-        shared = 1 - (1 - level) / checks
-        needed = queries_needed(row.gain + limit.limit, pair.sd, level=shared, power=POWER)
-        needed = None if needed is None else max(needed, pair.units + 1)
-    what = f"{row.first}: {row.measure} {'lost' if row.gain < 0 else 'gained'} {abs(row.gain):.6g} against {row.second}"
-    line = f"{row.first}: {row.measure} has no interval against {row.second}, so {limit} cannot pass."
-    if pair.same:
-        line = f"{row.first}: {row.measure} is the same on every query as in {row.second}, which keeps {limit}."
-    elif known:
-        bounds = ", bounded over all orders of ties," if row.realized_bounded else ""
-        span = f"the {level:.0%} interval of the difference [{low:+.4f}, {high:+.4f}]{bounds}"
-        said = {
-            NOT_WORSE: f"{span} keeps {limit}.",
-            WORSE: f"{span} is beyond {limit}.",
-            CANNOT_TELL: f"{span} does not decide {limit}. {_unclear(pair, needed, row, passed)}",
-        }
-        line = f"{what}; {said[verdict]}"
-    numbers = (limit.limit, or_null(row.gain), or_null(low), or_null(high))
-    return Check(
-        limit.name,
-        row.first,
-        row.measure,
-        *numbers,
-        verdict,
-        passed,
-        line,
-        str(limit),
-        row.second,
-        level,
-        known and row.realized_bounded,
-        row.queries,
-        pair.clusters,
-        needed,
-    )
-
-
-def _unclear(pair: _Paired, needed: int | None, row: Difference, passed: bool) -> str:
-    """What a check that cannot tell says of itself."""
-    units = "queries" if pair.clusters is None else "clusters"
-    more = "no number of queries would decide a difference at the limit"
-    if row.realized_bounded:
-        more = "more queries do not narrow the bounds that ties leave"
-    elif needed is not None:
-        more = f"about {needed:,} would decide it with a chance of {POWER:.0%}, if the difference stays"
-    end = "It passes" if passed else "It fails"
-    return f"{pair.units:,} {units} cannot tell; {more}. {end}, as --when-unclear says."
+                yield drop(row, pair, limit, level, len(compared.differences), rules.when_unclear)

@@ -81,10 +81,13 @@ def to_markdown(checks: Sequence[Check], self_test: SelfTest | None = None) -> s
 def sentences(checks: Sequence[Check]) -> Iterator[str]:
     """The whole story of each check that failed, or was decided by bounds; then what cannot be told, and what decides.
 
+    Between the two, what the queries do not exclude of runs that are not worse.
+
     Args:
         checks: of every gate.
     """
     yield from (check.line for check in checks if check.bounded or not (check.passed or _is_unclear(check)))
+    yield from (said for check in checks if (said := _rare_losses(check)))
     every = [check for check in checks if _is_unclear(check)]
     by_people = [each for each in every if each.labels != JUDGE]
     unclear = [each for each in every if each.labels == JUDGE]
@@ -106,6 +109,14 @@ def sentences(checks: Sequence[Check]) -> Iterator[str]:
         f"limit: --when-unclear lets {_them(unclear)} {passing}. As many {units} as {NEEDED} would decide with a "
         f"chance of {POWER:.0%}, if the difference stays."
     )
+
+
+def _rare_losses(check: Check) -> str:
+    """The losses beyond the limit that few queries do not exclude; empty where there are none."""
+    rare = check.rare_losses
+    if rare is None or check.bounded or rare.loss <= (check.limit or 0.0):
+        return ""
+    return f"{check.run}: {check.measure}: {rare.sentence('queries' if check.clusters is None else 'clusters')}"
 
 
 def _them(checks: Sequence[Check]) -> str:
