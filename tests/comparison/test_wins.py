@@ -1,5 +1,6 @@
-"""Listed values are used only where their mean is the expectation."""
+"""Listed and drawn values are used only where their mean is the expectation."""
 
+from collections import Counter
 from itertools import product
 from typing import Any
 
@@ -22,8 +23,19 @@ class Listed:
     def __init__(self, values: list[float], probabilities: list[float]) -> None:
         self.atoms = Atoms(np.array(values), np.array(probabilities))
 
-    def distribution(self, measure: object, queries: np.ndarray) -> Atoms:
+    def distribution(self, measure: object, queries: np.ndarray) -> Atoms | None:
         return self.atoms
+
+
+class Drawn(Listed):
+    """Tie orders too many to list, whose sums are drawn from one distribution."""
+
+    def distribution(self, measure: object, queries: np.ndarray) -> None:
+        return None
+
+    def samples(self, measure: object, queries: np.ndarray, count: int, seed: int) -> np.ndarray:
+        drawn = np.random.default_rng(seed).choice(self.atoms.values, count, p=self.atoms.probabilities)
+        return drawn * bool(len(queries))
 
 
 def winners(off: float, *, measures: Any = "nDCG@10") -> Winners:
@@ -50,6 +62,48 @@ def test_a_list_with_another_mean_is_not(off: float) -> None:
     sides = [Column.of(case.aligned, run, 0).spread() for run in (0, 1)]
     assert case.probability(0, 0, 1) == normal(*sides)
     assert case.probability(0, 0, 1).method == "normal"
+
+
+@pytest.mark.parametrize(("off", "method"), [(0.0, "sampled"), (0.03, "sampled"), (0.08, "normal"), (-0.08, "normal")])
+def test_samples_with_another_mean_are_not_used(off: float, method: str) -> None:
+    """Of 1,000 samples in a range of .4 the mean is off by .4 sqrt(ln(2e9) / 2000) = .0414 once in a billion."""
+    drawn: Any = Drawn([0.2 + off, 0.6 + off], [0.5, 0.5])
+    found = Winners(winners(0.0).aligned, [drawn, drawn], tie_samples=1_000, seed=0).probability(0, 0, 1)
+    assert found.method == method
+
+
+@pytest.mark.parametrize(("most", "method"), [(20_000, "exact"), (0, "sampled")])
+def test_average_precision_with_one_threshold_wins_by_single_orders(
+    most: int, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight queries of five tied documents, one relevant, against it on rank 3: AP is 1 / rank, against 1 / 3.
+
+    All documents of a group entering together have 1 / 5, the tie-broken value of scikit-learn and of no order.
+    """
+    monkeypatch.setattr("trueval.comparison.orders.MOST_LISTED", most)
+    queries = [f"q{number}" for number in range(8)]
+    tied = {query: dict.fromkeys("abcde", 1.0) for query in queries}
+    third = {query: {"a": 3.0, "b": 5.0, "c": 4.0, "d": 2.0, "e": 1.0} for query in queries}
+    sums: Counter[float] = Counter({0.0: 1})
+    for _ in queries:
+        several = Counter[float]()
+        for (total, count), rank in product(sums.items(), range(1, 6)):
+            several[round(total + 1 / rank, 9)] += count
+        sums = several
+    won = sum(
+        count * (1 if total > 8 / 3 + 1e-6 else abs(total - 8 / 3) < 1e-6 and 0.5) for total, count in sums.items()
+    )
+    (found,) = tv.compare(
+        {"tied": tied, "third": third},
+        {query: {"a": 1} for query in queries},
+        "AP",
+        convention="sklearn",
+        tie_samples=2_000,
+        resamples=100,
+    ).differences
+    assert won / 5**8 == pytest.approx(0.8879, abs=5e-5)
+    assert found.win.method == method
+    assert found.win.value == pytest.approx(won / 5**8, abs=1e-9 if method == "exact" else 0.03)
 
 
 def test_the_list_of_a_measure_that_is_better_when_lower_is_turned() -> None:

@@ -1,7 +1,8 @@
 """What a measure is worth under single orders of the tied documents: all of them where few, or a sample.
 
 No measure is written a second time here. A query of some standings is repeated once for every order, each copy with its
-own `ahead`, and the measure's tie-broken value of a copy is its value under that order.
+own `ahead`, and the measure's tie-broken value of a copy is its value under that order. Where a measure lets tied
+documents enter together (AP with norm='threshold'), that is the value of the same measure as they enter one by one.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from trueval.comparison.resampling import TIE_ORDERS, generator
 from trueval.evaluation.evaluate import measured
 from trueval.measures import Measure
+from trueval.measures.list_end import sees_end
 from trueval.standings.counting import counter
 from trueval.standings.standings import Floats, Ints, Standings, sum_by
 
@@ -94,6 +96,7 @@ class TieOrders:
             documents (facets).
         """
         whole, listed = self.standings(measure), []
+        measure = self._in_order(measure)
         for query in queries.tolist():
             groups = _groups(whole, query, measure)
             listed.append((groups, math.prod(math.perm(group.tied, len(group.rows)) for group in groups)))
@@ -116,7 +119,7 @@ class TieOrders:
         Returns:
             [sample] sums; NaN where the measure has no value under a single order.
         """
-        whole = self.standings(measure)
+        whole, measure = self.standings(measure), self._in_order(measure)
         largest = int(whole.tied.max(initial=1))
         step, out = max(1, min(COPIES // max(len(queries), 1), MOST_DOCUMENTS // largest)), np.zeros(count)
         for chunk, start in enumerate(range(0, count, step)):
@@ -128,6 +131,10 @@ class TieOrders:
                     ahead[:, group.rows] = order[:, : len(group.rows)]
                 out[start : start + size] += self._under(whole, measure, query, ahead)
         return out
+
+    def _in_order(self, measure: Measure) -> Measure:
+        """The measure as the policy has it, its tie-broken value that of an order."""
+        return measure.under(self.policy).one_by_one
 
     def _values(self, whole: Standings, measure: Measure, query: int, groups: Sequence[_Group]) -> Atoms:
         """The values of one query under every order of its groups."""
@@ -164,8 +171,9 @@ def _ahead(whole: Standings, query: int) -> Ints:
 def _groups(whole: Standings, query: int, measure: Measure | None) -> list[_Group]:
     """The groups whose order can change a measure; every group of two or more without one."""
     start, stop = np.searchsorted(whole.query, [query, query + 1])
-    # A measure of a measure may look past its own cutoff.
-    reach = whole.limit(None if measure is None or measure.inner is not None else measure.cutoff)
+    # A measure of a measure, and one of what the list holds, may look past its own cutoff.
+    past = measure is None or measure.inner is not None or (whole.depth is not None and sees_end(measure))
+    reach = whole.limit(None if past or measure is None else measure.cutoff)
     zeros = measure is None or measure.needs_zeros
     above, tied, grade = whole.above[start:stop], whole.tied[start:stop], whole.grade[start:stop]
     wanted = (tied > 1) & (above < reach) & (zeros | (grade > 0))

@@ -153,7 +153,8 @@ def measured(counted: Standings, measure: Measure, chosen: Policy, absent: Bools
         _check_binary(counted, measure)
     # Where no order is known any will do: the tie-broken value is not used there.
     some_order = counted if counted.order_is_known else replace(counted, ahead=np.maximum(counted.ahead, 0))
-    values = _with_order(settled.evaluate(some_order), counted, chosen.tie_order)
+    together = settled.one_by_one != settled
+    values = _with_order(settled.evaluate(some_order), counted, chosen.tie_order, together=together)
     partly = values.partly_empty
     undefined = values.undefined if partly is None else values.undefined | partly.undefined
     some_absent, some_undefined = bool(absent.any()), bool(undefined.any())
@@ -175,7 +176,7 @@ def measured(counted: Standings, measure: Measure, chosen: Policy, absent: Bools
 
     worst, nothing = measure.definition.worst, {"zero": 0.0, "one": 1.0}.get(empty, np.nan)
     if partly is not None and empty == "one":
-        values = _with_order(partly, counted, chosen.tie_order)._replace(undefined=values.undefined)
+        values = _with_order(partly, counted, chosen.tie_order, together=together)._replace(undefined=values.undefined)
     elif partly is not None and empty != "zero":  # some order has no value, so there is none over all orders
         values = values._replace(undefined=undefined)
     found: dict[str, Any] = {name: settle(getattr(values, name), worst, nothing) for name in STATISTICS if name != "sd"}
@@ -198,11 +199,11 @@ def _check_binary(standings: Standings, measure: Measure) -> None:
         )
 
 
-def _with_order(values: Values, counted: Standings, tie_order: str) -> Values:
+def _with_order(values: Values, counted: Standings, tie_order: str, *, together: bool) -> Values:
     """Values whose tie-broken one is the mean, or is left out where the order is not known and matters."""
     if counted.order_is_known:
         return values
-    if not values.ordered:  # tied documents enter together, if they are in the list
+    if together:  # tied documents enter together, if they are in the list
         open_end = counted.sum_by_query(counted.is_cut & (counted.ahead < 0)) > 0
         return values._replace(tie_broken=np.where(open_end, np.nan, values.tie_broken))
     unknown = counted.order_unknown & ~np.isnan(values.tie_broken)  # what the measure leaves out in any order stays so

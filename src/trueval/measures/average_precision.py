@@ -47,8 +47,7 @@ def _average_precision(standings: Standings, measure: Measure) -> Values:
     elif standings.order_is_known:
         tie_broken = np.clip(tie_broken_sum(standings, relevant, last), lowest, highest)
     sd = np.sqrt(variance)
-    values = Values(expected * scale, lowest * scale, highest * scale, tie_broken * scale, sd * scale, wanted == 0)
-    return values._replace(ordered=measure["norm"] != "threshold")
+    return Values(expected * scale, lowest * scale, highest * scale, tie_broken * scale, sd * scale, wanted == 0)
 
 
 def _threshold_sum(groups: RelevantGroups, queries: int, last: int) -> Floats:
@@ -81,5 +80,6 @@ AP = register(
             ),
         },
         span=UNIT,
+        one_by_one={"norm": {"threshold": "R"}},
     )
 )

@@ -41,7 +41,7 @@ def ends_at_depth(kind: Callable[[Floats, Measure], Bools | Floats]) -> Callable
         @wraps(compute)
         def of_ended(standings: Standings, measure: Measure) -> Values:
             values = compute(standings, measure)
-            if standings.depth is None or not _sees_end(measure):
+            if standings.depth is None or not sees_end(measure):
                 return values
             cut = _Cut.find(standings, np.asarray(kind(standings.grade, measure), dtype=np.float64))
             return values if not len(cut.queries) else _mixed(standings, cut, values, lambda s: compute(s, measure))
@@ -51,8 +51,8 @@ def ends_at_depth(kind: Callable[[Floats, Measure], Bools | Floats]) -> Callable
     return decorate
 
 
-def _sees_end(measure: Measure) -> bool:
-    """Whether the documents of the list matter to the measure beside their ranks.
+def sees_end(measure: Measure) -> bool:
+    """Whether the documents of the list matter to the measure beside their ranks, also those past its cutoff.
 
     With one threshold for each distinct score, all documents of the last group enter with those that are in the list.
     """

@@ -35,7 +35,6 @@ class Values(NamedTuple):
         undefined: [query] whether the query has nothing to measure (no relevant document): policy decides.
         exact: whether every statistic is exact; else lowest and highest may be bounds that no order reaches, or
             expected the middle of bounds, as the measure says.
-        ordered: whether the tie-broken value is that of an order; threshold AP is none's.
         margin: [query] how far expected can be from the mean, where it is the middle of bounds; None where it is exact.
         partly_empty: where some orders leave nothing to measure and others do not, the values with 1 instead of 0 for
             the orders that do; its `undefined` says of which queries. None where there are none.
@@ -48,7 +47,6 @@ class Values(NamedTuple):
     sd: Floats
     undefined: Bools
     exact: bool = True
-    ordered: bool = True
     margin: Floats | None = None
     partly_empty: Values | None = None
 
@@ -84,6 +82,8 @@ class Definition:
             counts them, [query]; None if there are none.
         mean: its mean over queries: "arithmetic" or "geometric".
         span: the values of a query lie in it, so that intervals can end there.
+        one_by_one: where a parameter lets tied documents enter together, its value under which they enter one by one
+            and nothing else changes, by the name and value of the parameter.
     """
 
     name: str
@@ -102,6 +102,7 @@ class Definition:
     details: Callable[[Standings, Measure, Bools], Mapping[str, float]] | None = None
     mean: str = "arithmetic"
     span: Span = ANYTHING
+    one_by_one: Mapping[str, Mapping[Value, Value]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -237,6 +238,18 @@ class Measure:
     def innermost(self) -> Measure:
         """The measure that it modifies, through every modifier; itself if it modifies none."""
         return self if self.inner is None else self.inner.innermost
+
+    @property
+    def one_by_one(self) -> Measure:
+        """The measure with a tie-broken value that is the value of one order; over all orders both are the same.
+
+        >>> from trueval.measures import parse
+        >>> str(parse("AP(norm='threshold')@5").one_by_one), str(parse("AP@5").one_by_one)
+        ("AP(norm='R')@5", 'AP@5')
+        """
+        inner = None if self.inner is None else self.inner.one_by_one
+        changes = self.definition.one_by_one.items()
+        return self(inner, **{name: instead[self[name]] for name, instead in changes if self[name] in instead})
 
     @property
     def needs_facets(self) -> bool:
