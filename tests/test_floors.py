@@ -13,7 +13,19 @@ PACKAGE = SRC / "trueval"
 
 # Bottom up. Rooms of one floor do not know each other.
 FLOORS = (
-    ("version", "printable", "errors", "logging", "extras", "specs", "threads", "forks", "numerics", "scoring", "sample"),
+    (
+        "version",
+        "printable",
+        "errors",
+        "logging",
+        "extras",
+        "specs",
+        "threads",
+        "forks",
+        "numerics",
+        "scoring",
+        "sample",
+    ),
     ("files",),
     ("run", "judgments", "collection"),
     ("policy",),
