@@ -106,6 +106,8 @@ def test_a_choice_of_queries(folder: Path) -> None:
     assert found.graded.query_ids.to_list() == ["q2"]
     with pytest.raises(InputError, match="no judged query is left"):
         found.restricted(set())
+    with pytest.raises(InputError, match=r"no judged query is left: judged are 'q2', and those to keep are 'x1'"):
+        found.restricted({"x1"})
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from trueval.files.texts.row import TextRow, joined
 from trueval.files.texts.rows import read_rows
 from trueval.files.texts.store import StoredTexts, TextHash, as_bytes
 from trueval.judgments import QRELS, Judgments
-from trueval.printable import encodable
+from trueval.printable import encodable, first_ids
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -119,7 +119,9 @@ class Collection:
         frame = self.graded.frame
         kept = [query in queries for query in frame["query_id"].to_list()]
         if not any(kept):
-            raise Place(self.source).error("no judged query is left. The choice of queries must keep at least one.")
+            asked = first_ids(list(queries)) if isinstance(queries, Iterable) else ""
+            those, judged = f", and those to keep are {asked}" * bool(asked), self.graded.query_ids.to_list()
+            raise Place(self.source).error(f"no judged query is left: judged are {first_ids(judged)}{those}.")
         judgments = Judgments.from_frame(frame.filter(pl.Series(kept)))
         return replace(self, judgments=replace(judgments, source=self.graded.source))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Sequence
 from typing import Any, Final
 
 # C0, DEL and C1; marks and overrides of direction (Unicode Bidi_Control); separators of lines and paragraphs; halves of
@@ -91,3 +92,17 @@ def _without_middle(text: str, length: int) -> str:
 
 def _written_out(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode("ascii")
+
+
+def first_ids(ids: Sequence[str], most: int = 3) -> str:
+    """The first few ids, quoted, for a message.
+
+    Args:
+        ids: as they are.
+        most: how many are shown.
+
+    >>> first_ids(["a", "b", "c", "d"]), first_ids(["a", "b", "c"])
+    ("'a', 'b', 'c', ...", "'a', 'b', 'c'")
+    """
+    shown = ", ".join(repr(each if len(each) <= SHORT else f"{each[:SHORT]}{ELLIPSIS}") for each in ids[:most])
+    return shown + (", ..." if len(ids) > most else "")

@@ -404,7 +404,6 @@ def test_the_summary_is_appended_where_github_wants_it(
 @pytest.mark.parametrize(
     ("lines", "options", "said"),
     [
-        ("x Q0 a 1 2 r", (), "no query of the run is judged"),
         ("q1 Q0 x 1 2 r", (), "no retrieved document is judged"),
         ("q1 Q0 x 1 2 r", ("--judged-only",), "no retrieved document is judged"),
         ("q1 Q0 a 1 2 r", (), ""),  # one query: --min-queries says that it is enough
@@ -420,6 +419,17 @@ def test_a_run_of_wrong_ids_passes_no_gate(
     assert status == (1 if said else 0)
     assert ("so no gate can pass" in err) == bool(said)
     assert not said or said in err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("options", [(), ("--min", "RR=0"), ("--max-range", "0.1", "--missing", "skip")], ids=str)
+def test_a_run_of_which_no_query_is_judged_is_refused_before_any_gate(
+    trueval: Command, folder: Path, options: tuple[str, ...]
+) -> None:
+    (folder / "new.trec").write_text("x Q0 a 1 2 r\n", encoding="utf-8")
+    status, out, err = gate(trueval, folder, "new", *options)
+    assert (status, out) == (1, "")
+    assert "new: no query of the run is judged" in err
+    assert "'x' in the run and 'q0', 'q1', 'q2', ... in the judgments" in " ".join(err.split())
 
 
 def test_a_baseline_of_wrong_ids_passes_no_gate(trueval: Command, folder: Path) -> None:

@@ -61,6 +61,8 @@ def test_a_collection_is_narrowed_in_the_order_of_its_judgments(tmp_path: Path) 
     assert left(among={"q1"}, limit=1) == ["q1"]
     with pytest.raises(InputError, match="no judged query is left"):
         left(exclude={"q1", "q2", "q3"})
+    with pytest.raises(InputError, match=r"judged are 'q3', 'q2', 'q1', and those to keep are 'x1'"):
+        left(among={"x1"})
     for text in ('["q1", 2]', "q1\n2\n"):
         (tmp_path / "ids").write_text(text, encoding="utf-8")
         assert read_ids(tmp_path / "ids") == {"q1", "2"}

@@ -12,13 +12,12 @@ import numpy as np
 from trueval.errors import InputError, TruevalWarning
 from trueval.evaluation.content import Content
 from trueval.evaluation.notes import notes_of, open_orders
+from trueval.evaluation.pairing import read_pair, unjudged_queries
 from trueval.evaluation.scores import STATISTICS, Scores
 from trueval.evaluation.ties import Ties
 from trueval.forks import need_polars
-from trueval.judgments import Judgments
 from trueval.measures import Measure, Values, parse_list
 from trueval.policy.conventions import Policy, choose
-from trueval.run import Run
 from trueval.standings.counting import counter
 from trueval.standings.standings import Bools, Floats, Standings
 
@@ -41,7 +40,8 @@ def evaluate(run: Any, judgments: Any, measures: Measures, *, policy: Policy | N
         Scores, with one-line notes on what looks wrong; each is also a TruevalWarning.
 
     Raises:
-        InputError: something cannot be read, no query is judged, or a policy of "error" applies.
+        InputError: something cannot be read, no query of the run is judged, run and judgments are swapped, or a policy
+            of "error" applies.
         MeasureError: a measure cannot be read.
         PolicyError: a choice is unknown.
 
@@ -50,13 +50,12 @@ def evaluate(run: Any, judgments: Any, measures: Measures, *, policy: Policy | N
     (0.75, 0.5, 1.0)
     """
     need_polars()
-    run, judgments = _read(run, judgments)
-    chosen = choose(policy, choices)
-    known = run.query_ids.is_in(judgments.query_ids.implode())
-    unjudged, parsed = tuple(run.query_ids.filter(~known).to_list()), parse_list(measures)
+    run, judgments, swapped = read_pair(run, judgments)
+    chosen, parsed = choose(policy, choices), parse_list(measures)
+    unjudged = unjudged_queries(run, judgments)
     count = counter(run, judgments)
     counted = count(chosen)
-    notes = (*judgments.notes, *run.notes, *notes_of(run, judgments, counted, unjudged, parsed, chosen))
+    notes = (*judgments.notes, *run.notes, *swapped, *notes_of(run, judgments, counted, unjudged, parsed, chosen))
     found = score(run.name, judgments.query_ids.to_list(), count, parsed, chosen, unjudged, notes)
     return replace(found, content=Content({}, judgments))
 
@@ -221,11 +220,3 @@ def _ties(counted: Standings, query_ids: Sequence[str], measures: tuple[Measure,
     cut = np.flatnonzero(counted.possibly_cut & (counted.last_above < reach)).tolist()
     fraction = float(counted.tied_documents.sum()) / max(listed, 1)
     return Ties(fraction, int(counted.largest_group.max(initial=0)), tuple(query_ids[at] for at in cut), listed)
-
-
-def _read(run: Any, judgments: Any) -> tuple[Run, Judgments]:
-    """Read both, and refuse swapped arguments."""
-    if isinstance(run, Judgments) or isinstance(judgments, Run):
-        got = f"{type(run).__name__} and {type(judgments).__name__}"
-        raise InputError(f"evaluate takes a run, then judgments. Got {got}. Swap them.")
-    return Run.of(run), Judgments.of(judgments)

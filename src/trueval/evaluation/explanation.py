@@ -19,6 +19,7 @@ import numpy as np
 from trueval.errors import InputError, MeasureError, TruevalWarning
 from trueval.evaluation.estimate import Estimate
 from trueval.evaluation.evaluate import evaluate
+from trueval.evaluation.pairing import read_pair
 from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
 from trueval.measures import Measure, parse
@@ -215,7 +216,7 @@ def explain(
     >>> found.row("trec_eval").value, found.ours.expected
     (0.5, 0.75)
     """
-    run, judgments = Run.of(run), Judgments.of(judgments)
+    run, judgments, _ = read_pair(run, judgments)
     parsed = parse(measure) if isinstance(measure, str) else measure
     if parsed.definition.mean != "arithmetic":
         raise MeasureError(

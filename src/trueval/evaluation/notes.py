@@ -15,6 +15,7 @@ from trueval.measures import Measure
 from trueval.measures.worth import WORTHS
 from trueval.policy.conventions import TOOLS
 from trueval.policy.policy import LEAST_POSITIVE, Policy
+from trueval.printable import first_ids
 from trueval.run import Run
 from trueval.standings.corpus.scorer import CorpusScorer
 from trueval.standings.standings import Floats, Standings
@@ -68,14 +69,9 @@ def _query_notes(
         judgments.query_ids.filter(pl.Series(which)).to_list()
         for which in (counted.absent, ~counted.absent & (counted.listed == 0))
     )
-    if len(unjudged) == len(run.query_ids):
-        notes.append(
-            f"{run.name}: no query of the run is judged. Queries look like {_sample(run.query_ids.to_list())} in the "
-            f"run and {_sample(judgments.query_ids.to_list())} in the judgments; are the ids the same?"
-        )
-    elif unjudged:
+    if unjudged:
         notes.append(f"{run.name}: without judgments and left out: {_queries(unjudged)}.")
-    if missing and len(unjudged) < len(run.query_ids):
+    if missing:
         notes.append(f"{run.name}: judged and missing from the run: {_queries(missing)}.")
     if emptied:
         rules = [option for option in ("skip_first", "judged_only") if getattr(chosen, option)]
@@ -92,7 +88,7 @@ def _query_notes(
 def unknown_documents(run: Run | CorpusScorer, judgments: Judgments) -> str:
     """The line about a run of which no document is judged."""
     ids = run.documents["doc_id"] if isinstance(run, Run) else run.doc_ids
-    of_run, of_judgments = (_sample(each.head(3).to_list()) for each in (ids, judgments.frame["doc_id"]))
+    of_run, of_judgments = (first_ids(each.head(3).to_list()) for each in (ids, judgments.frame["doc_id"]))
     return (
         f"{run.name}: no retrieved document is judged. Documents look like {of_run} in the run and {of_judgments} in "
         "the judgments; are the ids the same?"
@@ -132,17 +128,7 @@ def open_orders(
 
 
 def _queries(ids: Sequence[str]) -> str:
-    return f"{len(ids)} {'query' if len(ids) == 1 else 'queries'}, {_sample(ids)}"
-
-
-def _sample(ids: Sequence[str], most: int = 3) -> str:
-    """The first few ids, quoted.
-
-    >>> _sample(["a", "b", "c", "d"]), _sample(["a", "b", "c"])
-    ("'a', 'b', 'c', ...", "'a', 'b', 'c'")
-    """
-    shown = ", ".join(repr(one) for one in ids[:most])
-    return shown + (", ..." if len(ids) > most else "")
+    return f"{len(ids)} {'query' if len(ids) == 1 else 'queries'}, {first_ids(ids)}"
 
 
 def _gold_notes(name: str, standings: Standings, measures: Sequence[Measure], chosen: Policy) -> tuple[str, ...]:

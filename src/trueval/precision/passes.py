@@ -137,6 +137,8 @@ def narrowed(
         InputError: no query is left.
     """
     judged = collection.graded.query_ids.to_list()
+    if among is not None and not any(query in among for query in judged):
+        return collection.restricted(among)  # which says what both are like
     kept = [query for query in judged if query not in exclude and (among is None or query in among)][:limit]
     return collection if len(kept) == len(judged) else collection.restricted(frozenset(kept))
 

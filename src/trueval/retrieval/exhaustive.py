@@ -32,6 +32,7 @@ from trueval.errors import InputError, PolicyError
 from trueval.evaluation.content import Content
 from trueval.evaluation.evaluate import Measures, score
 from trueval.evaluation.notes import notes_of
+from trueval.evaluation.pairing import unjudged_queries
 from trueval.evaluation.scores import Scores
 from trueval.forks import need_polars
 from trueval.judgments import Judgments
@@ -171,13 +172,12 @@ def evaluate_corpus(
         Scores, as those of a run that lists every document for every query. How many documents tie in all is not known.
 
     Raises:
-        InputError: no query is judged, a score is not a number, or it overflows its format.
+        InputError: no query of the source is judged, a score is not a number, or it overflows its format.
         PolicyError: a choice is unknown, or needs lists.
     """
     need_polars()
     judgments, chosen, parsed = Judgments.of(judgments), choose(policy, choices), parse_list(measures)
-    known = source.query_ids.is_in(judgments.query_ids.implode())
-    unjudged = tuple(source.query_ids.filter(~known).to_list())
+    unjudged = unjudged_queries(source, judgments)
     count = counter(source, judgments)
     notes = (*judgments.notes, *notes_of(source, judgments, count(chosen), unjudged, parsed, chosen))
     found = score(source.name, judgments.query_ids.to_list(), count, parsed, chosen, unjudged, notes)
