@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from trueval import Judgments, Run, evaluate
-from trueval.errors import InputError
+from trueval.errors import InputError, TruevalWarning
 from trueval.files.json.shapes import text_id
 from trueval.rag.contexts import contexts_of, read_contexts
 
@@ -379,3 +379,67 @@ def test_contexts_in_memory_keep_what_belongs_to_answers() -> None:
     assert found.judgments is not None
     assert found.judgments.frame["doc_id"].to_list() == ["a", "b"]
     assert read_contexts(io.BytesIO(jsonl({"question": "q", "ids": ["a"], "correct": 0.5}))).correct == {"q": 0.5}
+
+
+def scored_documents(key: str, *values: Any) -> list[dict[str, Any]]:
+    return [document(id=f"d{at}", **({} if value is None else {key: value})) for at, value in enumerate(values)]
+
+
+@pytest.mark.parametrize("key", ["score", "relevance_score"])
+def test_scores_of_the_metadata_are_scores(key: str) -> None:
+    """The same passages as pairs [document, score] tie, so that RR@10 is anything from 1/2 to 1."""
+    documents = scored_documents(key, 0.9, 0.9, 0.5)
+    pairs = [[each, each["metadata"][key]] for each in documents]
+    (as_pairs, *_) = runs_of({"input": "q", "context": pairs})
+    for run in runs_of({"input": "q", "context": documents}):
+        assert listed(run) == listed(as_pairs) == [("q", "d0", 0.9), ("q", "d1", 0.9), ("q", "d2", 0.5)]
+        assert any(f"the scores of 3 retrieved documents are those under metadata.{key}" in note for note in run.notes)
+        with pytest.warns(TruevalWarning, match="the scores of 3"):
+            found = evaluate(run, Judgments.from_dict({"q": {"d1": 1}}), "RR@10")["RR@10"]
+        assert (found.lowest, found.highest) == (0.5, 1.0)
+    objects = [LangChainDocument("-", each["metadata"], each["id"]) for each in documents]
+    assert listed(Run.of([{"input": "q", "context": objects}])) == listed(as_pairs)
+    read = read_contexts(io.BytesIO(jsonl({"input": "q", "context": documents})))
+    assert listed(read.run) == listed(as_pairs)
+
+
+def test_a_score_in_the_document_under_another_name_is_one() -> None:
+    hits = [{"relevance_score": 0.5, "document": {"id": each, "text": TEXT}} for each in "ab"]
+    hits[1]["relevance_score"] = 0.25
+    for run in runs_of({"query": "q", "retrieved": hits}):
+        assert listed(run) == [("q", "a", 0.5), ("q", "b", 0.25)]
+
+
+def test_of_several_scores_the_one_that_orders_the_lists_counts() -> None:
+    """A reranker leaves the scores of the first stage where they were, and those rise here."""
+    documents = scored_documents("score", 0.1, 0.9)
+    for at, each in enumerate(documents):
+        each["metadata"]["relevance_score"] = 0.75 - at / 2
+    for run in runs_of({"input": "q", "context": documents}):
+        assert [score for *_, score in listed(run)] == [0.75, 0.25]
+    own = [{**each, "score": 7 - at} for at, each in enumerate(documents)]
+    for run in runs_of({"query": "q", "documents": own}):
+        assert [score for *_, score in listed(run)] == [7.0, 6.0]
+        assert not any("relevance_score" in note for note in run.notes)
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ((0.1, 0.9), "metadata.score, which does not descend with the lists"),
+        ((0.9, None), "metadata.score, which some documents lack"),
+        ((1.0, 1.0), "metadata.score, which is the same everywhere"),
+    ],
+)
+def test_a_score_that_is_not_used_is_named(values: tuple[Any, ...], why: str) -> None:
+    for run in runs_of({"input": "q", "context": scored_documents("score", *values)}):
+        assert [score for *_, score in listed(run)] == [-1.0, -2.0]
+        assert any(why in note and "places alone" in note for note in run.notes)
+
+
+def test_numbers_that_are_no_scores_are_left_alone() -> None:
+    for values in ((3, 2), ("0.9", "0.8")):
+        key = "page" if values == (3, 2) else "score"
+        for run in runs_of({"input": "q", "context": scored_documents(key, *values)}):
+            assert [score for *_, score in listed(run)] == [-1.0, -2.0]
+            assert not any("score" in note for note in run.notes)

@@ -21,6 +21,7 @@ import polars as pl
 
 from trueval.errors import Place
 from trueval.files.frame import Kind, Table, value_column
+from trueval.files.json.extra_scores import with_extra_scores
 from trueval.files.json.lines import Literal, RepeatedKeyError, object_of_pairs
 from trueval.files.json.members import find_repeated_key, item_lines
 from trueval.files.json.pairs import QUERY_KEYS, as_id, first_value, objects
@@ -221,7 +222,8 @@ def log_of(rows: Iterable[Row], source: str, name: str, *, duplicates: str = "fi
     lines = tuple(found.values())
     _check_alike(lines)
     lines, notes = _matched(lines, source)
-    return Log(lines, source, name, has_lines, _sources(lines), (*_notes(source, lines), *notes))
+    lines, scored = with_extra_scores(lines, source)
+    return Log(lines, source, name, has_lines, _sources(lines), (*_notes(source, lines), *scored, *notes))
 
 
 def _objects(content: Content) -> Iterator[Row]:

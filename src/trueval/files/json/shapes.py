@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import reprlib
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from trueval.errors import Place
@@ -41,9 +42,11 @@ WORDS_OF_A_TEXT = 8
 OWN_ID_KEYS = (*DOC_KEYS, "node_id", "id_", "_id")
 METADATA_KEYS = ("metadata", "meta", "extra_info")
 METADATA_ID_KEYS = ("id", "doc_id", "document_id", "chunk_id", "node_id", "_id", "source")
+# Scores that are not beside the document; of several that fit the order of the lists, the first counts.
+EXTRA_SCORE_KEYS = ("relevance_score", "rerank_score", "score", "similarity_score", "similarity")
 TEXT_KEYS = ("page_content", "pageContent", "text", "content")
 # What an object in memory is asked for, beside the keys of a row; what it does not have is left out.
-PARTS = (*OWN_ID_KEYS, *METADATA_KEYS, *TEXT_KEYS, "node", "document", "score", "source")
+PARTS = (*OWN_ID_KEYS, *METADATA_KEYS, *TEXT_KEYS, "node", "document", "source", *EXTRA_SCORE_KEYS)
 ROW_KEYS = (*QUERY_KEYS, *LIST_KEYS, *GOLD_KEYS, "correct")
 NAMES = (
     f"Name the query one of {', '.join(QUERY_KEYS)}; the list of what was retrieved one of {', '.join(LIST_KEYS)}; "
@@ -60,6 +63,7 @@ class Entry(NamedTuple):
         source: the paper, site or file it is from; None where not said.
         found: where in the object its id is, such as "metadata.id"; empty where it is the item itself or its own id.
         is_text: whether it has no id, but a text.
+        extra: numbers that may be its score, as they are written, by their places, such as "metadata.score".
     """
 
     doc_id: str
@@ -67,6 +71,7 @@ class Entry(NamedTuple):
     source: str | None = None
     found: str = ""
     is_text: bool = False
+    extra: Mapping[str, str] = MappingProxyType({})
 
 
 def listed(row: Mapping[str, Any], keys: Sequence[str]) -> str | None:
@@ -142,13 +147,24 @@ def _of_object(item: Mapping[str, Any]) -> Entry | None:
         return None
     source = as_id(metadata.get("source")) if source is None else as_id(source)
     numbers = None if score is None else str(score), source
+    extra = _extra_scores(item, inner, metadata)
     for name, holder, keys in (("", inner, OWN_ID_KEYS), ("metadata.", metadata, METADATA_ID_KEYS)):
         key = next((key for key in keys if holder.get(key) is not None), None)
         if key is not None:
             doc_id = as_id(holder[key])
-            return None if doc_id is None else Entry(doc_id, *numbers, found=f"{name}{key}" if name else "")
+            return None if doc_id is None else Entry(doc_id, *numbers, f"{name}{key}" if name else "", extra=extra)
     text = next((inner[key] for key in TEXT_KEYS if isinstance(inner.get(key), str)), "")
-    return Entry(text_id(text), *numbers, is_text=True) if text.strip() else None
+    return Entry(text_id(text), *numbers, is_text=True, extra=extra) if text.strip() else None
+
+
+def _extra_scores(item: Mapping[str, Any], inner: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, str]:
+    """Numbers of an object that may be its score though they are not called so, or are in its metadata."""
+    return {
+        f"{name}{key}": str(holder[key])
+        for key in EXTRA_SCORE_KEYS
+        for name, holder in (("", item), ("", inner), ("metadata.", metadata))
+        if isinstance(holder.get(key), Literal) and (name or key != "score")
+    }
 
 
 def _unwrapped(item: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,0 +1,74 @@
+"""Scores of a log that are in the metadata of its documents, or under a name that other numbers have too.
+
+LangChain keeps them there: a reranker writes `metadata.relevance_score`, many retrievers `metadata.score`. Such a
+number may also be of an earlier stage, after which the list was put in another order, so it counts as the score only
+where all lists are in its order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from trueval.files.json.contexts import Line
+
+
+class Scored(NamedTuple):
+    """The lines of a log, with scores where some were found.
+
+    Attributes:
+        lines: in their order.
+        notes: one line on what was found, used or not.
+    """
+
+    lines: tuple[Line, ...]
+    notes: tuple[str, ...]
+
+
+def with_extra_scores(lines: tuple[Line, ...], source: str) -> Scored:
+    """Give documents without scores those of their metadata, if every list is in the order of these.
+
+    Args:
+        lines: of a log.
+        source: what a note calls it.
+    """
+    bare = [line for line in lines if _is_bare(line)]
+    places = dict.fromkeys(place for line in bare for entry in line.entries for place in entry.extra)
+    if not places:
+        return Scored(lines, ())
+    refused = {place: why for place in places if (why := _refusal(bare, place))}
+    place = next((each for each in places if each not in refused), None)
+    if place is None:
+        named = "; ".join(f"{each}, {why}" for each, why in refused.items())
+        note = (
+            f"{source}: documents count by their places alone, and none as tied: numbers that may be scores are not "
+            f"used ({named}). Write what the lists are sorted by as score in each document."
+        )
+        return Scored(lines, (note,))
+    scored = tuple(
+        line._replace(entries=[entry._replace(score=entry.extra[place]) for entry in line.entries])
+        if _is_bare(line)
+        else line
+        for line in lines
+    )
+    count = sum(len(line.entries) for line in bare)
+    return Scored(scored, (f"{source}: the scores of {count} retrieved documents are those under {place}.",))
+
+
+def _is_bare(line: Line) -> bool:
+    """Whether a query retrieved something, and nothing of it has a score; either all or none has one."""
+    return bool(line.entries) and line.entries[0].score is None
+
+
+def _refusal(lines: Sequence[Line], place: str) -> str:
+    """Why the numbers at a place are no scores of these lists; empty where they are."""
+    if any(place not in entry.extra for line in lines for entry in line.entries):
+        return "which some documents lack"
+    lists = [[float(entry.extra[place]) for entry in line.entries] for line in lines]
+    if not all(a >= b for values in lists for a, b in pairwise(values)):
+        return "which does not descend with the lists"
+    if len({value for values in lists for value in values}) == 1:
+        return "which is the same everywhere"
+    return ""
