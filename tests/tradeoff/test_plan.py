@@ -204,3 +204,26 @@ def test_a_file_that_is_no_toml_or_not_there_is_told(tmp_path: Path):
         Plan.read(tmp_path / "none.toml")
     with pytest.raises(InputError, match=r"needs \[corpus\] with its path"):
         read(tmp_path, "[sparse]\n")
+
+
+def test_a_grid_without_end_is_counted_and_refused_before_it_is_made(tmp_path: Path, monkeypatch):
+    deep = (
+        LEAST + "depth = [" + ", ".join(map(str, range(10, 410))) + "]\n[queries]\nrewrite = ['as is', 'normalised']\n"
+    )
+    generate = "[generate]\ncontexts = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]\n"
+    monkeypatch.setattr("trueval.tradeoff.plan.systems_of", lambda *given: pytest.fail("made"))
+    with pytest.raises(InputError, match=r"the lists make 10,400 configurations\. They must be at most 10,000"):
+        read(tmp_path, deep + generate)
+    endless = deep.replace(
+        "[queries]",
+        '[embed]\nmodel = "m"\n[index]\ndepth = [' + ", ".join(map(str, range(1, 4001))) + "]\n[queries]",
+    )
+    with pytest.raises(InputError, match=r"s\.toml:\d+: the lists make [\d,]+ configurations"):
+        read(tmp_path, endless + "[limits]\nconfigurations = 20\n")
+
+
+def test_the_size_of_a_grid_is_what_it_makes(tmp_path: Path):
+    plan = read(tmp_path, LARGE + "\n[limits]\nconfigurations = 50\n")
+    assert plan.configurations + len(plan.left_out) == 50
+    with pytest.raises(InputError, match="make 50 configurations"):
+        read(tmp_path, LARGE + "\n[limits]\nconfigurations = 49\n")

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 from typing import Any, Final, NamedTuple
 
 from trueval.errors import InputError
@@ -200,6 +201,18 @@ def _tables_of(method: str, tables: Mapping[str, Any], place: Where) -> tuple[st
 
 def _combinations(tables: Mapping[str, Any], names: Sequence[str], place: Where) -> Iterator[dict[str, dict[str, Any]]]:
     """Some tables with one value for every key, in every combination of the values of lists."""
+    fixed, axes = _lists(tables, names, place)
+    for chosen in product(*(values for _, _, values in axes)):
+        found = {name: dict(values) for name, values in fixed.items()}
+        for (name, key, _), value in zip(axes, chosen, strict=True):
+            found[name][key] = value
+        yield found
+
+
+def _lists(
+    tables: Mapping[str, Any], names: Sequence[str], place: Where
+) -> tuple[dict[str, Any], list[tuple[str, str, Sequence[Any]]]]:
+    """What some tables fix, and table, key and values of each list of values."""
     axes: list[tuple[str, str, Sequence[Any]]] = []
     fixed: dict[str, Any] = {}
     for name in names:
@@ -211,11 +224,26 @@ def _combinations(tables: Mapping[str, Any], names: Sequence[str], place: Where)
                 axes.append((name, key, _values(name, key, value, place)))
             else:
                 fixed[name][key] = value
-    for chosen in product(*(values for _, _, values in axes)):
-        found = {name: dict(values) for name, values in fixed.items()}
-        for (name, key, _), value in zip(axes, chosen, strict=True):
-            found[name][key] = value
-        yield found
+    return fixed, axes
+
+
+def grid_size(choices: Sequence[Choice]) -> int:
+    """How many configurations some tables describe, before any is made and equal ones are found.
+
+    Args:
+        choices: of the file.
+
+    Raises:
+        InputError: a table, a key or a value is none that there is, or a method lacks a table.
+    """
+    size = 0
+    for choice in choices:
+        tables = {name: values for name, values in choice.tables.items() if name not in SHARED}
+        for method in choice.methods or (_all_stages(tables),):
+            _, axes = _lists(tables, _tables_of(method, tables, choice.place), choice.place)
+            values = prod(len(each) for _, _, each in axes)
+            size += values * len(choice.rewrites) * len(choice.contexts)
+    return size
 
 
 def _is_list(table: str, key: str, value: Any) -> bool:

@@ -33,7 +33,7 @@ from trueval.retrieval.stages.config import (
     settings_of_tables,
 )
 from trueval.specs import split
-from trueval.tradeoff.grid import Axis, Choice, K, System, axes_of, refuse_same_names, systems_of
+from trueval.tradeoff.grid import Axis, Choice, K, System, axes_of, grid_size, refuse_same_names, systems_of
 from trueval.tradeoff.tables import ASKED_FOR, CONTEXTS, METHOD_NAMES, SWEEP_TABLES
 
 CONFIGURATION: Final = "configuration"
@@ -162,7 +162,9 @@ def _plan(toml: Toml, path: Path) -> Plan:
         raise toml.place("corpus").error("a sweep needs [corpus] with its path: the folder of the collection.")
     base = Choice("", _beside(tables, path), (), own["queries"]["rewrite"], (), toml.place)
     choices = [_chosen(_overlaid(base, each, number, toml), own) for number, each in enumerate(configurations)]
-    systems = systems_of(choices or [_chosen(base, own)], toml.source)
+    choices = choices or [_chosen(base, own)]
+    _refuse_endless(grid_size(choices), own["limits"]["configurations"], toml)
+    systems = systems_of(choices, toml.source)
     kept, left_out = _within_pools(systems)
     if not kept:
         raise toml.place("generate", "contexts").error(
@@ -190,6 +192,14 @@ def _plan(toml: Toml, path: Path) -> Plan:
         (*remarks, *_depths_above_pools(kept)),
         _judge(own["judge"], measuring, kept, toml, path) if "judge" in given else None,
     )
+
+
+def _refuse_endless(size: int, limit: int, toml: Toml) -> None:
+    if size > limit:
+        raise toml.place("limits", "configurations").error(
+            f"the lists make {size:,} configurations. They must be at most {limit:,}: shorten a list, or raise "
+            "configurations of [limits]."
+        )
 
 
 def _judge(

@@ -119,6 +119,7 @@ LIMITS: Final[Mapping[str, Parameter]] = MappingProxyType(
         "quality": bounded(None, -_MONEY, _MONEY, "that is needed"),
         "slo_ms": several(bounded(None, 0, _SECONDS * 1e3, "latencies of which each has a frontier", above=True)),
         "percentile": choice("p50", "p95", "p99", about="of the latency"),
+        "configurations": whole(10_000, 1, "that the lists of the file may make, each K counted"),
     }
 )
 TUNE: Final[Mapping[str, Parameter]] = MappingProxyType(
