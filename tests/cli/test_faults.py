@@ -77,6 +77,19 @@ def test_an_unexpected_error_without_a_folder_shows_its_traceback(trueval, tmp_p
     assert "This is a fault of trueval. Please report it with the traceback above." in told.err
 
 
+def test_a_file_that_ends_too_early_is_not_aborted(trueval, monkeypatch) -> None:
+    """NumPy raises EOFError for an empty .npy; typer printed "Aborted." for it, and no file."""
+
+    def ended(*arguments: object, **named: object) -> object:
+        raise EOFError("No data left in file")
+
+    monkeypatch.setattr("trueval.rag.evaluation.evaluate_files", ended)
+    told = trueval("evaluate", SAMPLE / "qrels.trec", SAMPLE / "runs" / "bm25.trec", "-m", "RR")
+    assert told.status == 70
+    assert "No data left in file" in told.err
+    assert "Aborted" not in told.err
+
+
 def test_nothing_is_logged_where_nothing_fails(trueval, tmp_path: Path) -> None:
     assert retrieve(trueval, tmp_path).status == 0
     assert not (tmp_path / LOG_FILE).exists()

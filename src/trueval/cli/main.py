@@ -66,6 +66,12 @@ class LazyCommands(TyperGroup):
 
         return [*self.panel_of, *sorted(set(entry_points(group=self.plugins).names) - set(self.panel_of))]
 
+    def invoke(self, ctx: Any) -> Any:  # noqa: D102
+        try:
+            return super().invoke(ctx)
+        except EOFError as error:  # of a file that ends too early; typer would take it for Ctrl-D, and say "Aborted."
+            raise RuntimeError("a file ends too early") from error
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: D102
         if cmd_name in self.panel_of:
             made = as_command(cmd_name, command_function(cmd_name, self.home))

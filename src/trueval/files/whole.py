@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
@@ -16,13 +19,14 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         write: writes the file that it is given the path of, which exists and is empty.
 
     Raises:
-        OSError: the folder cannot be written.
+        OSError: the folder cannot be written; it names the place, also where the disk is full.
     """
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.close(handle)
     temporary = Path(name)
     try:
-        write(temporary)
+        with naming(path):
+            write(temporary)
         # A temporary file is its owner's alone. It gets the rights that any new file has here, so that others can read
         # what lies in a shared folder.
         temporary.chmod(0o666 & ~umask())
@@ -30,6 +34,30 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+_OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")  # how polars passes on what the system said
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Name the file in errors of the system that name none, as of a full disk.
+
+    Args:
+        path: of the file, or of the folder that is written.
+
+    Raises:
+        OSError: the system refused; also where a library raised an error of its own instead.
+    """
+    try:
+        yield
+    except Exception as error:
+        said = _OS_ERROR.search(str(error))
+        number = error.errno if isinstance(error, OSError) else None
+        number = number if number is not None or said is None else int(said[1])
+        if number is None or getattr(error, "filename", None) is not None:
+            raise
+        raise OSError(number, os.strerror(number), str(path)) from error
 
 
 def umask() -> int:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from trueval.errors import InputError
+from trueval.files.whole import naming
 
 if sys.platform == "win32":
     import msvcrt
@@ -50,8 +51,12 @@ def replace_together(folder: Path, make: Make) -> None:
         InputError: a file would take the place of a folder.
         OSError: the folder cannot be written.
     """
-    if not folder.exists() and _created(folder, make):
-        return
+    with naming(folder):
+        if folder.exists() or not _created(folder, make):
+            _replace(folder, make)
+
+
+def _replace(folder: Path, make: Make) -> None:
     with alone(folder):
         for left in folder.glob(f"{UNFINISHED}*"):  # of a program that was stopped: who holds the folder is alone
             shutil.rmtree(left, ignore_errors=True)
