@@ -391,3 +391,28 @@ def test_a_query_in_which_judge_and_people_differ_most_is_named_first() -> None:
     people["q2"] = {d: 3 - g for d, g in judge["q2"].items()}
     found = correct(tied_run(8, 3), judge, audit(people, 8, ["q0", "q1", "q2", "q3", "q4"]), "DCG").of("run", "DCG")
     assert found.open[0].query == "q2"
+
+
+@pytest.mark.parametrize(
+    "above", [[0, 0, 0, 0, 0, 0, 0, 0], [1, 2, 1, 2, 1, 2, 1, 2], [2, 2, 2, 2, 2, 2, 2, 1], [0, 1, 2, 3] * 2]
+)
+def test_a_difference_that_the_judge_sees_alike_in_all_audited_queries_has_no_weight(above: list[int]) -> None:
+    """Twenty queries, P@5: in the eight audited ones one run has one relevant passage more, .2, by the judge.
+
+    .2 is stored as .2, .19999999999999996 or .20000000000000007, by how many the other run has.
+    """
+    rng = np.random.default_rng(0)
+    judge, people = {}, {}
+    for i in range(20):
+        few = above[i] if i < 8 else int(rng.integers(5))
+        many = few + 1 if i < 8 else int(rng.integers(5))
+        judge[f"q{i}"] = {f"{run}{at}": int(at < count) for run, count in (("a", many), ("b", few)) for at in range(5)}
+        people[f"q{i}"] = {d: int(rng.random() < 0.5) for d in judge[f"q{i}"]}
+    runs = {run: {q: {f"{run}{at}": 9.0 - at for at in range(5)} for q in judge} for run in "ab"}
+    audited = audit(people, 20, [f"q{i}" for i in range(8)], (0.0, 1.0))
+    (found,) = correct(runs, judge, audited, "P@5").differences
+    truth = np.mean([sum(g if d[0] == "a" else -g for d, g in people[f"q{i}"].items()) / 5 for i in range(8)])
+    assert found.weight == 0.0
+    assert math.isnan(found.correlation)
+    assert found.corrected.estimate == pytest.approx(float(truth), abs=1e-12)
+    assert found.corrected == found.people

@@ -8,7 +8,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from trueval.comparison.prediction_powered import Units, correlation, total, tuned
+from trueval.comparison.prediction_powered import Units, correlation, rounding, total, tuned
 
 PEOPLE = [Fraction(3, 4), Fraction(1, 8), Fraction(1, 2), Fraction(1), Fraction(0), Fraction(5, 8)]
 JUDGE = [Fraction(1), Fraction(1, 4), Fraction(5, 8), Fraction(3, 4), Fraction(1, 2), Fraction(1, 8)]
@@ -138,6 +138,40 @@ def test_a_judge_that_says_the_same_of_all_has_no_weight() -> None:
     assert tuned(found).tolist() == [0.0, 0.0, 0.0]
     assert np.isnan(correlation(found))
     assert total(found, tuned(found)).estimate == pytest.approx(10 * people.mean())
+
+
+# Differences of two values of P@5 that are all .2, as they are stored.
+FIFTHS = [0.4 - 0.2, 0.6 - 0.4, 0.8 - 0.6, 1.0 - 0.8]
+
+
+@pytest.mark.parametrize("strata", [[0] * 6, [0, 0, 1, 1, 1, 1]])
+@pytest.mark.parametrize("pattern", [[1, 2, 1, 2, 1, 2], [0, 0, 0, 1, 2, 3], [2, 2, 2, 2, 2, 1], [2, 1, 3, 0, 0, 0]])
+def test_a_judge_whose_values_differ_by_rounding_has_no_weight(pattern: list[int], strata: list[int]) -> None:
+    people, judge = np.array([0.0, 0.2, -0.2, 0.4, 0.0, -0.2]), np.array([FIFTHS[at] for at in pattern])
+    sizes = np.array([10.0, 20.0])[: max(strata) + 1]
+    found = Units(people, judge, np.array(strata), sizes, 3.0, rounding(np.array([1.0])))
+    assert len(set(judge.tolist())) > 1
+    assert tuned(found).tolist() == [0.0] * 6
+    assert np.isnan(correlation(found))
+
+
+def test_what_is_rounding_is_asked_without_each_unit() -> None:
+    """Without the one value that differs the others are the same; without another one they differ."""
+    people, judge = np.array([0.0, 0.2, 0.1, 0.4]), np.array([FIFTHS[1], FIFTHS[2], FIFTHS[0], 0.6])
+    found = Units(people, judge, np.zeros(4, dtype=np.int64), np.array([10.0]), 3.0, rounding(np.array([1.0])))
+    alike = Units(people, np.array([0.2, 0.2, 0.2, 0.6]), found.stratum, found.population, 3.0)
+    assert tuned(found)[3] == 0.0
+    assert tuned(found) == pytest.approx(tuned(alike), abs=1e-12)
+    assert (tuned(found)[:3] > 0).all()
+
+
+@pytest.mark.parametrize("far", [1e3, 1e6, 1e9])
+def test_without_a_unit_far_from_the_others_the_weight_is_that_of_the_others(far: float) -> None:
+    """Sums of squares less the square of one that is far larger would have lost the digits of the rest."""
+    people, judge = np.array([0.1, 0.7, 0.3, 0.2, 0.9]), np.array([0.2, 0.8, 0.5, 0.1, far])
+    found = Units(people, judge, np.zeros(5, dtype=np.int64), np.array([10.0]), 3.0)
+    rest = np.cov(people[:4], judge[:4])
+    assert tuned(found)[4] == pytest.approx(rest[0, 1] / rest[1, 1], rel=1e-9)
 
 
 def test_a_judge_that_is_always_right_leaves_nothing_open() -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from trueval.comparison.audited import KEYS, Audited
+from trueval.comparison.prediction_powered import rounding
 from trueval.errors import InputError, Place, PolicyError
 from trueval.evaluation.evaluate import measured
 from trueval.judgments import Judgments
@@ -192,7 +193,7 @@ class Sides:
         judge, people, settled = found[0].expected, found[1].expected, self.labels.settled
         # What has no value and cannot get one by any label is as little there as what the run lacks.
         there = ~(self.absent & (policy.missing == "skip")) & ~(settled & np.isnan(judge))
-        return Both(judge, people, there, settled & there)
+        return Both(judge, people, there, settled & there, rounding(judge))
 
 
 def never_differ(one: Sides, other: Sides, measure: Measure) -> bool:
@@ -225,12 +226,14 @@ class Both:
         people: [query] by people's where they graded the query, and by the judge's elsewhere.
         there: [query] whether the run has the query, or the policy counts it although it does not.
         settled: [query] whether it counts and has the same value under all labels, as none of its passages is graded.
+        rounding: values by the judge's labels that differ by no more are the same.
     """
 
     judge: Floats
     people: Floats
     there: Bools
     settled: Bools
+    rounding: float = 0.0
 
     def less(self, other: Both) -> Both:
         """The differences of two runs, on the queries that both have a value for.
@@ -239,4 +242,5 @@ class Both:
             other: the values that are taken away.
         """
         there = self.there & other.there
-        return Both(self.judge - other.judge, self.people - other.people, there, self.settled & there)
+        least = max(self.rounding, other.rounding)
+        return Both(self.judge - other.judge, self.people - other.people, there, self.settled & there, least)

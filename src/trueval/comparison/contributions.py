@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from trueval.comparison.both_labels import Sides
+from trueval.comparison.prediction_powered import rounding
 from trueval.measures import Measure
 from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
 
@@ -49,12 +50,14 @@ class Contributions:
         people: [row of the judgments] by people's, and by the judge's where they gave none.
         constant: [query] what a query is worth whatever its labels: the worst value where the run lacks it.
         there: [query] whether it counts.
+        rounding: what passages add by the judge's grades is the same if it differs by no more.
     """
 
     judge: Floats
     people: Floats
     constant: Floats
     there: Bools
+    rounding: float = 0.0
 
     def less(self, other: Contributions) -> Contributions:
         """The differences of two runs, on the queries that count for both.
@@ -67,6 +70,7 @@ class Contributions:
             self.people - other.people,
             self.constant - other.constant,
             self.there & other.there,
+            max(self.rounding, other.rounding),
         )
 
 
@@ -106,7 +110,7 @@ def contributions(side: Sides, measure: Measure) -> Contributions | str:
         gap = np.abs(sum_by(owner, added, queries) + constant - values)[both.there]
         if not (gap <= ROUNDING * (1 + np.abs(values[both.there]))).all():
             return "with these parameters it is not a sum over passages. Draw whole queries (design queries)"
-    return Contributions(found[0], found[1], np.nan_to_num(constant), both.there)
+    return Contributions(found[0], found[1], np.nan_to_num(constant), both.there, rounding(found[0]))
 
 
 def alone(standings: Standings, measure: Measure, rows: int) -> Floats:

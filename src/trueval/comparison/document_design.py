@@ -108,7 +108,8 @@ def by_documents(
     """
     counts = added.there[owner]
     judge, people = np.where(counts, added.judge, 0.0), np.where(counts, added.people, 0.0)
-    units = Units(people[labels], judge[labels], strata.of_label, strata.population, float(judge.sum()))
+    own = people[labels], judge[labels]
+    units = Units(*own, strata.of_label, strata.population, float(judge.sum()), added.rounding)
     of_query = _OfQueries(units, sum_by(owner, judge, len(added.there)), added, owner[labels], span)
     weights = tuned(units)
     told = [of_query.estimate(each, target, level) for each in (np.zeros(len(labels)), weights, np.ones(len(labels)))]

@@ -6,7 +6,8 @@ people's labels, known where it was drawn; J its value by the judge's, whose sum
     estimate  sum of N_h mean_h(H) - l (sum of N_h mean_h(J) - C)
               - sum over h of (N_h - n_h) / n_h times sum of l_i (J_i - mean_h(J))
     weight    l_i = Cov(H, J) / Var(J) without unit i, clipped to [0, 1]; l their mean. Over strata both are sums, each
-              times N_h^2 (1 - n_h / N_h) / n_h, the part of a stratum in the variance
+              times N_h^2 (1 - n_h / N_h) / n_h, the part of a stratum in the variance; 0 where all that J varies by
+              without unit i is rounding
     variance  sum of N_h^2 (1 - n_h / N_h) / n_h s_h^2, s_h^2 of the residuals H - mean_h(H) - l_i (J - mean_h(J))
 
 With one l for all units the estimate is the known one, sum of N_h mean_h(H - l J) + l C. Weights that leave out the
@@ -20,14 +21,29 @@ one is part of the other; Cochran 1977 §5.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from trueval.standings.standings import Floats, Ints, sum_by
+from trueval.standings.standings import Bools, Floats, Ints, sum_by
 
-# Below this part of its whole, a variance that remains without one unit is rounding.
-ROUNDING = 1e-12
+# Values that differ by no more units in the last place of the largest of them are the same.
+LAST_PLACES: Final = 16
+
+# Below this part of the whole, what remains without one unit is summed anew: as a difference it has lost digits.
+REMAINDER: Final = 1e-6
+
+
+def rounding(values: Floats) -> float:
+    """How far rounding alone may take values apart that are the same, and differences of two of them.
+
+    Args:
+        values: before any was subtracted; NaN where there is none.
+
+    >>> rounding(np.array([0.6, -0.8, np.nan])) == 16 * 2**-53
+    True
+    """
+    return LAST_PLACES * float(np.spacing(np.nan_to_num(np.abs(values)).max(initial=0.0)))
 
 
 class Units(NamedTuple):
@@ -39,6 +55,7 @@ class Units(NamedTuple):
         stratum: [unit] from 0.
         population: [stratum] units in it, N_h.
         total: sum of the judge's values over all units, labeled or not.
+        rounding: values of the judge that differ by no more are the same.
     """
 
     people: Floats
@@ -46,6 +63,7 @@ class Units(NamedTuple):
     stratum: Ints
     population: Floats
     total: float
+    rounding: float = 0.0
 
     @property
     def drawn(self) -> Floats:
@@ -64,7 +82,20 @@ class Units(NamedTuple):
 
     def centered(self, values: Floats) -> Floats:
         """[unit] values less the mean of their stratum."""
-        return values - (sum_by(self.stratum, values, len(self.population)) / self.drawn)[self.stratum]
+        means = sum_by(self.stratum, values, len(self.population)) / np.maximum(self.drawn, 1.0)
+        return np.asarray(values - means[self.stratum])
+
+    def ranges(self, values: Floats) -> Floats:
+        """[stratum] greatest value less least; 0 where there is none."""
+        least, most = np.full(len(self.population), np.inf), np.full(len(self.population), -np.inf)
+        np.minimum.at(least, self.stratum, values)
+        np.maximum.at(most, self.stratum, values)
+        return np.where(self.drawn > 0, most - np.where(self.drawn > 0, least, 0.0), 0.0)
+
+    def without(self, unit: int) -> Units:
+        """The same without a unit."""
+        kept = np.arange(len(self.people)) != unit
+        return self._replace(people=self.people[kept], judge=self.judge[kept], stratum=self.stratum[kept])
 
 
 class Total(NamedTuple):
@@ -101,11 +132,33 @@ def tuned(units: Units) -> Floats:
     [0.5, 0.5, 0.5]
     """
     people, judge = units.centered(units.people), units.centered(units.judge)
-    products = _left_out(units, people * judge)
-    squares = _left_out(units, judge * judge)
-    known = squares > ROUNDING * squares.max(initial=0.0)
+    products, squares = _left_out(units, people * judge), _left_out(units, judge * judge)
+    varies, factors = _varies_without(units), _weights_of_strata(units)
+    whole = float(factors / units.free @ sum_by(units.stratum, judge * judge, len(factors)))
+    for unit in np.flatnonzero(varies & (squares < REMAINDER * whole)).tolist():
+        rest = units.without(unit)
+        judge, share = rest.centered(rest.judge), factors / rest.free
+        of_people = sum_by(rest.stratum, rest.centered(rest.people) * judge, len(factors))
+        products[unit], squares[unit] = share @ of_people, share @ sum_by(rest.stratum, judge * judge, len(factors))
+    known = varies & (squares > 0)
     weights: Floats = np.clip(np.divide(products, squares, out=np.zeros_like(products), where=known), 0.0, 1.0)
     return weights
+
+
+def _varies_without(units: Units) -> Bools:
+    """[unit] whether the judge's values of the other units differ inside a stratum by more than rounding."""
+    order = np.lexsort((units.judge, units.stratum))
+    values, owner, count = units.judge[order], units.stratum[order], units.drawn.astype(np.int64)
+    first = (np.cumsum(count) - count)[owner]
+    last, at = first + count[owner] - 1, np.arange(len(order))
+    # Without the least value of a stratum the next one is the least.
+    least, most = np.where(at == first, first + 1, first), np.where(at == last, last - 1, last)
+    apart = np.where(most > least, values[np.minimum(most, last)] - values[np.minimum(least, last)], 0.0)
+    counts = _weights_of_strata(units) > 0
+    whole = counts & (units.ranges(units.judge) > units.rounding)
+    found = np.empty(len(order), dtype=bool)
+    found[order] = (whole.sum() > whole[owner]) | (counts[owner] & (apart > units.rounding))
+    return found
 
 
 def _left_out(units: Units, products: Floats) -> Floats:
@@ -190,7 +243,9 @@ def degrees_of_sum(parts: Floats, errors: Floats, most: float) -> float:
 
 
 def correlation(units: Units) -> float:
-    """How the two values of units go together inside strata, -1 to 1; NaN where one does not vary."""
+    """How the two values of units go together inside strata, -1 to 1; NaN where one varies by no more than rounding."""
+    least = max(units.rounding, rounding(units.people))
+    if not (units.ranges(units.people) > least).any() or not (units.ranges(units.judge) > units.rounding).any():
+        return math.nan
     people, judge = units.centered(units.people), units.centered(units.judge)
-    size = math.sqrt(float(people @ people) * float(judge @ judge))
-    return float(people @ judge) / size if size else math.nan
+    return float(people @ judge) / math.sqrt(float(people @ people) * float(judge @ judge))

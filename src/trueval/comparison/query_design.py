@@ -27,7 +27,7 @@ import numpy as np
 from trueval.comparison.both_labels import Both
 from trueval.comparison.corrected import NOTHING, Bounded
 from trueval.comparison.estimated import NEW, Estimated, interval
-from trueval.comparison.prediction_powered import Total, Units, correlation, total, tuned
+from trueval.comparison.prediction_powered import Total, Units, correlation, rounding, total, tuned
 from trueval.measures.span import ANYTHING, Span
 from trueval.standings.standings import Bools, Floats
 
@@ -53,7 +53,7 @@ def by_queries(values: Both, whole: Bools, target: str, level: float, span: Span
     counts = int((~np.isnan(people)).sum())
     if len(drawn) < 2 or counts < 2:
         return None
-    ratio = _Ratio(people, own, judge, values.judge[values.settled], span)
+    ratio = _Ratio(people, own, judge, values.judge[values.settled], span, values.rounding)
     weights = tuned(ratio.units(ratio.start))
     told = [ratio.estimate(each, target, level) for each in (np.zeros(len(own)), weights, np.ones(len(own)))]
     bounds, found = [each[0] for each in told], told[1][1]
@@ -86,13 +86,18 @@ class _Ratio:
         judge: [query] values of all that can be drawn, by the judge's.
         settled: [query] values of the others, which no label changes.
         span: of the values.
+        least: values of the judge that differ by no more are the same.
     """
 
-    def __init__(self, people: Floats, own: Floats, judge: Floats, settled: Floats, span: Span) -> None:
+    def __init__(
+        self, people: Floats, own: Floats, judge: Floats, settled: Floats, span: Span, least: float = 0.0
+    ) -> None:
         self.settled, self.span = settled, span
         self.values = tuple(np.nan_to_num(each) for each in (people, own, judge))
         self.counted = tuple((~np.isnan(each)).astype(np.float64) for each in (people, own, judge))
         self.start = float(self.values[0].sum() / self.counted[0].sum())
+        # Units are values less theta, which is rounded too.
+        self.rounding = max(least, rounding(np.array([self.start])))
 
     def units(self, theta: float) -> Units:
         """What queries are worth beyond theta."""
@@ -123,8 +128,7 @@ class _Ratio:
         apart = drawable * (own - mean) ** 2 + float(((settled - mean) ** 2).sum())
         return (inside + apart) * number / (number - 1)
 
-    @staticmethod
-    def _units(values: list[Floats]) -> Units:
+    def _units(self, values: list[Floats]) -> Units:
         people, own, judge = values
         stratum = np.zeros(len(people), dtype=np.int64)
-        return Units(people, own, stratum, np.array([float(len(judge))]), float(judge.sum()))
+        return Units(people, own, stratum, np.array([float(len(judge))]), float(judge.sum()), self.rounding)
