@@ -270,6 +270,7 @@ OF_VECTORS = [
     (replaced(embedding=[1e300] * 6), r"1 of 3 vectors are not finite"),
     (replaced(embedding=["1"] * 6), r"'1' at index 2 is not a number"),
     (replaced(embedding=[[1.0]] * 6), r"'\[1\.0\]' at index 2 is not a number"),
+    (replaced(embedding=[0.0] * 6), r"1 of 3 vectors are all zeros, the first at index 2"),
     (replaced(embedding=[10**400] * 6), r"1 of 3 vectors are not finite"),
     (replaced(embedding="AAAA"), r"the vector at index 2 cannot be read"),
     (replaced(embedding="not base64"), r"the vector at index 2 cannot be read"),

@@ -1,8 +1,11 @@
 """Vectors: hits scored anew, as brute force scores them."""
 
 import numpy as np
+import pytest
 
+from trueval.errors import InputError, TruevalWarning
 from trueval.numerics import round_to
+from trueval.retrieval.indexes.dense import finite_vectors
 from trueval.retrieval.indexes.hits import Hits
 from trueval.retrieval.indexes.vectors import rescored
 
@@ -26,3 +29,14 @@ def test_no_queries_have_no_hits():
     nothing = Hits(np.array([0]), np.zeros(0, dtype=np.int64), np.zeros(0))
     found = rescored(nothing, np.zeros((0, 4)), np.zeros((3, 4)), "float32")
     assert [len(each) for each in found] == [1, 0, 0]
+
+
+def test_vectors_that_are_not_finite_are_refused_and_those_of_zeros_told():
+    vectors = np.ones((4, 3), dtype=np.float32)
+    assert finite_vectors(vectors, "documents") is vectors
+    vectors[1:3] = 0
+    with pytest.warns(TruevalWarning, match="2 vectors of documents are all zeros, the first in place 1: "):
+        finite_vectors(vectors, "documents")
+    vectors[3, 2] = np.nan
+    with pytest.raises(InputError, match="1 vectors of documents are not finite, the first in place 3"):
+        finite_vectors(vectors, "documents")

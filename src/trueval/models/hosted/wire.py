@@ -177,7 +177,7 @@ def vectors_of(found: Any, count: int, dimension: int | None) -> NDArray[np.floa
         dimension: that was asked for; None for any.
 
     Raises:
-        UnusableError: rows are missing, doubled, of different lengths or not finite.
+        UnusableError: rows are missing, doubled, of different lengths, not finite or all zeros.
     """
     rows = _placed(_list(found, "data"), count)
     vectors = [_vector(row, place) for place, row in enumerate(rows)]
@@ -189,6 +189,9 @@ def vectors_of(found: Any, count: int, dimension: int | None) -> NDArray[np.floa
     broken = np.flatnonzero(~np.isfinite(table).all(axis=1))
     if len(broken):
         raise UnusableError(f"{len(broken)} of {count} vectors are not finite, the first at index {broken[0]}")
+    empty = np.flatnonzero(~table.any(axis=1))
+    if len(empty):  # no direction: it would tie with every text at a similarity of 0
+        raise UnusableError(f"{len(empty)} of {count} vectors are all zeros, the first at index {empty[0]}")
     return table
 
 

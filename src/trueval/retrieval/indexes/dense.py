@@ -11,6 +11,7 @@ product of the signs: whole numbers, which tie. Scores are sums in float32: thei
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from trueval.errors import InputError
+from trueval.errors import InputError, TruevalWarning
 from trueval.retrieval.index import LocalIndex
 from trueval.retrieval.indexes.hits import Hits, check_depth
 from trueval.specs import Value, choice, whole
@@ -392,6 +393,13 @@ def finite_vectors(given: NDArray[Any], what: str, dimension: int | None = None)
         raise InputError(
             f"{int(broken.sum())} vectors of {what} are not finite, the first in place {int(broken.argmax())}. "
             "Embed them again, in bfloat16 or float32: float16 overflows."
+        )
+    if not (filled := vectors.any(axis=1)).all():
+        warnings.warn(
+            f"{int((~filled).sum())} vectors of {what} are all zeros, the first in place {int(filled.argmin())}: their "
+            "similarity to everything is 0, so they tie. Check the texts, which may be empty.",
+            TruevalWarning,
+            stacklevel=2,
         )
     return vectors
 
