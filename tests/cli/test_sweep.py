@@ -83,3 +83,12 @@ def test_the_example_is_a_sweep_of_the_sample():
     plan = Plan.read(EXAMPLE)
     assert len(plan.systems) == 9
     assert Path(plan.collection).resolve().name == "sample"
+
+
+def test_a_dry_run_of_what_cannot_begin_fails(trueval, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    made.use(monkeypatch, [])
+    none = made.written(tmp_path, SMALL.replace('"counts"', '"gone"').replace('"sparse", ', ""))
+    found = trueval("sweep", none, "--dry-run")
+    assert found.status == 1
+    assert "cannot begin: dense and 4 more: gone: there is no such model." in " ".join(found.out.split())
+    assert "No system can begin" in found.err

@@ -99,7 +99,7 @@ def test_tokens_of_answers_are_those_of_earlier_ones(tmp_path: Path, server: Cha
 
 
 def test_embeddings_of_a_service_are_said_not_to_be_in_it(tmp_path: Path) -> None:
-    path = small.written(tmp_path, small.LABELS)
+    path = small.written(tmp_path, f"{small.LABELS}\nunknown = 1")
     path.write_text(path.read_text().replace("[sparse]", '[embed]\nmodel = "openai:text-embedding-3-small"\n[sparse]'))
     found = dry_run(Plan.read(path), tmp_path / "out", ledger=tmp_path / "none.sqlite")
     (note,) = found.notes

@@ -81,6 +81,7 @@ def test_embedders_return_unit_vectors_in_their_dtype(folder_of, tiny, name, dty
     documents = model.embed_documents(tiny.DOCUMENTS)
     queries = model.embed_queries([tiny.QUERY])
     assert documents.shape == (3, 32)
+    assert model.dimension == 32
     assert documents.dtype == queries.dtype == storage_dtype(dtype)
     lengths = np.linalg.norm(documents.astype(np.float64), axis=1)
     assert np.abs(lengths - 1).max() < {"float32": 1e-6, "float16": 1e-3, "bfloat16": 8e-3}[dtype]

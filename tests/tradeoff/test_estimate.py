@@ -64,8 +64,9 @@ def test_a_probe_measures_the_model(tmp_path: Path, seen: list[Any]):
 
 def test_what_cannot_begin_is_told(tmp_path: Path, seen: list[Any]):
     said = estimate(made.written(tmp_path, SMALL.replace('"pairs"', '"gone"')), out=tmp_path / "out", probe=second_each)
+    names = ["dense+rerank top5", "dense+rerank top10", "hybrid+rerank top5", "hybrid+rerank top10"]
     assert [(each.name, each.reason) for each in said.failed] == [
-        ("systems with gone", "gone: there is no such model.")
+        (one, "gone: there is no such model.") for one in names
     ]
     assert said.count("texts") == 68
 
@@ -160,3 +161,29 @@ def test_a_changed_document_is_estimated_as_it_is_embedded(
         assert said.count("texts") == texts
         assert [f"1 of {made.DOCUMENTS} documents is new" in str(each.message) for each in told] == [True] * (texts > 1)
         corpus.write_text(before)
+
+
+CANNOT = [
+    ("dimension = 24", "dimension = 1000", "The model gives 24 dimensions. Got dimension 1000"),
+    ('spec = "flat"', 'spec = "pq(m=7, nbits=2)"', "m of pq must divide the dimension 24. Got 7"),
+    ('spec = "flat"', 'spec = "ivf(nlist=70)"', "needs 70 documents to train with"),
+]
+
+
+@pytest.mark.parametrize(("line", "wrong", "told"), CANNOT)
+def test_what_cannot_begin_is_told_before_anything_is_embedded(
+    tmp_path: Path, seen: list[Any], monkeypatch: pytest.MonkeyPatch, line: str, wrong: str, told: str
+):
+    monkeypatch.setattr(made.Model, "dimension", 24, raising=False)
+    file, out = made.written(tmp_path, SMALL.replace(line, wrong)), tmp_path / "out"
+    said = estimate(file, out=out, probe=second_each)
+    wrongs = {"dense", "dense+rerank top5", "dense+rerank top10", "hybrid+rerank top5", "hybrid+rerank top10"}
+    assert {each.name for each in said.failed} == wrongs
+    assert said.ready == 1  # sparse
+    assert not seen
+    (line,) = [each for each in said.sentences() if each.startswith("cannot begin")]
+    assert line.startswith("cannot begin: dense and 4 more: ")
+    assert told in line
+    found = sweep(file, out=out)
+    assert {each.name for each in found.failed} == wrongs
+    assert not seen

@@ -90,6 +90,8 @@ def _show_estimate(plan: "Plan", out: Path | None, cache: Path | None, form: str
     with remarks():
         found = estimate(plan, out=out, cache=cache)
     show_estimates(found, form)
+    if not found.ready:
+        raise InputError("No system can begin. Correct what is wrong with them, and run the same command again.")
 
 
 def _kept_after(cache: Path | None, out: Path | None) -> str:

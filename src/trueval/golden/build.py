@@ -13,26 +13,30 @@ the judgments are made of all labels: qrels.trec, labels.jsonl and golden.json (
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection as AnyOf
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from trueval.errors import PolicyError, nearest
+from trueval.collection import Collection
+from trueval.errors import InputError, PolicyError, nearest
 from trueval.golden.estimate import Estimate, Known, estimate
 from trueval.golden.golden_set import GoldenSet, finish
+from trueval.golden.grade import questions_of
 from trueval.golden.judge import Judge
-from trueval.golden.judges import make_judge
+from trueval.golden.judges import check_labels, make_judge
 from trueval.golden.ledger import known_ledger, opened_ledger
 from trueval.golden.model_judge import ModelJudge
 from trueval.golden.plan import Plan
 from trueval.golden.pool import pools_of
 from trueval.golden.regrade import contradicted
 from trueval.golden.stages import NAMES, read_lines
+from trueval.golden.tables import JUDGE_REWRITES
 from trueval.golden.work import Work
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.services import is_hosted
+from trueval.retrieval.pipeline import Pipeline
 from trueval.retrieval.stages.shared import Begin, nobody
 
 LEDGER: Final = "ledger.sqlite"
@@ -78,6 +82,11 @@ def build(
         if "grade" in names and not book.totals().calls:
             _check_ready(chosen)
         work = Work(plan, out, collection, chosen, book, account, cache, begin or nobody)
+        if "pool" not in work.done(names):
+            if "grade" in names:
+                check_labels(chosen, plan, collection)
+            if plan.rewrite == JUDGE_REWRITES:  # before it is paid for; else it is the first thing that retrieval does
+                Pipeline(plan.settings).check(collection, cache=cache)
         for name in names:
             getattr(work, name)()
         return finish(plan.name, out, collection, work.about(), book)
@@ -124,9 +133,15 @@ class Estimates(NamedTuple):
 
 
 def dry_run(
-    plan: Plan, out: Path, *, ledger: Path, max_cost: float | None = None, until: str | None = None
+    plan: Plan,
+    out: Path,
+    *,
+    ledger: Path,
+    max_cost: float | None = None,
+    until: str | None = None,
+    cache: Path | None = None,
 ) -> Estimates:
-    """What a golden set takes; nothing is asked, and nothing is written.
+    """What a golden set takes; nothing is asked, and nothing is written. What cannot run is refused.
 
     Args:
         plan: of the golden set.
@@ -134,9 +149,10 @@ def dry_run(
         ledger: file of the ledger.
         max_cost: as in `build`.
         until: as in `build`.
+        cache: as in `build`.
 
     Raises:
-        InputError: an input is bad.
+        InputError: an input is bad, a model does not fit the plan, or labels lack a passage.
         PolicyError: there is no such stage.
     """
     names = stages_of(plan, until)
@@ -152,11 +168,36 @@ def dry_run(
             pools_of(pl.read_parquet(out / POOLS)) if "pool" in done else None,
             contradicted(read_lines(out / "refined.jsonl")) if "refine" in done else None,
         )
+        notes = _checked(plan, known, collection, judge, cache)
         tasks = tuple(estimate(plan, known, collection, judge, book))
-        return Estimates(tasks, account.spent, limit, _uncounted(plan, known.left))
+        return Estimates(tasks, account.spent, limit, (*_uncounted(plan, known.left), *notes))
 
 
-def _uncounted(plan: Plan, left: Collection[str]) -> tuple[str, ...]:
+def _checked(plan: Plan, known: Known, collection: Collection, judge: Judge, cache: Path | None) -> tuple[str, ...]:
+    """Refuse what cannot run, as far as it is known before anything is made; remarks on what may not.
+
+    Raises:
+        InputError: a model does not fit the plan, or labels or a ledger lack a passage.
+    """
+    if "pool" in known.left:
+        Pipeline(plan.settings).check(collection, cache=cache)
+    if "grade" not in known.left:
+        return ()
+    if isinstance(judge, ModelJudge):
+        try:
+            judge.check_key()
+        except InputError as error:  # what it costs can be known without a key
+            return (str(error),)
+        return ()
+    if known.pools is None:
+        told = check_labels(judge, plan, collection)
+        return () if told is None else (told,)
+    for each in questions_of(known.pools, collection.queries, collection.documents, plan.judge.grading):
+        judge.ask(each.question)  # it costs nothing
+    return ()
+
+
+def _uncounted(plan: Plan, left: AnyOf[str]) -> tuple[str, ...]:
     """What a service bills and no estimate of a judge has: the embeddings of pools that must be found."""
     model = plan.settings.get("embed", {}).get("model", "")
     if "pool" not in left or not is_hosted(str(model)):

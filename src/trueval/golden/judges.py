@@ -14,11 +14,12 @@ from trueval.golden.judge import Judge
 from trueval.golden.label_judge import Errors, LabelJudge, ReplayJudge
 from trueval.golden.ledger import Ledger
 from trueval.golden.model_judge import JudgeSettings, ModelJudge, Prices
-from trueval.golden.plan import LABELS, REPLAY, JudgePlan
+from trueval.golden.plan import LABELS, REPLAY, JudgePlan, Plan
 from trueval.golden.prompt import prompts_for
 from trueval.golden.tables import ERRORS, PARAMETERS
 from trueval.judgments import Judgments, grade_map
 from trueval.models.hosted.account import Account
+from trueval.report.text import counted
 
 
 def make_judge(plan: JudgePlan, collection: Collection, account: Account, seed: int = 0) -> Judge:
@@ -89,6 +90,46 @@ def _labels(plan: JudgePlan, collection: Collection, seed: int) -> LabelJudge:
     errors = {name: plan.values[name] for name in ERRORS if plan.values[name] is not None}
     return LabelJudge(
         labels, Errors(**errors, seed=seed), unknown=plan.values["unknown"], name=f"labels:{Path(path).name}"
+    )
+
+
+def check_labels(judge: Judge, plan: Plan, collection: Collection) -> str | None:
+    """Refuse labels that lack some of every pool that can be found, before pools are found.
+
+    Args:
+        judge: of the plan; nothing is known of one that is a model.
+        plan: of the golden set, with the searches that find pools.
+        collection: documents and queries.
+
+    Returns:
+        A remark where a pool may hold passages without a label; None where none can.
+
+    Raises:
+        InputError: the pool of a query holds more documents than have a label for it, however it turns out.
+    """
+    if not isinstance(judge, LabelJudge) or judge.unknown is not None:
+        return None
+    documents = len(collection.documents)
+    known = judge.labelled(collection.queries, collection.documents)
+    exact = plan.settings.get("index", {}).get("spec", "").startswith("flat")
+    least = min(plan.depth, documents) if exact else int("index" in plan.settings)  # words may find nothing
+    lacking = next((query for query, count in known.items() if count < least), None)
+    cure = "Add labels, or say in [judge] what grade the others have, such as unknown = 1."
+    if lacking is not None:
+        pool, labelled = (
+            counted(least, "document", "documents"),
+            counted(known[lacking], "document has", "documents have"),
+        )
+        raise InputError(
+            f"{judge.name.removeprefix(LABELS)}: the pool of {lacking!r} holds {pool} at least, and {labelled} a label "
+            f"for it. {cure}"
+        )
+    pairs = len(known) * documents
+    if sum(known.values()) == pairs:
+        return None
+    return (
+        f"{judge.name.removeprefix(LABELS)} has a label for {sum(known.values()):,} of {pairs:,} pairs of query and "
+        f"document. A pool that holds another one cannot be graded. {cure}"
     )
 
 

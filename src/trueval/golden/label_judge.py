@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -74,6 +75,20 @@ class LabelJudge:
         self.labels, self.errors, self.unknown, self.name = labels, errors, unknown, name
         pairs = sorted((text_hash(pair), grade) for pair, grade in labels.items())
         self._content = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
+
+    def labelled(self, queries: Mapping[str, str], documents: Mapping[str, str]) -> dict[str, int]:
+        """Query id → how many of the documents have a label for it.
+
+        Args:
+            queries: id → text.
+            documents: id → text.
+        """
+        wanted = {text for _, text in self.labels}
+        copies = Counter(text for text in documents.values() if text in wanted)
+        by_query = Counter[str]()
+        for query, text in self.labels:
+            by_query[query] += copies[text]
+        return {query: by_query[text] for query, text in queries.items()}
 
     def identity(self, task: Task) -> Mapping[str, Any]:
         """The labels, and the errors."""

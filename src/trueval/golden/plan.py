@@ -100,6 +100,10 @@ class Plan:
         settings = _settings(toml, own["pool"]["depth"])
         corpus, queries, seed = settings["corpus"], own["queries"], own["golden"]["seed"]
         rewrite = queries["rewrite"]
+        if rewrite == JUDGE_REWRITES and str(own["judge"]["model"]).startswith(LABELS):
+            raise toml.place("queries", "rewrite").error(
+                "labels know no other words for a query. Choose another rewrite, or a judge that is a model."
+            )
         return cls(
             path.stem,
             str(path),

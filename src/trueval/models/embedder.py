@@ -61,6 +61,11 @@ class LocalEmbedder(LocalModel):
         """Return the embeddings of documents; otherwise as `embed_queries`."""
         return self.collect(self.run(self.forward_documents, texts, len), texts, names)
 
+    @property
+    @abstractmethod
+    def dimension(self) -> int | None:
+        """Numbers of each vector; None where the model does not say it."""
+
     def scores(self, query: str, documents: Sequence[str], format: str = "float32") -> NDArray[Any]:
         """Score documents for a query, as a reranker does: by the product of two vectors, or by MaxSim.
 
@@ -105,6 +110,11 @@ class TransformerEmbedder(LocalEmbedder):
             # Some versions of the files let the tokenizer add it; twice would move the token that is pooled.
             self.end = [] if self.tokenizer("a")["input_ids"][-1] == token else [token]
 
+    @property
+    def dimension(self) -> int | None:
+        """Numbers of each vector, which are those of a hidden state."""
+        return int(self.model.config.hidden_size)
+
     def forward_queries(self, texts: list[str]) -> Any:
         """Return the embeddings of one batch of queries, with the recipe's prompt."""
         return self.forward([self.recipe.query.format(instruction=self.instruction, query=text) for text in texts])
@@ -141,6 +151,12 @@ class SentenceTransformerEmbedder(LocalEmbedder):
         self.max_length = int(self.model.max_seq_length or 0)
         normalizes = any(type(module).__name__ == "Normalize" for module in self.model.children())
         self.normalize = not normalizes and self.model.similarity_fn_name in (None, "cosine")
+
+    @property
+    def dimension(self) -> int | None:
+        """Numbers of each vector; None where no module says it."""
+        found = self.model.get_embedding_dimension()
+        return None if found is None else int(found)
 
     def forward_queries(self, texts: list[str]) -> Any:
         """Return the embeddings of queries, with the model's own prompt for them."""

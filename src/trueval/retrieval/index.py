@@ -191,6 +191,17 @@ class LocalIndex(ABC):
         """
         return self
 
+    def check(self, dimension: int, documents: int) -> None:  # noqa: B027 - an index of words refuses none
+        """Refuse what it cannot be built from, before hours of embedding.
+
+        Args:
+            dimension: of the vectors.
+            documents: how many there are.
+
+        Raises:
+            InputError: it cannot be built of vectors of this dimension, or of so few documents.
+        """
+
     def searching(self, **values: Value) -> LocalIndex:
         """The same index searched with other parameters: nothing is built, and what is built is shared.
 

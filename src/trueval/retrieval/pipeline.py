@@ -48,6 +48,20 @@ class Pipeline:
         """
         return cls(read_settings(path), path.stem)
 
+    def check(self, collection: Collection, *, cache: Path | None = None) -> None:
+        """Refuse what cannot run, as `retrieve` does before its work; nothing is made.
+
+        Args:
+            collection: documents and queries.
+            cache: as in `retrieve`; of what it holds no model is loaded.
+
+        Raises:
+            InputError: a model is not there or does not fit the other settings.
+            MissingExtraError: the library of a stage is not installed.
+        """
+        with shared_work(cache, Account(), kept=False) as shared:
+            Work(collection, self.settings, shared, nobody).check()
+
     def retrieve(
         self,
         collection: Collection,
@@ -77,6 +91,8 @@ class Pipeline:
                 Work(collection, scored_in(self.settings, each), shared, begin or nobody)
                 for each in ((HIGH, LOW) if scoring == BOTH else (scoring,))
             ]
+            for work in works:
+                work.check()
             found = [tuple(stages) for stages in stages_of(works)]
         given = [
             Retrieved(replace(stages[-1].run, name=name), stages, self.settings, works[0].about())

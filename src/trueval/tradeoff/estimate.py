@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.collection import Candidates, Collection, ids_in_order, texts_in_order
-from trueval.errors import TruevalError
+from trueval.errors import InputError, TruevalError
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.services import is_hosted
 from trueval.models.kept import item_keys
@@ -115,7 +115,8 @@ class _Estimating:
         self.to_time: list[tuple[str, Work]] = []
         self.speeds: dict[tuple[str, str], float] = {}
         self.pairs: dict[str, _Pairs] = {}
-        self.done = 0
+        self.done = self.ready = 0
+        self.notes: list[str] = []
         self.keys: dict[str, System] = {}
 
     def estimate(self) -> Estimate:
@@ -143,10 +144,11 @@ class _Estimating:
             len(self.plan.systems),
             self.plan.configurations,
             self.done,
+            self.ready,
             tuple(tasks),
             left_out,
             tuple(self.maker.failed),
-            (*self.plan.notes, *self.inputs.notes),
+            (*self.plan.notes, *self.inputs.notes, *dict.fromkeys(self.notes)),
         )
 
     def _dropping(self, chatter: Noise, work: Work) -> list[Task]:
@@ -205,7 +207,10 @@ class _Estimating:
             self.to_time += [(table, work) for table in ("embed", "rerank") if table in work.settings]
         if self.store.read(key) is not None:
             self.done += 1
+            self.ready += 1
             return
+        work.check()
+        self.ready += 1
         if "embed" in work.settings and not work.has("dense"):
             self.embeds.setdefault(json.dumps([system.rewrite, work.settings["embed"]], sort_keys=True), work)
         if system.reranks:
@@ -291,11 +296,19 @@ class _Estimating:
         some = Candidates(given.kind, tuple(lists), given.doc_ids, tuple(lists.values()))
         return self._pairs(model, work.collection, some), [len(each) for each in lists.values()], known is None
 
+    def _tell_missing_key(self, model: Any) -> None:
+        """Note that the service cannot be asked: what it costs can be known without a key."""
+        try:
+            model.key.read(model.name, model.url)
+        except InputError as error:
+            self.notes.append(str(error))
+
     def _pairs(self, model: Any, collection: Collection, candidates: Candidates) -> Part:
         return parts_of(model, collection, candidates)[-1]
 
     def _task(self, model: Any, part: Part, places: Any, what: str, *, at_most: bool = False) -> Task:
         if is_hosted(model.name):
+            self._tell_missing_key(model)
             expected = model.expected(part.name, [part.items[place] for place in places.tolist()])
             cost = model.price.cost(expected.usage)
             return Task(model.name, what, len(places), at_most, expected.calls, cost, None)

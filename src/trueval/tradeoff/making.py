@@ -222,6 +222,7 @@ class Maker:
         if kept is not None:
             self.found(Made(system, key, *kept, cached=True))
             return []
+        work.check()
         stages = self._stages(work)
         work.open()
         memory = memory_entry([each.index for each in work.opened.values() if isinstance(each.index, LocalIndex)])

@@ -78,6 +78,7 @@ class Estimate:
         systems: of the plan.
         configurations: of these systems.
         done: systems that were done before.
+        ready: systems that are done, or can begin.
         tasks: what goes through models.
         left_out: as in Sweep.
         failed: systems that cannot begin, with their reasons.
@@ -88,6 +89,7 @@ class Estimate:
     systems: int
     configurations: int
     done: int
+    ready: int
     tasks: tuple[Task, ...]
     left_out: tuple[Reason, ...]
     failed: tuple[Reason, ...]
@@ -124,6 +126,7 @@ class Estimate:
             "systems": self.systems,
             "configurations": self.configurations,
             "done": self.done,
+            "ready": self.ready,
             "texts": self.count("texts"),
             "pairs": self.count("pairs"),
             "calls": self.calls,
@@ -153,5 +156,9 @@ class Estimate:
             told.append(f"{task.model}: {most}{task.count:,} {task.what}, {how}.")
         if not self.tasks:
             told.append("No text goes through a model: all that models must give is in the cache.")
-        told += [f"cannot begin: {each.name}: {each.reason}" for each in self.failed]
+        by_reason: dict[str, list[str]] = {}
+        for each in self.failed:
+            by_reason.setdefault(each.reason, []).append(each.name)
+        for reason, (first, *others) in by_reason.items():
+            told.append(f"cannot begin: {first}{f' and {len(others)} more' if others else ''}: {reason}")
         return [*told, *self.notes]

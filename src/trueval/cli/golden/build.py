@@ -74,7 +74,9 @@ def build(
     if dry_run:
         check_form(form)
         with remarks():
-            asked = estimates(plan, out, ledger=book, max_cost=max_cost, until=until)
+            asked = estimates(
+                plan, out, ledger=book, max_cost=max_cost, until=until, cache=cache_of(cache, out, make=False)
+            )
         show_estimates(asked, form)
         return
     place = cache_of(cache, out)

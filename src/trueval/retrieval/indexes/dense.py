@@ -76,6 +76,15 @@ class Dense(LocalIndex):
         index.add(vectors)
         self.faiss = index
 
+    def check(self, dimension: int, documents: int) -> None:
+        """Refuse what FAISS cannot make an empty index of; as in LocalIndex."""
+        try:
+            self.made(dimension, documents)
+        except RuntimeError as error:
+            reason = str(error).splitlines()[-1]
+            raise InputError(f"{self.spec} cannot be built of vectors of {dimension} numbers: {reason}") from error
+        self.notes = ()
+
     @abstractmethod
     def made(self, dimension: int, documents: int) -> Any:
         """The empty index of FAISS."""

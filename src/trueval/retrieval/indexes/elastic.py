@@ -31,7 +31,6 @@ T = TypeVar("T")
 PLACE, VECTOR, TEXT = "place", "vector", "text"
 MARK: Final = "trueval"
 GRAPH: Final = ("M", "efConstruction", "num_candidates")  # parameters of a graph alone
-MOST_DIMENSIONS: Final = 4096
 # Of one message. A vector is about six times as long in JSON, and Elasticsearch takes 100 MB.
 ROWS, BYTES = 500, 2 << 20
 QUERIES: Final = 100
@@ -47,6 +46,7 @@ class Elastic(Engine):
 
     name: ClassVar = "elastic"
     engine: ClassVar = "Elasticsearch"
+    widest: ClassVar = 4096
     package: ClassVar = "elasticsearch"
     distributions: ClassVar = ("elasticsearch",)
     extra: ClassVar = "elastic"
@@ -167,9 +167,6 @@ class Elastic(Engine):
         Raises:
             InputError: a document is refused.
         """
-        if self.vector_size is not None and self.vector_size > MOST_DIMENSIONS:
-            size = self.vector_size
-            raise InputError(f"Elasticsearch takes {MOST_DIMENSIONS} dimensions at most. Got vectors of {size}.")
         indices = self.client.indices
         self.patient(
             lambda: indices.create(index=self.collection, settings=self._settings(), mappings=self._mappings())

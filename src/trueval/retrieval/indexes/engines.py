@@ -101,6 +101,7 @@ class Engine(LocalIndex):
 
     Attributes:
         engine: its name in errors.
+        widest: numbers of a vector, at most.
         modes: parameters that only some ways of searching have, by the way.
         graph: parameters that an index of vectors without a graph has not.
         address: name of the parameter that says where it is.
@@ -108,6 +109,7 @@ class Engine(LocalIndex):
     """
 
     engine: ClassVar[str]
+    widest: ClassVar[int]
     modes: ClassVar[Mapping[str, frozenset[str]]]
     graph: ClassVar[tuple[str, ...]]
     address: ClassVar[str]
@@ -167,6 +169,11 @@ class Engine(LocalIndex):
         """Of its vectors; None for words, and before there are any."""
         return self.vector_size
 
+    def check(self, dimension: int, documents: int) -> None:
+        """Refuse vectors that the engine does not take; as in LocalIndex."""
+        if dimension > self.widest:
+            raise InputError(f"{self.engine} takes {self.widest} dimensions at most. Got vectors of {dimension}.")
+
     def number(self, name: str) -> int:
         """The value of a whole parameter."""
         return int(self.values[name])  # type: ignore[arg-type]  # checked by the parameter
@@ -184,6 +191,8 @@ class Engine(LocalIndex):
         given = self.given(documents, "documents")
         self.notes = ()
         self.vector_size = None if given.vectors is None else int(given.vectors.shape[1])
+        if self.vector_size is not None:
+            self.check(self.vector_size, len(given))
         self.mark = self._mark(given)
         self.collection = str(self.values["collection"] or f"trueval_{self.mark[:16]}")
         with self.told():

@@ -33,9 +33,8 @@ PLACE, VECTOR, TEXT, WORDS = "place", "vector", "text", "words"
 MARK: Final = "trueval"
 GRAPH: Final = ("storage", "M", "efConstruction", "efSearch")  # parameters of a graph alone
 DATABASE: Final = "milvus.db"
-# Milvus's own limits: bytes of a VARCHAR, and numbers of a vector (milvus.io/docs/limitations.md).
+# Milvus's own limit: bytes of a VARCHAR (milvus.io/docs/limitations.md).
 LONGEST_TEXT: Final = 65535
-MOST_DIMENSIONS: Final = 32768
 # Of one message: Milvus takes 64 MiB.
 ROWS, BYTES = 1000, 8 << 20
 QUERIES: Final = 20
@@ -49,6 +48,7 @@ class Milvus(Engine):
 
     name: ClassVar = "milvus"
     engine: ClassVar = "Milvus"
+    widest: ClassVar = 32768  # milvus.io/docs/limitations.md
     package: ClassVar = "pymilvus"
     distributions: ClassVar = ("pymilvus", "milvus-lite")
     extra: ClassVar = "milvus"
@@ -277,8 +277,6 @@ class Milvus(Engine):
         return self.library.MilvusClient(str(self.path), timeout=wait)
 
     def _check_sizes(self, given: Given) -> None:
-        if self.vector_size is not None and self.vector_size > MOST_DIMENSIONS:
-            raise InputError(f"Milvus takes {MOST_DIMENSIONS} dimensions at most. Got vectors of {self.vector_size}.")
         lengths = given.text_sizes
         if lengths.max(initial=0) > LONGEST_TEXT:
             raise InputError(

@@ -27,12 +27,21 @@ def truncated(vectors: NDArray[Any], dimension: int) -> NDArray[np.float32]:
     >>> truncated(np.array([[3.0, 4.0, 9.0]]), 2).tolist()
     [[0.6000000238418579, 0.800000011920929]]
     """
-    if vectors.shape[1] < dimension:
-        raise InputError(f"The model gives {vectors.shape[1]} dimensions. Got dimension {dimension}; choose fewer.")
+    check_dimension(vectors.shape[1], dimension)
     cut = np.asarray(vectors[:, :dimension], dtype=np.float32)
     lengths = np.linalg.norm(cut, axis=1, keepdims=True)
     short: NDArray[np.float32] = cut / np.maximum(lengths, np.finfo(np.float32).tiny)
     return short
+
+
+def check_dimension(given: int, wanted: int) -> None:
+    """Refuse to keep more numbers of each vector than a model gives.
+
+    Raises:
+        InputError: more are wanted.
+    """
+    if given < wanted:
+        raise InputError(f"The model gives {given} dimensions. Got dimension {wanted}; choose fewer.")
 
 
 def rescored(hits: Hits, queries: NDArray[Any], documents: NDArray[Any], form: str) -> Hits:

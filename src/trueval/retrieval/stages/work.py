@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.collection import Collection, ids_in_order, texts_in_order, texts_with_ids_hash
-from trueval.errors import InputError
+from trueval.errors import InputError, TruevalError
 from trueval.files.texts.sequence import Made, Watched
 from trueval.models import load_model
 from trueval.models.hosted.account import LEDGER, Account
@@ -30,7 +30,7 @@ from trueval.retrieval.cutting.calls import Opened
 from trueval.retrieval.fusion import reciprocal_rank_fusion, weighted_fusion
 from trueval.retrieval.index import LocalIndex, TextsAndVectors, build_spec, make_index, read_spec
 from trueval.retrieval.indexes.hits import Hits
-from trueval.retrieval.indexes.vectors import rescored, truncated
+from trueval.retrieval.indexes.vectors import check_dimension, rescored, truncated
 from trueval.retrieval.ranks.lists import listed
 from trueval.retrieval.ranks.union import scored_as, together
 from trueval.retrieval.rerank import rerank
@@ -83,6 +83,33 @@ class Work:
             if table in SPECS:
                 kind, _ = read_spec(settings[table][SPECS[table][0]])
                 kind.check_deepest(min(settings[table]["depth"], len(collection.documents)))
+
+    def check(self) -> None:
+        """Refuse what cannot run, before hours of embedding: models, an index or sources that do not fit.
+
+        Raises:
+            InputError: a model is not there or fits no other setting, or the sources are of other documents.
+            MissingExtraError: the library of a stage is not installed.
+        """
+        _ = self.last_key  # models and files are looked for
+        sources = self.settings.get("deduplicate", {})
+        if sources.get("per_source") is not None and self.sources is None:
+            sources_of(list(self.collection.documents), sources["sources"])
+        embeds = "embed" in self.settings and not self.has("dense")
+        if embeds:
+            self._check_vectors(self.embedder())
+        # Of two runs at once the pairs are known when both have found theirs.
+        two = self.settings.get("pipeline", {}).get("scoring") == BOTH
+        if "rerank" in self.settings and (embeds or not (two or self.has("rerank", (self.key_before("rerank"),)))):
+            self.model("rerank")
+
+    def _check_vectors(self, model: Any) -> None:
+        """Refuse a dimension that the model does not give, and an index that cannot be built of it."""
+        chosen, given = self.settings["embed"]["dimension"], getattr(model, "dimension", None)
+        if chosen is not None and given is not None:
+            check_dimension(given, chosen)
+        if (chosen or given) is not None:
+            make_index(self.settings["index"]["spec"]).check(chosen or given, len(self.collection.documents))
 
     def _without_hits(self, run: Run, name: str) -> list[str]:
         """A remark on the queries that a stage finds nothing for, if there are any.
@@ -376,7 +403,12 @@ class Work:
         key = key_of(chosen["model"], options)
         if key not in self.shared.models:
             shared: dict[str, Any] = {"account": self.shared.account} if hosted else {}
-            self.shared.models[key] = load_model(chosen["model"], **options, **shared)
+            try:
+                self.shared.models[key] = load_model(chosen["model"], **options, **shared)
+            except TruevalError as error:  # the hub is asked again and again, half a minute each time
+                self.shared.models[key] = error
+        if isinstance(self.shared.models[key], TruevalError):
+            raise self.shared.models[key]
         return self.shared.models[key]
 
     def reuse(self, table: str) -> str:
