@@ -179,6 +179,7 @@ def of_vectors(depth: int, **tables: Any) -> Pipeline:
     return Pipeline(settings_of_tables({"embed": {"model": "x"}, "index": index, **tables}, "test"), "mine")
 
 
+@pytest.mark.filterwarnings("ignore:.*all zeros")  # which tie
 @pytest.mark.usefixtures("vectors")
 def test_ties_of_scores_taken_anew_travel_too(collection: Collection):
     found = cut_pipeline(of_vectors(4), collection, 2, repeats=1, draws=6)
@@ -200,6 +201,7 @@ def test_ties_of_scores_taken_anew_travel_too(collection: Collection):
     }
 
 
+@pytest.mark.filterwarnings("ignore:.*all zeros")  # which tie
 @pytest.mark.usefixtures("vectors")
 def test_a_list_that_a_stage_ends_at_k_hides_no_cut(collection: Collection):
     found = cut_pipeline(of_vectors(2), collection, 2, repeats=1, draws=2).to_dict()
