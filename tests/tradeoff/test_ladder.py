@@ -85,6 +85,7 @@ def test_after_words_are_fused_in_there_is_no_recall(log: list[tuple[str, int]])
     assert [step.recall is None for step in found.steps] == [False, True, True]
 
 
+@pytest.mark.filterwarnings("ignore:.*all zeros")  # of few words
 def test_a_short_dimension_is_a_step_and_all_of_them_none(log: list[tuple[str, int]]):
     short = climbed(planted.settings(embed={"dimension": 2}))
     assert [step.name for step in short.steps] == ["exact float32", "2 dimensions"]
