@@ -37,6 +37,7 @@ def test_the_commands_of_the_readme_run(line: str) -> None:
     done = run(line, ROOT)
     assert done.returncode == 0, done.stderr
     assert done.stdout
+    assert "judged document for relevant" not in done.stderr  # measures or rel are named
 
 
 def test_the_terminal_example_is_what_the_program_prints() -> None:

@@ -123,7 +123,7 @@ class Collection:
             those, judged = f", and those to keep are {asked}" * bool(asked), self.graded.query_ids.to_list()
             raise Place(self.source).error(f"no judged query is left: judged are {first_ids(judged)}{those}.")
         judgments = Judgments.from_frame(frame.filter(pl.Series(kept)))
-        return replace(self, judgments=replace(judgments, source=self.graded.source))
+        return replace(self, judgments=replace(judgments, source=self.graded.source, rubric=self.graded.rubric))
 
 
 @dataclass(frozen=True, eq=False)

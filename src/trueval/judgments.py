@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from trueval.forks import need_polars
 
 # Where the judgments of a folder are: a collection, or a golden set.
 QRELS: Final = ("qrels.trec", "qrels.tsv", "qrels/test.tsv", "qrels/dev.tsv", "qrels/train.tsv")
+GOLDEN: Final = "golden.json"  # beside the qrels.trec of a golden set
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +47,7 @@ class Judgments:
         source: the path, "<stdin>", or what they came from.
         notes: one-line remarks made while reading.
         source_codes: [row] number of the source that the document comes from; None where sources are not known.
+        rubric: whether they are those of a golden set, whose grades 1 to 5 mean relevant from 4 on.
 
     >>> Judgments.from_dict({"q1": {"d1": 2, "d2": 0}}).frame.rows()
     [('q1', 'd1', 2.0), ('q1', 'd2', 0.0)]
@@ -56,6 +59,7 @@ class Judgments:
     source: str
     notes: tuple[str, ...] = ()
     source_codes: NDArray[np.int64] | None = None
+    rubric: bool = False
 
     @classmethod
     def of(cls, given: Any, *, facets: bool = False) -> Judgments:
@@ -73,11 +77,10 @@ class Judgments:
         >>> Judgments.of({"q1": ["d1"]}).frame.rows() == Judgments.of([("q1", "d1", 1)]).frame.rows()
         True
         """
-        return (
-            given
-            if isinstance(given, cls)
-            else cls._from_table(read_given(judgments_file(given), "judgments", facets).table)
-        )
+        if isinstance(given, cls):
+            return given
+        found = cls._from_table(read_given(judgments_file(given), "judgments", facets).table)
+        return dataclasses.replace(found, rubric=on_rubric(given))
 
     @classmethod
     def read(cls, source: Source, *, facets: bool = False, format: str | None = None) -> Judgments:
@@ -95,7 +98,8 @@ class Judgments:
         """
         if facets and format == "json":
             raise PolicyError("facets=True needs a format with columns. Got 'json'. Use trec, csv, jsonl or parquet.")
-        return cls._from_table(read_table(judgments_file(source), "judgments", format, facets)[0])
+        found = cls._from_table(read_table(judgments_file(source), "judgments", format, facets)[0])
+        return dataclasses.replace(found, rubric=on_rubric(source))
 
     @classmethod
     def from_dict(cls, grades: Any) -> Judgments:
@@ -175,7 +179,7 @@ class Judgments:
         """Replace every grade; grades below 0 (unjudged) stay where the mapping does not name them.
 
         Args:
-            mapping: new grade of each old grade.
+            mapping: new grade of each old grade; what it means is then the caller's to say, also of a golden set.
 
         Raises:
             InputError: a grade from 0 up has no mapping.
@@ -197,7 +201,7 @@ class Judgments:
                 f"Every grade must be mapped. Got: {', '.join(f'{old:g}:{new:g}' for old, new in mapping.items())}."
             )
         mapped = grades.replace({float(old): float(new) for old, new in mapping.items()})
-        return dataclasses.replace(self, frame=self.frame.with_columns(grade=mapped))
+        return dataclasses.replace(self, frame=self.frame.with_columns(grade=mapped), rubric=False)
 
 
 def judgments_file(source: Source) -> Source:
@@ -209,6 +213,26 @@ def judgments_file(source: Source) -> Source:
     if not isinstance(source, str | PathLike) or not Path(source).is_dir():
         return source
     return next((str(Path(source) / name) for name in QRELS if (Path(source) / name).is_file()), source)
+
+
+def on_rubric(given: Any) -> bool:
+    """Whether judgments are those of a golden set: its folder, or the file qrels.trec in it.
+
+    Args:
+        given: as `Judgments.of` takes it; a file is not read, but for the golden.json beside it.
+    """
+    if isinstance(given, Judgments):
+        return given.rubric
+    if not isinstance(given, str | PathLike):
+        return False
+    file = Path(str(judgments_file(given)))
+    if file.name != QRELS[0]:
+        return False
+    try:
+        about = json.loads((file.parent / GOLDEN).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(about, dict) and about.get("kind") == "golden"
 
 
 def grade_map(text: str) -> dict[float, float]:

@@ -66,7 +66,7 @@ def test_a_threshold_that_every_grade_reaches_is_said_as_loudly() -> None:
     assert "--rel 4" in said
     assert "--grades 1:0" in said
     assert "P(rel=1)" not in said  # whoever names a threshold has thought about it
-    assert "nDCG" not in said
+    assert "nDCG@2 counts the lowest grade as a gain" in said
     assert "RR takes every judged document" in notes_of({"a": 1, "b": 4}, "RR")
     assert "(--rel 3)" in notes_of({"a": 2, "b": 3, "c": 7}, "RR")
     assert not notes_of({"a": 1, "b": 2}, "RR")  # as NFCorpus has it

@@ -32,7 +32,12 @@ FEW = lists.Queries(SMALL | SEVEN)
 OF_THE_LIST = [form for form in FORMS if "list" in form or "threshold" in form]
 MORE = ["R(rel=2, base='list')", "F1(rel=2, base='list')", "Rprec(base='list')", "Rprec(rel=2, base='list')"]
 MORE += [f"AP(base='list', norm='{norm}')" for norm in ("min", "hits", "threshold")]
-MORE += ["nDCG(gain='binary', base='list')", "nDCG(gain={0: 0.5, 1: 3, 2: 1}, base='list')", "gm(AP(base='list'))"]
+MORE += [
+    "nDCG(gain='rubric', base='list')",
+    "nDCG(gain='binary', base='list')",
+    "nDCG(gain={0: 0.5, 1: 3, 2: 1}, base='list')",
+    "gm(AP(base='list'))",
+]
 ALL = [*FORMS, *MORE]
 
 

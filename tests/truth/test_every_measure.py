@@ -39,8 +39,15 @@ SIGMAS = 5
 
 # parameters beside the default; a measure that is not named here is tested with its default alone
 VARIANTS = {
-    "nDCG": ["gain='exp'", "gain='binary'", "base='list'", "gain='exp', base='list'", "gain={1: 3, 2: 9, 4: 4.5}"],
-    "DCG": ["gain='exp'", "gain={0: 0.5, 1: 1, 2: 10, 3: 100}"],
+    "nDCG": [
+        "gain='exp'",
+        "gain='binary'",
+        "base='list'",
+        "gain='exp', base='list'",
+        "gain={1: 3, 2: 9, 4: 4.5}",
+        "gain='rubric'",
+    ],
+    "DCG": ["gain='exp'", "gain={0: 0.5, 1: 1, 2: 10, 3: 100}", "gain='rubric'"],
     "RR": ["rel=2", "rel=0"],
     "AP": ["rel=2", "rel=0", "norm='min'", "base='list'", "norm='hits'", "norm='hits', rel=2", "norm='threshold'"],
     "P": ["rel=2", "rel=0", "short='listed'"],
@@ -87,7 +94,8 @@ def with_cutoffs(form: str, cutoffs: tuple[int, ...] = CUTOFFS) -> list[Measure]
 
 
 def rubric(form: str) -> bool:
-    return twin.Notation.read(form).name in ON_THE_RUBRIC | {"UDCG-proxy"}
+    notation = twin.Notation.read(form)
+    return notation.name in ON_THE_RUBRIC | {"UDCG-proxy"} or notation.parameters.get("gain") == "rubric"
 
 
 def fit(query: lists.Query, form: str) -> lists.Query:
@@ -227,10 +235,10 @@ def by_worth(measure: Measure) -> tuple[list[str], list[str]]:
             return utility_worth(grade)
         if measure.name == "gm":
             return max(grade, 0.0)
-        if rubric(str(measure)):
-            return evidence_worth(list(long.grades.values()), notation, grade)
         if "DCG" in notation.name:
             return float(twin.gain(probe, notation, grade)) if grade >= 0 else 0.0
+        if rubric(str(measure)):
+            return evidence_worth(list(long.grades.values()), notation, grade)
         return grade
 
     def worth(document: str) -> float:

@@ -114,6 +114,8 @@ def gain(ranking: Ranking, m: Notation, grade: Number) -> Number:
         return ranking.number(2 ** ranking.number(grade)) - 1
     if kind == "binary":
         return ranking.number(int(grade > 0))
+    if kind == "rubric":
+        return ranking.number({1: 0, 2: 0, 3: Fraction(1, 10), 4: Fraction(1, 2), 5: 1}[int(grade)])
     mapped = gain_map(kind)
     return ranking.number(mapped.get(float(grade), grade))
 

@@ -16,7 +16,6 @@ from trueval.cli.options import (
     MeasureList,
     OutputOptions,
     PolicyOptions,
-    measures_of,
     with_groups,
 )
 from trueval.cli.output import check_folder, save, show, talk
@@ -136,7 +135,8 @@ def compare(
     paths = with_baseline(runs, baseline)
     if len(paths) < 2:
         raise typer.BadParameter(f"needs at least two runs. Got {runs[0]}.", param_hint="RUN RUN...")
-    chosen, choices, members = measures_of(measures), tests.to_choices(policy.seed), Clusters.of(clusters)
+    (chosen, rules), choices = policy.request(qrels, measures), tests.to_choices(policy.seed)
+    members = Clusters.of(clusters)
     refuse_repeated(qrels, paths)
     if output.out is not None:
         check_folder(output.out)
@@ -151,7 +151,7 @@ def compare(
             inputs=given,
             observe=seen,
             begin=begin,
-            policy=policy.to_policy(),
+            policy=rules,
         )
     scores = evaluated.scores
     name = None if baseline is None else scores[paths.index(baseline)].name
@@ -159,7 +159,7 @@ def compare(
         scores, baseline=name, orders=seen.orders, clusters=members, threads=tests.threads, **asdict(choices)
     )
     talk([*evaluated.notes, *found.notes])
-    corrected = labels.correct(joined, seen.runs, chosen, policy.to_policy(), baseline=name, level=choices.level)
+    corrected = labels.correct(joined, seen.runs, chosen, rules, baseline=name, level=choices.level)
     comparison = labels.add_to(found.to_dict(), corrected, joined, qrels)
     if output.out is not None:
         save(output.out, (COMPARE, comparison))

@@ -55,7 +55,8 @@ class JudgedOptions:
             "--measures",
             "-m",
             metavar="LIST",
-            help="Measures, as in evaluate. Default: R@K and nDCG@K, and RA-nWG@K where grades are of its rubric.",
+            help="Measures, as in evaluate. Default: R@K and nDCG@K, and RA-nWG@K where grades are of its rubric; of a "
+            "golden set those of evaluate, at K.",
             rich_help_panel=MEASURES,
         ),
     ] = None
@@ -90,7 +91,7 @@ class JudgedOptions:
                 judgments = judgments.map_grades(grades)
             if judgments is None and wanted is not None:
                 raise typer.BadParameter("needs judgments: name them by --qrels.", param_hint="--measures")
-            return {"judgments": judgments, "measures": wanted, "policy": policy.to_policy()}
+            return {"judgments": judgments, "measures": wanted, **policy.choices()}
 
         return chosen
 
@@ -144,8 +145,7 @@ def cuts(
     result = found.to_dict()
     if output.out is not None:
         save(output.out, (CUTS, result), others={CHANCES: found.chances().write_csv}, page=True)
-    if form == "json":
-        talk(result["notes"])
+    talk(result["notes"])
     show(CUTS, result, form, percent=output.percent)
 
 

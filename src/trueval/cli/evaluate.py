@@ -19,7 +19,6 @@ from trueval.cli.options import (
     OutputOptions,
     PolicyOptions,
     Sort,
-    measures_of,
     with_groups,
 )
 from trueval.cli.output import Format, check_folder, save, say, show, talk
@@ -117,9 +116,9 @@ def evaluate(
     from trueval.files.source.seen import recording
     from trueval.rag.evaluation import check_subjects, evaluate_files
 
-    chosen, out = measures_of(measures), output.out
-    first = sort_by(shown.sort, chosen)
-    limits = gates.limits(chosen, labels.labels)  # what is misused is refused before any file is read
+    (chosen, rules), out = policy.request(qrels, measures, form), output.out
+    first = sort_by(shown.sort, chosen, rules)
+    limits = gates.limits(chosen, rules, labels.labels)  # what is misused is refused before any file is read
     check_subjects(chosen, correct=evidence.correct is not None, with_sensitivity=evidence.sensitivity)
     shown.check(out)
     paths = gates.paths(runs)
@@ -145,12 +144,12 @@ def evaluate(
                 content=content,
                 observe=_watching(details, None if joined.audited is None else lists),
                 begin=begin,
-                policy=policy.to_policy(),
+                policy=rules,
             )
         talk(found.notes)
         # Differences are corrected against a baseline, or else the first run: nobody looks at all pairs here.
         held_against = gates.baseline_of(found.scores, runs, paths) or found.scores[0].name
-        corrected = labels.correct(joined, lists, chosen, policy.to_policy(), baseline=held_against)
+        corrected = labels.correct(joined, lists, chosen, rules, baseline=held_against)
         gated = gates.check(
             found.scores,
             len(runs),

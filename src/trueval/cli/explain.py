@@ -12,7 +12,6 @@ from trueval.cli.options import (
     InputOptions,
     MeasureList,
     Percent,
-    measures_of,
     with_groups,
 )
 from trueval.cli.output import show, talk
@@ -57,7 +56,7 @@ def explain(
     from trueval.evaluation.explanation import explain as explain_run
     from trueval.evaluation.views.explanation import EXPLAIN
 
-    chosen = measures_of(measures)
+    chosen, _ = choices.request(qrels, measures)
     refuse_repeated(qrels, [run])
     reading = inputs.to_inputs(chosen, choices.grade_map())
     with progress(2 + len(chosen)) as begin, warnings.catch_warnings():

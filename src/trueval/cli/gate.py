@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from trueval.comparison.self_test import SelfTest
     from trueval.evaluation.scores import Scores
     from trueval.measures import Measure
+    from trueval.policy.policy import Policy
 
 SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 
@@ -166,11 +167,12 @@ class GateOptions:
         stored = self.baseline is not None and is_stored(self.baseline)
         return {"baseline": folder_of(self.baseline) if self.baseline and stored else None, "clusters": self.clusters}
 
-    def limits(self, measures: "Sequence[Measure]", labels: str = "judge") -> "tuple[Limit, ...]":
+    def limits(self, measures: "Sequence[Measure]", policy: "Policy", labels: str = "judge") -> "tuple[Limit, ...]":
         """The limits as data.
 
         Args:
             measures: those evaluated.
+            policy: behind them.
             labels: whose labels gates look at.
 
         Raises:
@@ -192,10 +194,11 @@ class GateOptions:
         ]
         if not of_drops and not any(texts for _, texts in given):
             return ()  # before the comparison behind the gate is imported
-        from trueval.comparison.gate import check_limits, parse_limit
+        from trueval.comparison.limits import check_limits, name_measures, parse_limit
         from trueval.errors import PolicyError
 
-        limits = tuple(parse_limit(name, text) for name, texts in given for text in texts or ())
+        parsed = [parse_limit(name, text) for name, texts in given for text in texts or ()]
+        limits = name_measures(parsed, measures, policy)
         if of_drops and not self.max_drop:
             raise PolicyError(f"{of_drops[0]} needs --max-drop X. `trueval compare` shows differences without a gate.")
         check_limits(limits, measures, baseline=self.baseline is not None)

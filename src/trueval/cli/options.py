@@ -15,6 +15,7 @@ from trueval.policy.conventions import CONVENTIONS
 from trueval.policy.policy import CHOICES, OPTIONS, OURS
 
 if TYPE_CHECKING:
+    from trueval.evaluation.defaults import Request
     from trueval.measures import Measure
     from trueval.policy.policy import Policy
     from trueval.rag.inputs import Inputs
@@ -25,7 +26,9 @@ TIES: Final = "Ties"
 JUDGED: Final = "Judgments and queries"
 OUTPUT: Final = "Output"
 
+# As evaluation/defaults.py has them, which help should not wait for.
 DEFAULT_MEASURES = "nDCG@10 RR@10 AP R@100 P@10"
+DEFAULTS_OF_GOLDEN = "RA-nWG@10 N-Recall4+@10 nDCG(gain='rubric')@10 P4+@10 Harm@10"
 JUDGMENTS = "Judgments: TREC qrels, BEIR tsv, parquet, csv or jsonl, or a log of contexts; - is stdin."
 
 
@@ -102,17 +105,19 @@ def in_list(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def measures_of(texts: list[str] | None) -> "tuple[Measure, ...]":
-    """The measures that `--measures` names, the default ones if it is not given."""
+def measures_of(texts: list[str] | None) -> "tuple[Measure, ...] | None":
+    """The measures that `--measures` names; None if it is not given."""
     import warnings
 
     from trueval.cli.output import talk
     from trueval.errors import TruevalWarning
     from trueval.measures import parse_list
 
+    if not texts:
+        return None
     with warnings.catch_warnings(record=True) as remarks:
         warnings.simplefilter("always", TruevalWarning)
-        found = parse_list(texts or DEFAULT_MEASURES)
+        found = parse_list(texts)
     talk(str(remark.message) for remark in remarks)  # names of other tools that mean something else there
     return found
 
@@ -124,7 +129,7 @@ MeasureList = Annotated[
         "-m",
         metavar="LIST",
         help="Measures, also by the names of trec_eval, ranx and ir_measures; separated by spaces or commas, or "
-        f"repeated. Default: {DEFAULT_MEASURES}.",
+        f"repeated. Default: {DEFAULT_MEASURES}; of a golden set {DEFAULTS_OF_GOLDEN}, with grades from 4 on relevant.",
         rich_help_panel=MEASURES,
     ),
 ]
@@ -276,6 +281,21 @@ class ChoiceOptions:
             "seed": self.seed,
         }
 
+    def request(self, qrels: str, measures: list[str] | None, form: str = "table") -> "Request":
+        """The measures and the policy of a command about a file of judgments, with the defaults of these.
+
+        Nothing is assumed of a golden set whose grades are mapped, and of what is printed as trec_eval does.
+
+        Args:
+            qrels: the file, or the folder of a golden set.
+            measures: as `--measures` names them.
+            form: what is printed.
+        """
+        from trueval.evaluation.defaults import fill_defaults
+
+        known = self.grades is None and form != "trec"
+        return fill_defaults(qrels if known else None, measures_of(measures), None, self.choices())
+
     def grade_map(self) -> dict[float, float] | None:
         """Grade in the file → grade to use; None where grades stay as they are."""
         from trueval.judgments import grade_map
@@ -296,11 +316,15 @@ class PolicyOptions(ChoiceOptions):
         ),
     ] = None
 
-    def to_policy(self) -> "Policy":
-        """The policy as a whole."""
-        from trueval.policy.conventions import convention
+    def choices(self) -> dict[str, Any]:
+        """What was chosen, a convention among it."""
+        return {"convention": self.convention, **super().choices()}
 
-        return convention(self.convention, **self.choices())
+    def to_policy(self) -> "Policy":
+        """The policy as a whole, whatever the judgments are."""
+        from trueval.policy.conventions import choose
+
+        return choose(None, self.choices())
 
     def said_of_missing(self) -> str | None:
         """What was chosen for judged queries that a run lacks, by itself or with a convention; None where nothing."""

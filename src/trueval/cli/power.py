@@ -14,7 +14,6 @@ from trueval.cli.options import (
     MeasureList,
     OutputOptions,
     PolicyOptions,
-    measures_of,
     with_groups,
 )
 from trueval.cli.output import check_folder, save, show, talk
@@ -131,7 +130,7 @@ def _of_files(
             "--value and --queries and no files.",
             param_hint="RUN RUN...",
         )
-    chosen, members = measures_of(measures), Clusters.of(clusters)
+    (chosen, rules), members = policy.request(qrels, measures), Clusters.of(clusters)
     check_chances(asked.level, asked.power)
     refuse_repeated(qrels, paths)
     with progress(1 + len(paths)) as begin:
@@ -141,7 +140,7 @@ def _of_files(
             chosen,
             inputs=inputs.to_inputs(chosen, policy.grade_map()),
             begin=begin,
-            policy=policy.to_policy(),
+            policy=rules,
         )
     name = None if baseline is None else evaluated.scores[paths.index(baseline)].name
     found = power_of_scores(evaluated.scores, baseline=name, clusters=members, **asdict(asked))

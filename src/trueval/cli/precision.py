@@ -187,7 +187,7 @@ def precision(
 
 def _audited(
     collection: str,
-    measures: "Sequence[Measure]",
+    measures: "Sequence[Measure] | None",
     source: SourceOptions,
     reading: CollectionOptions,
     formats: FormatOptions,
@@ -198,10 +198,10 @@ def _audited(
     """The audit of models, which run now, or of stored logits."""
     from trueval.precision.audit import audit_models, audit_stored
 
-    grades, choices, dtypes, scoring = policy.grade_map(), policy.to_policy(), formats.of_models, formats.of_scores
+    grades, choices, dtypes, scoring = policy.grade_map(), policy.choices(), formats.of_models, formats.of_scores
     read = reading.read(collection, grades, source.logits)
     if source.logits is not None:
-        return audit_stored(read, source.logits, measures, dtypes, scoring=scoring, grades=grades, policy=choices)
+        return audit_stored(read, source.logits, measures, dtypes, scoring=scoring, grades=grades, **choices)
     with bars() as bar:
         passes = {
             "candidates": reading.chosen(),
@@ -212,7 +212,7 @@ def _audited(
             **asdict(loading),
         }
         wanted = in_list(DEFAULT_DTYPES) if dtypes is None else dtypes
-        return audit_models(read, source.models or [], measures, wanted, policy=choices, passes=passes)
+        return audit_models(read, source.models or [], measures, wanted, passes=passes, **choices)
 
 
 def _kept_after(out: Path | None) -> str:

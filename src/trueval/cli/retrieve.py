@@ -222,7 +222,11 @@ def retrieve(
     search: PipelineOptions,
     rel: Annotated[
         float | None,
-        typer.Option(metavar="N", help="Grade from which a document is relevant. Default: 1.", rich_help_panel=JUDGED),
+        typer.Option(
+            metavar="N",
+            help="Grade from which a document is relevant. Default: 1; of a golden set 4.",
+            rich_help_panel=JUDGED,
+        ),
     ] = None,
     written: WrittenOptions,
     cache: CacheFolder = None,
@@ -271,7 +275,7 @@ def _judged(found: "Retrieved", judgments: "Judgments | None", rel: float | None
     """What the stages are worth, where the collection has judgments."""
     if judgments is None or not judgments.frame.height:
         return found
-    return found.judged(judgments, 1 if rel is None else rel)
+    return found.judged(judgments, rel)
 
 
 def _names(run: Path) -> tuple[Path, Path]:

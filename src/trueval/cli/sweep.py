@@ -76,8 +76,8 @@ def sweep(
         say(f"failed: {each.name}: {each.reason}")
     if not found.systems:
         raise InputError("No system could be made. Correct what is wrong with them, and run the same command again.")
+    talk(result["notes"])
     if out is not None:
-        talk(result["notes"])
         save(out, (SWEEP, result), page=True)
     show(SWEEP, result, form, percent=percent)
 

@@ -21,10 +21,10 @@ from trueval.comparison.reshuffled import reshuffle_runs
 from trueval.comparison.verdict import judge, letters, rank_intervals
 from trueval.comparison.wins import Column, Winners
 from trueval.errors import InputError, PolicyError
+from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.evaluate import Measures, evaluate
 from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
-from trueval.policy.conventions import choose
 from trueval.run import Run
 from trueval.standings.standings import Floats, Ints
 
@@ -42,7 +42,7 @@ P_VALUES = ("randomization", "t", "wilcoxon", "maxt", "holm", "benjamini_hochber
 def compare(
     runs: Any,
     judgments: Any,
-    measures: Measures,
+    measures: Measures | None = None,
     *,
     baseline: str | None = None,
     policy: Policy | None = None,
@@ -78,8 +78,8 @@ def compare(
     runs, judgments = Run.of_several(runs), Judgments.of(judgments)
     of_comparison = {name: value for name, value in choices.items() if name in Choices.__dataclass_fields__}
     of_policy = {name: value for name, value in choices.items() if name not in of_comparison or name == "seed"}
-    chosen = choose(policy, of_policy)
-    scores = [evaluate(run, judgments, measures, policy=chosen) for run in runs]
+    parsed, chosen = fill_defaults(judgments, measures, policy, of_policy)
+    scores = [evaluate(run, judgments, parsed, policy=chosen) for run in runs]
     orders = [TieOrders(run, judgments, chosen, stream) for stream, run in enumerate(runs)]
     belonging = Clusters.of(clusters)
     return compare_scores(

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -23,9 +23,9 @@ from trueval.comparison.document_design import FEWEST, Strata, by_documents, mer
 from trueval.comparison.estimated import NEW, TARGETS, Estimated, varies, without_interval
 from trueval.comparison.query_design import by_queries
 from trueval.errors import InputError, PolicyError
+from trueval.evaluation.defaults import PLAIN, RELEVANT, Request, fill_defaults
 from trueval.judgments import Judgments
-from trueval.measures import Measure, parse_list
-from trueval.policy.conventions import choose
+from trueval.measures import Measure
 from trueval.report.text import counted
 from trueval.run import Run, is_one_run
 from trueval.standings.standings import Floats, sum_by
@@ -34,7 +34,11 @@ if TYPE_CHECKING:
     from trueval.evaluation.evaluate import Measures
     from trueval.policy.policy import Policy
 
-__all__ = ["Corrected", "Correction", "correct"]
+__all__ = ["Corrected", "Correction", "correct", "correction_defaults"]
+
+# What is corrected where nobody says it, by design: of single passages no measure with an estimated norm can be.
+DEFAULTS: Final = {"queries": PLAIN, "documents": "P@10 DCG@10"}
+OF_PASSAGES: Final = "P4+@10 Harm@10"  # and where grades reach 4
 
 # Below about so many labels, or queries graded whole, no coverage is claimed (docs/audit.md).
 FEW_LABELS = 50
@@ -45,7 +49,7 @@ def correct(
     runs: Any,
     judgments: Any,
     audited: Audited | str | Path,
-    measures: Measures,
+    measures: Measures | None = None,
     *,
     target: str = NEW,
     level: float = 0.95,
@@ -61,7 +65,7 @@ def correct(
         runs: one run, or several in a list or a dict by name, as `Run.of` takes them.
         judgments: of the judge, as they were when the sample was drawn; as in evaluate.
         audited: what people said: an Audited, or the folder of an audit.
-        measures: as in evaluate.
+        measures: as in evaluate; those that the design of the audit can correct if None.
         target: "new queries", of which these are a sample, or "these queries", had people graded all.
         level: of the intervals.
         baseline: name of the run that the others are compared with; None for all pairs.
@@ -89,15 +93,15 @@ def correct(
         raise PolicyError(f"target must be one of {', '.join(map(repr, TARGETS))}. Got {target!r}.")
     if not 0.5 < level < 1:
         raise PolicyError(f"level must be between 0.5 and 1, such as 0.95. Got {level!r}.")
-    several, chosen = _runs(runs), choose(policy, choices)
+    several, judge = _runs(runs), Judgments.of(judgments)
     audited = audited if isinstance(audited, Audited) else Audited.read(audited)
     if not len(audited.labels):
         raise no_labels(audited)
-    labels = Labels(Judgments.of(judgments), audited, chosen)
+    parsed, chosen = correction_defaults(judge, audited, measures, policy, choices)
+    labels = Labels(judge, audited, chosen)
     labels.check()
     sides = {run.name: Sides.of(run, labels) for run in several}
     pairs = _pairs(list(sides), baseline)
-    parsed = parse_list(measures)
     asked = _Asked(labels, target, level)
     return Corrected(
         audited.design,
@@ -107,6 +111,34 @@ def correct(
         tuple(asked.corrected(measure, side) for side in sides.values() for measure in parsed),
         tuple(asked.corrected(measure, sides[a], sides[b]) for a, b in pairs for measure in parsed),
         chosen.to_dict(),
+    )
+
+
+def correction_defaults(
+    judgments: Any,
+    audited: Audited,
+    measures: Measures | None,
+    policy: Policy | None = None,
+    choices: Mapping[str, Any] | None = None,
+) -> Request:
+    """The measures and the policy of a correction, with defaults that the design of the audit can correct.
+
+    Args:
+        judgments: of the judge.
+        audited: with its design and scale.
+        measures: as in evaluate; None for the defaults.
+        policy: as in evaluate.
+        choices: attributes of Policy, as in evaluate.
+
+    Raises:
+        MeasureError: a measure cannot be read.
+        PolicyError: a choice is unknown.
+    """
+    of_documents = audited.design == "documents"
+    beside = f" {OF_PASSAGES}" if of_documents and audited.scale[1] >= RELEVANT else ""
+    plain = DEFAULTS[audited.design] + beside
+    return fill_defaults(
+        judgments, measures, policy, choices, plain=plain, rubric=OF_PASSAGES if of_documents else None
     )
 
 

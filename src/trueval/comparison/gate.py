@@ -30,6 +30,7 @@ from trueval.comparison.limits import (
     Minimum,
     MinQueries,
     check_limits,
+    name_measures,
     parse_limit,
     rounding,
 )
@@ -109,6 +110,7 @@ def gate(
     check_labels(labels, corrected)
     if not runs:
         raise InputError("A gate needs at least one run.")
+    limits = name_measures(limits, runs[0].measures, runs[0].policy)
     found_baseline = None if baseline is None else find_baseline(baseline, runs)
     for each in runs:
         check_limits(limits, each.measures, baseline=baseline is not None)

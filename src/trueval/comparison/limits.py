@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from trueval.errors import PolicyError
+from trueval.evaluation.defaults import named_measure
 from trueval.measures import parse
 
 if TYPE_CHECKING:
     from trueval.measures import Measure
+    from trueval.policy.policy import Policy
 
 # Sums of the same doubles in another order differ by less, as a share of a value above 1: what equals its limit but for
 # rounding keeps it.
@@ -189,6 +191,26 @@ def _parse_min_queries(text: str) -> MinQueries:
         return MinQueries(share=float(text[:-1]) / 100) if text.endswith("%") else MinQueries(int(text))
     except ValueError as error:  # a PolicyError is one too
         raise PolicyError(f"--{MinQueries.name} must be {MinQueries.example}. Got {text}.") from error
+
+
+def name_measures(limits: Iterable[Limit], measures: Sequence[Measure], policy: Policy) -> tuple[Limit, ...]:
+    """Limits about the measures that they mean: RR@10 is RR(rel=4)@10 of a golden set.
+
+    Args:
+        limits: as they were given.
+        measures: those evaluated.
+        policy: behind them.
+
+    >>> from trueval.policy.policy import Policy
+    >>> name_measures([Minimum("RR@10", 0.3)], [parse("RR(rel=4)@10")], Policy(rel=4))
+    (Minimum(measure='RR(rel=4)@10', limit=0.3),)
+    """
+    return tuple(
+        limit
+        if isinstance(limit, MinQueries) or limit.measure is None
+        else replace(limit, measure=str(named_measure(parse(limit.measure), measures, policy)))
+        for limit in limits
+    )
 
 
 def check_limits(limits: Iterable[Limit], measures: Sequence[Measure], *, baseline: bool) -> None:

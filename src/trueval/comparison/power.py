@@ -34,9 +34,9 @@ from trueval.comparison.alignment import Aligned, align
 from trueval.comparison.clusters import Clusters
 from trueval.comparison.detection import Detection, MeasurePower, Noise, PairPower, Power
 from trueval.errors import InputError, PolicyError
+from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.evaluate import Measures, evaluate
 from trueval.judgments import Judgments
-from trueval.policy.conventions import choose
 from trueval.run import Run
 from trueval.standings.standings import Floats, Ints
 
@@ -153,7 +153,7 @@ def _factor(queries: float, level: float, power: float) -> float:
 def power(
     runs: Any,
     judgments: Any,
-    measures: Measures,
+    measures: Measures | None = None,
     *,
     baseline: str | None = None,
     clusters: Clusters | Mapping[str, str] | Source | None = None,
@@ -190,8 +190,8 @@ def power(
     runs, judgments = Run.of_several(runs), Judgments.of(judgments)
     _check_runs(len(runs))
     asked = _Asked(level, power, difference).checked()  # refused before any run is evaluated
-    chosen = choose(policy, choices)
-    scores = [evaluate(run, judgments, measures, policy=chosen) for run in runs]
+    parsed, chosen = fill_defaults(judgments, measures, policy, choices)
+    scores = [evaluate(run, judgments, parsed, policy=chosen) for run in runs]
     return power_of_scores(scores, baseline=baseline, clusters=clusters, **asked._asdict())
 
 

@@ -3,36 +3,41 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from trueval.errors import InputError, TruevalWarning
 from trueval.evaluation.content import Content
+from trueval.evaluation.defaults import Measures, fill_defaults
 from trueval.evaluation.notes import notes_of, open_orders
 from trueval.evaluation.pairing import read_pair, unjudged_queries
 from trueval.evaluation.scores import STATISTICS, Scores
 from trueval.evaluation.ties import Ties
 from trueval.forks import need_polars
-from trueval.measures import Measure, Values, parse_list
-from trueval.policy.conventions import Policy, choose
+from trueval.measures import Measure, Values
+from trueval.policy.conventions import Policy
 from trueval.standings.counting import counter
 from trueval.standings.standings import Bools, Floats, Standings
 
-Measures: TypeAlias = "str | Measure | Iterable[str | Measure]"
+__all__ = ["Measures", "evaluate", "measured", "score"]
 
 
-def evaluate(run: Any, judgments: Any, measures: Measures, *, policy: Policy | None = None, **choices: Any) -> Scores:
+def evaluate(
+    run: Any, judgments: Any, measures: Measures | None = None, *, policy: Policy | None = None, **choices: Any
+) -> Scores:
     """Evaluate a run exactly under ties.
 
     Args:
         run: a Run, or what `Run.of` takes: a path, a dict {query: {document: score}}, a frame, a ranx Run, triples
             (query, document, score), rows of a log of contexts.
         judgments: Judgments, or what `Judgments.of` takes; their queries are evaluated, in their order.
-        measures: texts or Measures; spaces outside brackets separate several in one text.
-        policy: every choice that changes a number; None for ours.
+        measures: texts or Measures; spaces outside brackets separate several in one text. None: nDCG@10 RR@10 AP R@100
+            P@10, and of a golden set RA-nWG@10 N-Recall4+@10 nDCG(gain='rubric')@10 P4+@10 Harm@10.
+        policy: every choice that changes a number; None for ours, in which documents of a golden set are relevant from
+            grade 4 on.
         choices: single attributes of Policy, which win over those of `policy`: tie_order, tie_precision,
             rel, base, empty, missing, depth, judged_only, seed ...; convention="ranx" begins from a tool's.
 
@@ -51,7 +56,7 @@ def evaluate(run: Any, judgments: Any, measures: Measures, *, policy: Policy | N
     """
     need_polars()
     run, judgments, swapped = read_pair(run, judgments)
-    chosen, parsed = choose(policy, choices), parse_list(measures)
+    parsed, chosen = fill_defaults(judgments, measures, policy, choices)
     unjudged = unjudged_queries(run, judgments)
     count = counter(run, judgments)
     counted = count(chosen)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trueval.errors import InputError, MeasureError, TruevalWarning
+from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.estimate import Estimate
 from trueval.evaluation.evaluate import evaluate
 from trueval.evaluation.pairing import read_pair
@@ -24,7 +25,7 @@ from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
 from trueval.measures import Measure, parse
 from trueval.numerics import or_null
-from trueval.policy.conventions import TOOLS, choose
+from trueval.policy.conventions import TOOLS
 from trueval.policy.policy import OPTIONS, Policy
 from trueval.run import Run
 from trueval.standings.standings import Floats
@@ -198,7 +199,7 @@ def explain(
     Args:
         run: as in evaluate.
         judgments: as in evaluate.
-        measure: one measure; no convention changes parameters that it names.
+        measure: one measure; no convention changes parameters that it names, such as the threshold of a golden set.
         policy: what the tools are compared with, beside the tie order; None for ours.
         conventions: names of presets; None for all.
         examples: how many of the queries that move most are wanted.
@@ -217,13 +218,13 @@ def explain(
     (0.5, 0.75)
     """
     run, judgments, _ = read_pair(run, judgments)
-    parsed = parse(measure) if isinstance(measure, str) else measure
+    (parsed,), base = fill_defaults(judgments, parse(measure) if isinstance(measure, str) else measure, policy, choices)
     if parsed.definition.mean != "arithmetic":
         raise MeasureError(
             f"{parsed} is a {parsed.definition.mean} mean over queries, of which no query has a share. "
             f"Explain {parsed.inner or parsed} instead."
         )
-    base = choose(policy, {**choices, "tie_order": "average"}).of(parsed.innermost.name)
+    base = base.but(tie_order="average").of(parsed.innermost.name)
     ours = _outcome(run, judgments, parsed, base)
     if ours.scores is None:
         raise InputError(ours.refusal)

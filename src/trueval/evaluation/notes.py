@@ -26,6 +26,10 @@ RUBRIC = frozenset({*WORTHS, "UDCG-proxy"})
 LEAST_OF_WORTH = 3
 # The largest grades of judgments on the rubric 1 to 5 of P-B: a set of them may lack its 5.
 TOP_OF_RUBRICS = (4, 5)
+# Measures that add up gains of grades; ERR and RBP by scale map grades to chances of their own.
+GAINING = frozenset({"nDCG", "DCG"})
+# Different grades up to which a note writes the whole map.
+MOST_WRITTEN = 12
 
 
 def notes_of(
@@ -189,12 +193,16 @@ def passed_by_all(grades: Floats, measures: Sequence[Measure], chosen: Policy) -
     if lowest == largest or lowest <= 0 or (largest not in TOP_OF_RUBRICS and len(np.unique(grades)) < 3):
         return ()
     left_open = [measure for measure in measures if "rel" not in dict(measure.chosen)]  # others were thought about
+    graded = [m for m in measures if m.name in GAINING and m.under(chosen)["gain"] in ("linear", "exp")]
     return tuple(
-        _passed_by_all(group, rel, grades) for rel, group in _by_threshold(left_open, chosen).items() if rel <= lowest
+        _passed_by_all(group, rel, grades, graded)
+        for rel, group in _by_threshold(left_open, chosen).items()
+        if rel <= lowest
     )
 
 
 def _by_threshold(measures: Sequence[Measure], chosen: Policy) -> dict[Any, list[Measure]]:
+    """Threshold → the measures that have it."""
     groups: dict[Any, list[Measure]] = {}
     for measure in dict.fromkeys(measures):
         if measure.has_threshold:
@@ -202,16 +210,38 @@ def _by_threshold(measures: Sequence[Measure], chosen: Policy) -> dict[Any, list
     return groups
 
 
-def _passed_by_all(measures: Sequence[Measure], rel: float, grades: Floats) -> str:
-    """One line for all measures of a threshold, the same for every run, as it is about judgments alone."""
+def _passed_by_all(measures: Sequence[Measure], rel: float, grades: Floats, graded: Sequence[Measure]) -> str:
+    """One line for all measures of a threshold, the same for every run, as it is about judgments alone.
+
+    Args:
+        measures: of the threshold.
+        rel: the threshold.
+        grades: of every judged document.
+        graded: measures whose gains begin with the lowest grade.
+    """
     held = np.unique(grades)
-    higher = 4 if held[0] == 1 and held[-1] in TOP_OF_RUBRICS else held[1]  # 4 is gold on the rubric of P-B
+    higher = 4.0 if held[0] == 1 and held[-1] in TOP_OF_RUBRICS else float(held[1])  # 4 is gold on the rubric of P-B
     take, count = ("takes", "it counts") if len(measures) == 1 else ("take", "they count")
+    gain = f"{'counts' if len(graded) == 1 else 'count'} the lowest grade as a gain"
+    gaining = f", and {', '.join(map(str, graded))} {gain}" if graded else ""
     return (
         f"judgments: {', '.join(map(str, measures))} {take} every judged document for relevant: {count} grades "
-        f"{_from(rel)}, and the lowest of the judgments is {held[0]:g}, the largest {held[-1]:g}. If low grades mean "
-        f"not relevant, choose a higher rel (--rel {higher:g}), or map the grades (--grades {held[0]:g}:0,...)."
+        f"{_from(rel)}, and the lowest of the judgments is {held[0]:g}, the largest {held[-1]:g}{gaining}. If low "
+        f"grades mean not relevant, choose a higher rel (--rel {higher:g}), or map the grades (--grades "
+        f"{_lowered(held, higher)})."
     )
+
+
+def _lowered(held: Floats, higher: float) -> str:
+    """The map that makes grades below a threshold 0 and numbers the others from 1, as --grades takes it.
+
+    >>> _lowered(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), 4)
+    '1:0,2:0,3:0,4:1,5:2'
+    """
+    if len(held) > MOST_WRITTEN:
+        return f"{held[0]:g}:0,..."
+    first = int(np.searchsorted(held, higher))
+    return ",".join(f"{grade:g}:{max(place - first + 1, 0)}" for place, grade in enumerate(held.tolist()))
 
 
 def _from(rel: float) -> str:

@@ -13,6 +13,7 @@ import polars as pl
 
 from trueval.errors import InputError, MeasureError, nearest
 from trueval.evaluation.content import Content
+from trueval.evaluation.defaults import named_measure
 from trueval.evaluation.estimate import Estimate, arithmetic_mean, geometric_mean
 from trueval.evaluation.ties import Ties, joined_ties
 from trueval.forks import need_polars
@@ -157,13 +158,13 @@ class Scores:
         return {str(measure): self.mean(measure) for measure in self.measures}
 
     def index(self, measure: str | Measure) -> int:
-        """The column of a measure.
+        """The column of a measure; RR@10 names RR(rel=4)@10 too, where the policy has that threshold.
 
         Raises:
             MeasureError: the measure was not evaluated; it names the nearest that was.
         """
         try:
-            wanted = parse(measure) if isinstance(measure, str) else measure
+            wanted = named_measure(parse(measure) if isinstance(measure, str) else measure, self.measures, self.policy)
         except MeasureError as unknown:
             raise self._not_evaluated(str(measure)) from unknown
         if wanted not in self.measures:

@@ -7,22 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trueval.comparison.beside import planned
-from trueval.comparison.correct import correct
+from trueval.comparison.correct import correct, correction_defaults
 from trueval.comparison.labels import CORRECTED, audit_beside, join
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.notes import passed_by_all
-from trueval.measures import parse_list
 from trueval.rag.inputs import Inputs
 from trueval.report.provenance import recorded
 
 if TYPE_CHECKING:
-    from trueval.comparison.audited import Audited
     from trueval.measures.measure import Measure
     from trueval.policy.policy import Policy
 
-# What is corrected where nobody says it, by design: of single passages no measure with an estimated norm can be.
-DEFAULTS: Final = {"queries": "nDCG@10 RR@10 AP R@100 P@10", "documents": "P@10 DCG@10"}
-RUBRIC: Final = " P4+@10 Harm@10"  # and where grades reach 4
 TARGETS: Final = {"these": "these queries", "new": "new queries"}
 
 
@@ -47,7 +42,7 @@ def correct_runs(
     runs: Sequence[str],
     measures: Sequence[Measure] | None = None,
     *,
-    policy: Policy,
+    policy: Policy | None = None,
     audit: Path | None = None,
     grades: Mapping[float, float] | None = None,
     target: str = "new",
@@ -55,6 +50,7 @@ def correct_runs(
     width: float | None = None,
     baseline: str | None = None,
     begin: Callable[[str], None] | None = None,
+    **choices: Any,
 ) -> CorrectedRuns:
     """Correct measures of run files by people's labels, and say how many more labels a width takes.
 
@@ -62,7 +58,7 @@ def correct_runs(
         place: a golden set, or its judgments.
         runs: paths, or name=path.
         measures: to correct; those that the design of the audit can, if None.
-        policy: conventions of the measures.
+        policy: as in evaluate.
         audit: its folder; that of the golden set by default.
         grades: grade in files → grade to use, for the judge's and people's alike; None keeps them.
         target: what intervals are of, "these" queries or "new" ones.
@@ -70,6 +66,7 @@ def correct_runs(
         width: of the intervals, from end to end; None for halfway to the least that labels can give.
         baseline: one of the runs, from which the others differ; None for all pairs.
         begin: called with each file before it is read.
+        choices: attributes of Policy, as in evaluate.
 
     Raises:
         InputError: there is no audit, nobody has answered, it is of other judgments, or a file is bad.
@@ -88,20 +85,10 @@ def correct_runs(
     audited = joined.audited
     if audited is None:  # join refuses before
         raise InputError(f"{folder}: there is no audit. Make one by trueval golden audit.")
-    chosen = default_measures(audited) if measures is None else tuple(measures)
+    chosen, rules = correction_defaults(joined.judge, audited, measures, policy, choices)
     name = None if baseline is None else lists[list(runs).index(baseline)].name
     found = correct(
-        lists, joined.judge, audited, chosen, target=TARGETS[target], level=level, baseline=name, policy=policy
+        lists, joined.judge, audited, chosen, target=TARGETS[target], level=level, baseline=name, policy=rules
     )
-    notes = passed_by_all(joined.judge.frame["grade"].to_numpy(), list(chosen), policy)
+    notes = passed_by_all(joined.judge.frame["grade"].to_numpy(), chosen, rules)
     return CorrectedRuns(planned(found, joined, audited, recorded(str(folder)), width), notes)
-
-
-def default_measures(audited: Audited) -> tuple[Measure, ...]:
-    """The measures that are corrected where nobody names any: those that the design of an audit can.
-
-    Args:
-        audited: with its design and scale.
-    """
-    rubric = RUBRIC if audited.design == "documents" and audited.scale[1] >= 4 else ""
-    return parse_list(DEFAULTS[audited.design] + rubric)

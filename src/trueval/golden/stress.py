@@ -24,9 +24,10 @@ from trueval.comparison.compare import compare_scores
 from trueval.comparison.comparison import Comparison
 from trueval.comparison.orders import TieOrders
 from trueval.errors import InputError, PolicyError, TruevalWarning
+from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.evaluate import Measures, evaluate
 from trueval.evaluation.scores import Scores
-from trueval.files.names import name_files
+from trueval.files.names import name_files, path_of
 from trueval.golden.agree import PEOPLE, left_out, named_judges
 from trueval.golden.agreement.pairs import dicts
 from trueval.golden.agreement.ratings import KEYS, Ratings
@@ -35,9 +36,8 @@ from trueval.golden.agreement.resampled import Resampler
 from trueval.golden.stressed.families import Families
 from trueval.golden.stressed.rankings import Means, lift, ranks, tau_b, taus, top_of
 from trueval.golden.stressed.verdicts import NONE, ahead, in_short, rates, spread
-from trueval.judgments import Judgments
-from trueval.measures import Measure, parse_list
-from trueval.policy.conventions import choose
+from trueval.judgments import Judgments, on_rubric
+from trueval.measures import Measure
 from trueval.policy.policy import Policy
 from trueval.run import Run
 from trueval.version import __version__
@@ -77,7 +77,7 @@ def stress(
     judges: Sequence[str | Path],
     people: str | Path,
     runs: Any,
-    measures: Measures,
+    measures: Measures | None = None,
     *,
     families: Path | None = None,
     top: int = TOP,
@@ -100,7 +100,8 @@ def stress(
         resamples: of the intervals of κ, α, τ and lifts.
         policy: as in evaluate.
         tell: called with the name of each set of labels.
-        comparing: attributes of comparison's Choices other than resamples: level, seed, test, family ...
+        comparing: attributes of comparison's Choices other than resamples (level, seed, test, family ...), and of
+            Policy as in evaluate; grades mean what they mean in a golden set where one of the judges is one.
 
     Raises:
         InputError: a file is bad, or holds a label that is refused; with the line. Nothing is labelled by everybody.
@@ -108,7 +109,11 @@ def stress(
     """
     if top < 2:
         raise PolicyError(f"top must be an integer >= 2. Got {top}.")
-    how, parsed, chosen = (choices or Choices()).checked(), parse_list(measures), choose(policy, {})
+    how = (choices or Choices()).checked()
+    of_golden = next((path for path in map(path_of, map(str, judges)) if on_rubric(path)), None)
+    of_policy = {name: value for name, value in comparing.items() if name in Policy.__dataclass_fields__}
+    comparing = {name: value for name, value in comparing.items() if name not in of_policy or name == "seed"}
+    parsed, chosen = fill_defaults(of_golden, measures, policy, of_policy)
     draw = Resampler(resamples, comparing.get("seed", 0), comparing.get("level", 0.95)).checked()
     said = read_labels(people, PEOPLE, how, how.scale)
     scale = how.scale or scale_of(said.frame)

@@ -164,6 +164,16 @@ class Measure:
         """The measure with other defaults: parameters that it has and that were not chosen."""
         return _with_defaults(self, **parameters)
 
+    def with_threshold(self, rel: float) -> Measure:
+        """The measure with a grade from which documents are relevant, where it has such a threshold and names none.
+
+        >>> from trueval.measures import parse
+        >>> [str(parse(text).with_threshold(4)) for text in ("RR@10", "gm(AP)", "nDCG@10", "P(rel=2)@5")]
+        ['RR(rel=4)@10', 'gm(AP(rel=4))', 'nDCG@10', 'P(rel=2)@5']
+        """
+        inner = self.inner and self.inner.with_threshold(rel)
+        return self(inner, rel=rel) if self.has_threshold and "rel" not in dict(self.chosen) else self(inner)
+
     def under(self, policy: Policy) -> Measure:
         """The measure with the parameters that it leaves to a policy.
 
@@ -277,8 +287,10 @@ class Measure:
         return self.definition.cutoff_use
 
     def _maps_zero(self) -> bool:
+        """Whether a parameter makes grade 0 count, or refuses it."""
         return any(isinstance(value, tuple) and dict(value).get(0.0, 0.0) != 0 for _, value in self.chosen) or any(
-            name == "rel" and isinstance(value, (int, float)) and value <= 0 for name, value in self.chosen
+            (name == "rel" and isinstance(value, (int, float)) and value <= 0) or (name, value) == ("gain", "rubric")
+            for name, value in self.chosen
         )
 
 

@@ -8,13 +8,14 @@ from collections.abc import ItemsView, Mapping
 import numpy as np
 
 from trueval.measures.measure import Measure
+from trueval.measures.rarity import BASE_GAINS, check_grades
 from trueval.specs import Parameter, Value, bounded, choice
 from trueval.standings.standings import Bools, Floats, Ints, Standings
 
 
 def _gain(value: Value) -> Value:
     """Canonical gain: a word, or a map as pairs of floats sorted by grade."""
-    if value in ("linear", "exp", "binary"):
+    if value in ("linear", "exp", "binary", "rubric"):
         return value
     pairs = value.items() if isinstance(value, Mapping) else value
     if not isinstance(pairs, (tuple, ItemsView)):
@@ -28,9 +29,9 @@ def _gain(value: Value) -> Value:
 REL = bounded(1, 0, math.inf, "a document is relevant if its grade is at least this")
 GAIN = Parameter(
     "linear",
-    "'linear', 'exp', 'binary' or a map {grade: gain} of gains >= 0",
+    "'linear', 'exp', 'binary', 'rubric' or a map {grade: gain} of gains >= 0",
     _gain,
-    "gain of a grade: itself, 2^g - 1, 1 for any above 0, or the map's",
+    "gain of a grade: itself, 2^g - 1, 1 for any above 0, its worth on the rubric 1 to 5, or the map's",
 )
 BASE = choice("judgments", "list", about="whether the ideal and the number of relevant documents are the list's own")
 
@@ -49,16 +50,23 @@ def count_relevant(standings: Standings, measure: Measure) -> Floats:
 
 
 def gains_of(grades: Floats, measure: Measure) -> Floats:
-    """The gain of each grade: linear g, exponential 2^g - 1, binary 1[g > 0], or the measure's own map.
+    """The gain of each grade: linear g, exponential 2^g - 1, binary 1[g > 0], b_g of the rubric, or the measure's map.
 
-    Source: Järvelin & Kekäläinen 2002 (linear); Burges et al. 2005 (exponential). Grades that a map does not name gain
-    as trec_eval has it: their own value. An exponential gain that is out of range is infinite: the caller refuses it.
+    Source: Järvelin & Kekäläinen 2002 (linear); Burges et al. 2005 (exponential); P-B §2.4 (rubric: 1, .5, .1, 0 and 0
+    of grades 5 to 1). Grades that a map does not name gain as trec_eval has it: their own value. An exponential gain
+    that is out of range is infinite: the caller refuses it.
+
+    Raises:
+        InputError: a grade is not on the rubric, whose gains were chosen.
     """
     gain = measure["gain"]
     if gain == "exp":
         return exponential_gain(grades)
     if gain == "binary":
         return (grades > 0).astype(float)
+    if gain == "rubric":
+        check_grades(grades, measure)
+        return BASE_GAINS[grades.astype(np.int64)]
     if not isinstance(gain, tuple):
         return grades
     known, table = np.array(gain).T

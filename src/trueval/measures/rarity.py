@@ -28,7 +28,15 @@ def check_rubric(standings: Standings, measure: Measure) -> None:
     Raises:
         InputError: names the grade and the cure.
     """
-    grades = standings.pool_grade
+    check_grades(standings.pool_grade, measure)
+
+
+def check_grades(grades: Floats, measure: Measure) -> None:
+    """Refuse grades other than 1, 2, 3, 4 and 5, as `check_rubric` does.
+
+    Raises:
+        InputError: names the grade and the cure.
+    """
     outside = ~np.isin(grades, np.arange(1.0, 6.0))
     if outside.any():
         raise InputError(

@@ -48,7 +48,12 @@ OPTIONS: Final[Mapping[str, Option]] = MappingProxyType(
         "gain": Option(
             "gain",
             "gain of nDCG and DCG",
-            {"linear": "the grade", "exp": "2^grade - 1", "binary": "1 for any grade above 0"},
+            {
+                "linear": "the grade",
+                "exp": "2^grade - 1",
+                "binary": "1 for any grade above 0",
+                "rubric": "1, .5, .1, 0 and 0 of grades 5 to 1",
+            },
         ),
         "base": Option(
             "base",
@@ -157,7 +162,7 @@ class Policy:
         depth: the rank at which lists end, in whatever order; None for no limit.
         judged_only: leave documents without a grade out of the lists.
         seed: of the random tie order.
-        gain: of nDCG and DCG that do not name their own: "linear", "exp" or "binary".
+        gain: of nDCG and DCG that do not name their own: "linear", "exp", "binary" or "rubric".
         norm: of AP that does not name its own: "R", "min", "hits" or "threshold".
         short: of P that does not name its own: "k" or "listed".
         rounding: of IPrec and IPrec11 that do not name their own: "up" or "nearest".

@@ -13,13 +13,13 @@ import polars as pl
 
 from trueval.comparison.reshuffle import PERSISTENCE
 from trueval.errors import InputError, TruevalWarning
+from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.evaluate import Measures, evaluate
 from trueval.evaluation.label_order import OrderCheck, check_orders, order_notes
 from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
-from trueval.measures import Measure, parse_list
+from trueval.measures import Measure
 from trueval.models.pairs import PAIRED
-from trueval.policy.conventions import choose
 from trueval.precision.agreement import Agreement, Resolution, agreement, resolution_of_ties
 from trueval.precision.audited import Audit, RegimeResult
 from trueval.precision.passes import run_models
@@ -49,7 +49,7 @@ OVERLAP: Final = (3, 10)  # depth of the overlap of rankings of up to twice ten 
 def audit(
     runs: Mapping[Regime, Run],
     judgments: Judgments,
-    measures: Measures,
+    measures: Measures | None = None,
     *,
     cutoffs: Sequence[int] = CUTOFFS,
     policy: Policy | None = None,
@@ -87,7 +87,7 @@ def audit(
 def audit_models(
     collection: Collection,
     models: Sequence[str],
-    measures: Measures,
+    measures: Measures | None = None,
     dtypes: Sequence[str] = DTYPES,
     *,
     policy: Policy | None = None,
@@ -111,14 +111,15 @@ def audit_models(
         MissingExtraError: the extra models is not installed.
         PolicyError: a format or choice is unknown.
     """
-    wanted, chosen = parse_list(measures), choose(policy, choices)  # what is bad is refused before hours of passes
+    # What is bad is refused before hours of passes.
+    wanted, chosen = fill_defaults(collection.judgments, measures, policy, choices)
     return audit_passes(run_models(collection, models, dtypes, **(passes or {})), wanted, policy=chosen)
 
 
 def audit_stored(
     collection: Collection,
     path: Path,
-    measures: Measures,
+    measures: Measures | None = None,
     dtypes: Sequence[str] | None = None,
     *,
     scoring: Sequence[str] = (),
@@ -146,7 +147,9 @@ def audit_stored(
     return audit_passes(passes, measures, policy=policy, **choices)
 
 
-def audit_passes(passes: Passes, measures: Measures, *, policy: Policy | None = None, **choices: Any) -> Audit:
+def audit_passes(
+    passes: Passes, measures: Measures | None = None, *, policy: Policy | None = None, **choices: Any
+) -> Audit:
     """Score the outputs of models in every regime, some queries at a time, and audit the results.
 
     Embeddings are compared with a whole corpus a tile at a time (trueval.retrieval.exhaustive), without lists. What
@@ -165,19 +168,19 @@ def audit_passes(passes: Passes, measures: Measures, *, policy: Policy | None = 
     """
     longest = max(len(each) for each in passes.candidates.lists)
     cutoffs = [k for k in CUTOFFS if k <= longest]
-    chosen = choose(policy, choices)
+    wanted, chosen = fill_defaults(passes.collection.judgments, measures, policy, choices)
     embedded = passes.candidates.kind == "corpus" and all(each.scoring not in PAIRED for each, _ in passes.outputs)
     if embedded and not (chosen.skip_first or chosen.judged_only):  # these are about lists
-        return _audit_corpus(passes, parse_list(measures), cutoffs, chosen)
+        return _audit_corpus(passes, wanted, cutoffs, chosen)
     blocks = scored(passes.candidates, passes.outputs)
-    found = audit_blocks(blocks, passes.collection.graded, measures, cutoffs=cutoffs, policy=policy, **choices)
+    found = audit_blocks(blocks, passes.collection.graded, wanted, cutoffs=cutoffs, policy=chosen)
     return replace(found, about=passes.about())
 
 
 def audit_blocks(
     blocks: Iterable[Mapping[Regime, Run]],
     judgments: Judgments,
-    measures: Measures,
+    measures: Measures | None = None,
     *,
     cutoffs: Sequence[int] = CUTOFFS,
     policy: Policy | None = None,
@@ -197,7 +200,7 @@ def audit_blocks(
         InputError: there is no run, or no query of it is judged.
         PolicyError: a choice is unknown.
     """
-    wanted, chosen = parse_list(measures), choose(policy, choices)
+    wanted, chosen = fill_defaults(judgments, measures, policy, choices)
     everything = _with_curves(wanted, cutoffs)
     gathered: dict[Regime, _Gathered] = {}
     order: tuple[OrderCheck, ...] = ()

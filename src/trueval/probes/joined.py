@@ -32,9 +32,10 @@ from trueval.comparison.reshuffle import DEPTH, moved
 from trueval.comparison.reshuffled import lists_of
 from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.evaluation.content import judgments_hash
+from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.evaluate import Measures, evaluate
 from trueval.evaluation.scores import Scores
-from trueval.measures import Measure, parse_list
+from trueval.measures import Measure
 from trueval.models.hosted.account import LEDGER, Account
 from trueval.policy.policy import Policy
 from trueval.probes.mentions import Mentions
@@ -54,6 +55,8 @@ from trueval.standings.standings import Bools, Floats
 DROP, OVERLAP = "drop", "overlap"
 NAME_MARGIN, NAME_DROP = "name margin", "name drop"
 K: Final = 10
+PLAIN: Final = "R@10"  # the measures that may lose; those of evaluate, but for Harm, of a golden set
+OF_RUBRIC: Final = "RA-nWG@10 N-Recall4+@10 nDCG(gain='rubric')@10 P4+@10"
 
 
 class Condition(NamedTuple):
@@ -92,7 +95,7 @@ def probe_join(
     collection: Collection,
     pipelines: Mapping[str, Settings],
     conditions: Sequence[Condition],
-    measures: Measures,
+    measures: Measures | None = None,
     *,
     mentions: Mentions | None = None,
     queries: int | None = None,
@@ -109,12 +112,13 @@ def probe_join(
         collection: documents, queries and judgments.
         pipelines: name → settings of a pipeline, as config.py checks them.
         conditions: ways to change a query, of different names.
-        measures: that may lose, of which higher values are better.
+        measures: that may lose, of which higher values are better; R@10 if None, and of a golden set those of
+            `evaluate`, but for Harm.
         mentions: of a table of authors: then queries that name none of them are left out, and margins of names are
             signals; None for no table.
         queries: so many judged ones are drawn, by the seed of `choices`; all by default.
         k: first results of the overlap.
-        policy: of the measures; ours if None.
+        policy: as in evaluate.
         choices: of intervals, and the seed.
         cache: keeps embeddings, indexes and candidates; None keeps nothing.
         begin: called with the name of each piece of work; what it returns is called as the work goes on.
@@ -125,7 +129,8 @@ def probe_join(
             cannot be reached.
         PolicyError: there is nothing to do, or lower values of a measure are better.
     """
-    chosen, choices = parse_list(measures), choices or Choices()
+    chosen, rules = fill_defaults(collection.judgments, measures, policy, plain=PLAIN, rubric=OF_RUBRIC)
+    choices = choices or Choices()
     _check(pipelines, conditions, chosen)
     # As the probe of noise draws them: the same queries for the same seed.
     named = collection if mentions is None else _naming(collection, mentions)
@@ -133,7 +138,7 @@ def probe_join(
     forms = {each.name: {query: each.change(text) for query, text in asked.queries.items()} for each in conditions}
     trials = None if mentions is None else trials_of(asked, mentions, choices.seed)
     with shared_work(cache, Account(max_cost, None if cache is None else cache / LEDGER), kept=True) as shared:
-        join = _Join(asked, forms, chosen, k, policy or Policy(), shared, begin or nobody, trials)
+        join = _Join(asked, forms, chosen, k, rules, shared, begin or nobody, trials)
         found = predict(pl.concat([join.rows(name, settings) for name, settings in pipelines.items()]), choices)
     return found.noted(join.about(collection, conditions), join.notes)
 

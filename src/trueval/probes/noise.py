@@ -19,10 +19,11 @@ from trueval.collection import Collection
 from trueval.comparison.reshuffle import Reshuffle, moved
 from trueval.comparison.reshuffled import lists_of
 from trueval.errors import InputError, TruevalWarning, nearest
+from trueval.evaluation.defaults import RELEVANT, Measures, fill_defaults
 from trueval.evaluation.evaluate import evaluate
 from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
-from trueval.measures import Measure, parse_list
+from trueval.measures import Measure
 from trueval.models.hosted.account import LEDGER, Account
 from trueval.policy.policy import Policy
 from trueval.probes.chatter import BANKS, LEVELS, Noisy, noisy
@@ -173,13 +174,14 @@ def probe_noise(
     collection: Collection,
     design: Design,
     *,
-    measures: str | Sequence[str | Measure] | None = None,
+    measures: Measures | None = None,
     rewriter: Rewriter | None = None,
     cache: Path | None = None,
     begin: Begin | None = None,
     max_cost: float | None = None,
     account: Account | None = None,
     policy: Policy | None = None,
+    **choices: Any,
 ) -> list[NoiseProbe]:
     """Measure what chatter does to the results of pipelines; what they share is made once, with a cache or without.
 
@@ -187,14 +189,16 @@ def probe_noise(
         pipelines: that search.
         collection: documents, queries and judgments.
         design: what is asked.
-        measures: of the results; nDCG@10, R@10, and N-Recall4+@10 where there are grades from 4, if None.
+        measures: of the results; nDCG@10, R@10, and N-Recall4+@10 where there are grades from 4, if None; of a golden
+            set those of `evaluate`.
         rewriter: of the way "judge".
         cache: keeps embeddings, indexes and candidates.
         begin: as in Pipeline.retrieve.
         max_cost: of the hosted models of all pipelines together.
         account: that hosted models are paid from, where several probes share a limit; then max_cost is that of the
             account.
-        policy: of the measures; ours if None.
+        policy: as in evaluate.
+        choices: as in evaluate.
 
     Returns:
         One probe for each pipeline.
@@ -205,7 +209,8 @@ def probe_noise(
     if JUDGE in design.denoised and rewriter is None:
         raise InputError("Denoising by a judge needs a judge. Name a model with --judge, or leave judge out.")
     chosen = drawn(collection, design)
-    measuring = _Measuring(chosen, measures_of(measures, chosen.graded), policy or Policy())
+    plain = default_measures(chosen.graded)
+    measuring = _Measuring(chosen, *fill_defaults(chosen.graded, measures, policy, choices, plain=plain))
     conditions = tuple(design.conditions())
     written = texts_of(conditions, chosen.queries, design, rewriter)
     names = _named(conditions, tuple(chosen.queries), written.texts)
@@ -268,12 +273,10 @@ def judged_queries(collection: Collection) -> dict[str, str]:
     return {query: collection.queries[query] for query in relevant.to_list() if query in collection.queries}
 
 
-def measures_of(measures: str | Sequence[str | Measure] | None, judgments: Judgments) -> tuple[Measure, ...]:
-    """The measures that are asked for, or those that the grades allow."""
-    if measures is None:
-        graded = bool((judgments.frame["grade"] >= 4).any())
-        measures = f"{DEFAULT_MEASURES} {GRADED_MEASURE}" if graded else DEFAULT_MEASURES
-    return parse_list(measures)
+def default_measures(judgments: Judgments) -> str:
+    """The measures that the grades allow, where nobody names any."""
+    graded = bool((judgments.frame["grade"] >= RELEVANT).any())
+    return f"{DEFAULT_MEASURES} {GRADED_MEASURE}" if graded else DEFAULT_MEASURES
 
 
 def raw_texts(queries: Mapping[str, str], design: Design) -> list[str]:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from trueval.errors import MeasureError, TruevalWarning
 from trueval.evaluation.content import Content, full_content
+from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.evaluate import Measures, evaluate
 from trueval.evaluation.scores import Scores, results
-from trueval.measures import parse_list
-from trueval.policy.conventions import choose
 from trueval.rag.answers import AccuracyGivenHit, accuracies
 from trueval.rag.inputs import Inputs
 from trueval.rag.unjudged import as_judged, grade_unjudged
@@ -65,7 +64,7 @@ class Evaluated:
 def evaluate_files(
     qrels: str | Judgments,
     runs: Sequence[str],
-    measures: Measures,
+    measures: Measures | None = None,
     *,
     inputs: Inputs | None = None,
     with_sensitivity: bool = False,
@@ -95,7 +94,8 @@ def evaluate_files(
         MeasureError: answers or sensitivity are asked for without the measure that they are about.
         PolicyError: a choice is unknown.
     """
-    parsed, inputs, chosen = parse_list(measures), inputs or Inputs(), choose(policy, choices)
+    inputs = inputs or Inputs()
+    parsed, chosen = fill_defaults(qrels if inputs.grades is None else None, measures, policy, choices)
     check_subjects(parsed, correct=inputs.correct is not None, with_sensitivity=with_sensitivity)
     scores: list[Scores] = []
     answers: list[Mapping[str, AccuracyGivenHit]] = []

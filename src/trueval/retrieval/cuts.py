@@ -11,19 +11,20 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import PolicyError, TruevalWarning
+from trueval.evaluation.defaults import PLAIN, fill_defaults, rubric_measures
 from trueval.evaluation.evaluate import Measures, evaluate
 from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
-from trueval.measures import Measure, parse_list
+from trueval.measures import Measure
 from trueval.numerics import or_null
-from trueval.policy.conventions import Policy, choose
+from trueval.policy.conventions import Policy
 from trueval.retrieval.cutting.calls import MOST, Opened, fetch_past, may_go_on, put_together, repeat
 from trueval.retrieval.cutting.causes import Cause, causes_of
 from trueval.retrieval.cutting.compared import Calls, compared
@@ -215,7 +216,8 @@ def cut_index(
         repeats: calls for k documents that are compared; fewer than 2 compare none.
         most: documents to fetch at most for one query.
         judgments: what `Judgments.of` takes; None for none, and then no measure is known.
-        measures: as in `evaluate`; recall, nDCG@k and, for grades of the rubric, RA-nWG@k if None.
+        measures: as in `evaluate`; recall, nDCG@k and, for grades of the rubric, RA-nWG@k if None; of a golden set
+            those of `evaluate`, at k.
         texts: by document id, to tell identical texts from ties of another making; None where not known.
         policy: as in `evaluate`; its tie precision says what is equal.
         name: of the index in tables.
@@ -226,7 +228,7 @@ def cut_index(
         InputError: the index gives what is no list of documents, or finds nothing.
         PolicyError: k is below 1, or a choice is unknown.
     """
-    chosen = checked(k, policy, choices)
+    judged, wanted, chosen = checked(k, judgments, measures, policy, choices)
     fetched = fetch_past(opened, k, most=most, precision=chosen.tie_precision, name=name)
     calls, notes = None, list(fetched.notes)
     groups = find_cuts(fetched.run, k, fetched.unfinished, chosen.tie_precision)
@@ -237,7 +239,7 @@ def cut_index(
         )
         notes += remarks
     causes = () if texts is None else causes_of(groups, texts, opened)
-    scores, realized, told = scored(fetched.run, calls, judgments, measures, k, chosen)
+    scores, realized, told = scored(fetched.run, calls, judged, wanted, k, chosen)
     notes += told
     asked = len(opened.query_ids)
     return Cuts(k, name, asked, fetched.run, groups, calls, causes, scores, realized, about or {}, tuple(notes))
@@ -276,7 +278,7 @@ def cut_runs(
     >>> found.inside[0].documents, found.inside[0].chance
     (('b', 'c'), 0.5)
     """
-    chosen = checked(k, policy, choices)
+    judged, wanted, chosen = checked(k, judgments, measures, policy, choices)
     given = [Run.of(run) for run in runs]
     if not given:
         raise PolicyError("Name a run at least.")
@@ -285,7 +287,7 @@ def cut_runs(
     groups = find_cuts(run, k, may_go_on(given, run, k, precision), precision)
     calls = compared(given, run.query_ids, k, precision)
     causes = () if texts is None else causes_of(groups, texts, None)
-    scores, realized, remarks = scored(run, calls, judgments, measures, k, chosen)
+    scores, realized, remarks = scored(run, calls, judged, wanted, k, chosen)
     name, asked = given[0].name, len(run.query_ids)
     return Cuts(k, name, asked, run, groups, calls, causes, scores, realized, about or {}, (*notes, *remarks))
 
@@ -310,7 +312,7 @@ def calls_to_dict(calls: Calls, inside: Sequence[Cut]) -> dict[str, Any]:
     }
 
 
-def default_measures(k: int, judgments: Judgments) -> tuple[Measure, ...]:
+def default_measures(k: int, judgments: Judgments) -> str:
     """Recall and nDCG at k, and RA-nWG at k where the grades are of its rubric.
 
     Args:
@@ -319,47 +321,72 @@ def default_measures(k: int, judgments: Judgments) -> tuple[Measure, ...]:
     """
     grades = judgments.frame["grade"]
     on_rubric = bool(grades.is_between(*RUBRIC).all()) and bool((grades >= EVIDENCE).any())
-    return parse_list([f"R@{k}", f"nDCG@{k}", *([f"RA-nWG@{k}"] if on_rubric else [])])
+    return f"R@{k} nDCG@{k}{f' RA-nWG@{k}' if on_rubric else ''}"
 
 
-def checked(k: int, policy: Policy | None, choices: Mapping[str, Any]) -> Policy:
-    """The policy of an audit at k.
+class Judged(NamedTuple):
+    """By what an audit at k is measured.
+
+    Attributes:
+        judgments: None where there are none.
+        measures: none without judgments.
+        policy: every choice that changes a number.
+    """
+
+    judgments: Judgments | None
+    measures: tuple[Measure, ...]
+    policy: Policy
+
+
+def checked(
+    k: int, judgments: Any, measures: Measures | None, policy: Policy | None, choices: Mapping[str, Any]
+) -> Judged:
+    """By what an audit at k is measured, with what judgments say where nobody else does.
+
+    Args:
+        k: documents of a context.
+        judgments: what `Judgments.of` takes; None for none.
+        measures: as in cut_index.
+        policy: as in cut_index.
+        choices: attributes of Policy.
 
     Raises:
+        InputError: the judgments cannot be read.
+        MeasureError: a measure cannot be read.
         PolicyError: k is below 1, a choice is unknown, or the first k documents would be others.
     """
     if k < 1:
         raise PolicyError(f"k must be an integer >= 1. Got {k!r}.")
-    chosen = choose(policy, choices)
+    judged = None if judgments is None else Judgments.of(judgments)
+    plain = PLAIN if judged is None else default_measures(k, judged)
+    wanted, chosen = fill_defaults(judged, measures, policy, choices, plain=plain, rubric=rubric_measures(k))
     if chosen.depth is not None:
         raise PolicyError("Cuts are looked at where k is, past which lists must go. Leave depth out.")
     for name in ("judged_only", "skip_first"):
         if getattr(chosen, name):
             raise PolicyError(f"{name} would measure other documents than the first {k}, of which contexts are made.")
-    return chosen
+    return Judged(judged, () if judged is None else wanted, chosen)
 
 
 def scored(
-    run: Run, calls: Calls | None, judgments: Any, measures: Measures | None, k: int, chosen: Policy
+    run: Run, calls: Calls | None, judgments: Judgments | None, measures: tuple[Measure, ...], k: int, chosen: Policy
 ) -> tuple[Scores | None, tuple[Scores, ...], tuple[str, ...]]:
     """The scores of the lists under ties and of each call as it came, and what looks wrong about them.
 
     Args:
         run: lists that go past k.
         calls: repeated ones; None for none.
-        judgments: what `Judgments.of` takes; None for none.
-        measures: as in cut_index.
+        judgments: None for none.
+        measures: of the lists.
         k: documents of a context.
         chosen: the policy.
     """
     if judgments is None:
         return None, (), ()
-    judged = Judgments.of(judgments)
-    wanted = default_measures(k, judged) if measures is None else parse_list(measures)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruevalWarning)  # they are in the notes
         # A context holds k documents, whatever a measure would see of a longer list.
-        scores = evaluate(run, judged, wanted, policy=replace(chosen, depth=k))
+        scores = evaluate(run, judgments, measures, policy=replace(chosen, depth=k))
         realized = [] if calls is None else calls.runs
-        as_listed = tuple(evaluate(call, judged, wanted, policy=chosen, tie_order="input") for call in realized)
+        as_listed = tuple(evaluate(call, judgments, measures, policy=chosen, tie_order="input") for call in realized)
     return scores, as_listed, scores.notes

@@ -30,15 +30,15 @@ from numpy.typing import NDArray
 
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.content import Content
+from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.evaluate import Measures, score
 from trueval.evaluation.notes import notes_of
 from trueval.evaluation.pairing import unjudged_queries
 from trueval.evaluation.scores import Scores
 from trueval.forks import need_polars
 from trueval.judgments import Judgments
-from trueval.measures import parse_list
 from trueval.numerics import find_format
-from trueval.policy.conventions import Policy, choose
+from trueval.policy.conventions import Policy
 from trueval.retrieval.tiles.arrays import Arrays
 from trueval.retrieval.tiles.tensors import Tensors
 from trueval.standings.counting import counter
@@ -156,7 +156,12 @@ class Embeddings:
 
 
 def evaluate_corpus(
-    source: Embeddings, judgments: Any, measures: Measures, *, policy: Policy | None = None, **choices: Any
+    source: Embeddings,
+    judgments: Any,
+    measures: Measures | None = None,
+    *,
+    policy: Policy | None = None,
+    **choices: Any,
 ) -> Scores:
     """Evaluate embeddings over the whole corpus, exactly under ties, without a run.
 
@@ -176,7 +181,8 @@ def evaluate_corpus(
         PolicyError: a choice is unknown, or needs lists.
     """
     need_polars()
-    judgments, chosen, parsed = Judgments.of(judgments), choose(policy, choices), parse_list(measures)
+    judgments = Judgments.of(judgments)
+    parsed, chosen = fill_defaults(judgments, measures, policy, choices)
     unjudged = unjudged_queries(source, judgments)
     count = counter(source, judgments)
     notes = (*judgments.notes, *notes_of(source, judgments, count(chosen), unjudged, parsed, chosen))

@@ -26,7 +26,7 @@ from trueval.evaluation.scores import Scores
 from trueval.numerics import or_null
 from trueval.policy.conventions import Policy
 from trueval.report.provenance import recorded
-from trueval.retrieval.cuts import Cuts, calls_to_dict, checked, cut_index, scored
+from trueval.retrieval.cuts import Cuts, Judged, calls_to_dict, checked, cut_index, scored
 from trueval.retrieval.cutting.calls import MOST, Opened, fetch_past, repeat
 from trueval.retrieval.cutting.causes import causes_of
 from trueval.retrieval.cutting.compared import compared
@@ -82,21 +82,21 @@ def cut_pipeline(
         InputError: as in Pipeline.retrieve and cut_index.
         PolicyError: k or draws is below 1, or a choice is unknown.
     """
-    chosen = checked(k, policy, choices)
+    judged = checked(k, judgments, measures, policy, choices)
     if draws < 1:
         raise PolicyError(f"draws must be an integer >= 1. Got {draws!r}.")
     with opened_work(collection, pipeline.settings, cache=cache, begin=begin) as work:
         if not _is_one_index(work.settings):
-            return _followed(work, pipeline.name, k, chosen, repeats, most, draws, judgments, measures)
+            return _followed(work, pipeline.name, k, judged, repeats, most, draws)
         return cut_index(
             next(iter(work.opened.values())),
             k,
             repeats=repeats,
             most=most,
-            judgments=judgments,
-            measures=measures,
+            judgments=judged.judgments,
+            measures=judged.measures or None,
             texts=collection.documents,
-            policy=chosen,
+            policy=judged.policy,
             name=pipeline.name,
             about=_about(work),
         )
@@ -106,15 +106,13 @@ def _followed(
     work: Work,
     name: str,
     k: int,
-    chosen: Policy,
+    judged: Judged,
     repeats: int,
     most: int,
     draws: int,
-    judgments: Any,
-    measures: Measures | None,
 ) -> Cuts:
     """The cut at the end of a pipeline, with what the ties of every stage do to it."""
-    settings, texts = work.settings, work.collection.documents
+    settings, texts, chosen = work.settings, work.collection.documents, judged.policy
     searched, tail = _Searched(work, chosen, most=most, repeats=repeats), Tail(work)
     listed_runs = searched.as_listed()
     base = tail.before_reranking(listed_runs)
@@ -123,8 +121,8 @@ def _followed(
     ordered = tail.ordered(base, pairs)
     final, unfinished = _final(tail, searched, listed_runs, ordered, name, k)
     cuts = find_cuts(final, k, unfinished, chosen.tie_precision)
-    scores, _, notes = scored(final, None, judgments, measures, k, chosen)
-    travel = _Travel(tail, tail.first(ordered, k), k, scores, judgments)
+    scores, _, notes = scored(final, None, judged.judgments, judged.measures, k, chosen)
+    travel = _Travel(tail, tail.first(ordered, k), k, scores, judged.judgments)
     entries = [travel.entry(each, pairs) | searched.entries.get(each.name, {}) for each in varied]
     if pairs is not None:
         entries.insert(-1, travel.entry(_of_last(tail, final, k, chosen, draws), None))

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from trueval.collection import place_beside
 from trueval.errors import MeasureError, Place, PolicyError, TruevalWarning, nearest
+from trueval.evaluation.defaults import RELEVANT, rubric_measures, scale_is_known
 from trueval.files.toml import Toml
 from trueval.golden.plan import JudgePlan, judge_plan
 from trueval.golden.tables import JUDGE as GOLDEN_JUDGE
@@ -39,6 +40,7 @@ from trueval.tradeoff.tables import ASKED_FOR, CONTEXTS, METHOD_NAMES, SWEEP_TAB
 CONFIGURATION: Final = "configuration"
 AT_K: Final = re.compile(r"@K\b")
 DEFAULT_MEASURES: Final = ("nDCG@K", "R@K")
+ANY_K: Final = 999_999_937  # stands for K where a measure is parsed; no list is so long
 
 
 class Reason(NamedTuple):
@@ -172,12 +174,14 @@ def _plan(toml: Toml, path: Path) -> Plan:
         )
     rewrites = dict.fromkeys(each for system in kept for each in [system.rewrite])
     corpus = settings_of_tables({"corpus": tables["corpus"], "sparse": {}}, toml.source, toml.place)["corpus"]
-    measuring, remarks = _measuring(own["measure"], kept[0].contexts[0], toml, path)
+    collection = place_beside(path, corpus["path"])
+    judged = _file(own["measure"]["judgments"], path) or collection
+    measuring, remarks = _measuring(own["measure"], judged, kept[0].contexts[0], toml, path)
     own["prices"] = {**own["prices"], "book": _file(own["prices"]["book"], path)}
     return Plan(
         path.stem,
         str(path),
-        place_beside(path, corpus["path"]),
+        collection,
         corpus["fields"],
         own["queries"]["sample"],
         {each: None if each in (AS_IS, NORMALISED) else _file(each, path) for each in rewrites},
@@ -355,10 +359,21 @@ def above_pool(k: int, pool: int) -> str:
     return f"K is above the pool: its last stage gives {pool} documents, and K is {k}."
 
 
-def _measuring(own: Mapping[str, Any], k: int, toml: Toml, path: Path) -> tuple[Measuring, tuple[str, ...]]:
-    """How quality is measured, checked before any work, and what there is to be said of the names."""
+def _measuring(
+    own: Mapping[str, Any], judged: str, k: int, toml: Toml, path: Path
+) -> tuple[Measuring, tuple[str, ...]]:
+    """How quality is measured, checked before any work, and what there is to be said of the names.
+
+    Args:
+        own: the table [measure].
+        judged: the judgments, or the collection that has them.
+        k: a number of contexts.
+        toml: the file.
+        path: of the file.
+    """
     choices = {name: own[name] for name in own if name in Policy.__dataclass_fields__ and name != "seed"}
-    names = own["names"] or DEFAULT_MEASURES
+    golden = own["grades"] is None and scale_is_known(judged, choices)
+    names = own["names"] or ([rubric_measures("K")] if golden else DEFAULT_MEASURES)
     key = "names"
     with warnings.catch_warnings(record=True) as remarks:
         warnings.simplefilter("always", TruevalWarning)
@@ -370,7 +385,8 @@ def _measuring(own: Mapping[str, Any], k: int, toml: Toml, path: Path) -> tuple[
             for key, value in choices.items():  # one by one, so that the line is that of the wrong one
                 convention(**{key: value})
             key = "convention"
-            policy = convention(own["convention"], **choices, seed=own["seed"])
+            chosen = {**choices, "seed": own["seed"], **({"rel": RELEVANT} if golden else {})}
+            policy = convention(own["convention"], **chosen)
         except (MeasureError, PolicyError) as error:
             raise toml.place("measure", key).error(str(error)) from None
         except TypeError:  # a text where a number belongs
@@ -378,7 +394,7 @@ def _measuring(own: Mapping[str, Any], k: int, toml: Toml, path: Path) -> tuple[
                 f"{key} of [measure] must be as in `trueval evaluate`. Got {own[key]!r}."
             ) from None
     found = Measuring(
-        names,
+        tuple(map(_with_threshold, names)) if golden else names,
         _file(own["judgments"], path),
         grades,
         own["unjudged"],
@@ -392,6 +408,12 @@ def _measuring(own: Mapping[str, Any], k: int, toml: Toml, path: Path) -> tuple[
             f"the first measure is the quality, where higher is better. Got {names[0]}. Name another one first."
         )
     return found, tuple(dict.fromkeys(str(each.message) for each in remarks))
+
+
+def _with_threshold(name: str) -> str:
+    """A measure of a golden set that names its threshold: R@K is R(rel=4)@K."""
+    (measure,) = parse_list(AT_K.sub(f"@{ANY_K}", name))
+    return str(measure.with_threshold(RELEVANT)).replace(f"@{ANY_K}", "@K")
 
 
 def _split(name: str, k: int) -> list[str]:

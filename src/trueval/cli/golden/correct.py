@@ -24,8 +24,8 @@ def correct(
             "--measures",
             "-m",
             metavar="LIST",
-            help="Default: those that the audit can correct: nDCG@10 RR@10 AP R@100 P@10 of whole queries; P@10 DCG@10 "
-            "of single passages, with P4+@10 Harm@10 where grades reach 4.",
+            help="Default: those that the audit can correct: of whole queries those of evaluate; of single passages "
+            "P@10 DCG@10, with P4+@10 Harm@10 where grades reach 4, and of a golden set these two alone.",
             rich_help_panel=MEASURES,
         ),
     ] = None,
@@ -63,7 +63,7 @@ def correct(
     from trueval.comparison.views.kind import CORRECTION
     from trueval.golden.correct_runs import correct_runs
 
-    chosen = measures_of(measures) if measures else None
+    chosen = measures_of(measures)
     if width is not None and not width > 0:
         raise typer.BadParameter(f"must be above 0, such as 0.05. Got {width:g}.", param_hint="--width")
     against = None if baseline is None else run_called(baseline, runs)
@@ -76,7 +76,6 @@ def correct(
             place,
             paths,
             chosen,
-            policy=policy.to_policy(),
             audit=audit,
             grades=policy.grade_map(),
             target=target,
@@ -84,6 +83,7 @@ def correct(
             width=width,
             baseline=against,
             begin=begin,
+            **policy.choices(),
         )
     result = found.to_dict()
     talk(found.notes)

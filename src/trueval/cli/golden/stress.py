@@ -139,10 +139,8 @@ def stress(
             families=systems.family,
             top=systems.top,
             choices=labels.to_choices(),
-            policy=policy.to_policy(),
             tell=begin,
-            seed=policy.seed or 0,
-            **asdict(decisions),
+            **{**policy.choices(), "seed": policy.seed or 0, **asdict(decisions)},
         )
     result = found.to_dict()
     talk(result["notes"])

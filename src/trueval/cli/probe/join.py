@@ -90,7 +90,11 @@ def join(
     measures: Annotated[
         list[str] | None,
         typer.Option(
-            "--measures", "-m", metavar="LIST", help="Measures that may lose. Default: R@10.", rich_help_panel=MEASURES
+            "--measures",
+            "-m",
+            metavar="LIST",
+            help="Measures that may lose. Default: R@10; of a golden set those of evaluate, but for Harm.",
+            rich_help_panel=MEASURES,
         ),
     ] = None,
     search: SearchOptions,
@@ -132,7 +136,7 @@ def join(
             Collection.read(collection),
             search.settings(asked.language),
             chosen,
-            measures_of(measures or ["R@10"]),
+            measures_of(measures),
             mentions=mentions,
             queries=asked.queries,
             k=asked.top,

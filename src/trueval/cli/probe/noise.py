@@ -158,7 +158,7 @@ def noise(
                 cache=place,
                 begin=bar,
                 max_cost=rewriter.max_cost,
-                policy=policy.to_policy(),
+                **policy.choices(),
             )
     talk(dict.fromkeys(note for each in probes for note in each.notes))
     result = summarized(probes, texts).to_dict()

@@ -4,24 +4,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from trueval.errors import MeasureError
+from trueval.evaluation.defaults import named_measure
 from trueval.measures import Measure, parse
+from trueval.policy.policy import Policy
 
 GIVEN: Final = "given"
 
 
-def sort_by(choice: str | None, measures: Sequence[Measure]) -> Measure | None:
+def sort_by(choice: str | None, measures: Sequence[Measure], policy: Policy) -> Measure | None:
     """The measure that orders the runs.
 
     Args:
         choice: a measure, "given" for none, or None for the first one.
         measures: those evaluated.
+        policy: behind them.
 
     Raises:
         MeasureError: it is not among them.
     """
     if choice == GIVEN:
         return None
-    measure = measures[0] if choice is None else parse(choice)
+    measure = measures[0] if choice is None else named_measure(parse(choice), measures, policy)
     if measure not in measures:
         known = ", ".join(map(str, measures))
         raise MeasureError(f"--sort {choice}: {measure} is not evaluated. Choose one of {known}, or {GIVEN}.")

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from trueval.errors import TruevalWarning
+from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
 from trueval.run import Run
@@ -46,14 +47,14 @@ class Quality(NamedTuple):
 
 
 def quality_of(
-    runs: Sequence[Run], judgments: Judgments, rel: float = 1, *, before: Sequence[Sequence[int]] = ()
+    runs: Sequence[Run], judgments: Judgments, rel: float | None = None, *, before: Sequence[Sequence[int]] = ()
 ) -> Quality:
     """Measure the candidates of several stages.
 
     Args:
         runs: [stage] candidates.
         judgments: of the queries.
-        rel: grade from which a document is relevant.
+        rel: grade from which a document is relevant; 1, and of a golden set 4, if None.
         before: [stage] the stages whose candidates went in, none for a search; all are searches if empty.
 
     >>> judgments = Judgments.from_dict({"q": {"a": 1, "b": 1}})
@@ -62,6 +63,7 @@ def quality_of(
     (2, (1,), 0.5)
     """
     pairs = ["query_id", "doc_id"]
+    rel = fill_defaults(judgments, MEASURES, None, {"rel": rel}).policy.rel
     relevant = judgments.frame.filter(pl.col("grade") >= rel).select(pairs).unique()
     held = [relevant.join(run.frame.select(pairs), on=pairs, how="semi") for run in runs]
     given = tuple(
@@ -70,7 +72,7 @@ def quality_of(
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruevalWarning)  # those of the last stage are in its notes
-        scores = [evaluate(run, judgments, list(MEASURES), rel=rel) for run in runs]
+        scores = [evaluate(run, judgments, MEASURES, rel=rel) for run in runs]
     results: list[dict[str, Any]] = [dict(each.to_dict()) for each in scores]
     found, values = tuple(each.height for each in held), tuple(each["measures"] for each in results)
     return Quality(rel, relevant.height, found, given, values, scores[-1].notes)

@@ -83,12 +83,12 @@ class Retrieved:
     low: Retrieved | None = None
     quality: Quality | None = None
 
-    def judged(self, judgments: Judgments, rel: float = 1) -> Retrieved:
+    def judged(self, judgments: Judgments, rel: float | None = None) -> Retrieved:
         """The same with what the candidates of each stage are worth.
 
         Args:
             judgments: of the queries.
-            rel: grade from which a document is relevant.
+            rel: grade from which a document is relevant; 1, and of a golden set 4, if None.
 
         Raises:
             InputError: no query is judged.

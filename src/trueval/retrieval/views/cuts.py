@@ -107,6 +107,8 @@ def widest(result: Entry) -> list[int]:
 def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
     """A cut in a terminal: the line to quote, measures, the queries that matter most, and what to change.
 
+    Notes are not in it: the command says them before.
+
     Args:
         result: the JSON of `trueval cuts`.
         scale: of values and shares.
@@ -132,7 +134,7 @@ def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
         parts += [Text(), queries]
     if len(order) > MOST:
         parts.append(Text(f"{len(order) - MOST:,} more queries are in --format csv.", style="dim"))
-    told = [*lines(result), *unit(scale)]
+    told = [*lines(result, notes=False), *unit(scale)]
     return Group(*parts, *([Text(), *map(Text, told)] if told else []))
 
 

@@ -211,12 +211,13 @@ def advice(result: Entry) -> Iterator[Said]:
     )
 
 
-def lines(result: Entry) -> Iterator[str]:
+def lines(result: Entry, *, notes: bool = True) -> Iterator[str]:
     """All that is said beside tables, for forms of text.
 
     Args:
         result: the JSON of `trueval cuts`.
+        notes: whether its notes are among it.
     """
     yield from map(plain, sentences(result))
-    yield from result["notes"]
+    yield from result["notes"] if notes else ()
     yield from (f"To change: {plain(line)}" for line in advice(result))

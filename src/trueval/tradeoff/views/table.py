@@ -110,7 +110,6 @@ def _remarks(sweep: Entry) -> Iterator[str]:
         yield f"Costs are in {prices['currency']} for 1,000 queries, by {told}."
     for what, word in (("left_out", "left out"), ("failed", "failed")):
         yield from _reasons(sweep[what], word)
-    yield from sweep["notes"]
 
 
 def _legend(sweep: Entry) -> str:
