@@ -63,7 +63,7 @@ def test_stored_logits_show_what_float32_scoring_repairs(
     assert found["bfloat16_bfloat16"]["bias"] == pytest.approx(1 / 8)
     assert found["bfloat16_float32"]["expected"] == pytest.approx(3 / 4)
     assert found["bfloat16_float32"]["range"] == 0
-    assert "pairs that tie in BF16 → BF16, it leaves" in " ".join(text.split())
+    assert "of 1 pair that ties in BF16 → BF16, it leaves 0 tied." in " ".join(text.split())
     assert "BF16 → BF16 1.0000 0.8750 0.2500 +0.1250" in " ".join(text.split())
     written = {path.name for path in out.rglob("*") if path.is_file()}
     assert {"precision.json", "precision.csv", "precision.md", "precision.tex", "report.html"} <= written

@@ -64,15 +64,18 @@ def test_long_lists_are_compared_over_the_first_thousand_of_the_reference() -> N
 
 def test_resolution_counts_pairs() -> None:
     rng = np.random.default_rng(4)
-    low, fine, reference = rng.integers(0, 4, 40), rng.integers(0, 30, 40), rng.integers(0, 25, 40)
-    counts = [0, 0, 0, 0]
+    low, fine, reference = rng.integers(0, 4, 40), rng.integers(0, 12, 40), rng.integers(0, 8, 40)
+    counts = [0, 0, 0, 0, 0, 0]
     for i, j in itertools.combinations(range(40), 2):
+        if low[i] == low[j]:
+            counts[4] += 1
+            counts[5] += bool(fine[i] == fine[j])
         if low[i] == low[j] and reference[i] != reference[j]:
             given = np.sign(fine[i] - fine[j]) * np.sign(reference[i] - reference[j])
             counts[0] += 1
             counts[{1: 1, -1: 2, 0: 3}[int(given)]] += 1
     assert resolution_of_ties(low * 1.0, fine * 1.0, reference * 1.0) == Resolution(*counts)
-    assert counts[2] > 0 < counts[3]
+    assert counts[2] > 0 < counts[3] < counts[5]
 
 
 def test_bad_input() -> None:

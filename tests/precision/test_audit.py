@@ -160,7 +160,8 @@ def test_agreement_compares_with_float32() -> None:
     assert "ties" not in found[low]
     assert found[high] is not None
     assert found[high]["tau_b"] == pytest.approx(1 / 3)
-    assert found[high]["ties"] == {"of": "bfloat16_bfloat16", "pairs": 1, "same": 0, "opposite": 1, "tied": 0}
+    resolved = {"pairs": 1, "same": 0, "opposite": 1, "tied": 0, "all_pairs": 1, "all_tied": 0}
+    assert found[high]["ties"] == {"of": "bfloat16_bfloat16", **resolved}
 
 
 def test_nothing_to_audit() -> None:

@@ -41,12 +41,16 @@ class Resolution(NamedTuple):
         same: those that the finer scores order as the reference does.
         opposite: those that they order the other way.
         tied: those that they leave tied.
+        all_pairs: tied in low precision, whether the reference ties them or not.
+        all_tied: those of all pairs that the finer scores leave tied.
     """
 
     pairs: int
     same: int
     opposite: int
     tied: int
+    all_pairs: int
+    all_tied: int
 
 
 def agreement(
@@ -102,12 +106,12 @@ def resolution_of_ties(
         reference: [document] scores of the full-precision model.
 
     >>> resolution_of_ties(np.array([1.0, 1.0, 1.0]), np.array([3.0, 2.0, 2.0]), np.array([3.0, 1.0, 2.0]))
-    Resolution(pairs=3, same=2, opposite=0, tied=1)
+    Resolution(pairs=3, same=2, opposite=0, tied=1, all_pairs=3, all_tied=1)
     """
     order = np.argsort(-low, kind="stable")
     _, sizes = np.unique(-low, return_counts=True)
     start = np.cumsum(sizes) - sizes
-    found = np.zeros(4, dtype=np.int64)
+    found = np.zeros(len(Resolution._fields), dtype=np.int64)
     for begin, size in zip(start[sizes > 1].tolist(), sizes[sizes > 1].tolist(), strict=True):
         chosen = order[begin : begin + min(size, DEPTH)]  # a group larger than the depth is judged by a part of it
         # Every pair once: the first document with all that follow it, the second with those after it, and so on.
@@ -115,7 +119,8 @@ def resolution_of_ties(
         left = np.repeat(count, len(chosen) - 1 - count)
         right = ranges(count + 1, len(chosen) - 1 - count)
         wanted = np.sign(reference[chosen[left]] - reference[chosen[right]])
-        given = np.sign(fine[chosen[left]] - fine[chosen[right]]) * wanted
-        known = wanted != 0
-        found += [known.sum(), (given > 0).sum(), (given < 0).sum(), ((given == 0) & known).sum()]
+        own = np.sign(fine[chosen[left]] - fine[chosen[right]])
+        known, given = wanted != 0, own * wanted
+        of_known = [known.sum(), (given > 0).sum(), (given < 0).sum(), ((given == 0) & known).sum()]
+        found += [*of_known, len(own), (own == 0).sum()]
     return Resolution(*found.tolist())

@@ -282,7 +282,7 @@ class _Gathered:
         self.scores: list[Scores] = []
         self.sizes: Counter[int] = Counter()
         self.agreements: list[Agreement] = []
-        self.resolved = np.zeros(4, dtype=np.int64)
+        self.resolved = np.zeros(len(Resolution._fields), dtype=np.int64)
         self.depth = OVERLAP[int(np.diff(run.offsets).max()) > 2 * OVERLAP[1]]
         self.reference: str | None = None
         self.ties_of: str | None = None

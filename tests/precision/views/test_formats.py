@@ -72,3 +72,33 @@ def test_the_page_shows_fractions(found: dict[str, Any]) -> None:
     cells = [cell.text for cell in table.rows[0].cells]
     assert cells[6:11] == ["0.7500", "0.8750", "0.2500", "-0.1250", "0.1250"]
     assert not any("percent" in str(words) for words in part.blocks[0].words)
+
+
+@pytest.mark.parametrize("form", ["table", "markdown"])
+def test_pairs_that_stay_tied_are_of_one_population_or_both_are_named(form: str) -> None:
+    """Of four documents a and b tie in every format; in bfloat16 c ties with d, and a to d with each other.
+
+    6 pairs tie in bfloat16. Scored in float32, a and b still tie: half of the documents. The float32 run ties them too,
+    so it orders 5 of the pairs, of which none is left tied.
+    """
+    low, fine = [[0.5, 0.5, 0.5, 0.5]], [[0.4, 0.4, 0.3, 0.5]]
+    runs = {
+        Regime("m", "softmax", model, scoring): Run.from_arrays(low if scoring == "bfloat16" else fine)
+        for model, scoring in (("bfloat16", "bfloat16"), ("bfloat16", "float32"), ("float32", "float32"))
+    }
+    result = audit(runs, Judgments.from_arrays([[0, 1, 0, 0]]), "RR").to_dict()
+    assert result["regimes"][1]["ties"]["tied_fraction"] == 0.5
+    text = " ".join(text_of(result, form, FRACTIONS).split())
+    assert "m BF16 → FP32: of 6 pairs that tie in BF16 → BF16, it leaves 1 tied." in text
+    assert (
+        "The float32 run orders 5 of them: 0 are left tied here, and 100.00% of the others are in that order." in text
+    )
+
+
+def test_a_run_in_float32_that_orders_none_of_them_is_said() -> None:
+    runs = {
+        Regime("m", "softmax", model, scoring): Run.from_arrays([[0.5, 0.5]])
+        for model, scoring in (("bfloat16", "bfloat16"), ("bfloat16", "float32"), ("float32", "float32"))
+    }
+    text = " ".join(text_of(audit(runs, Judgments.from_arrays([[0, 1]]), "RR").to_dict(), "table", FRACTIONS).split())
+    assert "of 1 pair that ties in BF16 → BF16, it leaves 1 tied. The float32 run orders none of them." in text

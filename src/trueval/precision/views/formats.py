@@ -9,7 +9,7 @@ from rich.text import Text
 from trueval.report import formats as text_formats
 from trueval.report.formats import latex, markdown, pipes, tabular
 from trueval.report.terminal import grid
-from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, fixed, percent, signed, unit
+from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent, signed, unit
 
 AGREEMENT = ("tau_b", "overlap", "rbo")
 STATISTICS = ("tie_broken", "expected", "range", "bias", "sd")
@@ -127,14 +127,21 @@ def resolutions(audit: Mapping[str, Any]) -> Iterator[str]:
     words_of = named_formats(audit)
     for regime in audit["regimes"]:
         ties = (regime["agreement"] or {}).get("ties")
-        if not ties or not ties["pairs"]:
+        if not ties or not ties["all_pairs"]:
             continue
-        settled = ties["same"] + ties["opposite"]
-        share = percent(ties["same"] / settled) if settled else NOT_AVAILABLE
-        yield (
-            f"{regime['model']} {formats(regime)}: of {ties['pairs']:,} pairs that tie in {words_of[ties['of']]}, "
-            f"it leaves {ties['tied']:,} tied and puts {share} of the others in the order of the float32 run."
+        what = f"of {counted(ties['all_pairs'], 'pair that ties', 'pairs that tie')} in {words_of[ties['of']]}"
+        line = (
+            f"{regime['model']} {formats(regime)}: {what}, it leaves {ties['all_tied']:,} tied. The float32 run orders"
         )
+        settled = ties["same"] + ties["opposite"]
+        if not ties["pairs"]:
+            yield f"{line} none of them."
+        elif not settled:
+            yield f"{line} {ties['pairs']:,} of them, which all are left tied here."
+        else:
+            share = percent(ties["same"] / settled)
+            rest = f"{ties['tied']:,} are left tied here, and {share} of the others are in that order."
+            yield f"{line} {ties['pairs']:,} of them: {rest}"
 
 
 def to_csv(audit: Mapping[str, Any]) -> str:

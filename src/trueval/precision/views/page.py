@@ -150,7 +150,8 @@ def _tie_block(file: ResultFile, several: bool) -> Block:
     words = (
         "τ-b, the expected overlap of the top documents, and RBO (p = .9) compare the order of each regime with that "
         "of the float32 run of the same model. Tied documents take every order with the same chance, in both rankings "
-        "independently. Pairs that tie in low precision are resolved as float32 orders them, or against it.",
+        "independently. Of the pairs that tie in low precision, some tie in the float32 run too; the others are put "
+        "in its order, against it, or left tied.",
     )
     table = _agreement_table(file, several)
     return Block("precision-ties", "Ties, and agreement with float32", (words,), figures, (table,))
@@ -171,7 +172,14 @@ def _agreement_table(file: ResultFile, several: bool) -> Table:
     return Table("precision-agreement", ("Ties and agreement of each regime.",), file.name, columns, rows)
 
 
-RESOLVED = {"pairs": "pairs tied before", "same": "as float32", "opposite": "against it", "tied": "still tied"}
+RESOLVED = {
+    "all_pairs": "pairs tied before",
+    "all_tied": "still tied",
+    "pairs": "ordered in float32",
+    "same": "in that order",
+    "opposite": "against it",
+    "tied": "left tied",
+}
 
 
 def _choice_block(file: ResultFile) -> Block:
