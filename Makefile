@@ -1,4 +1,4 @@
-# make demo · make test · make evidence · make check · make bench · make mutants. Each makes the environment it needs in .venv.
+# make demo · make test · make evidence · make check · make bench · make mutants · make lock. Each makes the environment it needs in .venv.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 COMPILE := $(BIN)/python -m compileall -qq -j 2 -x '/tests?/' $(VENV)/lib/python3*/site-packages || true
 PACKAGE := pyproject.toml setup.py constraints.txt $(shell find src -name '*.[ch]')
 
-.PHONY: demo test evidence check lint types doctests bench fuzz mutants pages clean
+.PHONY: demo test evidence check lint types doctests bench fuzz mutants pages lock clean
 
 demo: $(VENV)/.demo
 	HF_HUB_OFFLINE=1 $(BIN)/trueval demo
@@ -58,6 +58,14 @@ pages: $(VENV)/.dev
 	$(BIN)/python docs/make_measures.py
 	$(BIN)/python docs/make_images.py
 	$(BIN)/python docs/make_house.py
+
+# The newest releases that fit, for every Python and system: constraints.txt for all installs, release.txt with hashes for
+# building and trying what is released (torch, which may be a local build, is not in it).
+LOCK := $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --no-annotate --custom-compile-command "make lock"
+lock: | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(LOCK) -c constraints.in --extra dev --extra mutants pyproject.toml -o constraints.txt
+	printf 'build\nsetuptools\n' | $(LOCK) -c constraints.txt --generate-hashes pyproject.toml - -o release.txt
 
 clean:
 	rm -rf $(VENV) .mutants .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build src/*.egg-info

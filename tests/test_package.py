@@ -4,9 +4,12 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import trueval
 
@@ -115,8 +118,51 @@ def test_every_install_of_ours_reads_the_constraints() -> None:
     pages += (ROOT / ".github").rglob("*.yml")
     for page in pages:
         for line in page.read_text(encoding="utf-8").splitlines():
-            if "pip install" in line:
-                assert "-c constraints.txt" in line, f"{page.name}: {line}"
+            if "pip install" in line and not line.endswith("pip install --quiet --disable-pip-version-check uv"):
+                held = "-c constraints.txt" in line or "--require-hashes" in line or "--no-deps" in line
+                assert held, f"{page.name}: {line}"
+
+
+def pins(name: str) -> dict[str, list[Requirement]]:
+    """The pins of a lock file by package, each for the Pythons and systems of its marker."""
+    lines = (ROOT / name).read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+    found: dict[str, list[Requirement]] = {}
+    for line in lines:
+        if line and not line.startswith("#"):
+            pin = Requirement(line.partition(" --hash")[0])
+            found.setdefault(canonicalize_name(pin.name), []).append(pin)
+    return found
+
+
+def needed(*extras: str) -> Iterator[Requirement]:
+    """What the core and some extras name, those of other extras of ours included."""
+    own = [Requirement(text) for extra in extras for text in PROJECT["optional-dependencies"][extra]]
+    for each in (*map(Requirement, PROJECT["dependencies"]), *own):
+        if each.name == "trueval":
+            yield from needed(*each.extras)
+        else:
+            yield each
+
+
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
+def test_the_lock_pins_all_that_is_tested(python: str) -> None:
+    lock, here = pins("constraints.txt"), {"python_version": python, "python_full_version": f"{python}.0"}
+    for need in needed("dev", "mutants"):
+        if need.marker is None or need.marker.evaluate(here):
+            fitting = [pin for pin in lock[canonicalize_name(need.name)] if not pin.marker or pin.marker.evaluate(here)]
+            assert len(fitting) == 1, need
+            (version,) = fitting[0].specifier
+            assert version.operator == "==", need
+            assert need.specifier.contains(version.version), need
+
+
+def test_releases_are_built_with_what_is_tested_and_by_hashes() -> None:
+    lock, release = pins("constraints.txt"), pins("release.txt")
+    assert {canonicalize_name(each.name) for each in needed()} | {"build", "setuptools"} <= set(release)
+    assert "torch" not in release
+    assert all(set(map(str, pin)) <= set(map(str, lock[name])) for name, pin in release.items())
+    text = (ROOT / "release.txt").read_text(encoding="utf-8")
+    assert all("--hash=sha256:" in part for part in re.split(r"\n(?=\w)", text)[1:])
 
 
 def test_the_package_is_typed_and_licensed() -> None:
