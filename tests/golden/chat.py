@@ -42,6 +42,17 @@ class Seen(NamedTuple):
         return "order" if "put passages in order" in system else "rewrite" if "prepare a query" in system else "grade"
 
 
+def words(body: dict[str, Any], content: str) -> tuple[int, int]:
+    """Tokens as words, of what the user says."""
+    said = next(each["content"] for each in body["messages"] if each["role"] == "user")
+    return len(said.split()), len(content.split())
+
+
+def thirds(body: dict[str, Any], content: str) -> tuple[int, int]:
+    """Tokens of three bytes each, of all that is sent."""
+    return len(json.dumps(body["messages"]).encode()) // 3, len(content.encode()) // 3
+
+
 class ChatServer:
     """`seen` are its calls; `troubles` are taken one for each call; `grade` says what a passage is worth."""
 
@@ -54,6 +65,8 @@ class ChatServer:
         self.key = ""  # that it wants
         self.most = 10**9  # calls at once; more are refused with 429
         self.seconds = 0.0  # that an answer takes
+        self.bills = words  # tokens of the prompt and of the answer, from the body of a call and what the model wrote
+        self.billed: list[tuple[int, int]] = []  # of each call that a model answered
         self.under_way = self.peak = 0
         self.lock = threading.Lock()
         self.url = ""
@@ -73,7 +86,11 @@ class ChatServer:
         content = self.written(seen) if trouble.content is None else trouble.content
         message = {"role": "assistant", "content": content, **trouble.message}
         choice = {"index": 0, "finish_reason": trouble.finish, "message": message}
-        usage = {"prompt_tokens": len(said.split()), "completion_tokens": len((content or "").split())}
+        asked, given = self.bills(body, content or "")
+        if trouble.status == 200:
+            with self.lock:
+                self.billed.append((asked, given))
+        usage = {"prompt_tokens": asked, "completion_tokens": given}
         whole = {"id": "1", "object": "chat.completion", "model": "served-1", "choices": [choice], "usage": usage}
         return trouble, json.dumps(whole) if trouble.body is None else trouble.body
 

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 from tests.golden import small
-from tests.golden.chat import Trouble, chat_server
+from tests.golden.chat import Trouble, chat_server, thirds
 
 from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.golden.anchoring import anchored
@@ -253,6 +253,7 @@ def test_where_nothing_is_judged_the_reason_is_told(tmp_path: Path) -> None:
 
 def test_the_money_ends_it_and_more_of_it_goes_on(tmp_path: Path) -> None:
     with chat_server(small.stars) as server:
+        server.bills = thirds
         plan = Plan.read(small.written(tmp_path, small.served(server.url)))
         whole = build(plan, tmp_path / "whole").about["cost"]["cost"]
         server.seen.clear()
@@ -484,26 +485,29 @@ def test_a_killed_process_loses_calls_under_way_alone(tmp_path: Path) -> None:
             assert len(server.seen) - before == ledger.totals().calls - kept
 
 
+def pay(account: Account, most: float, cost: float | None) -> None:
+    """One call that is answered."""
+    with account.call(most, {"model": "m"}, "m") as sent:
+        sent.answered(cost, {})
+
+
 def test_account_of_earlier_runs(tmp_path: Path) -> None:
     file = tmp_path / "calls.jsonl"
-    account = Account(None, file)
-    account.charge(0.5, {"status": "200"})
-    account.write({"status": "429", "cost": None})
-    account.charge(0.25, {"status": "200"})
+    file.write_text('{"status": "200", "cost": 0.25}\n{"status": "429", "cost": null}\n')  # of an earlier version
+    pay(opened_account(file, None), 2.0, 0.5)
     with file.open("a") as lines:
         lines.write('{"status": "200", "cost": 0.')  # stopped in the middle of a line
     assert opened_account(file, 1.0).spent == 0.75
     (tmp_path / "empty.jsonl").write_text("")
     assert opened_account(tmp_path / "empty.jsonl", 1.0).spent == 0.0
     with pytest.raises(InputError, match="stopped before the max_cost of 1"):
-        opened_account(file, 1.0).reserve(0.3, "more")
+        pay(opened_account(file, 1.0), 0.3, 0.1)
 
 
 def test_two_builds_at_once_have_one_purse(tmp_path: Path) -> None:
     one, other = (opened_account(tmp_path / "calls.jsonl", 1.0) for _ in range(2))
     for account in (one, other, one):
-        account.reserve(0.25, "a call")
-        account.charge(0.25, {"status": "200"}, 0.25)
+        pay(account, 0.25, 0.25)
     with pytest.raises(InputError, match=r"of 1 is exceeded, with 0\.75 spent"):
-        other.reserve(0.5, "a call")  # of its own calls it has spent .25
+        pay(other, 0.5, 0.5)  # of its own calls it has spent .25
     assert one.spent == 0.75

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from trueval.golden import claims
-from trueval.golden.claims import OWNER, is_alive
 from trueval.golden.judge import Answer, Label, Question
 from trueval.golden.ledger import opened_ledger
+from trueval.models.hosted.owners import OWNER, is_alive
 
 
 class Judge:
@@ -60,4 +59,4 @@ def test_a_claim_is_waited_for_while_its_process_runs(
 
 
 def test_a_claim_names_this_process() -> None:
-    assert is_alive(claims.OWNER)
+    assert is_alive(OWNER)

@@ -143,13 +143,14 @@ def test_before_and_after_the_work_it_is_said_what_there_is_to_judge(tmp_path: P
 
 def test_the_budget_is_hard_and_what_was_paid_is_kept(tmp_path: Path, seen: list[Any]) -> None:
     with chat.chat_server(true_grade) as server:
+        server.bills = chat.thirds
         text = SERVED.format(url=server.url)
         file, out = written(tmp_path, text), tmp_path / "out"
         told = next(task for task in estimate(file, out=out, probe=lambda *_: 0.0).tasks if task.model == "grader")
         assert told.cost is not None
         assert told.cost > 0
         with pytest.warns(TruevalWarning, match="passages"), pytest.raises(InputError, match="max_cost"):
-            sweep(written(tmp_path, text + f"max_cost = {told.cost / 20}\n"), out=out)
+            sweep(written(tmp_path, text + f"max_cost = {told.cost / 4}\n"), out=out)
         paid = len(server.seen)
         assert paid > 0
         assert not (out / "judged.trec").exists()

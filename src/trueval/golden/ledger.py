@@ -25,10 +25,10 @@ import polars as pl
 
 from trueval.errors import InputError, Place
 from trueval.files.whole import write_whole
-from trueval.golden.claims import OWNER, is_alive
 from trueval.golden.judge import Answer, Judge, Key, Question, Task, key_for, key_of
 from trueval.golden.ledger_calls import answer_of, lines_in, question_of, read_call
 from trueval.golden.ledger_tables import BUSY, EVERY, insert, make_tables, unpacked, write_ahead
+from trueval.models.hosted.owners import OWNER, is_alive
 
 # 1: the first.
 FORMAT_VERSION: Final = 1

@@ -7,6 +7,7 @@ still not valid is unjudged. Calls are counted, retried and written down by us, 
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import time
@@ -32,7 +33,10 @@ OPENAI: Final = SERVICES["openai"].base_url
 FORMS: Final = ("json_schema", "json_object", "text")
 # Tokens of an answer, by our estimate: of one passage, and of all else.
 TOKENS_OUT: Final = {"grade": (60, 20), "order": (4, 20), "rewrite": (0, 80)}
+AROUND: Final = 256  # tokens that a server may put around the messages of a call
+CAPS: Final = ("max_tokens", "max_completion_tokens")  # parameters that limit an answer
 TOO_MANY: Final = 429
+SERVER: Final = 500  # and above: the server fails, and not the call
 UNSENT: Final = "the question to repair it could not be sent"
 # A server that does not know a form of answers says so in its own words.
 _FORM: Final = re.compile(r"response_format|json_schema|json_object|structured output|guided", re.IGNORECASE)
@@ -71,7 +75,7 @@ class Reply(NamedTuple):
         model: that answered, by its own account.
         tokens_in: of the prompt, as billed; None where the server does not say.
         tokens_out: of the answer.
-        cost: billed, or estimated where the server does not say.
+        cost: billed, or at most where the server does not say.
         refused: whether the server did not take the question, and gave it to no model.
     """
 
@@ -114,6 +118,11 @@ class JudgeSettings:
         if not (0 < self.timeout < math.inf and self.concurrency >= 1):
             raise PolicyError("timeout of a judge must be above 0, and concurrency at least 1.")
 
+    @property
+    def most_out(self) -> int | None:
+        """Tokens that an answer may have; None where nothing limits it."""
+        return max((int(self.parameters[name]) for name in CAPS if name in self.parameters), default=None)
+
 
 @dataclass(eq=False, repr=False)
 class ModelJudge:
@@ -138,6 +147,7 @@ class ModelJudge:
         self.throttle = Throttle(self.use.concurrency, patience=self.retries.total)
         self.repair = read_prompt("repair", "repair")
         self.reached = False
+        self.longest = 0  # tokens of an answer, as billed so far
         self._form = 0
         self._client: OpenAIClient | None = None
 
@@ -223,43 +233,48 @@ class ModelJudge:
         return body if form == "text" else {**body, "response_format": {"type": form}}
 
     def _sent(self, client: OpenAIClient, body: Mapping[str, Any], question: Question) -> Reply:
-        expected = self.estimate(question)
-        self.account.reserve(expected.cost, self.name)
+        reply = self.retries.answer(lambda: self._once(client, body, question), lambda *_: None, reached=self.reached)
+        self.reached = True
+        return reply
+
+    def _most(self, body: Mapping[str, Any], question: Question) -> Usage:
+        """The most that a call can be billed as.
+
+        No token is shorter than a byte, and a server that honors max_tokens bills no more than that, what a model
+        thinks included. Without such a limit nobody knows: the longest answer so far, and our estimate at least.
+        """
+        read = {name: body[name] for name in ("messages", "response_format") if name in body}
+        sent = len(json.dumps(read, ensure_ascii=False).encode("utf-8", "replace")) + AROUND
+        each, own = TOKENS_OUT[question.task]
+        back = max(self.use.most_out or own + each * len(question.passages), self.longest)
+        return Usage(sent, back, self.use.prices.cost(sent, back))
+
+    def _once(self, client: OpenAIClient, body: Mapping[str, Any], question: Question) -> Reply:
+        """Send once, when it is this call's turn and there is money for it."""
         entry = {"host": self.host, "model": self.use.model, "part": question.task, "texts": len(question.passages)}
         try:
-            reply = self.retries.answer(lambda: self._once(client, body), self._failed(entry), reached=self.reached)
-        except BaseException:
-            self.account.release(expected.cost)
-            raise
-        self.reached = True
-        cost = self.use.prices.cost(reply.tokens_in, reply.tokens_out)
-        cost = expected.cost if cost is None else cost  # what the server does not say, we estimate
-        tokens = {"tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out}
-        self.account.charge(cost, {**entry, "status": "200", **tokens}, expected.cost)
-        return reply._replace(cost=cost)
-
-    def _failed(self, entry: Mapping[str, Any]) -> Any:
-        def failed(failure: CallError, _: float | None) -> None:
-            self.account.write({**entry, "status": failure.called, "cost": None})
-
-        return failed
-
-    def _once(self, client: OpenAIClient, body: Mapping[str, Any]) -> Reply:
-        """Send once, when it is this call's turn."""
-        try:
+            # In its turn: what waits for one is not under way, and sets no money aside.
             with self.throttle.turn():
-                began = self.throttle.now()
-                try:
-                    reply = _reply_of(client.post("/chat/completions", body))
-                except CallError as failure:
-                    if failure.status == TOO_MANY and failure.kind is Kind.BUSY:
-                        self.throttle.refused(began, failure.wait)
-                    raise
+                most = self._most(body, question)
+                with self.account.call(most.cost, entry, self.name) as sent:
+                    reply = self._answered(client, body)
+                    cost = self.use.prices.cost(reply.tokens_in, reply.tokens_out)
+                    sent.answered(cost, {"tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out})
         except LongPauseError as pause:
             reason = f"it takes no calls for {pause.seconds:.0f} seconds, and this one was not sent"
             raise self._refused(CallError(Kind.REFUSED, reason, TOO_MANY)) from None
         self.throttle.answered()
-        return reply
+        self.longest = max(self.longest, reply.tokens_out or 0)
+        return reply._replace(cost=most.cost if cost is None else cost)  # at most, where the server does not say
+
+    def _answered(self, client: OpenAIClient, body: Mapping[str, Any]) -> Reply:
+        began = self.throttle.now()
+        try:
+            return _reply_of(client.post("/chat/completions", body))
+        except CallError as failure:
+            if failure.status == TOO_MANY and failure.kind is Kind.BUSY:
+                self.throttle.refused(began, failure.wait)
+            raise
 
     def _connected(self) -> OpenAIClient:
         """The client, made at the first call: what is in the ledger is read without key and network."""
@@ -279,6 +294,8 @@ class ModelJudge:
         cure = "Correct model, base_url, key or parameters of the judge"
         if failure.status == TOO_MANY:
             cure = "Wait until it takes calls again, or see what your account there allows"
+        elif failure.status is None or failure.status >= SERVER:
+            cure = "Is the server running, and is base_url right? If so, see its log, or try again later"
         return InputError(f"{self.name} at {self.host}: {failure.reason.rstrip('.')}. {cure}. {KEPT}")
 
 
@@ -295,7 +312,7 @@ def _reply_of(found: Any) -> Reply:
         usage, model = found.get("usage") or {}, found.get("model")
         tokens = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
     except (KeyError, IndexError, TypeError, AttributeError) as error:
-        raise CallError(Kind.BUSY, f"{BROKEN}: a completion without its message ({error!r})") from error
+        raise CallError(Kind.BUSY, f"{BROKEN}: a completion without its message ({error!r})", billed=True) from error
     problem = ""
     if refusal:
         problem = "the model refused"

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import random
+import threading
+import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,6 +21,8 @@ from trueval.collection import text_hash
 from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.models.hosted.account import Account, Price, Usage
 from trueval.models.hosted.calls import Limits, calls, estimated_tokens
+from trueval.models.hosted.failures import CallError, Kind
+from trueval.models.hosted.owners import OWNER
 from trueval.models.hosted.services import is_this_machine
 
 TEXTS = ["one", "two words", "three more words"]  # 2, 4 and 7 tokens as we count, 1, 2 and 3 as the service does
@@ -74,9 +81,16 @@ def test_every_call_is_in_the_ledger_as_it_was_billed(
     load("openai:m", price_per_million_tokens=5e5, batch_size=2, account=account).embed_documents(TEXTS)
     load("cohere:m", price_per_thousand_searches=2, account=account).logits("q", TEXTS)
     load("tei:m", account=account).logits("q", TEXTS)
-    busy, broken, first, second, searched, free = lines(ledger)
-    assert [line["status"] for line in lines(ledger)] == ["429", "broken answer", "200", "200", "200", "200"]
-    assert (busy["cost"], broken["cost"], busy["tokens"]) == (None, None, None)
+    every = lines(ledger)
+    assert [line["status"] for line in every[::2]] == ["sent"] * 6
+    assert [line["call"] for line in every[::2]] == [line["call"] for line in every[1::2]]
+    assert len({line["call"] for line in every}) == 6
+    busy, broken, first, second, searched, free = every[1::2]
+    assert [line["status"] for line in every[1::2]] == ["429", "broken answer", "200", "200", "200", "200"]
+    most = (len("one") + 8 + len("two words") + 8) / 2
+    assert (every[0]["cost"], every[0]["at_most"]) == (None, most), "no token is shorter than a byte"
+    assert (busy["cost"], busy["at_most"]) == (0.0, None), "a refusal is not billed"
+    assert (broken["cost"], broken["at_most"]) == (None, most), "half an answer may be"
     assert busy["batch"] == first["batch"] == text_hash(("", "one", "two words"))
     host = service.url.removeprefix("http://")
     assert [first[name] for name in ("service", "host", "model", "part", "texts")] == [
@@ -90,7 +104,8 @@ def test_every_call_is_in_the_ledger_as_it_was_billed(
     assert (second["tokens"], second["cost"]) == (3, 1.5)
     assert (searched["searches"], searched["cost"]) == (1, 0.002)
     assert (free["tokens"], free["cost"]) == (None, None), "TEI bills nobody"
-    assert account.spent == 3.002
+    assert account.spent == 3.002 + most
+    assert account.at_most == most
     assert "one" not in ledger.read_text(encoding="utf-8"), "texts stay out of the ledger"
     assert first["time"] < searched["time"]
     assert first["time"].endswith("+00:00")
@@ -135,14 +150,23 @@ def test_models_share_an_account(service: Loopback, load: Callable[..., Any]) ->
 
 def test_calls_beside_each_other_share_what_is_left() -> None:
     account = Account(max_cost=10)
-    account.reserve(6, "m")
-    with pytest.raises(InputError, match=r"m: stopped before the max_cost of 10 is exceeded, with 0 spent"):
-        account.reserve(6, "m")
-    account.release(6)
-    account.charge(5, {})
-    account.reserve(5, "m")
-    with pytest.raises(InputError, match="with 5 spent"):
-        account.reserve(1, "m")
+    with account.call(6, {}, "m") as first:
+        waiting = threading.Thread(target=lambda: pay(account, 6, 1))
+        waiting.start()
+        time.sleep(0.05)
+        assert account.spent == 0, "the second waits: with both 12 could be spent"
+        first.answered(4, {})
+    waiting.join()
+    assert account.spent == 5
+    with pytest.raises(InputError, match=r"m: stopped before the max_cost of 10 is exceeded, with 5 spent; .* up to 6"):
+        pay(account, 6, 1)
+    pay(account, 5, 5)
+    assert account.spent == 10
+
+
+def pay(account: Account, most: float | None, cost: float | None) -> None:
+    with account.call(most, {}, "m") as sent:
+        sent.answered(cost, {})
 
 
 @QUIET
@@ -163,11 +187,73 @@ def test_what_is_billed_in_another_unit_counts_as_estimated(service: Loopback, l
 
 def test_what_was_set_aside_becomes_what_was_paid_in_one_step() -> None:
     account = Account(max_cost=10)
-    account.reserve(6, "m")
-    account.charge(8, {}, 6)
+    pay(account, 6, 8)
     with pytest.raises(InputError, match="with 8 spent"):
-        account.reserve(3, "m")
-    account.reserve(2, "m")
+        pay(account, 3, 1)
+    pay(account, 2, 2)
+
+
+def test_a_call_whose_bill_is_not_known_counts_at_its_most(tmp_path: Path) -> None:
+    account = Account(10, tmp_path / "calls.jsonl", shared=True)
+    for failure in (CallError(Kind.BUSY, "cut: it broke off", billed=True), KeyboardInterrupt()):
+        with pytest.raises(type(failure)), account.call(2, {"model": "m"}, "m"):
+            raise failure
+    with pytest.raises(CallError), account.call(2, {"model": "m"}, "m"):
+        raise CallError(Kind.LOST, "no connection")
+    assert (account.spent, account.at_most) == (4, 4)
+    with pytest.raises(InputError, match=r"with 4 spent \(up to 4 of it for calls whose bill is not known\)"):
+        pay(account, 7, 1)
+    known = next(line for line in lines(tmp_path / "calls.jsonl") if line["status"] == "cut")
+    with (tmp_path / "calls.jsonl").open("a") as file:  # somebody looked into the account there
+        file.write(json.dumps({"call": known["call"], "status": "cut", "cost": 0.5}) + "\n")
+    assert (Account(10, tmp_path / "calls.jsonl", shared=True).spent) == 2.5
+
+
+def test_what_another_program_has_under_way_is_waited_for(tmp_path: Path) -> None:
+    one, other = (Account(10, tmp_path / "calls.jsonl", shared=True) for _ in range(2))
+    with one.call(9, {}, "m") as sent:
+        waiting = threading.Thread(target=lambda: pay(other, 5, 1))
+        waiting.start()
+        time.sleep(0.05)
+        assert waiting.is_alive()
+        sent.answered(3, {})
+    waiting.join(5)
+    assert other.spent == 4
+    host, _, word = OWNER.rsplit(":", 2)
+    line = {"call": "x", "status": "sent", "owner": f"{host}:999999999:{word}", "time": known_time(), "at_most": 5}
+    with (tmp_path / "calls.jsonl").open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    with pytest.raises(InputError, match="up to 5 of it for calls whose bill is not known"):
+        pay(other, 5, 1)  # that program was killed: nobody waits for it
+
+
+def known_time() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+def test_many_at_once_from_several_programs_never_exceed_the_limit(tmp_path: Path) -> None:
+    """Accounts that read and write one file, as several programs do; each call is billed what it may be at most."""
+    billed: list[float] = []
+
+    def spend(account: Account, rng: random.Random) -> None:
+        with suppress(InputError):
+            while True:
+                most = rng.uniform(0.1, 0.9)
+                with account.call(most, {}, "m") as sent:
+                    cost = most if rng.random() < 0.5 else most / 10
+                    billed.append(cost)
+                    time.sleep(rng.uniform(0, 0.002))
+                    sent.answered(cost, {})
+
+    accounts = [Account(12, tmp_path / "calls.jsonl", shared=True) for _ in range(4)]
+    threads = [threading.Thread(target=spend, args=(accounts[n % 4], random.Random(n))) for n in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 11 < sum(billed) <= 12
+    assert accounts[0].spent <= 12
+    assert Account(12, tmp_path / "calls.jsonl", shared=True).spent == pytest.approx(sum(billed))
 
 
 @pytest.mark.parametrize("price", [float("nan"), float("inf"), -1.0])
@@ -184,7 +270,7 @@ def test_half_a_line_spoils_no_other(service: Loopback, load: Callable[..., Any]
     load("voyage:m", batch_size=2, account=Account(ledger=ledger)).embed_documents(TEXTS)
     half, *whole = ledger.read_bytes().splitlines()
     assert half.startswith(b'{"time": "2026"')
-    assert [json.loads(line)["texts"] for line in whole] == [2, 1]
+    assert [json.loads(line)["texts"] for line in whole] == [2, 2, 1, 1]
 
 
 @QUIET

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import os
+import math
+import secrets
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from trueval.errors import InputError, PolicyError
+from trueval.models.hosted.call_log import SENT, CallLog, amount
+from trueval.models.hosted.failures import CallError
+from trueval.models.hosted.owners import OWNER, is_alive
 
 LEDGER: Final = "ledger.jsonl"  # in the cache
+POLL: Final = 0.2  # seconds between looks at what other programs spent
+LONGEST: Final = timedelta(minutes=15)  # that a call of another machine is taken to be under way
+UNSENT: Final = "not sent"
 
 
 class Usage(NamedTuple):
@@ -57,28 +65,110 @@ class Price(NamedTuple):
         return "" if self.per_million_tokens is None else f"{self.per_million_tokens:g} per million tokens"
 
 
+class NoMoneyError(InputError):
+    """A call that was not sent, since it could make the bill exceed max_cost."""
+
+
+class Open(NamedTuple):
+    """A call that was sent and whose cost is not told yet.
+
+    Attributes:
+        most: that it can cost.
+        owner: the process that sent it.
+        time: when, in ISO 8601.
+    """
+
+    most: float
+    owner: str
+    time: str
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether its answer may still come."""
+        try:
+            since = datetime.now(UTC) - datetime.fromisoformat(self.time)
+        except (ValueError, TypeError):
+            return False
+        return is_alive(self.owner) and since < LONGEST
+
+
+@dataclass(eq=False)
+class SentCall:
+    """A call that is under way, and what its end says.
+
+    Attributes:
+        most: that it can cost; None if the price is not known.
+        status: of the end.
+        cost: None if it is not known.
+        about: further entries of its last line.
+    """
+
+    most: float | None
+    status: str = "cut"
+    cost: float | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def answered(self, cost: float | None, about: Mapping[str, Any]) -> None:
+        """Say what the answer cost.
+
+        Args:
+            cost: None if nobody can say; then the call counts at its most.
+            about: further entries of its line, such as tokens.
+        """
+        self.status, self.cost, self.about = "200", cost, about
+
+    def failed(self, failure: CallError) -> None:
+        """Say that it was not answered; where it cannot be billed, it costs nothing."""
+        free = not failure.billed and self.most is not None
+        self.status, self.cost = failure.called, 0.0 if free else None
+
+
 @dataclass(eq=False)
 class Account:
     """What is spent on services, over all models that share it.
 
+    The limit holds for the sum of what was billed, of the most that calls under way can be billed, and of the most of
+    calls whose bill is not known. A call waits where those under way leave no room for it.
+
     Args:
         max_cost: what may be spent, in the currency of the prices; None for no limit.
-        ledger: a file that gets one line of JSON for each call that was sent; None keeps none.
+        ledger: a file that gets a line of JSON before each call is sent and one when it is answered; None keeps none.
         shared: whether what the ledger says was spent counts: by earlier processes, and by others just now.
     """
 
     max_cost: float | None = None
     ledger: Path | None = None
     shared: bool = False
-    spent: float = field(default=0.0, init=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
-    _reserved: float = field(default=0.0, init=False, repr=False)
-    _read: int = field(default=0, init=False, repr=False)  # bytes of a shared ledger that `spent` knows
+    _changed: threading.Condition = field(default_factory=threading.Condition, init=False, repr=False)
+    _billed: float = field(default=0.0, init=False, repr=False)
+    _open: dict[str, Open] = field(default_factory=dict, init=False, repr=False)
+    _own: set[str] = field(default_factory=set, init=False, repr=False)  # of these, those of this account
+    _cut: dict[str, float] = field(default_factory=dict, init=False, repr=False)  # calls at the most that they cost
 
     def __post_init__(self) -> None:
         if self.max_cost is not None and not self.max_cost >= 0:
             raise PolicyError(f"max_cost must be a number of at least 0. Got {self.max_cost!r}.")
+        self._log = CallLog(self.ledger)
         self._catch_up()
+
+    @property
+    def spent(self) -> float:
+        """What was billed, and the most of calls whose bill is not known; those under way are not in it."""
+        with self._changed:
+            return self._billed + self._at_most()
+
+    @property
+    def at_most(self) -> float:
+        """The part of `spent` that is the most of calls whose bill is not known."""
+        with self._changed:
+            return self._at_most()
+
+    def _at_most(self) -> float:
+        return math.fsum((*self._cut.values(), *(call.most for name, call in self._open.items() if not self._is(name))))
+
+    def _is(self, name: str) -> bool:
+        """Whether an open call is under way."""
+        return name in self._own or self._open[name].is_under_way
 
     def expect(self, cost: float | None, what: str) -> None:
         """Refuse work whose estimated cost exceeds what is left, before anything of it is sent.
@@ -97,7 +187,7 @@ class Account:
                 f"{what}: max_cost is {self.max_cost:g}, and the price is not known. Give price_per_million_tokens, or "
                 "price_per_thousand_searches, in the table of the model. Nothing of this was sent."
             )
-        with self._lock:
+        with self._changed:
             self._catch_up()
         if self.spent + cost > self.max_cost:
             raise InputError(
@@ -105,102 +195,104 @@ class Account:
                 f"{self.max_cost:g}. Nothing of this was sent. Allow more, or take fewer or shorter texts."
             )
 
-    def reserve(self, cost: float | None, what: str) -> None:
-        """Set aside what one call is estimated to cost, or refuse the call.
+    @contextmanager
+    def call(self, most: float | None, entry: Mapping[str, Any], what: str) -> Iterator[SentCall]:
+        """One call: the most that it can cost is set aside before, and its cost is counted after.
+
+        A line is written before the block and another after it. A CallError that leaves the block counts as it says;
+        after any other error, or without a word of `SentCall.answered`, the call counts at its most.
 
         Args:
-            cost: estimated; None if the price is not known.
+            most: that the call can cost; None if the price is not known.
+            entry: what the log says of the call.
             what: the work, as an error calls it.
 
         Raises:
-            InputError: with this call more than max_cost would be spent.
+            InputError: with this call more than max_cost could be spent, or the log cannot be written.
         """
-        with self._lock:
-            self._catch_up()
-            if self.max_cost is not None and self.spent + self._reserved + (cost or 0.0) > self.max_cost:
-                raise InputError(
-                    f"{what}: stopped before the max_cost of {self.max_cost:g} is exceeded, with {self.spent:.4g} "
-                    "spent. What was paid for is kept: the same command with a higher max_cost goes on."
-                )
-            self._reserved += cost or 0.0
-
-    def release(self, reserved: float | None) -> None:
-        """Give back what was set aside for a call that was not answered."""
-        with self._lock:
-            self._reserved = max(self._reserved - (reserved or 0.0), 0.0)
-
-    def charge(self, cost: float | None, entry: Mapping[str, Any], reserved: float | None = None) -> None:
-        """Count what a call cost, and write it down.
-
-        Args:
-            cost: None if the price is not known.
-            entry: what the ledger says of the call beside its cost.
-            reserved: what was set aside for it, which this takes the place of in one step: no other call fits between.
-        """
-        if self.shared:  # the line first: spent is what the lines say
-            self.write({**entry, "cost": cost})
-        with self._lock:
-            self._catch_up()
-            self.spent += 0.0 if self.shared else cost or 0.0
-            self._reserved = max(self._reserved - (reserved or 0.0), 0.0)
-        if not self.shared:
-            self.write({**entry, "cost": cost})
-
-    def _catch_up(self) -> None:
-        """Read what was added to a shared ledger since the last look.
-
-        Raises:
-            InputError: it cannot be read.
-        """
-        if not self.shared or self.ledger is None or not self.ledger.exists():
-            return
+        name, sent = secrets.token_hex(8), SentCall(most)
+        self._begin(name, most, entry, what)
         try:
-            with self.ledger.open("rb") as file:
-                file.seek(self._read)
-                new = file.read()
-        except OSError as error:
-            raise InputError(f"{self.ledger}: cannot be read ({error.strerror}). It says what was spent.") from None
-        whole = new[: new.rfind(b"\n") + 1]
-        self._read += len(whole)
-        self.spent += sum(map(_cost, whole.splitlines()))
+            yield sent
+        except CallError as failure:
+            sent.failed(failure)
+            raise
+        finally:
+            at_most = most if sent.cost is None else None
+            self._end(name, {**entry, "status": sent.status, **sent.about, "cost": sent.cost, "at_most": at_most})
+
+    def _begin(self, name: str, most: float | None, entry: Mapping[str, Any], what: str) -> None:
+        with self._changed:
+            while not self._is_set_aside(name, most, entry):
+                if not any(map(self._is, self._open)):
+                    raise self._no_money(most, what)
+                self._changed.wait(POLL)
+
+    def _is_set_aside(self, name: str, most: float | None, entry: Mapping[str, Any]) -> bool:
+        """Whether a call may be sent now; then its line is written."""
+        self._catch_up()
+        if not self._fits(most):
+            return False
+        self._own.add(name)
+        line = {**entry, "status": SENT, "owner": OWNER, "cost": None, "at_most": most}
+        if self._written(name, line, most, sync=False):
+            return True
+        self._end(name, {**entry, "status": UNSENT, "cost": 0.0, "at_most": None})
+        return False
+
+    def _end(self, name: str, line: Mapping[str, Any]) -> None:
+        with self._changed:
+            self._own.discard(name)
+            self._written(name, line, None, sync=True)
+            self._changed.notify_all()
+
+    def _written(self, name: str, line: Mapping[str, Any], most: float | None, *, sync: bool) -> bool:
+        """Write and count a line; whether the call fits into what all lines before it leave."""
+        line = {"call": name, "time": datetime.now(UTC).isoformat(timespec="milliseconds"), **line}
+        self._log.write(line, sync=sync)
+        if self.shared and self.ledger is not None:
+            return self._catch_up(name, most)  # another program may have written a line before this one
+        self._count(line)
+        return True
+
+    def _fits(self, most: float | None) -> bool:
+        used = self._billed + math.fsum((*self._cut.values(), *(call.most for call in self._open.values())))
+        return self.max_cost is None or used + (most or 0.0) <= self.max_cost
+
+    def _no_money(self, most: float | None, what: str) -> NoMoneyError:
+        cut = f" (up to {self._at_most():.4g} of it for calls whose bill is not known)" if self._at_most() else ""
+        return NoMoneyError(
+            f"{what}: stopped before the max_cost of {self.max_cost:g} is exceeded, with {self.spent:.4g} spent{cut}; "
+            f"the next call may cost up to {most or 0.0:.4g}. What was paid for is kept: the same command with a "
+            "higher max_cost goes on."
+        )
+
+    def _catch_up(self, name: str = "", most: float | None = None) -> bool:
+        """Count what was added to a shared log since the last look; whether a call fits before its own line."""
+        fits = True
+        for line in self._log.new_lines() if self.shared else []:
+            if line.get("call") == name:
+                fits = self._fits(most)
+            self._count(line)
+        return fits
+
+    def _count(self, line: Mapping[str, Any]) -> None:
+        """Count a line in the place of earlier ones of the same call."""
+        name, status = str(line.get("call") or ""), line.get("status")
+        if name and status == SENT:
+            self._open[name] = Open(amount(line), str(line.get("owner")), str(line.get("time")))
+            return
+        self._open.pop(name, None)
+        self._cut.pop(name, None)
+        if name and line.get("cost") is None and amount(line):
+            self._cut[name] = amount(line)
+        else:
+            self._billed += amount(line)
 
     def ready(self) -> None:
-        """See that the ledger can be written, before the first call is paid for.
+        """See that the log can be written, before the first call is paid for.
 
         Raises:
             InputError: it cannot.
         """
-        if self.ledger is None:
-            return
-        try:
-            self.ledger.parent.mkdir(parents=True, exist_ok=True)
-            self.ledger.open("ab").close()
-        except OSError as error:
-            raise InputError(
-                f"{self.ledger}: cannot be written ({error.strerror}), and every call is written down there. Move it "
-                "away, or name another cache. Nothing of this was sent."
-            ) from error
-
-    def write(self, entry: Mapping[str, Any]) -> None:
-        """Add a line to the ledger; it is on the disk when this returns."""
-        if self.ledger is None:
-            return
-        line = (json.dumps(dict(entry), ensure_ascii=False) + "\n").encode("utf-8", "replace")
-        with self._lock:
-            self.ledger.parent.mkdir(parents=True, exist_ok=True)
-            with self.ledger.open("a+b") as file:
-                # A program that was stopped, or a full disk, may have left half a line: it is not to spoil this one.
-                if file.seek(0, os.SEEK_END) and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n":
-                    line = b"\n" + line
-                file.write(line)  # one write of a line, so that programs can share it
-                file.flush()
-                os.fsync(file.fileno())
-
-
-def _cost(line: bytes) -> float:
-    """What a call cost; 0 of half a line, which a program that was stopped left."""
-    try:
-        cost = json.loads(line)["cost"]
-    except (ValueError, KeyError, TypeError):
-        return 0.0
-    return float(cost) if isinstance(cost, int | float) else 0.0
+        self._log.ready()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 BYTES: Final = 3  # of UTF-8 that are counted as one token
+AROUND: Final = 8  # tokens that a model may put around a text: its beginning, its end, and a word for its side
 
 
 class Limits(NamedTuple):
@@ -39,6 +40,15 @@ def estimated_tokens(text: str) -> int:
     return -(-size // BYTES) + 1
 
 
+def most_tokens(text: str) -> int:
+    """The most tokens that a text can be billed as: no token is shorter than a byte.
+
+    >>> most_tokens("retrieval"), most_tokens("検索")
+    (17, 14)
+    """
+    return len(text.encode("utf-8", "surrogatepass")) + AROUND
+
+
 @dataclass(frozen=True)
 class Call:
     """Texts that go out together.
@@ -57,9 +67,12 @@ class Call:
 
     @property
     def tokens(self) -> int:
-        """Estimated; of a reranker the query counts with every document."""
-        own = sum(map(estimated_tokens, self.texts))
-        return own + (estimated_tokens(self.query) * len(self.texts) if self.query else 0)
+        """Estimated."""
+        return self.counted(estimated_tokens)
+
+    def counted(self, size: Callable[[str], int]) -> int:
+        """The sum of a size of its texts; of a reranker that of the query counts with every document."""
+        return sum(map(size, self.texts)) + (size(self.query) * len(self.texts) if self.query else 0)
 
     def parts(self, most: int) -> list[Call]:
         """The same texts in calls of at most so many."""

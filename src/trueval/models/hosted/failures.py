@@ -12,6 +12,8 @@ from typing import Final
 
 # 408, 409 and 425 ask to be sent again; 429 is a rate limit, and 529 is said by some services that are overloaded.
 BUSY: Final = frozenset({408, 409, 425, 429, 529})
+# Of a gateway that lost what is behind it, which may have answered and billed. Services bill no other error.
+GATEWAY: Final = frozenset({502, 504, *range(520, 528)})
 TOO_LARGE: Final = 413
 INVALID: Final = frozenset({400, 422})  # whose reason is in words alone
 SHOWN: Final = 300  # characters of what a service says
@@ -59,11 +61,14 @@ class CallError(Exception):
         reason: in one line.
         status: of HTTP; None where no answer came.
         wait: seconds that the service asks to wait; None where it does not say.
+        billed: whether the call may be billed although nothing came that can be used.
     """
 
-    def __init__(self, kind: Kind, reason: str, status: int | None = None, wait: float | None = None) -> None:
+    def __init__(
+        self, kind: Kind, reason: str, status: int | None = None, wait: float | None = None, *, billed: bool = False
+    ) -> None:
         super().__init__(reason)
-        self.kind, self.reason, self.status, self.wait = kind, reason, status, wait
+        self.kind, self.reason, self.status, self.wait, self.billed = kind, reason, status, wait, billed
 
     @property
     def called(self) -> str:
@@ -93,7 +98,8 @@ def failure_of(status: int, headers: Mapping[str, str], body: str) -> CallError:
         kind = Kind.BUSY
     else:
         kind = Kind.REFUSED
-    return CallError(kind, f"HTTP {status}: {said}" if said else f"HTTP {status}", status, asked_wait(headers))
+    reason = f"HTTP {status}: {said}" if said else f"HTTP {status}"
+    return CallError(kind, reason, status, asked_wait(headers), billed=status in GATEWAY)
 
 
 def cure_of(failure: CallError, variable: str) -> str:

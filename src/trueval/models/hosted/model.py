@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -17,8 +16,8 @@ from numpy.typing import NDArray
 
 from trueval.collection import text_hash
 from trueval.errors import InputError, TruevalWarning
-from trueval.models.hosted.account import Account, Price, Usage
-from trueval.models.hosted.calls import Answered, Call, Limits, estimated_tokens, spread
+from trueval.models.hosted.account import Account, NoMoneyError, Price, Usage
+from trueval.models.hosted.calls import Answered, Call, Limits, estimated_tokens, most_tokens, spread
 from trueval.models.hosted.failures import CallError, Kind, cure_of
 from trueval.models.hosted.keys import Key
 from trueval.models.hosted.retries import Retries
@@ -171,46 +170,35 @@ class HostedModel(ABC):
                 asked = running.pop(future)
                 try:
                     yield spread(asked, future.result())
-                except CallError as error:
-                    if error.kind is Kind.TOO_LARGE and len(asked.texts) > 1:
-                        self.limit = self.limit._replace(texts=queue.halve(asked))
-                    else:
-                        failed = failed or self._refused(error, asked, called)
-                except InputError as error:
-                    failed = failed or error
+                except (CallError, InputError) as error:
+                    failed = failed or self._final(error, asked, queue, called)
         if failed is not None:
             raise failed
 
+    def _final(
+        self, error: CallError | InputError, asked: Call, queue: Queue, called: Sequence[str]
+    ) -> InputError | None:
+        """What ends the work; None where the texts go out again, in halves."""
+        if len(asked.texts) > 1 and isinstance(error, NoMoneyError):
+            queue.halve(asked)  # what is left may be enough for fewer texts
+            return None
+        if isinstance(error, InputError):
+            return error
+        if len(asked.texts) > 1 and error.kind is Kind.TOO_LARGE:
+            self.limit = self.limit._replace(texts=queue.halve(asked))
+            return None
+        return self._refused(error, asked, called)
+
     def _ask(self, call: Call) -> NDArray[Any]:
-        """Send a call until it is answered, and write down every attempt."""
-        expected = self._usage(call)
-        reserved = self.price.cost(expected)
-        self.account.reserve(reserved, self.name)
-        entry = self._entry(call)
-        began = time.perf_counter()
+        """Send a call until it is answered."""
 
         def failed(failure: CallError, wait: float | None) -> None:
-            about = {"status": failure.called, "tokens": None, "searches": None, "cost": None}
-            self.account.write({"time": _now(), **entry, **about})
             if wait is not None and wait >= PATIENCE:
                 told = f"{self.host}: {failure.reason}. Sent again in {wait:.0f} seconds."
                 warnings.warn(told, TruevalWarning, stacklevel=2)
 
-        try:
-            found = self.retries.answer(lambda: self.send(call), failed, reached=self.reached)
-        except BaseException:
-            self.account.release(reserved)
-            raise
+        found = self.retries.answer(lambda: self._once(call), failed, reached=self.reached)
         self.reached = True
-        usage = usage_of(found)
-        if usage.tokens is not None:
-            self.ratio = max(self.ratio, usage.tokens / call.tokens)
-        # Where the service does not say what it bills, or not in the unit of its price, the estimate is what we know.
-        cost = self.price.cost(usage)
-        cost = reserved if cost is None else cost
-        seconds = round(time.perf_counter() - began, 3)
-        paid = {"time": _now(), **entry, "status": "200", **usage._asdict(), "seconds": seconds}
-        self.account.charge(cost, paid, reserved)
         try:
             return self.rows_of(found, call)
         except UnusableError as error:
@@ -218,6 +206,18 @@ class HostedModel(ABC):
                 f"{self.name} at {self.host} gave {error}. Such an answer cannot be used. Is base_url the right "
                 "service, and the model of the right kind?"
             ) from None
+
+    def _once(self, call: Call) -> Any:
+        """Send a call once, and write down what it cost."""
+        began = time.perf_counter()
+        with self.account.call(self.price.cost(self._usage(call, most_tokens)), self._entry(call), self.name) as sent:
+            found = self.send(call)
+            usage = usage_of(found)
+            if usage.tokens is not None:
+                self.ratio = max(self.ratio, usage.tokens / call.tokens)
+            # Where the service does not say what it bills, or not in the unit of its price, it counts at its most.
+            sent.answered(self.price.cost(usage), {**usage._asdict(), "seconds": round(time.perf_counter() - began, 3)})
+        return found
 
     def _entry(self, call: Call) -> dict[str, Any]:
         """What the ledger says of a call that is known before it is sent."""
@@ -231,13 +231,13 @@ class HostedModel(ABC):
             "batch": text_hash((call.query, *call.texts)),
         }
 
-    def _usage(self, call: Call) -> Usage:
-        """What a call is estimated to be billed as."""
+    def _usage(self, call: Call, size: Callable[[str], int] = estimated_tokens) -> Usage:
+        """What a call is billed as, by our estimate, or by the most that each text can be."""
         documents = self.named.service.search
         if not documents:
-            return Usage(tokens=int(call.tokens * self.ratio) + 1)
-        query = estimated_tokens(call.query)
-        parts = sum(-(-(query + estimated_tokens(text)) // SEARCH_TOKENS) for text in call.texts)
+            return Usage(tokens=max(call.counted(size), int(call.tokens * self.ratio) + 1))
+        query = size(call.query)
+        parts = sum(-(-(query + size(text)) // SEARCH_TOKENS) for text in call.texts)
         return Usage(searches=float(-(-parts // documents)))
 
     def _announce(self, part: str, items: int, planned: Iterable[Call]) -> None:
@@ -319,7 +319,3 @@ def _refuse_empty(name: str, items: Sequence[Any], called: Sequence[str]) -> Non
             f"{name}: {len(empty)} of {len(items)} texts are empty, such as {shown}. Nothing of "
             "this was sent. Give them a text, or leave them out."
         )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

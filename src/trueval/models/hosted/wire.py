@@ -90,12 +90,17 @@ class Client(ABC):
         """
 
     def lost(self, error: Exception) -> CallError:
-        """The failure that a connection ended in; a time limit is one that may be over the next time."""
-        slow = isinstance(error, self.http.TimeoutException) or isinstance(error.__cause__, self.http.TimeoutException)
-        if slow:
-            return CallError(Kind.BUSY, f"timeout: {self.host} did not answer within {self.timeout:g} seconds")
-        reason = self.key.taken_out_of(" ".join(str(error.__cause__ or error).split())) or type(error).__name__
-        return CallError(Kind.LOST, f"no connection: {self.host} cannot be reached ({reason})")
+        """The failure that a connection ended in; what was sent may be billed, unless nothing was connected to."""
+        cause = error.__cause__ if isinstance(error.__cause__, self.http.TransportError) else error
+        nowhere = isinstance(cause, (self.http.ConnectError, self.http.ConnectTimeout, self.http.PoolTimeout))
+        unsent = nowhere or isinstance(cause, (self.http.UnsupportedProtocol, self.http.InvalidURL))
+        if isinstance(cause, self.http.TimeoutException):  # which may be over the next time
+            reason = f"timeout: {self.host} did not answer within {self.timeout:g} seconds"
+            return CallError(Kind.BUSY, reason, billed=not unsent)
+        said = self.key.taken_out_of(" ".join(str(cause).split())) or type(cause).__name__
+        if unsent:
+            return CallError(Kind.LOST, f"no connection: {self.host} cannot be reached ({said})")
+        return CallError(Kind.BUSY, f"cut: {self.host} broke off before its answer was whole ({said})", billed=True)
 
     def answered(self, response: Any) -> Any:
         """The JSON of an answer, without the key.
@@ -115,7 +120,7 @@ class Client(ABC):
         except (ValueError, RecursionError) as error:
             # A proxy's page, or the half of an answer: the service may well give a whole one the next time.
             shown = message_of(self.key.taken_out_of(text))[:80]
-            raise CallError(Kind.BUSY, f"{BROKEN}: HTTP {status} without JSON: {shown!r}") from error
+            raise CallError(Kind.BUSY, f"{BROKEN}: HTTP {status} without JSON: {shown!r}", billed=True) from error
 
 
 class HttpClient(Client):

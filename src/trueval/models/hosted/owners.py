@@ -1,7 +1,7 @@
-"""Claims: who asks a question just now, and whether that process is still there to write down the answer.
+"""Owners of what is under way: which process asks a question or sent a call, and whether it still runs.
 
-A process that was killed leaves its claims behind. On the same machine its number tells that it ended, so that the next
-one goes on at once; numbers are given again, so a claim holds a word of chance too.
+A process that was killed leaves its claims and calls behind. On the same machine its number tells that it ended, so
+that the next one goes on at once; numbers are given again, so an owner holds a random word too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ OWNER: Final = f"{_HOST}:{os.getpid()}:{_WORD}"
 
 
 def is_alive(owner: str) -> bool:
-    """Whether the process of a claim may still be there.
+    """Whether a process may still run; True of one of another machine, where nobody can look.
 
     Args:
         owner: as `OWNER` of that process.

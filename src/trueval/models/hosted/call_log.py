@@ -1,0 +1,118 @@
+"""The log of calls: a file of JSON lines that says what was sent to services and what each call cost.
+
+    {"call": "3f..", "status": "sent", "owner": "...", "cost": null, "at_most": 0.004, ...}    before it is sent
+    {"call": "3f..", "status": "200", "cost": 0.0011, "at_most": null, ...}                    when it is answered
+
+A call counts as its last line says: at its cost, or at the most that it can cost while the cost is not known. So a
+program that is killed while calls are under way loses none of them. A call whose cost is never told (the connection
+broke in the middle of an answer, the program was killed) stays at its most; a line with its name and a cost settles it.
+Lines of earlier versions have no name, and count at their cost.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from trueval.errors import InputError
+
+SENT: Final = "sent"  # the status of a call that is under way
+
+
+class CallLog:
+    """The file of a log; nothing is read or written before it is asked for.
+
+    Args:
+        path: of the file; None keeps none.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self._read = 0  # bytes that `new_lines` gave
+
+    def ready(self) -> None:
+        """See that the file can be written, before the first call is paid for.
+
+        Raises:
+            InputError: it cannot.
+        """
+        if self.path is None:
+            return
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.open("ab").close()
+        except OSError as error:
+            raise InputError(
+                f"{self.path}: cannot be written ({error.strerror}), and every call is written down there. Move it "
+                "away, or name another cache. Nothing of this was sent."
+            ) from error
+
+    def write(self, entry: Mapping[str, Any], *, sync: bool) -> None:
+        """Add a line.
+
+        Args:
+            entry: of JSON.
+            sync: whether the line is on the disk when this returns; else it outlives the process, not the machine.
+
+        Raises:
+            InputError: it cannot be written.
+        """
+        if self.path is None:
+            return
+        line = (json.dumps(dict(entry), ensure_ascii=False) + "\n").encode("utf-8", "replace")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a+b") as file:
+                # A program that was stopped, or a full disk, may have left half a line: it is not to spoil this one.
+                if file.seek(0, os.SEEK_END) and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n":
+                    line = b"\n" + line
+                file.write(line)  # one write of a line, so that programs can share it
+                file.flush()
+                if sync:
+                    os.fsync(file.fileno())
+        except OSError as error:
+            raise InputError(
+                f"{self.path}: cannot be written ({error.strerror}), and every call is written down there. Make room, "
+                "or correct its rights, and run the same command again."
+            ) from error
+
+    def new_lines(self) -> list[Mapping[str, Any]]:
+        """The lines that were added since the last look, by any program; half a line is left out.
+
+        Raises:
+            InputError: the file cannot be read.
+        """
+        if self.path is None or not self.path.exists():
+            return []
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self._read)
+                new = file.read()
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be read ({error.strerror}). It says what was spent.") from None
+        whole = new[: new.rfind(b"\n") + 1]
+        self._read += len(whole)
+        return [entry for line in whole.splitlines() if (entry := _entry(line)) is not None]
+
+
+def amount(entry: Mapping[str, Any]) -> float:
+    """What a line counts as: the cost, or the most that it can be where it is not known.
+
+    >>> amount({"cost": 0.5, "at_most": 2}), amount({"cost": None, "at_most": 2}), amount({"cost": None})
+    (0.5, 2.0, 0.0)
+    """
+    known = (entry.get(name) for name in ("cost", "at_most"))
+    return next((float(value) for value in known if isinstance(value, int | float) and 0 <= value < math.inf), 0.0)
+
+
+def _entry(line: bytes) -> Mapping[str, Any] | None:
+    """A line; None of half a line, which a program that was stopped left."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, Mapping) else None
