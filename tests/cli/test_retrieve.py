@@ -72,7 +72,16 @@ def test_a_result_directory_holds_run_manifest_and_page(trueval, tmp_path: Path)
         (["--index", "bm25"], 2, "--run FILE, --contexts FILE, or --out DIR"),
         (["--run", "x.trec"], 2, "a file, or one index"),
         (["--index", "bm25", "--pipeline", "p.toml", "--run", "x.trec"], 2, "a file, or one index"),
-        (["--pipeline", "p.toml", "--depth", "3", "--run", "x.trec"], 2, "stands in the file"),
+        (
+            ["--pipeline", "p.toml", "--depth", "3", "--run", "x.trec"],
+            2,
+            "Invalid value for --depth: goes with --index",
+        ),
+        (
+            ["--pipeline", "p.toml", "--model", "m", "--run", "x.trec"],
+            2,
+            "Invalid value for --model: goes with --index",
+        ),
         (["--index", "bn25", "--run", "x.trec"], 2, "Did you mean bm25"),
         (["--index", "bm25(k=3)", "--run", "x.trec"], 2, "no parameter 'k'"),
         (["--index", "flat", "--run", "x.trec"], 2, "name the embedder too"),

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from tests.golden import small
 
-from trueval.errors import InputError
+from trueval.comparison.resampling import sample
+from trueval.errors import InputError, TruevalWarning
 from trueval.golden.plan import Plan, read_judge
 
 JUDGE = 'model = "m"'
@@ -72,3 +73,16 @@ def test_a_judge_by_name_or_by_file(tmp_path: Path) -> None:
     found = read_judge(str(tmp_path / "j.toml"), {"batch": 5})
     assert (found.model, found.grading.rounds, found.grading.batch) == (f"labels:{tmp_path}/q.trec", 4, 5)
     assert read_judge("labels:q.trec", {}).model == "labels:q.trec"
+
+
+def test_queries_are_drawn_as_a_sweep_draws_them(tmp_path: Path) -> None:
+    path = small.written(tmp_path, small.LABELS)
+    plan = Plan.read(path)
+    all_queries = list(plan.read_collection().queries)
+    path.write_text(path.read_text() + "[queries]\nsample = 2\n[golden]\nseed = 7\n")
+    found = Plan.read(path).read_collection()
+    assert list(found.queries) == sample(all_queries, 2, 7)
+    assert found.documents == plan.read_collection().documents
+    path.write_text(path.read_text().replace("sample = 2", "sample = 20"))
+    with pytest.warns(TruevalWarning, match="sample is 20, and there are only 3 queries: all are taken"):
+        assert list(Plan.read(path).read_collection().queries) == all_queries

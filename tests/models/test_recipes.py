@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -326,3 +328,13 @@ def _causal_with_bert_tokenizer(tiny):
         hidden_size=32, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2, head_dim=8, vocab_size=3
     )
     return transformers.Qwen3ForCausalLM(config), tokens
+
+
+def test_a_recipe_takes_the_model_of_another_recipe_where_that_one_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr("trueval.models.places.minilm_folder", lambda: tmp_path / "installed")
+    found = find_model("late-interaction:all-MiniLM-L6-v2")
+    assert (found.path, found.recipe.name) == (str(tmp_path / "installed"), "late-interaction")
+    assert find_model("all-MiniLM-L6-v2").path == find_model("sentence-transformer:ALL-minilm-L6-v2").path == found.path
+    assert find_model("cross-encoder:bge-reranker-v2-m3").path == "BAAI/bge-reranker-v2-m3"
+    assert find_model("cross-encoder:somebody/model").path == "somebody/model"
+    assert find_model("all-MiniLM-L6-v2", "late-interaction").path == found.path

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trueval.errors import InputError, PolicyError
+from trueval.errors import InputError
 from trueval.models.hosted.account import Price
 from trueval.models.hosted.calls import estimated_tokens
 from trueval.run import Run
@@ -23,7 +23,7 @@ NOTHING = dict.fromkeys(("rerank", "embed", "generator", "total"))
 
 
 def charges(**table: object) -> Charges:
-    return Charges.read(table, Path())
+    return Charges.read(table)
 
 
 def size(text: str) -> int:
@@ -106,12 +106,12 @@ def test_what_was_counted_how_is_told() -> None:
 
 
 def test_prices_are_checked_before_any_work(tmp_path: Path) -> None:
-    with pytest.raises(PolicyError, match=r"Did you mean gpt-5\?|Did you mean gpt-5-mini"):
+    with pytest.raises(InputError, match=r"Did you mean gpt-5\?|Did you mean gpt-5-mini"):
         charges(generator="gpt5")
     with pytest.raises(InputError, match=r"mine\.toml: cannot be read"):
-        Charges.read({"book": "mine.toml"}, tmp_path)
+        Charges.read({"book": str(tmp_path / "mine.toml")})
     (tmp_path / "mine.toml").write_text('date = "2026-11"\ncurrency = "EUR"\nsource = "a list"\n')
-    mine = Charges.read({"book": "mine.toml", "candidate_tokens": 100}, tmp_path)
+    mine = Charges.read({"book": str(tmp_path / "mine.toml"), "candidate_tokens": 100})
     assert mine.to_dict() == {
         "date": "2026-11",
         "currency": "EUR",

@@ -10,7 +10,7 @@ from tests.models.hosted.loopback import serving
 from tests.tradeoff import made
 from tests.tradeoff.made import SMALL
 
-from trueval.errors import PolicyError, TruevalWarning
+from trueval.errors import InputError, TruevalWarning
 from trueval.tradeoff.estimate import estimate
 from trueval.tradeoff.plan import Plan
 from trueval.tradeoff.sweep import sweep
@@ -137,9 +137,18 @@ def test_queries_that_are_timed_are_said(tmp_path: Path, seen: list[Any]):
     assert sum(isinstance(each, str) for each in seen) == said.count("texts") + 5
 
 
-def test_prices_and_grades_that_the_sweep_would_refuse_are_refused(tmp_path: Path, seen: list[Any]):
-    with pytest.raises(PolicyError, match="no price of gpt-6"):
-        estimate(made.written(tmp_path, SMALL + '[prices]\ngenerator = "gpt-6"\n'))
+def test_a_price_that_no_book_has_is_refused_with_its_line(tmp_path: Path, seen: list[Any]):
+    text = SMALL + '[prices]\ncandidate_tokens = 300\ngenerator = "gpt-6"\n'
+    line = 1 + text.splitlines().index('generator = "gpt-6"')
+    with pytest.raises(InputError) as error:
+        estimate(made.written(tmp_path, text))
+    told = str(error.value)
+    assert f"sweep.toml:{line}: [prices] generator: the price book of trueval has no price of gpt-6." in told
+    assert 'Name a book of your own as book in [prices], with [generators."gpt-6"] and per_million_tokens.' in told
+    assert "prices.toml" not in told
+    (tmp_path / "mine.toml").write_text('date = "2026-01"\ncurrency = "USD"\nsource = "here"\n')
+    with pytest.raises(InputError, match=r"sweep.toml:\d+: \[prices\] generator: .*mine.toml has no price of gpt-6"):
+        estimate(made.written(tmp_path, text + 'book = "mine.toml"\n'))
 
 
 def test_a_changed_document_is_estimated_as_it_is_embedded(

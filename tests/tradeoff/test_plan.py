@@ -126,6 +126,7 @@ def test_files_and_folders_are_found_beside_the_file(tmp_path: Path):
         '[deduplicate]\nsources = "s.tsv"\n'
         '[rerank]\nmodel = "cross-encoder:models/mine"\n[measure]\njudgments = "q.trec"\n[prices]\nbook = "p.toml"\n'
     )
+    (tmp_path / "p.toml").write_text('date = "2026-11"\ncurrency = "EUR"\nsource = "a list"\n')
     plan = read(tmp_path, text)
     settings = plan.systems[0].settings
     assert settings["rerank"]["model"] == f"cross-encoder:{tmp_path / 'models' / 'mine'}"
@@ -183,6 +184,7 @@ def test_measures_take_every_number_of_contexts_and_the_choices_of_evaluate(tmp_
         ("[[configuration]]\nname = 'a'\n[configuration.spars]\n", 6, "Did you mean sparse"),
         ("[[configuration]]\nname = 'a'\n[[configuration]]\nname = 'b'\nsparse.depth = -1\n", 8, "depth of"),
         ("[[configuration]]\nname = 'a'\nqueries.sample = 3\n", 6, "all configurations have the same queries"),
+        ("[[configuration]]\nname = 'a'\nqueries.path = 'q'\n", 6, "same queries. Write path in"),
         ("[[configuration]]\nname = 'a'\nqueries = 3\n", 6, "queries must be a table"),
         ("[[configuration]]\nname = 'a'\ncorpus.path = 'b'\n", 6, "all configurations search the same documents"),
         ("[generate]\ncontext = [3]\n", 5, r"\[generate\] has no parameter 'context'.*Did you mean contexts"),

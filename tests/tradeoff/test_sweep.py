@@ -230,6 +230,12 @@ def test_the_sample_is_of_judged_queries_and_of_the_seed(tmp_path: Path, seen: l
     assert "1 judged queries have no text in the collection and are left out." in notes
 
 
+def test_queries_may_be_those_of_another_file(tmp_path: Path, seen: list[Any]):
+    file = made.written(tmp_path, LEAST.replace("[sparse]", '[queries]\npath = "asked.jsonl"\n[sparse]'))
+    (tmp_path / "asked.jsonl").write_text('{"_id": "q3", "text": "word1 word2"}\n')
+    assert read_inputs(Plan.read(file)).texts == {"q3": "word1 word2"}
+
+
 LEAST = (
     '[corpus]\npath = "made"\n[latency]\nqueries = 0\n[sparse]\nindex = "bm25(language=None)"\n'
     "[generate]\ncontexts = 5\n"
@@ -389,7 +395,10 @@ def test_ladders_graphs_and_routing_are_derived_once(tmp_path: Path, seen: list[
     text = text.replace("contexts = [3, 10]", "contexts = 3") + "[tune]\nwithin = 0.5\n[route]\ndepths = [5, 15]\n"
     file, out = made.written(tmp_path, text), tmp_path / "out"
     result = sweep(file, out=out).to_dict()
-    assert result["notes"] == []
+    assert result["notes"] == [
+        f"{model} ran in bfloat16; dtype in [{table}] names another format."
+        for model, table in (("counts", "embed"), ("pairs", "rerank"))
+    ]
     assert {each["name"]: [step["name"] for step in each["steps"]] for each in result["ladder"]} == {
         "dense+rerank flat": ["exact float32", "reranked"],
         "dense+rerank hnsw(M=4,storage=int8)": ["exact float32", "int8, exact", "hnsw", "reranked"],
@@ -419,7 +428,8 @@ def test_results_say_nothing_of_the_folders_of_the_machine(tmp_path: Path, seen:
     with (tmp_path / "made" / "corpus.jsonl").open("a") as corpus:
         corpus.write('{"_id": "empty", "text": ""}\n')
     found = sweep(file, out=tmp_path / "out")
-    assert found.notes == ("corpus.jsonl: 1 of 61 documents have no text, such as 'empty'.",)
+    assert found.notes[0] == "corpus.jsonl: 1 of 61 documents have no text, such as 'empty'."
+    assert found.notes[1:] == ("counts ran in bfloat16; dtype in [embed] names another format.",)
     written = [each for each in (tmp_path / "out").rglob("*.json") if "cache" not in each.parts]
     assert len(written) > 3
     assert [each for each in written if str(tmp_path) in each.read_text()] == []

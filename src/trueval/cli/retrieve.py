@@ -68,9 +68,10 @@ class SearchOptions:
         if (self.pipeline is None) == (self.index is None):
             raise typer.BadParameter("give one of them: a file, or one index.", param_hint="--pipeline --index")
         if self.pipeline is not None:
-            if self.model is not None or depth is not None:
+            given = [name for name, value in (("--model", self.model), ("--depth", depth)) if value is not None]
+            if given:
                 told = "goes with --index; with --pipeline it stands in the file."
-                raise typer.BadParameter(told, param_hint="--model" if depth is None else "--model --depth")
+                raise typer.BadParameter(told, param_hint=" ".join(given))
             return Pipeline.read(self.pipeline)
         kind, chosen = read_spec(str(self.index))
         if (kind.takes_of(chosen) == "texts") == (self.model is not None):

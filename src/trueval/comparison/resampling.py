@@ -9,7 +9,7 @@ order. Every column has its own grid: a large gain under one measure, or of one 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -28,8 +28,9 @@ NOISE: Final = 1
 SIGNS: Final = 2
 TIE_ORDERS: Final = 3
 RUN_NOISE: Final = 1 << 32
-# Which queries the reshuffle of two runs looks at.
+# Which queries the reshuffle of two runs looks at, and which ones a sample is.
 RESHUFFLE: Final = 1 << 33
+SAMPLE: Final = 1 << 33
 
 # All sign patterns are listed up to this many units: 2^17 patterns once the mirror images are left out.
 ALL_SIGNS_UP_TO: Final = 18
@@ -81,6 +82,23 @@ def generator(seed: int, stream: int, chunk: int) -> np.random.Generator:
         raise PolicyError(f"seed must be an integer from 0 to 2^64 - 1. Got {seed!r}.")
     key, counter = np.array([seed, stream], dtype=np.uint64), np.array([0, 0, 0, chunk], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=key, counter=counter))
+
+
+def sample(ids: Sequence[str], count: int | None, seed: int) -> list[str]:
+    """Some queries drawn at random, in the order in which they were given.
+
+    Args:
+        ids: of all queries.
+        count: how many are drawn; all if None, or if there are no more.
+        seed: of the draw.
+
+    >>> sample(["a", "b", "c", "d"], 2, 0) == sample(["a", "b", "c", "d"], 2, 0), sample(["a"], 5, 0)
+    (True, ['a'])
+    """
+    if count is None or count >= len(ids):
+        return list(ids)
+    drawn = generator(seed, SAMPLE, 0).choice(len(ids), count, replace=False)
+    return [ids[place] for place in np.sort(drawn).tolist()]
 
 
 def bootstrap_sums(columns: Grid, resamples: int, seed: int, threads: int) -> Floats:

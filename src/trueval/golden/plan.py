@@ -6,13 +6,15 @@ docs/design/golden.md shows one.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from trueval.collection import Collection, Tell, place_beside
-from trueval.errors import InputError, PolicyError, nearest
+from trueval.comparison.resampling import sample
+from trueval.errors import InputError, PolicyError, TruevalWarning, nearest
 from trueval.files.toml import Toml
 from trueval.golden.grade import Grading
 from trueval.golden.refine_pools import Refining
@@ -66,6 +68,7 @@ class Plan:
         collection: place of documents and queries.
         fields: of a document that make its text.
         queries: file of the queries; None for those of the collection.
+        sample: queries that are drawn; None for all.
         rewrite: a way of rewriting.py, "judge", or a file.
         depth: documents of each search.
         judge: who grades.
@@ -80,6 +83,7 @@ class Plan:
     collection: str
     fields: tuple[str, ...]
     queries: str | None
+    sample: int | None
     rewrite: str
     depth: int
     judge: JudgePlan
@@ -111,6 +115,7 @@ class Plan:
             place_beside(path, corpus["path"]),
             corpus["fields"],
             None if queries["path"] is None else str(path.parent / queries["path"]),
+            queries["sample"],
             rewrite if rewrite in (AS_IS, NORMALISED, JUDGE_REWRITES) else str(path.parent / rewrite),
             own["pool"]["depth"],
             judge_plan(own["judge"], path, toml, seed),
@@ -133,7 +138,12 @@ class Plan:
             InputError: a file is bad.
         """
         found = Collection.read(self.collection, fields=self.fields, queries=self.queries, tell=tell)
-        return replace(found, judgments=None)
+        if self.sample is not None and self.sample > len(found.queries):
+            told = f"sample is {self.sample}, and there are only {len(found.queries)} queries: all are taken."
+            warnings.warn(f"{self.source}: {told}", TruevalWarning, stacklevel=2)
+        drawn = sample(list(found.queries), self.sample, self.seed)
+        queries = found.queries if self.sample is None else {query: found.queries[query] for query in drawn}
+        return replace(found, queries=queries, judgments=None)
 
 
 def _refuse_unknown(toml: Toml) -> None:

@@ -21,7 +21,7 @@ from trueval.models.hosted.account import Account
 from trueval.retrieval.pipeline import Pipeline
 from trueval.retrieval.ranks.lists import listed
 from trueval.retrieval.rewriting import rewritten
-from trueval.retrieval.stages.config import Settings
+from trueval.retrieval.stages.config import Settings, formats_used
 from trueval.retrieval.stages.shared import Begin
 from trueval.run import Run
 
@@ -130,7 +130,7 @@ def find_pools(
             frame = frame.join(own, on=("query_id", "doc_id"), how="left", maintain_order="left")
     texts = [text_hash([collection.documents[each]]) for each in frame["doc_id"].to_list()]
     seconds = {stage.name: round(stage.made_seconds, 3) for stage in found.stages}
-    notes = [note for stage in found.stages for note in stage.notes]
+    notes = [*formats_used(settings), *(note for stage in found.stages for note in stage.notes)]
     return Found(frame.with_columns(text=pl.Series(texts, dtype=pl.String)), seconds, tuple(notes))
 
 

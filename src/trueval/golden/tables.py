@@ -41,6 +41,7 @@ def _anything(about: str) -> Parameter:
 QUERIES: Final[Mapping[str, Parameter]] = MappingProxyType(
     {
         "path": text(None, "file or folder of the queries, instead of the collection's"),
+        "sample": whole(None, 1, "queries that are drawn at random, by seed of [golden]; all by default"),
         "rewrite": text(
             AS_IS, f"'{AS_IS}', '{NORMALISED}', '{JUDGE_REWRITES}', or a file of the texts, as queries.jsonl"
         ),

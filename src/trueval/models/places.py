@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from trueval import extras
 from trueval.errors import InputError
 from trueval.models.hosted.services import hosted_name, is_hosted
-from trueval.models.recipes import RECIPES, Recipe, find_recipe
+from trueval.models.recipes import RECIPES, Recipe, find_recipe, known_recipe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,13 +77,13 @@ def find_model(name: str, recipe: str | Recipe | None = None) -> Place:
     if folder.exists():
         check_folder(folder)
         return Place(folder.resolve().name, str(folder), chosen or detect_recipe(folder))
-    if chosen is not None:
+    found = find_recipe(name) if chosen is None else known_recipe(name)
+    if found is None and chosen is not None:  # an id of the hub
         return Place(name, name, chosen)
-    found = find_recipe(name)
-    if not found.model:
+    if found is None or not found.model:
         raise InputError(f'The recipe {name!r} fits many models. Say which, as in "{name}:FOLDER_OR_HUB_ID".')
     path = minilm_folder() if found.name == "all-MiniLM-L6-v2" else None
-    return Place(found.name, str(path or found.model), found)
+    return Place(found.name, str(path or found.model), chosen or found)
 
 
 def may_have_accelerator(environment: Mapping[str, str] = os.environ, devices: Path = Path("/dev")) -> bool:

@@ -147,6 +147,11 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType({recipe.name: recipe for recipe
 """Every recipe by name."""
 
 
+def known_recipe(name: str) -> Recipe | None:
+    """Return the recipe of that name or hub id, in any case; None where there is none."""
+    return next((recipe for recipe in _ALL if name.lower() in (recipe.name.lower(), recipe.model.lower())), None)
+
+
 def find_recipe(name: str) -> Recipe:
     """Return the recipe of that name or hub id, in any case.
 

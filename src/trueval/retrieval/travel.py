@@ -34,6 +34,7 @@ from trueval.retrieval.cutting.cutoff import documents_of, find_cuts
 from trueval.retrieval.cutting.tail import Rows, Tail
 from trueval.retrieval.pipeline import Pipeline
 from trueval.retrieval.ranks.tie_orders import Orders
+from trueval.retrieval.stages.config import formats_used
 from trueval.retrieval.stages.shared import Begin
 from trueval.retrieval.stages.work import Work, opened_work
 from trueval.run import Run
@@ -86,20 +87,22 @@ def cut_pipeline(
     if draws < 1:
         raise PolicyError(f"draws must be an integer >= 1. Got {draws!r}.")
     with opened_work(collection, pipeline.settings, cache=cache, begin=begin) as work:
-        if not _is_one_index(work.settings):
-            return _followed(work, pipeline.name, k, judged, repeats, most, draws)
-        return cut_index(
-            next(iter(work.opened.values())),
-            k,
-            repeats=repeats,
-            most=most,
-            judgments=judged.judgments,
-            measures=judged.measures or None,
-            texts=collection.documents,
-            policy=judged.policy,
-            name=pipeline.name,
-            about=_about(work),
-        )
+        if _is_one_index(work.settings):
+            found = cut_index(
+                next(iter(work.opened.values())),
+                k,
+                repeats=repeats,
+                most=most,
+                judgments=judged.judgments,
+                measures=judged.measures or None,
+                texts=collection.documents,
+                policy=judged.policy,
+                name=pipeline.name,
+                about=_about(work),
+            )
+        else:
+            found = _followed(work, pipeline.name, k, judged, repeats, most, draws)
+        return replace(found, notes=(*formats_used(pipeline.settings), *found.notes))
 
 
 def _followed(

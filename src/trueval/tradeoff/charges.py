@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from trueval.errors import InputError, PolicyError
 from trueval.models.hosted.account import Price
 from trueval.models.hosted.services import hosted_name, is_hosted
 from trueval.retrieval.ranks.lists import listed
+from trueval.retrieval.stages.config import Where
 from trueval.run import Run
 from trueval.tradeoff.price import FREE, Listed, PriceBook, Prices, Role, Use, cost_of_thousand
 from trueval.tradeoff.tokens import PairCounter, text_tokens
@@ -33,20 +35,26 @@ class Charges:
     candidate_tokens: float | None = None
 
     @classmethod
-    def read(cls, table: Mapping[str, Any], folder: Path) -> Charges:
+    def read(cls, table: Mapping[str, Any], place: Where | None = None) -> Charges:
         """Read the book that [prices] names, and find its prices: before any work is done.
 
         Args:
             table: [prices], with keys that are None where they are not given.
-            folder: of the sweep file, from where the path of the book counts.
+            place: from a table and a key to what errors call these; None for no place.
 
         Raises:
-            InputError: the book is bad.
-            PolicyError: it has no such price.
+            InputError: the book is bad, or has no such price.
         """
         path = table.get("book")
-        book = PriceBook.read(None if path is None else folder / path)
-        named = {part: book.find(role, table[part]) for part, role in PARTS.items() if table.get(part) is not None}
+        book = PriceBook.read(None if path is None else Path(path))
+        named: dict[str, Listed] = {}
+        for part, role in PARTS.items():
+            if table.get(part) is not None:
+                try:
+                    named[part] = book.find(role, table[part])
+                except PolicyError as error:
+                    told = f"[prices] {part}: {error}"
+                    raise (place("prices", part).error(told) if place else InputError(told)) from None
         return cls(book, named, table.get("candidate_tokens"))
 
     def prices(self, settings: Mapping[str, Mapping[str, Any]]) -> Prices:

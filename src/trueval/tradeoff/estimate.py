@@ -33,14 +33,13 @@ from trueval.retrieval.rerank import candidates_of
 from trueval.retrieval.stages.shared import nobody
 from trueval.retrieval.stages.work import Work
 from trueval.run import Run
-from trueval.tradeoff.charges import Charges
 from trueval.tradeoff.derived import chatter_of, routed_system
 from trueval.tradeoff.gathering import check_measures
-from trueval.tradeoff.grid import System
+from trueval.tradeoff.grid import Reason, System
 from trueval.tradeoff.inputs import Inputs, read_inputs
 from trueval.tradeoff.judging import estimate_judging, refuse_unlike_scale
 from trueval.tradeoff.making import OF_THE_STAGE, Maker, one_line
-from trueval.tradeoff.plan import Plan, Reason
+from trueval.tradeoff.plan import Plan
 from trueval.tradeoff.probing import Prober
 from trueval.tradeoff.signals import Noise, chattered
 from trueval.tradeoff.store import Store
@@ -65,7 +64,6 @@ def estimate(
         InputError: as in sweep.
     """
     chosen = plan if isinstance(plan, Plan) else Plan.read(Path(plan))
-    Charges.read(chosen.tables["prices"], Path())
     inputs = read_inputs(chosen)
     check_measures(chosen, inputs)
     if chosen.judge is not None:

@@ -17,15 +17,17 @@ import polars as pl
 from trueval.models.hosted.account import LEDGER, Account
 from trueval.numerics import or_null
 from trueval.report.provenance import date
+from trueval.retrieval.stages.config import formats_used
 from trueval.retrieval.stages.shared import Begin, nobody
 from trueval.run import Run
 from trueval.tradeoff.charges import Charges, Spending
 from trueval.tradeoff.derived import Deriver, Known, routed_system
+from trueval.tradeoff.grid import Reason, above_pool
 from trueval.tradeoff.inputs import Inputs, read_inputs
 from trueval.tradeoff.judging import Judging
 from trueval.tradeoff.latency import Protocol
 from trueval.tradeoff.making import Made, Maker
-from trueval.tradeoff.plan import Measuring, Plan, Reason, above_pool
+from trueval.tradeoff.plan import Measuring, Plan
 from trueval.tradeoff.probing import Prober
 from trueval.tradeoff.quality import mean_intervals, qualities_of
 from trueval.tradeoff.store import Store
@@ -47,7 +49,7 @@ def gather(
     """
     chosen = plan if isinstance(plan, Plan) else Plan.read(Path(plan))
     begin = begin or nobody
-    charges = Charges.read(chosen.tables["prices"], Path())
+    charges = Charges.read(chosen.tables["prices"])
     step = begin("reading")
     inputs = read_inputs(chosen, lambda done: step("documents", done, 0))
     check_measures(chosen, inputs)
@@ -84,6 +86,7 @@ def gather(
                     *inputs.notes,
                     *(() if judged is None else judged.notes),
                     *probed.notes,
+                    *(note for each in systems for note in formats_used(each.system.settings)),
                     *charges.notes([each.settings for each in chosen.systems], date().date()),
                 )
             )

@@ -60,6 +60,20 @@ class System:
         return min(int(depth) for depth in (found, *later))
 
 
+class Reason(NamedTuple):
+    """Why something of a sweep is not there.
+
+    Attributes:
+        name: of a configuration or a system.
+        reason: one line.
+        key: of the system where it has one, else empty.
+    """
+
+    name: str
+    reason: str
+    key: str = ""
+
+
 class Axis(NamedTuple):
     """What differs between systems.
 
@@ -308,3 +322,44 @@ def refuse_same_names(names: Sequence[str], places: Sequence[Any]) -> None:
         if name in names[:number]:
             error: InputError = places[number].error(f"two configurations are called {name!r}. Rename one.")
             raise error
+
+
+def within_pools(systems: tuple[System, ...]) -> tuple[tuple[System, ...], tuple[Reason, ...]]:
+    """Systems with the numbers of contexts that their pools allow, and the others with the reason.
+
+    Args:
+        systems: of a plan.
+    """
+    kept, left_out = [], []
+    for system in systems:
+        inside = tuple(k for k in system.contexts if k <= system.pool)
+        left_out += [
+            Reason(f"{system.name} K={k}", above_pool(k, system.pool)) for k in system.contexts if k > system.pool
+        ]
+        if inside:
+            kept.append(replace(system, contexts=inside))
+    return tuple(kept), tuple(left_out)
+
+
+def depths_above_pools(systems: tuple[System, ...]) -> tuple[str, ...]:
+    """Remarks on rerankers that are to score more documents than they get.
+
+    Args:
+        systems: of a plan.
+    """
+    depths = [(each.settings["rerank"]["depth"], each.pool) for each in systems if each.reranks]
+    return tuple(
+        f"[rerank] depth is {depth}, and the stages before give at most {pool} documents: {pool} are reranked."
+        for depth, pool in dict.fromkeys(depths)
+        if depth > pool
+    )
+
+
+def above_pool(k: int, pool: int) -> str:
+    """Why a configuration is left out.
+
+    Args:
+        k: documents that it looks at.
+        pool: documents that its last stage gives.
+    """
+    return f"K is above the pool: its last stage gives {pool} documents, and K is {k}."

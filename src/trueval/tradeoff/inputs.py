@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from trueval.collection import Collection, Tell
-from trueval.comparison.resampling import generator
+from trueval.comparison.resampling import sample
 from trueval.errors import Place
 from trueval.evaluation.content import judgments_hash
 from trueval.evaluation.notes import passed_by_all
@@ -20,9 +20,6 @@ from trueval.judgments import Judgments
 from trueval.report.provenance import recorded
 from trueval.retrieval.rewriting import SHOWN, rewritten
 from trueval.tradeoff.plan import Measuring, Plan
-
-# Stream of a seed that draws queries; comparison/resampling.py has those below 2^32 + runs.
-SAMPLES: Final = 1 << 33
 
 
 class Inputs(NamedTuple):
@@ -75,7 +72,9 @@ def read_inputs(plan: Plan, tell: Tell = None) -> Inputs:
         InputError: a file is bad, nobody judged a query, or a query has no text in the file of a rewriting.
     """
     measuring = plan.measuring
-    collection = Collection.read(plan.collection, fields=plan.fields, qrels=measuring.judgments, tell=tell)
+    collection = Collection.read(
+        plan.collection, fields=plan.fields, queries=plan.queries, qrels=measuring.judgments, tell=tell
+    )
     judgments = _graded(collection, measuring)
     judged = set(judgments.query_ids.to_list())
     ids = [query for query in collection.queries if query in judged]
@@ -108,23 +107,6 @@ def read_inputs(plan: Plan, tell: Tell = None) -> Inputs:
         "sha256": {"judgments": judgments_hash(kept)},
     }
     return Inputs(collections, kept, about, tuple(notes), texts)
-
-
-def sample(ids: list[str], count: int | None, seed: int) -> list[str]:
-    """Some queries drawn at random, in the order in which they were given.
-
-    Args:
-        ids: of all queries.
-        count: how many are drawn; all if None, or if there are no more.
-        seed: of the draw.
-
-    >>> sample(["a", "b", "c", "d"], 2, 0) == sample(["a", "b", "c", "d"], 2, 0), sample(["a"], 5, 0)
-    (True, ['a'])
-    """
-    if count is None or count >= len(ids):
-        return ids
-    drawn = generator(seed, SAMPLES, 0).choice(len(ids), count, replace=False)
-    return [ids[place] for place in np.sort(drawn).tolist()]
 
 
 def _graded(collection: Collection, measuring: Measuring) -> Judgments:

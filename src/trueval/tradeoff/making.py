@@ -33,11 +33,10 @@ from trueval.retrieval.stages.shared import Begin, Shared
 from trueval.retrieval.stages.work import Work
 from trueval.run import Run
 from trueval.tradeoff.charges import Charges, Spending
-from trueval.tradeoff.grid import System
+from trueval.tradeoff.grid import Reason, System
 from trueval.tradeoff.inputs import Inputs
 from trueval.tradeoff.ladder import BELOW, recall
 from trueval.tradeoff.memory import memory_entry
-from trueval.tradeoff.plan import Reason
 from trueval.tradeoff.price import PriceBook
 from trueval.tradeoff.store import KEY_LENGTH, Store
 

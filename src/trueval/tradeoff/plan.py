@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from trueval.collection import place_beside
 from trueval.errors import MeasureError, Place, PolicyError, TruevalWarning, nearest
@@ -34,27 +34,26 @@ from trueval.retrieval.stages.config import (
     settings_of_tables,
 )
 from trueval.specs import split
-from trueval.tradeoff.grid import Axis, Choice, K, System, axes_of, grid_size, refuse_same_names, systems_of
+from trueval.tradeoff.charges import Charges
+from trueval.tradeoff.grid import (
+    Axis,
+    Choice,
+    K,
+    Reason,
+    System,
+    axes_of,
+    depths_above_pools,
+    grid_size,
+    refuse_same_names,
+    systems_of,
+    within_pools,
+)
 from trueval.tradeoff.tables import ASKED_FOR, CONTEXTS, METHOD_NAMES, SWEEP_TABLES
 
 CONFIGURATION: Final = "configuration"
 AT_K: Final = re.compile(r"@K\b")
 DEFAULT_MEASURES: Final = ("nDCG@K", "R@K")
 ANY_K: Final = 999_999_937  # stands for K where a measure is parsed; no list is so long
-
-
-class Reason(NamedTuple):
-    """Why something of a sweep is not there.
-
-    Attributes:
-        name: of a configuration or a system.
-        reason: one line.
-        key: of the system where it has one, else empty.
-    """
-
-    name: str
-    reason: str
-    key: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +100,7 @@ class Plan:
         source: the file.
         collection: folder or name of the collection.
         fields: of a document that make its text.
+        queries: file of the queries; None for those of the collection.
         sample: queries that are drawn; None for all.
         rewrites: name of a way to write queries → the file of their texts, or None where there is none.
         systems: each once.
@@ -115,6 +115,7 @@ class Plan:
     source: str
     collection: str
     fields: tuple[str, ...]
+    queries: str | None
     sample: int | None
     rewrites: Mapping[str, str | None]
     systems: tuple[System, ...]
@@ -167,7 +168,7 @@ def _plan(toml: Toml, path: Path) -> Plan:
     choices = choices or [_chosen(base, own)]
     _refuse_endless(grid_size(choices), own["limits"]["configurations"], toml)
     systems = systems_of(choices, toml.source)
-    kept, left_out = _within_pools(systems)
+    kept, left_out = within_pools(systems)
     if not kept:
         raise toml.place("generate", "contexts").error(
             f"no system gives so many documents: {left_out[0].name}: {left_out[0].reason}"
@@ -178,11 +179,13 @@ def _plan(toml: Toml, path: Path) -> Plan:
     judged = _file(own["measure"]["judgments"], path) or collection
     measuring, remarks = _measuring(own["measure"], judged, kept[0].contexts[0], toml, path)
     own["prices"] = {**own["prices"], "book": _file(own["prices"]["book"], path)}
+    Charges.read(own["prices"], toml.place)
     return Plan(
         path.stem,
         str(path),
         collection,
         corpus["fields"],
+        _file(own["queries"]["path"], path),
         own["queries"]["sample"],
         {each: None if each in (AS_IS, NORMALISED) else _file(each, path) for each in rewrites},
         kept,
@@ -193,7 +196,7 @@ def _plan(toml: Toml, path: Path) -> Plan:
             if name not in ("queries", "measure") and (name not in ASKED_FOR or name in given)
         },
         left_out,
-        (*remarks, *_depths_above_pools(kept)),
+        (*remarks, *depths_above_pools(kept)),
         _judge(own["judge"], measuring, kept, toml, path) if "judge" in given else None,
     )
 
@@ -271,8 +274,9 @@ def _overlaid(base: Choice, own: Mapping[str, Any], number: int, toml: Toml) -> 
         raise place("corpus").error("all configurations search the same documents. Write [corpus] once, for the file.")
     if not isinstance(queries, Mapping):
         raise place("queries").error(f"queries must be a table, [configuration.queries]. Got {queries!r}.")
-    if "sample" in queries:
-        raise place("queries", "sample").error("all configurations have the same queries. Write sample in [queries].")
+    shared = next((key for key in ("path", "sample") if key in queries), None)
+    if shared is not None:
+        raise place("queries", shared).error(f"all configurations have the same queries. Write {shared} in [queries].")
     rewrites = (
         checked_table("queries", queries, SWEEP_TABLES["queries"], place)["rewrite"] if queries else base.rewrites
     )
@@ -329,34 +333,6 @@ def _model(name: Any, path: Path) -> Any:
 
 def _file(name: str | None, path: Path) -> str | None:
     return None if name is None else str(path.parent / name)  # an absolute path stays as it is
-
-
-def _within_pools(systems: tuple[System, ...]) -> tuple[tuple[System, ...], tuple[Reason, ...]]:
-    """Systems with the numbers of contexts that their pools allow, and the others with the reason."""
-    kept, left_out = [], []
-    for system in systems:
-        inside = tuple(k for k in system.contexts if k <= system.pool)
-        left_out += [
-            Reason(f"{system.name} K={k}", above_pool(k, system.pool)) for k in system.contexts if k > system.pool
-        ]
-        if inside:
-            kept.append(replace(system, contexts=inside))
-    return tuple(kept), tuple(left_out)
-
-
-def _depths_above_pools(systems: tuple[System, ...]) -> tuple[str, ...]:
-    """Remarks on rerankers that are to score more documents than they get."""
-    depths = [(each.settings["rerank"]["depth"], each.pool) for each in systems if each.reranks]
-    return tuple(
-        f"[rerank] depth is {depth}, and the stages before give at most {pool} documents: {pool} are reranked."
-        for depth, pool in dict.fromkeys(depths)
-        if depth > pool
-    )
-
-
-def above_pool(k: int, pool: int) -> str:
-    """Why a configuration is left out."""
-    return f"K is above the pool: its last stage gives {pool} documents, and K is {k}."
 
 
 def _measuring(

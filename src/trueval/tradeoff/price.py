@@ -110,10 +110,13 @@ class PriceBook:
         """
         listed = self.look_up(role, name)
         if listed is None:
-            known = ", ".join(self.prices[role]) or "none"
+            known, entry = ", ".join(self.prices[role]) or "none", f'[{role}."{name}"]'
+            ours = self.path == str(BOOK)
+            book = "the price book of trueval" if ours else self.path
+            cure = f"Name a book of your own as book in [prices], with {entry} and" if ours else f"Add {entry} with"
             raise PolicyError(
-                f"{self.path}: [{role}] has no price of {name}. It has: {known}.{nearest(name, self.prices[role])} Add "
-                f'[{role}."{name}"] with per_million_tokens.'
+                f"{book} has no price of {name}. Its {role}: {known}.{nearest(name, self.prices[role])} {cure} "
+                "per_million_tokens."
             )
         return listed
 

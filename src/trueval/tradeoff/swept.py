@@ -18,8 +18,8 @@ from trueval.version import __version__
 if TYPE_CHECKING:  # late: results are read without the libraries that make them
     from trueval.tradeoff.charges import Spent
     from trueval.tradeoff.derived import Derived
-    from trueval.tradeoff.grid import System
-    from trueval.tradeoff.plan import Plan, Reason
+    from trueval.tradeoff.grid import Reason, System
+    from trueval.tradeoff.plan import Plan
     from trueval.tradeoff.quality import Qualities, Quality
     from trueval.tradeoff.timing import Timed
 

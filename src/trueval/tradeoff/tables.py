@@ -76,6 +76,7 @@ _MONEY: Final = 1e12
 
 QUERIES: Final[Mapping[str, Parameter]] = MappingProxyType(
     {
+        "path": text(None, "file or folder of the queries, instead of the collection's"),
         "sample": whole(None, 1, "queries that are drawn at random, by seed of [measure]; all by default"),
         "rewrite": several(text(AS_IS, f"'{AS_IS}', '{NORMALISED}', or a file of the texts, as queries.jsonl")),
     }

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from trueval.tradeoff.plan import Reason
+from trueval.tradeoff.grid import Reason
 
 TIMED: Final = "timed queries"
 JUDGED: Final = "passages to judge"

@@ -51,6 +51,18 @@ def result(*, low: bool = True) -> dict[str, Any]:
     return {**found, "low": {"stages": lower, "judged": judged}} if low else found
 
 
+def test_the_format_that_a_model_ran_in_is_said():
+    found = result(low=False)
+    found["settings"] |= {
+        "embed": {"model": "mine", "dtype": "bfloat16"},
+        "rerank": {"model": "cohere:m", "price_per_million_tokens": 1},
+    }
+    told = " ".join(drawn(stages.table(found)).split())
+    assert "mine ran in bfloat16; dtype in [embed] names another format." in told
+    assert "cohere:m ran" not in told
+    assert "mine ran in bfloat16" in stages.to_markdown(found)
+
+
 def test_the_table_shows_stages_their_worth_and_what_low_precision_does():
     text = " ".join(drawn(stages.table(result())).split())
     assert "fuse 12 1,200 700 0.2500 32 0.5500 0.5400 0.5700 0.5 75.2 The same" in text

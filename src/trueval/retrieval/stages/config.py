@@ -26,6 +26,7 @@ from trueval.models.pairs import HIGH as HIGH_FORMAT
 from trueval.models.places import find_model
 from trueval.models.reuse import PASS, TEXT
 from trueval.numerics import FORMATS
+from trueval.report.provenance import recorded
 from trueval.retrieval.index import read_spec
 from trueval.specs import Parameter, bounded, checked, choice, whole
 from trueval.specs import text as _text
@@ -322,3 +323,19 @@ def reusing(settings: Settings, reuse: str | None) -> Settings:
     if reuse is None:
         return settings
     return {name: {**values, "reuse": reuse} if "reuse" in values else values for name, values in settings.items()}
+
+
+def formats_used(settings: Settings) -> list[str]:
+    """What is said of the formats that the models of a pipeline run in, which decide how much ties.
+
+    Args:
+        settings: of the pipeline, also as its manifest has them.
+
+    >>> formats_used({"embed": {"model": "m", "dtype": "bfloat16"}})
+    ['m ran in bfloat16; dtype in [embed] names another format.']
+    """
+    return [
+        f"{recorded(values['model'])} ran in {values['dtype']}; dtype in [{name}] names another format."
+        for name, values in settings.items()
+        if "dtype" in values
+    ]

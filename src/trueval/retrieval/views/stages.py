@@ -14,6 +14,7 @@ from trueval.report.directory import Directory, ResultFile
 from trueval.report.formats import latex, markdown, pipes, tabular
 from trueval.report.terminal import grid
 from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent, unit
+from trueval.retrieval.stages.config import formats_used
 from trueval.retrieval.views.flow import MEASURE, figures
 
 Entry = Mapping[str, Any]
@@ -70,6 +71,7 @@ def sentences(result: Entry) -> Iterator[str]:
     Args:
         result: the JSON of `trueval retrieve`.
     """
+    yield from formats_used(result["settings"])
     last = result["stages"][-1]
     if last["tied_fraction"]:
         yield (
