@@ -253,3 +253,48 @@ def test_of_gives_a_run_back_and_can_rename_it() -> None:
 def test_a_run_shows_itself_in_one_line() -> None:
     assert repr(Run.from_dict(NESTED, name="x")) == "<Run 'x': 2 queries, 3 documents, from builtins.dict>"
     assert repr(Judgments.from_dict({"q": {"d": 1}})) == "<Judgments: 1 queries, 1 documents, from builtins.dict>"
+
+
+RUNS = [{"q": {"a": 1.0}}, {"q": {"a": 2.0}}]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        RUNS,
+        tuple(RUNS),
+        {"bm25": RUNS[0], "dense": RUNS[1]},
+        [Run.from_dict(each) for each in RUNS],
+        {str(at): Run.from_dict(each) for at, each in enumerate(RUNS)},
+    ],
+    ids=str,
+)
+def test_several_runs_in_place_of_one_are_sent_to_compare(given: object) -> None:
+    with pytest.raises(
+        InputError, match=r"Got 2 in a (list|tuple|dict).*trueval\.compare\(runs, judgments, measures\)"
+    ):
+        evaluate(given, {"q": {"a": 1}}, "RR")
+
+
+def test_files_in_place_of_one_are_sent_to_compare_too(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "run.trec"
+    path.write_text("q Q0 a 1 2 x\n", encoding="utf-8")
+    with pytest.raises(InputError, match="Got 2 in a list"):
+        evaluate([path, str(path)], {"q": {"a": 1}}, "RR")
+    with pytest.raises(InputError, match="not a run"):
+        evaluate(["q1", "q2"], {"q": {"a": 1}}, "RR")
+
+
+class Retriever:
+    """As those of LlamaIndex."""
+
+    def retrieve(self, query: str) -> list[str]:
+        return [query]
+
+
+@pytest.mark.parametrize(("given", "asked"), [(Retriever(), "retrieve"), (len, "__call__")], ids=["object", "function"])
+def test_a_retriever_is_not_its_run(given: object, asked: str) -> None:
+    with pytest.raises(InputError, match=rf"what a retriever found, and not the retriever. Got \w+, which has {asked}"):
+        evaluate(given, {"q": {"a": 1}}, "RR")
+    with pytest.raises(InputError, match="and not the retriever"):
+        compare([given, given], {"q": {"a": 1}}, "RR")

@@ -9,7 +9,7 @@ from functools import cached_property
 from numbers import Real
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -81,7 +81,21 @@ class Run:
         """
         if isinstance(given, cls):
             return given if name is None else replace(given, name=name)
-        table, own = read_given(given, "run")
+        if several := _number_of_runs(given):
+            raise InputError(
+                f"One run belongs here. Got {several} in a {type(given).__name__}. Give one of them; to hold runs "
+                "against each other, trueval.compare(runs, judgments, measures) takes them all."
+            )
+        try:
+            table, own = read_given(given, "run")
+        except InputError:
+            if (method := _method_of_retriever(given)) is None:
+                raise
+            raise InputError(
+                f"A run is what a retriever found, and not the retriever. Got {type(given).__name__}, which has "
+                f"{method}. Ask it for every query, and give {{query: {{document: score}}}}, or {{query: documents, "
+                "best first}."
+            ) from None
         return cls._from_table(table, name or own or UNNAMED)
 
     @classmethod
@@ -215,6 +229,32 @@ class Run:
     def doc_hashes(self) -> NDArray[np.uint32]:
         """[row] 32 bits of a hash of each document id, the same for equal ids in one process."""
         return half_hashes(self.documents["doc_id"])
+
+
+# What the retrievers of LlamaIndex, LangChain, search engines and pyterrier are asked by.
+RETRIEVERS: Final = ("retrieve", "invoke", "get_relevant_documents", "search", "transform", "__call__")
+
+
+def _method_of_retriever(given: Any) -> str | None:
+    """By what a retriever is asked; None of what is none."""
+    return next((name for name in RETRIEVERS if callable(getattr(given, name, None))), None)
+
+
+def _number_of_runs(given: Any) -> int:
+    """How many runs there are where one belongs, in a list or in a dict by name; 0 of what may be one run."""
+    values = list(given.values()) if isinstance(given, Mapping) else given
+    if not isinstance(values, list | tuple) or not values:
+        return 0
+    many = len(values) > 1 and all(isinstance(each, Mapping) and each and _holds_lists(each) for each in values)
+    files = isinstance(given, list | tuple) and all(
+        isinstance(each, str | PathLike) and Path(each).is_file() for each in values
+    )
+    return len(values) if many or files or all(isinstance(each, Run) for each in values) else 0
+
+
+def _holds_lists(given: Mapping[Any, Any]) -> bool:
+    """Whether all values of a dict are documents with their scores, as those of a run are."""
+    return all(is_one_run({"": each}) for each in given.values())
 
 
 def is_one_run(given: Mapping[Any, Any]) -> bool:

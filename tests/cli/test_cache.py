@@ -59,3 +59,10 @@ def test_misuse_is_one_line(trueval, tmp_path: Path) -> None:
     }.items():
         outcome = trueval("cache", tmp_path, *words, columns=200)
         assert (outcome.status, said in outcome.err) == (2, True), outcome.err
+
+
+@pytest.mark.parametrize("word", ["list", "nowhere/cache"])
+def test_a_folder_that_is_not_there_is_refused(trueval, word: str) -> None:
+    outcome = trueval("cache", word, columns=200)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert f"{word} is not there. trueval cache alone shows the user's cache" in outcome.err

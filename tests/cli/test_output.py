@@ -124,3 +124,25 @@ def test_a_page_of_earlier_results_is_spoken_of(
     save(tmp_path, (EVALUATE, results({"a": {"RR": value(0.2, 0.25, 0.4, 0.3)}})))
     assert (tmp_path / "report.html").exists() != listed
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "cure"),
+    [
+        ("evaluate", "o.csv", "--format csv > o.csv"),
+        ("compare", "o.md", "--format markdown > o.md"),
+        ("power", "page.html", ""),
+        ("evaluate", "results.JSON", "--format json > results.JSON"),
+    ],
+)
+def test_out_is_no_file(trueval: Callable[..., Outcome], files: Path, command: str, name: str, cure: str) -> None:
+    """A folder called so is made by nobody, unless it is there already."""
+    runs = (files / "tied.trec", files / "clear.trec")
+    given = (command, files / "qrels.trec", *runs, "-m", "RR", "--out", files / "below" / name)
+    status, out, err = trueval(*given, columns=300)
+    assert (status, out) == (2, "")
+    assert f"{name} looks like a file." in err
+    assert cure in err
+    assert not (files / "below").exists()
+    (files / "below" / name).mkdir(parents=True)
+    assert trueval(*given).status == 0

@@ -2,6 +2,7 @@
 
 import pytest
 
+import trueval as tv
 from trueval.errors import MeasureError, TruevalWarning
 from trueval.measures import parse, parse_list, registry
 from trueval.measures.aliases import trec_name
@@ -164,3 +165,29 @@ def test_several_bad_names_are_reported_at_once() -> None:
 def test_trec_evals_own_names(ours: str, theirs: str) -> None:
     assert trec_name(parse(ours)) == theirs
     assert parse(theirs) == parse(ours)
+
+
+def test_measures_of_ir_measures_are_measures() -> None:
+    """One alone, several beside texts, and as the key of a result; IPrec has its recall where others have a cutoff."""
+    theirs = pytest.importorskip("ir_measures")
+    one, iprec = theirs.nDCG(dcg="exp-log2") @ 10, theirs.IPrec @ 0.1
+    assert parse(one) == parse("nDCG(gain='exp')@10")
+    assert parse_list(theirs.RR) == (parse("RR"),)
+    assert [str(each) for each in parse_list([one, "AP P@5", iprec])] == [
+        *("nDCG(gain='exp')@10", "AP", "P@5", "IPrec(recall=0.1)"),
+    ]
+    run, judgments = {"q": {"a": 2.0, "b": 1.0}}, {"q": {"b": 1}}
+    scores = tv.evaluate(run, judgments, [theirs.RR, one])
+    assert scores[theirs.RR].expected == scores["RR"].expected == 0.5
+    assert (theirs.RR in scores, theirs.AP in scores) == (True, False)
+    assert tv.evaluate(run, judgments, theirs.RR)["RR"].expected == 0.5
+    assert tv.evaluate_arrays([[2.0, 1.0]], [[0, 1]], theirs.RR)["RR"].expected == 0.5
+    assert str(tv.explain(run, judgments, theirs.RR).measure) == "RR"
+    with pytest.raises(MeasureError, match="no measure infAP"):
+        tv.evaluate(run, judgments, [theirs.infAP])
+
+
+@pytest.mark.parametrize("given", [5, None, [5], [None], [{"q": {"a": 1.0}}], [object()]])
+def test_what_is_no_measure_is_refused_as_such(given: object) -> None:
+    with pytest.raises(MeasureError, match="A measure is a text such as 'nDCG@10'"):
+        parse_list(given)

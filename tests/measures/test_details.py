@@ -34,8 +34,13 @@ WITH_DETAILS = [
 EMPTY = ("zero", "one", "skip")
 
 
+WHOLE = Run.from_dict(RUN)
+NOTHING = Run(WHOLE.documents.head(0), WHOLE.query_ids.head(0), np.zeros(1, dtype=np.int64), "run", "nowhere")
+
+
 def scores_of(grades: dict[str, dict[str, float]], measure: Measure, **policy: str) -> Scores:
-    return evaluate(Run.from_dict(RUN), Judgments.from_dict(grades), measure, **policy)  # type: ignore[arg-type]
+    run = WHOLE if grades.keys() & RUN.keys() else NOTHING
+    return evaluate(run, Judgments.from_dict(grades), measure, **policy)  # type: ignore[arg-type]
 
 
 @pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
@@ -109,6 +114,5 @@ def test_sensitivity_skips_the_queries_that_the_mean_skips() -> None:
 
 @pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
 def test_a_run_of_which_every_query_is_skipped_has_no_sensitivity() -> None:
-    run = Run.from_dict({"unjudged": {"a": 1.0}})
-    flips = sensitivity([run], Judgments.from_dict({"q": {"a": 5}}), "RA-nWG@1", missing="skip").flips[0]
+    flips = sensitivity([NOTHING], Judgments.from_dict({"q": {"a": 5}}), "RA-nWG@1", missing="skip").flips[0]
     assert np.isnan([flips.lowest_mean, flips.highest_mean]).all()

@@ -45,6 +45,11 @@ def cache(
 
     if yes and not remove:
         raise typer.BadParameter("say what to remove: --remove all, for instance.", param_hint="--yes")
+    if folder is not None and not folder.exists():
+        raise typer.BadParameter(
+            f"{folder} is not there. trueval cache alone shows the user's cache, and --remove NAME removes.",
+            param_hint="DIR",
+        )
     found, now = library.read_cache(folder or library.user_cache()), datetime.now(UTC)
     age = None if older_than is None else library.age_of(older_than)
     meant = library.chosen(found, remove or (), age, now)

@@ -23,6 +23,14 @@ if TYPE_CHECKING:
 PAGE: Final = "report.html"
 FIGURES: Final = "figures"
 NO_PAGE: Final = f"{PAGE} could not be made; all results are written"
+# What names of files end with, and the --format that prints such a file; "" where none does.
+NAMES_OF_FILES: Final = {
+    ".csv": "csv",
+    ".json": "json",
+    ".md": "markdown",
+    ".tex": "latex",
+    **dict.fromkeys((".html", ".jsonl", ".parquet", ".pdf", ".png", ".svg", ".toml", ".trec", ".tsv", ".txt"), ""),
+}
 
 Format = Literal["table", "json", "csv", "markdown", "latex"]
 
@@ -200,7 +208,13 @@ def check_folder(folder: Path) -> None:
 
     Raises:
         InputError: there is a file of that name, or of the name of a parent, or nothing can be written there.
+        typer.BadParameter: the name is that of a file, and no folder is called so.
     """
+    if folder.suffix.lower() in NAMES_OF_FILES and not folder.exists():
+        form = NAMES_OF_FILES[folder.suffix.lower()]
+        cure = f" For one file: --format {form} > {folder.name}." if form else ""
+        told = f"must name a folder, for files of several formats. {folder} looks like a file.{cure}"
+        raise typer.BadParameter(f"{told} If a folder should be called so, make it first.", param_hint="--out")
     log_beside(folder)
     # The nearest place that exists decides: making the folder would fail below a file.
     first = next((place for place in (folder, *folder.parents) if place.exists()), folder)

@@ -9,7 +9,8 @@ from trueval.evaluation.evaluate import Measures, score
 from trueval.evaluation.notes import passed_by_all
 from trueval.evaluation.scores import Scores
 from trueval.files.memory.ragged import ragged
-from trueval.measures import Measure, parse_list
+from trueval.measures import parse_list
+from trueval.measures.grammar import measures_in
 from trueval.policy.conventions import choose
 from trueval.policy.policy import Policy
 from trueval.standings.counting import Arrays, counter
@@ -54,7 +55,7 @@ def evaluate_arrays(
     # A loop that calls this for batch after batch makes the same choices and names the same measures each time.
     plain = all(isinstance(value, PLAIN) for value in choices.values())
     chosen = _kept(policy, **choices) if plain else choose(policy, choices)
-    texts = (measures,) if isinstance(measures, str | Measure) else tuple(measures)
+    texts = measures_in(measures)
     parsed = _parsed_texts(texts) if all(isinstance(text, str) for text in texts) else parse_list(texts)
     scores, grades, offsets = ragged(score_lists, grade_lists, mask)
     # The zeros can matter where lists end: which documents are in the list may be left to chance there.

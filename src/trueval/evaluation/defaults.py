@@ -7,16 +7,15 @@ a threshold of 1, every passage of it would be relevant and the reciprocal rank 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trueval.judgments import on_rubric
 from trueval.measures import Measure, parse_list
+from trueval.measures.grammar import Measures
 from trueval.policy.conventions import choose
 
 if TYPE_CHECKING:
     from trueval.policy.policy import Policy
-
-Measures: TypeAlias = "str | Measure | Iterable[str | Measure]"
 
 # Of judgments whose scale is not known.
 PLAIN: Final = "nDCG@10 RR@10 AP R@100 P@10"

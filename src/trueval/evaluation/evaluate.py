@@ -11,13 +11,14 @@ import numpy as np
 
 from trueval.errors import InputError, TruevalWarning
 from trueval.evaluation.content import Content
-from trueval.evaluation.defaults import Measures, fill_defaults
+from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.notes import notes_of, open_orders
 from trueval.evaluation.pairing import read_pair, unjudged_queries
 from trueval.evaluation.scores import STATISTICS, Scores
 from trueval.evaluation.ties import Ties
 from trueval.forks import need_polars
 from trueval.measures import Measure, Values
+from trueval.measures.grammar import Measures
 from trueval.policy.conventions import Policy
 from trueval.standings.counting import counter
 from trueval.standings.standings import Bools, Floats, Standings
@@ -34,8 +35,9 @@ def evaluate(
         run: a Run, or what `Run.of` takes: a path, a dict {query: {document: score}}, a frame, a ranx Run, triples
             (query, document, score), rows of a log of contexts.
         judgments: Judgments, or what `Judgments.of` takes; their queries are evaluated, in their order.
-        measures: texts or Measures; spaces outside brackets separate several in one text. None: nDCG@10 RR@10 AP R@100
-            P@10, and of a golden set RA-nWG@10 N-Recall4+@10 nDCG(gain='rubric')@10 P4+@10 Harm@10.
+        measures: texts, Measures, or measures of ir_measures; spaces outside brackets separate several in one text.
+            None: nDCG@10 RR@10 AP R@100 P@10, and of a golden set RA-nWG@10 N-Recall4+@10 nDCG(gain='rubric')@10 P4+@10
+            Harm@10.
         policy: every choice that changes a number; None for ours, in which documents of a golden set are relevant from
             grade 4 on.
         choices: single attributes of Policy, which win over those of `policy`: tie_order, tie_precision,

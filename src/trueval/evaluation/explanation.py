@@ -24,6 +24,7 @@ from trueval.evaluation.pairing import read_pair
 from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
 from trueval.measures import Measure, parse
+from trueval.measures.grammar import OtherMeasure
 from trueval.numerics import or_null
 from trueval.policy.conventions import TOOLS
 from trueval.policy.policy import OPTIONS, Policy
@@ -187,7 +188,7 @@ class Outcome(NamedTuple):
 def explain(
     run: Any,
     judgments: Any,
-    measure: str | Measure,
+    measure: str | Measure | OtherMeasure,
     *,
     policy: Policy | None = None,
     conventions: Iterable[str] | None = None,
@@ -218,7 +219,7 @@ def explain(
     (0.5, 0.75)
     """
     run, judgments, _ = read_pair(run, judgments)
-    (parsed,), base = fill_defaults(judgments, parse(measure) if isinstance(measure, str) else measure, policy, choices)
+    (parsed,), base = fill_defaults(judgments, parse(measure), policy, choices)
     if parsed.definition.mean != "arithmetic":
         raise MeasureError(
             f"{parsed} is a {parsed.definition.mean} mean over queries, of which no query has a share. "

@@ -18,6 +18,7 @@ from trueval.evaluation.estimate import Estimate, arithmetic_mean, geometric_mea
 from trueval.evaluation.ties import Ties, joined_ties
 from trueval.forks import need_polars
 from trueval.measures import Measure, parse
+from trueval.measures.grammar import OtherMeasure
 from trueval.standings.standings import Floats
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Scores:
     content: Content | None = None
     measurable: tuple[int, ...] = ()
 
-    def __getitem__(self, measure: str | Measure) -> Estimate:
+    def __getitem__(self, measure: str | Measure | OtherMeasure) -> Estimate:
         """The mean of a measure, `mean` by another name; an alias such as ndcg_cut_10 will do.
 
         Raises:
@@ -92,7 +93,7 @@ class Scores:
     def __contains__(self, measure: object) -> bool:
         """Whether a measure was evaluated."""
         try:
-            return isinstance(measure, str | Measure) and self.index(measure) >= 0
+            return isinstance(measure, str | Measure | OtherMeasure) and self.index(measure) >= 0
         except MeasureError:
             return False
 
@@ -132,7 +133,7 @@ class Scores:
 
         return html(self.to_dict(), self.policy.to_dict())
 
-    def mean(self, measure: str | Measure) -> Estimate:
+    def mean(self, measure: str | Measure | OtherMeasure) -> Estimate:
         """The mean of a measure over the queries for which it is available; geometric for gm(...).
 
         Raises:
@@ -157,14 +158,14 @@ class Scores:
         """The mean of every measure, by its text form."""
         return {str(measure): self.mean(measure) for measure in self.measures}
 
-    def index(self, measure: str | Measure) -> int:
+    def index(self, measure: str | Measure | OtherMeasure) -> int:
         """The column of a measure; RR@10 names RR(rel=4)@10 too, where the policy has that threshold.
 
         Raises:
             MeasureError: the measure was not evaluated; it names the nearest that was.
         """
         try:
-            wanted = named_measure(parse(measure) if isinstance(measure, str) else measure, self.measures, self.policy)
+            wanted = named_measure(parse(measure), self.measures, self.policy)
         except MeasureError as unknown:
             raise self._not_evaluated(str(measure)) from unknown
         if wanted not in self.measures:
@@ -174,7 +175,7 @@ class Scores:
     def _not_evaluated(self, name: str) -> MeasureError:
         return MeasureError(f"{name} was not evaluated. Evaluated: {', '.join(self)}.{nearest(name, self)}")
 
-    def of(self, measures: Sequence[str | Measure]) -> Scores:
+    def of(self, measures: Sequence[str | Measure | OtherMeasure]) -> Scores:
         """The scores of some of the measures, in this order.
 
         Raises:

@@ -12,26 +12,50 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from trueval.errors import MeasureError
 from trueval.measures.aliases import LISTING, measure_of, renamed, take_apart, with_level
 from trueval.measures.measure import Measure, find
 from trueval.specs import Value, read_arguments, read_value, split
 
+Measures: TypeAlias = "str | Measure | OtherMeasure | Iterable[str | Measure | OtherMeasure]"
+
 _MEASURE = re.compile(r"(?P<name>[A-Za-z][\w+-]*)\s*(?:\((?P<arguments>.*)\))?\s*(?:@(?P<cutoff>.+))?", re.DOTALL)
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _NUMBERED = re.compile(r"(?P<name>.*\D[._])\d+(?:\.\d+)?", re.DOTALL)
 
 
-def parse(text: str) -> Measure:
+@runtime_checkable
+class OtherMeasure(Protocol):
+    """A measure of ir_measures, whose text form is read; the library is not imported for it."""
+
+    NAME: Any
+    params: Any
+
+
+def parse(measure: str | Measure | OtherMeasure) -> Measure:
     """Read a measure from its text form.
 
+    Args:
+        measure: its text; a Measure is itself, and one of ir_measures what its own text says.
+
     Raises:
-        MeasureError: the text is not a measure; unknown names come with the nearest known one.
+        MeasureError: it is not a measure; unknown names come with the nearest known one.
 
     >>> parse("R(rel=2)@100").cutoff
     100
     """
+    if isinstance(measure, Measure):
+        return measure
+    if not isinstance(measure, str | OtherMeasure):
+        raise MeasureError(
+            f"A measure is a text such as 'nDCG@10', or a measure of trueval or ir_measures. Got {measure!r}."
+        )
+    return _read(str(measure))
+
+
+def _read(text: str) -> Measure:
     whole = text.strip()
     match = _MEASURE.fullmatch(whole)
     measure = None if match is None else find(match["name"])
@@ -54,8 +78,8 @@ def parse(text: str) -> Measure:
     return measure if level is None else with_level(measure, int(level), whole)
 
 
-def parse_list(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
-    """Read measures from a text, where spaces or commas outside brackets separate them, or from texts and Measures.
+def parse_list(measures: Measures) -> tuple[Measure, ...]:
+    """Read measures from a text, where spaces or commas outside brackets separate them, or from what `parse` takes.
 
     Returns:
         The measures in order, each once.
@@ -66,15 +90,12 @@ def parse_list(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measu
     >>> [str(m) for m in parse_list("nDCG@10, AP R(rel=2)@100 P.5,10 recip_rank")]
     ['nDCG@10', 'AP', 'R(rel=2)@100', 'P@5', 'P@10', 'RR']
     """
-    if isinstance(measures, Measure):
-        return (measures,)
-    named = [measures] if isinstance(measures, str) else list(measures)
     found: list[Measure] = []
     refused: list[str] = []
-    for item in named:
-        for part in [item] if isinstance(item, Measure) else _repeat_names(split(item, " \t\n,", MeasureError)):
+    for item in measures_in(measures):
+        for part in _repeat_names(split(item, " \t\n,", MeasureError)) if isinstance(item, str) else [item]:
             try:
-                found.append(part if isinstance(part, Measure) else parse(part))
+                found.append(parse(part))
             except MeasureError as error:
                 refused.append(str(error))
     if len(refused) == 1:
@@ -85,6 +106,13 @@ def parse_list(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measu
     if not found:
         raise MeasureError("No measure is named. Name at least one, for example nDCG@10.")
     return tuple(dict.fromkeys(found))
+
+
+def measures_in(measures: Measures) -> tuple[Any, ...]:
+    """What was named: one text or measure, or each of several."""
+    # A measure of ir_measures has __getitem__, as what can be iterated.
+    several = isinstance(measures, Iterable) and not isinstance(measures, str | OtherMeasure)
+    return tuple(measures) if several else (measures,)
 
 
 def _repeat_names(parts: list[str]) -> list[str]:
@@ -100,7 +128,7 @@ def _arguments(text: str, whole: str) -> tuple[Measure | None, Mapping[str, Valu
     plain, named = read_arguments(text, whole, MeasureError)
     if len(plain) > 1:
         raise MeasureError(f"Parameters are written name=value. Got {plain[1]!r} in {whole!r}.")
-    return parse(plain[0]) if plain else None, named
+    return _read(plain[0]) if plain else None, named
 
 
 def _cutoff(text: str, name: str) -> int:

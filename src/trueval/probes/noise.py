@@ -19,11 +19,12 @@ from trueval.collection import Collection
 from trueval.comparison.reshuffle import Reshuffle, moved
 from trueval.comparison.reshuffled import lists_of
 from trueval.errors import InputError, TruevalWarning, nearest
-from trueval.evaluation.defaults import RELEVANT, Measures, fill_defaults
+from trueval.evaluation.defaults import RELEVANT, fill_defaults
 from trueval.evaluation.evaluate import evaluate
 from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
 from trueval.measures import Measure
+from trueval.measures.grammar import Measures
 from trueval.models.hosted.account import LEDGER, Account
 from trueval.policy.policy import Policy
 from trueval.probes.chatter import BANKS, LEVELS, Noisy, noisy

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from trueval.evaluation.scores import Scores
     from trueval.files import Source
     from trueval.measures import Measure
+    from trueval.measures.grammar import OtherMeasure
     from trueval.standings.standings import Floats
 
 
@@ -57,7 +58,9 @@ class AccuracyGivenHit(NamedTuple):
         return {name: or_null(value) for name, value in self._asdict().items()}
 
 
-def accuracy_given_hit(scores: Scores, measure: str | Measure, correct: Mapping[str, float]) -> AccuracyGivenHit:
+def accuracy_given_hit(
+    scores: Scores, measure: str | Measure | OtherMeasure, correct: Mapping[str, float]
+) -> AccuracyGivenHit:
     """Accuracy on the queries whose gold documents are all among the first K.
 
     Args:
@@ -68,7 +71,7 @@ def accuracy_given_hit(scores: Scores, measure: str | Measure, correct: Mapping[
     Raises:
         MeasureError: the measure is not AllGold, or was not evaluated.
     """
-    wanted = parse(measure) if isinstance(measure, str) else measure
+    wanted = parse(measure)
     if wanted.name != "AllGold":
         raise MeasureError(f"Accuracy given a hit needs AllGold, for example AllGold@10. Got {wanted}.")
     column = scores.index(wanted)

@@ -19,6 +19,7 @@ import numpy as np
 from trueval.errors import MeasureError, TruevalWarning
 from trueval.evaluation.evaluate import evaluate
 from trueval.measures import Measure, parse
+from trueval.measures.grammar import OtherMeasure
 from trueval.measures.orders.weights import Top
 from trueval.measures.rarity import COLUMNS, best_gain, grade_counts, rarity_weights
 from trueval.numerics import or_null
@@ -162,7 +163,7 @@ class Sensitivity:
 def sensitivity(
     runs: Sequence[Run],
     judgments: Judgments,
-    measure: str | Measure = "RA-nWG@10",
+    measure: str | Measure | OtherMeasure = "RA-nWG@10",
     *,
     policy: Policy | None = None,
     **choices: Any,
@@ -181,7 +182,7 @@ def sensitivity(
         MeasureError: the measure is not RA-nWG at a cutoff.
         PolicyError: a choice is unknown.
     """
-    wanted = parse(measure) if isinstance(measure, str) else measure
+    wanted = parse(measure)
     if wanted.name != "RA-nWG" or wanted.cutoff is None or wanted["unjudged"] != "nothing":
         raise MeasureError(f"Sensitivity is that of RA-nWG at a cutoff, for example RA-nWG@10. Got {wanted}.")
     names = tuple(run.name for run in runs)
