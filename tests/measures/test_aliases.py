@@ -183,6 +183,9 @@ def test_measures_of_ir_measures_are_measures() -> None:
     assert tv.evaluate(run, judgments, theirs.RR)["RR"].expected == 0.5
     assert tv.evaluate_arrays([[2.0, 1.0]], [[0, 1]], theirs.RR)["RR"].expected == 0.5
     assert str(tv.explain(run, judgments, theirs.RR).measure) == "RR"
+    with pytest.warns(TruevalWarning, match="weighs grades; RBP here counts a document as relevant from rel on"):
+        assert parse(theirs.RBP(p=0.9)) == parse("RBP(p=0.9)")
+    assert parse(theirs.RBP(p=0.9, rel=1)) == parse("RBP(p=0.9, rel=1)")
     with pytest.raises(MeasureError, match="no measure infAP"):
         tv.evaluate(run, judgments, [theirs.infAP])
 

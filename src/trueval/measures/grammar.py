@@ -11,10 +11,11 @@ Names of other tools, such as ndcg_cut_10, P.10 or map@100-l2, are read too (ali
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from trueval.errors import MeasureError
+from trueval.errors import MeasureError, TruevalWarning
 from trueval.measures.aliases import LISTING, measure_of, renamed, take_apart, with_level
 from trueval.measures.measure import Measure, find
 from trueval.specs import Value, read_arguments, read_value, split
@@ -52,6 +53,9 @@ def parse(measure: str | Measure | OtherMeasure) -> Measure:
         raise MeasureError(
             f"A measure is a text such as 'nDCG@10', or a measure of trueval or ir_measures. Got {measure!r}."
         )
+    if not isinstance(measure, str) and measure.NAME == "RBP" and measure.params.get("rel") is None:
+        remark = f"{measure} of ir_measures weighs grades; RBP here counts a document as relevant from rel on."
+        warnings.warn(f"{remark} Name rel, or RBP(scale=...) for grades.", TruevalWarning, stacklevel=2)
     return _read(str(measure))
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console, Group
 from rich.measure import Measurement
-from rich.table import Table
 from rich.text import Text
 
 from trueval.printable import printable
@@ -19,8 +18,8 @@ from trueval.printable import printable
 if TYPE_CHECKING:
     from rich.console import ConsoleOptions, RenderableType, RenderResult
 
-LEGIBLE_NAME: Final = 16  # characters of a name for which columns that follow from others are left out
-LEAST_NAME: Final = 10  # characters that a name keeps however narrow the terminal is
+INDENT: Final = "  "  # of what belongs to the line above
+GAP: Final = "  "  # between names on one line
 LEAST_TEXT: Final = 16
 ELLIPSIS: Final = "…"
 # Where a heading may go on in the next line, beside spaces: after a hyphen.
@@ -44,10 +43,11 @@ def drawn(content: RenderableType) -> str:
 
 @dataclass
 class Grid:
-    """A table without lines that fits itself to the terminal when it is drawn, and never cuts a number.
+    """A table without lines that fits itself to the terminal when it is drawn, and never cuts a number or a name.
 
-    Where room is short, headings go on in a second line, then texts, names are shortened in the middle, and columns
-    that follow from others are left out, which a line below says. Where that is not enough, lines are too long.
+    Where room is short, headings and texts go on in the next line, and columns that follow from others are left out,
+    which a line below says. Where that is not enough, names stand on a line of their own above their numbers; then,
+    every cell on a line of its own behind its heading.
 
     Attributes:
         head: headings; a line feed breaks one in any case.
@@ -73,7 +73,7 @@ class Grid:
 
     @property
     def breadth(self) -> int:
-        """Characters that it needs where nothing is shortened."""
+        """Characters that it needs where nothing is left out or on another line."""
         return sum(self._natural(place) for place in range(len(self.columns))) + len(self.columns) - 1
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
@@ -82,20 +82,26 @@ class Grid:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Rich asks for what it is made of."""
-        kept, widths = self._fitted(options.max_width)
-        table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
-        for place in kept:
-            right = self.columns[place] in "rR"
-            head = _broken(self.head[place], widths[place])
-            table.add_column(Text(head), justify="right" if right else "left", width=widths[place])
-        cells = {place: list(self._cells(place, widths[place])) for place in kept}
-        for number in range(len(self.rows)):
-            table.add_row(*(cells[place][number] for place in kept))
-        # Wider than the terminal where it must be: the table would cut cells to fit, and with them digits.
-        needed = sum(widths[place] for place in kept) + len(kept) - 1
-        yield from console.render(table, options.update(max_width=max(needed, options.max_width)))
+        found = self._fitted(options.max_width)
+        if found is None:
+            yield from self._stacked(console, options.max_width)
+            return
+        indent = Text(INDENT if found.above else "")
+        above = [self.head[place].replace("\n", " ") for place in found.above]
+        yield from [Text(GAP.join(above), style="bold")] if any(above) else []
+        heads = [_broken(self.head[place], found.widths[place]).split("\n") for place in found.kept]
+        most = max(map(len, heads))  # headings end on the same line
+        bold = [[Text(line, style="bold") for line in [""] * (most - len(lines)) + lines] for lines in heads]
+        yield from (indent + line for line in self._lines(bold, found))
+        for row in self.rows:
+            if found.above:
+                yield Text(GAP).join([row[place] for place in found.above if row[place].plain])
+            if not found.above or any(row[place].plain for place in found.kept):
+                cells = [self._cell(row[place], place, found.widths[place], console) for place in found.kept]
+                yield from (indent + line for line in self._lines(cells, found))
+        drawn_places = {*found.above, *found.kept}
         left_out = dict.fromkeys(
-            self.head[place].replace("\n", " ") for place in range(len(self.columns)) if place not in kept
+            self.head[place].replace("\n", " ") for place in range(len(self.columns)) if place not in drawn_places
         )
         if left_out:
             words = f"No room for {', '.join(left_out)}: widen the terminal, or choose another --format."
@@ -111,42 +117,86 @@ class Grid:
         """Characters that a column needs at least."""
         natural, kind = self._natural(place), self.columns[place]
         heading = max(cell_len(word) for line in self.head[place].split("\n") for _, word in _words(line))
-        if kind in "Lt":
-            return min(natural, max(heading, LEAST_NAME if kind == "L" else LEAST_TEXT))
         cells = [row[place].plain for row in self.rows]
+        if kind == "t":
+            return min(natural, max(heading, LEAST_TEXT))
         pieces = [
             piece for cell in cells for piece in (cell.replace("/", "/\n").split("\n") if kind == "R" else [cell])
         ]
         return max(heading, max(map(cell_len, pieces), default=0))
 
-    def _fitted(self, width: int) -> tuple[list[int], dict[int, int]]:
-        """The columns to draw, and how wide each is."""
-        kept = list(range(len(self.columns)))
-        least = {place: self._least(place) for place in kept}
-        names = [place for place in kept if self.columns[place] == "L"]
-        wanted = {**least, **{place: max(least[place], min(self._natural(place), LEGIBLE_NAME)) for place in names}}
-        for heading in self.spare:
-            if sum(wanted[place] for place in kept) + len(kept) - 1 <= width:
-                break
-            kept = [place for place in kept if self.head[place] != heading]
-        widths = {place: least[place] for place in kept}
+    def _fitted(self, width: int) -> _Fit | None:
+        """The columns to draw, and how wide each is; None where no table fits."""
+        places = range(len(self.columns))
+        names = self.columns.rfind("L", 0, len(self.columns) - 1)
+        for above in [[], [*places[: names + 1]]][: 2 if names >= 0 else 1]:
+            kept, room = [place for place in places if place not in above], width - len(INDENT) * bool(above)
+            for heading in (None, *self.spare):
+                kept = [place for place in kept if self.head[place] != heading]
+                if kept and sum(map(self._least, kept)) + len(kept) - 1 <= room:
+                    return _Fit(above, kept, self._widths(kept, room))
+        return None
+
+    def _widths(self, kept: Sequence[int], width: int) -> dict[int, int]:
+        """How wide each column is: at least what it needs, at most what it would like."""
+        widths = {place: self._least(place) for place in kept}
         room = max(width - (len(kept) - 1) - sum(widths.values()), 0)
-        # Names first, each a letter in turn; then headings in one line; texts last, which break at words.
-        for kinds in ("L", "rlR", "t"):
+        # Headings in one line first, each a letter in turn; texts last, which break at words.
+        for kinds in ("LRlr", "t"):
             while wanting := [p for p in kept if self.columns[p] in kinds and widths[p] < self._natural(p)][:room]:
                 for place in sorted(wanting, key=widths.__getitem__):
                     widths[place] += 1
                     room -= 1
-        return kept, widths
+        return widths
 
-    def _cells(self, place: int, width: int) -> Iterable[Text]:
-        texts, kind = [row[place] for row in self.rows], self.columns[place]
-        if kind == "R" and self._natural(place) > width:
-            return [Text(text.plain.replace("/", "/\n"), style=text.style) for text in texts]
-        if kind != "L" or self._natural(place) <= width:
-            return texts
-        names = shorten_apart([text.plain for text in texts], width)
-        return [Text(name, style=text.style) for name, text in zip(names, texts, strict=True)]
+    def _cell(self, text: Text, place: int, width: int, console: Console) -> list[Text]:
+        """The lines of a cell."""
+        if cell_len(text.plain) <= width:
+            return [text]
+        if self.columns[place] == "R":
+            return [Text(piece, style=text.style) for piece in text.plain.replace("/", "/\n").split("\n")]
+        return list(text.wrap(console, width))
+
+    def _lines(self, cells: Sequence[Sequence[Text]], found: _Fit) -> Iterator[Text]:
+        """Cells of several lines side by side."""
+        for number in range(max(map(len, cells))):
+            line = Text(no_wrap=True, overflow="ignore")
+            for place, lines in zip(found.kept, cells, strict=True):
+                text = lines[number] if number < len(lines) else Text()
+                blank = " " * (found.widths[place] - cell_len(text.plain))
+                line.append(" " * (place != found.kept[0]))
+                line.append_text(Text(blank) + text if self.columns[place] in "rR" else text + Text(blank))
+            yield line
+
+    def _stacked(self, console: Console, width: int) -> Iterator[Text]:
+        """Every cell behind its heading, or below it, under the first cell of its row."""
+        for row in self.rows:
+            first, *others = [place for place in range(len(self.columns)) if row[place].plain] or [0]
+            yield row[first]
+            for place in others:
+                heading = self.head[place].replace("\n", " ")
+                line = Text(f"{INDENT}{heading}: " if heading else INDENT)
+                if cell_len(line.plain) + cell_len(row[place].plain) <= width:
+                    yield line + row[place]
+                    continue
+                yield from [line] if heading else []
+                yield from (
+                    Text(2 * INDENT) + part for part in row[place].wrap(console, max(width - 2 * len(INDENT), 1))
+                )
+
+
+class _Fit(NamedTuple):
+    """How a table fits a width.
+
+    Attributes:
+        above: columns whose cells stand on a line of their own, above the others of their row.
+        kept: columns side by side.
+        widths: of these.
+    """
+
+    above: Sequence[int]
+    kept: Sequence[int]
+    widths: Mapping[int, int]
 
 
 def grid(head: Sequence[str], columns: str, spare: Sequence[str] = ()) -> Grid:
@@ -154,9 +204,9 @@ def grid(head: Sequence[str], columns: str, spare: Sequence[str] = ()) -> Grid:
 
     Args:
         head: headings.
-        columns: a letter for each: l for short words set to the left and r for numbers set to the right, neither ever
-            cut; L for names, which are shortened in the middle; t for texts, which go on in the next line; R for
-            numbers with slashes between them, after which they go on in the next line.
+        columns: a letter for each: l for words set to the left and r for numbers set to the right, which stay on one
+            line; L for names, likewise, which may stand on a line above the rest of their row; t for texts, which go on
+            in the next line; R for numbers with slashes between them, after which they go on in the next line.
         spare: headings of columns that follow from others: where room is short they are left out, the first first.
     """
     return Grid(head, columns, spare)

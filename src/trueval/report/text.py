@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
 NOT_AVAILABLE = "–"
+MOST_QUERIES: Final = 1_000_000
+MANY_QUERIES: Final = ">1 million"
 NOISE = 1e-12  # sums of the same doubles in another order differ by less
 
 
@@ -37,6 +39,19 @@ def whole(value: float | None) -> str:
         ('5,150', '–')
     """
     return NOT_AVAILABLE if value is None else f"{value:,.0f}"
+
+
+def attainable(value: float | None) -> str:
+    """A count of queries that somebody would have to judge: digits as far as anybody could.
+
+    Args:
+        value: how many; None where no number is enough, or it is not known.
+
+    Example:
+        >>> attainable(5150), attainable(121_968_331), attainable(None)
+        ('5,150', '>1 million', '–')
+    """
+    return whole(value) if value is None or value <= MOST_QUERIES else MANY_QUERIES
 
 
 def formatted(form: str) -> Callable[[float | None], str]:

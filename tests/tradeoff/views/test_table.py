@@ -36,6 +36,22 @@ def test_the_best_of_each_k_come_first() -> None:
     assert [each["K"] for each in chosen] == [10] * 6 + [20] * 6 + [50] * 6
 
 
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_no_name_and_no_number_is_cut(width: int) -> None:
+    """What all names share is said once, below."""
+    sweep = large_sweep()
+    text = shown(sweep, width)
+    said = " ".join(text.split())
+    begin = 'Every name also begins with "sentence-transformers/all-MiniLM-L6-v2 normalised hybrid+rerank".'
+    assert begin in said
+    assert "…" not in text
+    assert max(map(cell_len, text.splitlines())) <= width
+    for each in best(sweep):
+        name = sweep["systems"][each["system"]]["name"]
+        assert name.removeprefix("sentence-transformers/all-MiniLM-L6-v2 normalised hybrid+rerank ") in said
+        assert f"{each['measures'][each['quality']]['expected']:.4f}" in said
+
+
 def test_of_equal_ones_the_cheaper_is_first_and_the_unknown_last() -> None:
     sweep = made_sweep(methods=("dense",), cutoffs=(10,), indexes=("flat",), dimensions=(128, 256, 384))
     for cost, configuration in zip((2.0, 1.0, None), sweep["configurations"], strict=True):

@@ -9,7 +9,7 @@ from trueval.comparison.checks import CANNOT_TELL, POWER, Check
 from trueval.comparison.labels import JUDGE
 from trueval.printable import printable
 from trueval.report.formats import pipes
-from trueval.report.text import NOT_AVAILABLE, counted, fixed, interval, percent, signed, whole
+from trueval.report.text import MANY_QUERIES, NOT_AVAILABLE, attainable, counted, fixed, interval, percent, signed
 
 if TYPE_CHECKING:
     from trueval.comparison.self_test import Alarms, SelfTest
@@ -109,6 +109,8 @@ def sentences(checks: Sequence[Check]) -> Iterator[str]:
         f"limit: --when-unclear lets {_them(unclear)} {passing}. As many {units} as {NEEDED} would decide with a "
         f"chance of {POWER:.0%}, if the difference stays."
     )
+    if any(_needed(each) == MANY_QUERIES for each in unclear):
+        yield f"{MANY_QUERIES}: more than a million, which nobody can judge: allow a larger loss."
 
 
 def _rare_losses(check: Check) -> str:
@@ -168,7 +170,7 @@ def found(check: Check) -> str:
 
 def _needed(check: Check) -> str:
     """How many queries decide; a check of bounds or of a difference at the limit is not decided by any number."""
-    return "" if not _is_unclear(check) else whole(check.needed)
+    return "" if not _is_unclear(check) else attainable(check.needed)
 
 
 def _is_unclear(check: Check) -> bool:

@@ -11,7 +11,18 @@ from trueval.comparison.detection import rows
 from trueval.report import formats
 from trueval.report.sheets import Sheet, as_markdown, as_one_tabular
 from trueval.report.terminal import drawn, grid
-from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent, signed, unit, whole
+from trueval.report.text import (
+    FRACTIONS,
+    MANY_QUERIES,
+    NOT_AVAILABLE,
+    Scale,
+    attainable,
+    counted,
+    fixed,
+    percent,
+    signed,
+    unit,
+)
 
 Entry = Mapping[str, Any]
 
@@ -117,6 +128,8 @@ def legend(result: Entry) -> Iterator[str]:
         )
     if any(NOT_AVAILABLE in _numbers(pair, FRACTIONS) for each in result["measures"] for pair in shown(result, each)):
         yield f"{NOT_AVAILABLE}: not known, or no number of queries is enough."
+    if any(MANY_QUERIES in _numbers(pair, FRACTIONS) for each in result["measures"] for pair in shown(result, each)):
+        yield f"{MANY_QUERIES}: more than a million queries; --format json has the number."
     if any(len(shown(result, each)) < len(each["pairs"]) for each in result["measures"]):
         yield f"Shown are neighbors in the ranking; --format csv and json hold all {most} pairs of a measure."
 
@@ -213,8 +226,7 @@ def _numbers(pair: Entry, scale: Scale) -> Iterator[str]:
     yield from (fixed(pair[noise]["half_width"], scale) for noise in ("sampling", "ties"))
     yield from (fixed(pair[kind]["least_difference"], scale) for kind in ("expected", "tie_broken"))
     for kind in ("expected", "tie_broken"):
-        needed = pair[kind]["queries_needed"]
-        yield whole(needed)
+        yield attainable(pair[kind]["queries_needed"])
 
 
 def _shares(found: Entry) -> Iterator[str]:

@@ -11,7 +11,7 @@ from trueval.report.closing import choice_block
 from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW, Chart, panels, tone, write_figure
-from trueval.report.text import fixed, signed, whole
+from trueval.report.text import attainable, fixed, signed
 
 MOST = 4  # measures that the summary speaks of, and that a figure for papers shows
 MOST_ROWS = 40  # of the table that is open from the beginning
@@ -195,8 +195,8 @@ def _table(file: ResultFile) -> Table:
         Column("share of ties", "/ties/share", numeric=True, show=fixed),
         Column("least, expected", "/expected/least_difference", numeric=True, show=fixed, strong=lambda _: True),
         Column("least, tie-broken", "/tie_broken/least_difference", numeric=True, show=fixed),
-        Column("needed, expected", "/expected/queries_needed", numeric=True, show=whole),
-        Column("needed, tie-broken", "/tie_broken/queries_needed", numeric=True, show=whole),
+        Column("needed, expected", "/expected/queries_needed", numeric=True, show=attainable),
+        Column("needed, tie-broken", "/tie_broken/queries_needed", numeric=True, show=attainable),
     )
     rows = tuple(
         row_of(pointer("measures", at, "pairs", place), columns, pair, found["measure"])

@@ -13,7 +13,7 @@ from trueval.report.terminal import grid
 from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, unit
 from trueval.tradeoff.views.pipelines import cost_of
 from trueval.tradeoff.views.probes import probe_columns, probe_legend
-from trueval.tradeoff.views.units import apart, milliseconds, money
+from trueval.tradeoff.views.units import apart, milliseconds, money, shared_words
 
 Entry = Mapping[str, Any]
 
@@ -96,6 +96,7 @@ def _remarks(sweep: Entry) -> Iterator[str]:
     if configurations > shown:
         yield f"{shown} of {configurations} configurations, the best of each K; --format csv has all."
     if configurations:
+        yield from filter(None, [shared_words([sweep["systems"][each["system"]]["name"] for each in best(sweep)])])
         yield _legend(sweep)
     judged = [each["judged"] for each in sweep["configurations"] if each["judged"] is not None]
     if judged and min(judged) < 1:
