@@ -305,6 +305,65 @@ def test_the_line_to_quote():
     )
 
 
+TIED_ABOVE = {"q": {"a": 5.0, "b": 5.0, "c": 3.0, "d": 2.0, "e": 2.0, "f": 1.0}}
+
+
+def test_what_the_cut_does_and_what_ties_above_it_do_are_told_apart():
+    """d or e takes the fourth place, which nDCG@2 does not see; a and b change places, and both are in the context."""
+    found = cut_runs([TIED_ABOVE], 4, judgments={"q": {"a": 1, "d": 1}}, measures="nDCG@2 R@4 nDCG@4")
+    result = found.to_dict()
+    second = 1 / math.log2(3)
+    both = 1 + second
+    ends = {name: (each["cut"], each["inside"], each) for name, each in result["measures"].items()}
+    for name, least, most, first, last in (
+        ("nDCG@2", 1 / both, 1 / both, second / both, 1 / both),
+        ("R@4", 0.5, 1.0, 1.0, 1.0),
+        ("nDCG@4", 1 / both, (1 + 1 / math.log2(5)) / both, (second + 1 / math.log2(5)) / both, None),
+    ):
+        cut, inside, whole = ends[name]
+        assert (cut["lowest"], cut["highest"]) == (pytest.approx(least), pytest.approx(most))
+        assert inside["lowest"] == pytest.approx(first)
+        assert inside["highest"] == pytest.approx(most if last is None else last)
+        assert cut["range"] + inside["range"] == pytest.approx(whole["range"])  # groups do not depend on each other
+    assert views.plain(views.quoted(result)) == (
+        "In 1 of 1 query the cut at 4 falls inside a group of equal scores; nDCG@2 is 0.6131 whatever the engine "
+        "chooses."
+    )
+    other = "Equal scores above the cut, of documents that are in the context anyway, move nDCG@2 between 0.3869 and "
+    assert f"{other}0.6131." in " ".join(shown(found).split())
+    assert result["cuts"][0]["measures"]["nDCG@2"]["cut"]["lowest"] == pytest.approx(1 / both)
+    sets = cut_runs([TIED_ABOVE], 4, judgments={"q": {"a": 1, "d": 1}}, measures="R@4")
+    assert "Equal scores above" not in shown(sets)
+
+
+def test_ties_above_are_told_of_where_nothing_is_cut():
+    run = {"q": {"a": 5.0, "b": 5.0, "c": 3.0, "d": 2.0}}
+    found = cut_runs([run], 3, judgments={"q": {"a": 1}}, measures="RR")
+    assert views.plain(views.quoted(found.to_dict())).startswith("In none of 1 query")
+    assert "move RR between 0.5000 and 1.0000." in " ".join(shown(found).split())
+
+
+def test_the_parts_of_a_range_keep_the_policy():
+    """Scores of 0 or less are not retrieved here, and what is equal is equal in a format."""
+    run = {"q": {"a": 1.0, "b": 1.0 + 1e-12, "c": 0.0, "d": 0.0, "e": -1.0}}
+    judged = {"q": {"b": 1, "c": 1}}
+    choices = {"nonpositive": "not-retrieved", "tie_precision": "float32"}
+    found = cut_runs([run], 3, judgments=judged, measures="R@3 RR@3", **choices).to_dict()["measures"]
+    assert found["R@3"]["cut"]["expected"] == 0.5
+    assert found["R@3"]["cut"]["range"] == found["R@3"]["range"] == 0
+    assert (found["RR@3"]["cut"]["range"], found["RR@3"]["inside"]["range"]) == (0.0, 0.5)
+
+
+def test_real_runs_whose_cut_changes_nothing_say_so(dl_hard_folder: Path):
+    run, qrels = dl_hard_folder / "bm25.run.gz", next(dl_hard_folder.glob("*qrels*"))
+    found = cut_runs([run], 100, judgments=qrels, measures="nDCG@10", tie_precision=0.0001).to_dict()
+    assert views.plain(views.quoted(found)).startswith(
+        "In 9 of 50 queries the cut at 100 falls inside a group of equal scores; nDCG@10 is 0.30"
+    )
+    assert found["measures"]["nDCG@10"]["cut"]["range"] == 0
+    assert "move nDCG@10 between 0.3036 and 0.3044." in " ".join(views.lines(found))
+
+
 def test_the_chance_to_differ_of_more_contexts_than_a_float_holds():
     cut = Cut("q", 0, 0, tuple(map(str, range(2000))), 1000, 0.0, False)
     assert cut.chance_to_differ(2) == 1.0

@@ -7,27 +7,24 @@ group gives the expected, the lowest and the highest value. Repeated calls show 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from trueval.errors import PolicyError, TruevalWarning
-from trueval.evaluation.defaults import PLAIN, fill_defaults, rubric_measures
-from trueval.evaluation.evaluate import Measures, evaluate
+from trueval.errors import PolicyError
+from trueval.evaluation.evaluate import Measures
 from trueval.evaluation.scores import Scores
-from trueval.judgments import Judgments
-from trueval.measures import Measure
 from trueval.numerics import or_null
 from trueval.policy.conventions import Policy
 from trueval.retrieval.cutting.calls import MOST, Opened, fetch_past, may_go_on, put_together, repeat
 from trueval.retrieval.cutting.causes import Cause, causes_of
 from trueval.retrieval.cutting.compared import Calls, compared
+from trueval.retrieval.cutting.cut_worth import checked, scored
 from trueval.retrieval.cutting.cutoff import Cut, chances, documents_of, find_cuts
 from trueval.run import Run
 from trueval.version import __version__
@@ -39,9 +36,8 @@ Bools = NDArray[np.bool_]
 # 1: the first.
 FORMAT_VERSION: Final = 1
 KIND: Final = "cuts"
-# The grades that RA-nWG is defined for, and from which on a document is evidence (P-B §2.4).
-RUBRIC: Final = (1, 5)
-EVIDENCE: Final = 4
+# What the JSON says of a measure, of both sources of ties together and of each.
+ENDS: Final = ("expected", "lowest", "highest")
 # Integers up to here are exact where JSON is read as float64.
 EXACT: Final = 2**53
 
@@ -59,6 +55,7 @@ class Cuts:
         calls: repeated calls compared; None for one call.
         causes: why the groups tie, one for each cut; empty where texts are not known.
         scores: of the run under ties; None without judgments.
+        parts: of the same, by "cut" with the ties at the cutoff alone, by "inside" with the others alone.
         realized: the scores of each call, ties as it listed them.
         about: what was searched, for the JSON.
         notes: one-line remarks.
@@ -73,6 +70,7 @@ class Cuts:
     calls: Calls | None
     causes: tuple[Cause, ...]
     scores: Scores | None
+    parts: Mapping[str, Scores]
     realized: tuple[Scores, ...]
     about: Mapping[str, Any]
     notes: tuple[str, ...]
@@ -148,7 +146,8 @@ class Cuts:
             calls = [each.mean(name).tie_broken for each in self.realized]
             known = [value for value in calls if not math.isnan(value)]
             ends = {"calls_lowest": min(known, default=None), "calls_highest": max(known, default=None)}
-            found[name] = {**entry, "calls": [*map(or_null, calls)], **ends}
+            parts = {part: each.mean(name).to_dict(*ENDS, "range") for part, each in self.parts.items()}
+            found[name] = {**entry, **parts, "calls": [*map(or_null, calls)], **ends}
         return found
 
     def _cut(self, at: int) -> dict[str, Any]:
@@ -180,11 +179,12 @@ class Cuts:
         if self.scores is None or query not in self._rows:
             return {}
         row = self._rows[query]
+
+        def ends(scores: Scores, column: int) -> dict[str, Any]:
+            return {name: or_null(float(getattr(scores, name)[row, column])) for name in ENDS}
+
         return {
-            str(measure): {
-                name: or_null(float(getattr(self.scores, name)[row, column]))
-                for name in ("expected", "lowest", "highest")
-            }
+            str(measure): ends(self.scores, column) | {part: ends(each, column) for part, each in self.parts.items()}
             for column, measure in enumerate(self.scores.measures)
         }
 
@@ -228,21 +228,20 @@ def cut_index(
         InputError: the index gives what is no list of documents, or finds nothing.
         PolicyError: k is below 1, or a choice is unknown.
     """
-    judged, wanted, chosen = checked(k, judgments, measures, policy, choices)
-    fetched = fetch_past(opened, k, most=most, precision=chosen.tie_precision, name=name)
+    judged = checked(k, judgments, measures, policy, choices)
+    precision = judged.policy.tie_precision
+    fetched = fetch_past(opened, k, most=most, precision=precision, name=name)
     calls, notes = None, list(fetched.notes)
-    groups = find_cuts(fetched.run, k, fetched.unfinished, chosen.tie_precision)
+    groups = find_cuts(fetched.run, k, fetched.unfinished, precision)
     if repeats > 1:
         runs, remarks = repeat(opened, fetched.run, k, repeats, name)
-        calls = compared(
-            runs, fetched.run.query_ids, k, chosen.tie_precision, deep=fetched.run, cuts=documents_of(groups)
-        )
+        calls = compared(runs, fetched.run.query_ids, k, precision, deep=fetched.run, cuts=documents_of(groups))
         notes += remarks
     causes = () if texts is None else causes_of(groups, texts, opened)
-    scores, realized, told = scored(fetched.run, calls, judged, wanted, k, chosen)
-    notes += told
+    worth = scored(fetched.run, groups, calls, judged, k)
+    notes += worth.notes
     asked = len(opened.query_ids)
-    return Cuts(k, name, asked, fetched.run, groups, calls, causes, scores, realized, about or {}, tuple(notes))
+    return Cuts(k, name, asked, fetched.run, groups, calls, causes, *worth[:3], about or {}, tuple(notes))
 
 
 def cut_runs(
@@ -278,18 +277,18 @@ def cut_runs(
     >>> found.inside[0].documents, found.inside[0].chance
     (('b', 'c'), 0.5)
     """
-    judged, wanted, chosen = checked(k, judgments, measures, policy, choices)
+    judged = checked(k, judgments, measures, policy, choices)
     given = [Run.of(run) for run in runs]
     if not given:
         raise PolicyError("Name a run at least.")
     run, notes = put_together(given, k)
-    precision = chosen.tie_precision
+    precision = judged.policy.tie_precision
     groups = find_cuts(run, k, may_go_on(given, run, k, precision), precision)
     calls = compared(given, run.query_ids, k, precision)
     causes = () if texts is None else causes_of(groups, texts, None)
-    scores, realized, remarks = scored(run, calls, judged, wanted, k, chosen)
+    worth = scored(run, groups, calls, judged, k)
     name, asked = given[0].name, len(run.query_ids)
-    return Cuts(k, name, asked, run, groups, calls, causes, scores, realized, about or {}, (*notes, *remarks))
+    return Cuts(k, name, asked, run, groups, calls, causes, *worth[:3], about or {}, (*notes, *worth.notes))
 
 
 def calls_to_dict(calls: Calls, inside: Sequence[Cut]) -> dict[str, Any]:
@@ -310,83 +309,3 @@ def calls_to_dict(calls: Calls, inside: Sequence[Cut]) -> dict[str, Any]:
         "deeper": calls.deeper,
         "expected_to_differ": sum(cut.chance_to_differ(number) for cut in inside),
     }
-
-
-def default_measures(k: int, judgments: Judgments) -> str:
-    """Recall and nDCG at k, and RA-nWG at k where the grades are of its rubric.
-
-    Args:
-        k: documents of a context.
-        judgments: of which the grades decide.
-    """
-    grades = judgments.frame["grade"]
-    on_rubric = bool(grades.is_between(*RUBRIC).all()) and bool((grades >= EVIDENCE).any())
-    return f"R@{k} nDCG@{k}{f' RA-nWG@{k}' if on_rubric else ''}"
-
-
-class Judged(NamedTuple):
-    """By what an audit at k is measured.
-
-    Attributes:
-        judgments: None where there are none.
-        measures: none without judgments.
-        policy: every choice that changes a number.
-    """
-
-    judgments: Judgments | None
-    measures: tuple[Measure, ...]
-    policy: Policy
-
-
-def checked(
-    k: int, judgments: Any, measures: Measures | None, policy: Policy | None, choices: Mapping[str, Any]
-) -> Judged:
-    """By what an audit at k is measured, with what judgments say where nobody else does.
-
-    Args:
-        k: documents of a context.
-        judgments: what `Judgments.of` takes; None for none.
-        measures: as in cut_index.
-        policy: as in cut_index.
-        choices: attributes of Policy.
-
-    Raises:
-        InputError: the judgments cannot be read.
-        MeasureError: a measure cannot be read.
-        PolicyError: k is below 1, a choice is unknown, or the first k documents would be others.
-    """
-    if k < 1:
-        raise PolicyError(f"k must be an integer >= 1. Got {k!r}.")
-    judged = None if judgments is None else Judgments.of(judgments)
-    plain = PLAIN if judged is None else default_measures(k, judged)
-    wanted, chosen = fill_defaults(judged, measures, policy, choices, plain=plain, rubric=rubric_measures(k))
-    if chosen.depth is not None:
-        raise PolicyError("Cuts are looked at where k is, past which lists must go. Leave depth out.")
-    for name in ("judged_only", "skip_first"):
-        if getattr(chosen, name):
-            raise PolicyError(f"{name} would measure other documents than the first {k}, of which contexts are made.")
-    return Judged(judged, () if judged is None else wanted, chosen)
-
-
-def scored(
-    run: Run, calls: Calls | None, judgments: Judgments | None, measures: tuple[Measure, ...], k: int, chosen: Policy
-) -> tuple[Scores | None, tuple[Scores, ...], tuple[str, ...]]:
-    """The scores of the lists under ties and of each call as it came, and what looks wrong about them.
-
-    Args:
-        run: lists that go past k.
-        calls: repeated ones; None for none.
-        judgments: None for none.
-        measures: of the lists.
-        k: documents of a context.
-        chosen: the policy.
-    """
-    if judgments is None:
-        return None, (), ()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruevalWarning)  # they are in the notes
-        # A context holds k documents, whatever a measure would see of a longer list.
-        scores = evaluate(run, judgments, measures, policy=replace(chosen, depth=k))
-        realized = [] if calls is None else calls.runs
-        as_listed = tuple(evaluate(call, judgments, measures, policy=chosen, tie_order="input") for call in realized)
-    return scores, as_listed, scores.notes

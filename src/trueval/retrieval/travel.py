@@ -26,10 +26,11 @@ from trueval.evaluation.scores import Scores
 from trueval.numerics import or_null
 from trueval.policy.conventions import Policy
 from trueval.report.provenance import recorded
-from trueval.retrieval.cuts import Cuts, Judged, calls_to_dict, checked, cut_index, scored
+from trueval.retrieval.cuts import Cuts, calls_to_dict, cut_index
 from trueval.retrieval.cutting.calls import MOST, Opened, fetch_past, repeat
 from trueval.retrieval.cutting.causes import causes_of
 from trueval.retrieval.cutting.compared import compared
+from trueval.retrieval.cutting.cut_worth import Judged, checked, scored
 from trueval.retrieval.cutting.cutoff import documents_of, find_cuts
 from trueval.retrieval.cutting.tail import Rows, Tail
 from trueval.retrieval.pipeline import Pipeline
@@ -124,17 +125,17 @@ def _followed(
     ordered = tail.ordered(base, pairs)
     final, unfinished = _final(tail, searched, listed_runs, ordered, name, k)
     cuts = find_cuts(final, k, unfinished, chosen.tie_precision)
-    scores, _, notes = scored(final, None, judged.judgments, judged.measures, k, chosen)
-    travel = _Travel(tail, tail.first(ordered, k), k, scores, judged.judgments)
+    worth = scored(final, cuts, None, judged, k)
+    travel = _Travel(tail, tail.first(ordered, k), k, worth.scores, judged.judgments)
     entries = [travel.entry(each, pairs) | searched.entries.get(each.name, {}) for each in varied]
     if pairs is not None:
         entries.insert(-1, travel.entry(_of_last(tail, final, k, chosen, draws), None))
     told = {"draws": draws, "seed": chosen.seed, "stages": entries}
-    told["measures"] = [] if scores is None else [str(measure) for measure in scores.measures]
+    told["measures"] = [str(measure) for measure in judged.measures]
     last = next(stage for table, stage in LAST.items() if table in settings)
     causes = causes_of(cuts, texts, None, otherwise=last)
-    remarks, asked = (*searched.notes, *notes), len(work.collection.queries)
-    return Cuts(k, name, asked, final, cuts, None, causes, scores, (), _about(work), remarks, told)
+    remarks, asked = (*searched.notes, *worth.notes), len(work.collection.queries)
+    return Cuts(k, name, asked, final, cuts, None, causes, *worth[:3], _about(work), remarks, told)
 
 
 def _final(

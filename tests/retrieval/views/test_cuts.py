@@ -73,7 +73,8 @@ def test_a_page_without_judgments_calls_or_cuts():
     assert part.verdict[0] == "In none of "
     assert [block.id for block in part.blocks] == ["cut-costs"]
     titles = [column.title for column in part.blocks[0].tables[0].columns]
-    assert titles == ["measure", "expected", "lowest", "highest", "range"]
+    ranges = ["range by the cut", "range by ties above it"]
+    assert titles == ["measure", "expected", "lowest", "highest", "range", *ranges]
     assert not list(advice(data))
 
 

@@ -16,7 +16,7 @@ from trueval.retrieval.views.cuts_sentences import lines, plain, quoted
 
 Entry = Mapping[str, Any]
 
-MEASURES: Final = ("measure", "expected", "lowest", "highest", "range", "calls")
+MEASURES: Final = ("measure", "expected", "lowest", "highest", "range", "by the cut", "calls")
 QUERIES: Final = ("query", "above", "group", "enter", "chance", "contexts", "why")
 STAGES: Final = ("stage", "depth", "cut", "changed", "replaced", "orders")
 MOST: Final = 10  # queries that the table of a terminal lists
@@ -31,7 +31,8 @@ def cells_of_measure(name: str, value: Entry, scale: Scale) -> list[str]:
         scale: of the values.
     """
     span = interval(value["calls_lowest"], value["calls_highest"], scale)
-    return [name, *(fixed(value[each], scale) for each in ("expected", "lowest", "highest", "range")), span]
+    values = (*(value[each] for each in ("expected", "lowest", "highest", "range")), value["cut"]["range"])
+    return [name, *(fixed(each, scale) for each in values), span]
 
 
 def cells_of_query(cut: Entry, scale: Scale, measure: str | None) -> list[str]:
@@ -40,9 +41,9 @@ def cells_of_query(cut: Entry, scale: Scale, measure: str | None) -> list[str]:
     Args:
         cut: of the JSON.
         scale: of the values.
-        measure: whose range stands last; None for none.
+        measure: whose range by the cut stands last; None for none.
     """
-    value = cut["measures"].get(measure) if measure else None
+    value = cut["measures"][measure]["cut"] if measure in cut["measures"] else None
     last = (
         []
         if measure is None
@@ -88,7 +89,7 @@ def cells_of_stage(stage: Entry, scale: Scale) -> list[str]:
 
 
 def widest(result: Entry) -> list[int]:
-    """Places of the cuts, those that matter most first: by the range of the first measure, then by what is at stake.
+    """Places of the cuts, the first those that move the first measure most, then those with most at stake.
 
     Args:
         result: the JSON of `trueval cuts`.
@@ -97,7 +98,7 @@ def widest(result: Entry) -> list[int]:
     measure = next(iter(result["measures"]), None)
 
     def weight(at: int) -> tuple[float, float]:
-        value = cuts[at]["measures"].get(measure) or {}
+        value = cuts[at]["measures"].get(measure, {}).get("cut", {})
         spread = 0.0 if value.get("highest") is None else value["highest"] - value["lowest"]
         return -spread, cuts[at]["overlap"]
 
@@ -115,7 +116,7 @@ def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
     """
     parts: list[Any] = [Text(plain(quoted(result)), style="bold")]
     if result["measures"]:
-        shown = grid(MEASURES, "Lrrrrl", spare=("calls",))
+        shown = grid(MEASURES, "Lrrrrrl", spare=("calls",))
         for name, value in result["measures"].items():
             shown.add_row(*cells_of_measure(name, value, scale))
         parts += [Text(), shown]
@@ -144,7 +145,8 @@ def to_csv(result: Entry) -> str:
     Args:
         result: the JSON of `trueval cuts`.
     """
-    names = [f"{measure} {end}" for measure in result["measures"] for end in ("expected", "lowest", "highest")]
+    ends = ("expected", "lowest", "highest", "cut lowest", "cut highest")
+    names = [f"{measure} {end}" for measure in result["measures"] for end in ends]
     plain = ("query", "above", "group", "slots", "chance", "score", "open", "contexts", "overlap", "cause")
     return formats.to_csv(
         [*plain, "calls differed by ties", "calls differed otherwise", *names], map(_row, result["cuts"])
@@ -153,7 +155,12 @@ def to_csv(result: Entry) -> str:
 
 def _row(cut: Entry) -> Entry:
     calls = cut.get("calls") or {}
-    measures = {f"{name} {end}": value for name, ends in cut["measures"].items() for end, value in ends.items()}
+    measures = {
+        f"{name} {part}{end}": value
+        for name, told in cut["measures"].items()
+        for part, ends in (("", told), ("cut ", told["cut"]))
+        for end, value in ends.items()
+    }
     differed = {
         f"calls differed {how}": calls.get(f"differed_{how.replace(' ', '_')}") for how in ("by ties", "otherwise")
     }
@@ -192,6 +199,6 @@ def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
     return tabular(
         [*map(latex, MEASURES)],
         rows,
-        "lrrrrl",
+        "lrrrrrl",
         notes=[plain(quoted(result)), *lines(result), *unit(scale)],
     )

@@ -61,6 +61,8 @@ def _costs(file: ResultFile) -> Block:
             Column(name, f"/{name}", numeric=True, show=fixed, strong=_always if name == "range" else _never)
             for name in ("expected", "lowest", "highest", "range")
         ),
+        Column("range by the cut", "/cut/range", numeric=True, show=fixed),
+        Column("range by ties above it", "/inside/range", numeric=True, show=fixed),
         *(Column(f"{end} call", f"/calls_{end}", numeric=True, show=fixed) for end in ENDS * bool(file.data["calls"])),
     )
     rows = tuple(row_of(f"/measures{pointer(name)}", columns, value, name) for name, value in values.items())
@@ -115,7 +117,7 @@ def _queries(file: ResultFile) -> Block:
         Column("possible contexts", "/contexts", numeric=True, show=_contexts),
         *calls,
         *why,
-        *(Column(f"{measure} {end}", f"/measures/{measure}/{end}", numeric=True, show=fixed) for end in ends),
+        *(Column(f"{measure} {end}", f"/measures/{measure}/cut/{end}", numeric=True, show=fixed) for end in ends),
     )
 
     def table(name: str, caption: str, places: list[int], *, folded: bool = False) -> Table:
@@ -135,12 +137,14 @@ def _figures(data: Mapping[str, Any], order: list[int], measure: str | None) -> 
         dots = [
             Dot(data["cuts"][at]["query"], value["expected"], value["lowest"], value["highest"], None)
             for at in order[:DRAWN]
-            if (value := data["cuts"][at]["measures"].get(measure))
+            if (value := data["cuts"][at]["measures"].get(measure, {}).get("cut"))
             and value["expected"] is not None
             and value["highest"] - value["lowest"] > DIFFERS
         ]
         if dots:
-            told = f"{measure} of the queries that the choice moves most: expected value, and what ties allow."
+            told = (
+                f"{measure} of the queries that the choice at the cut moves most: expected value, and what it allows."
+            )
             plot = dot_plot(dots, width=NARROW, row=row_height(len(dots)))
             yield Figure("cut-ranges", f"{measure} of the widest queries", told, plot, key=KEY)
     if len(data["cuts"]) < FEW:
@@ -156,7 +160,7 @@ def _figures(data: Mapping[str, Any], order: list[int], measure: str | None) -> 
         yield figure
 
 
-KEY: Final = (("dot", "expected"), ("bar", "what the choice among equal scores allows"))
+KEY: Final = (("dot", "expected"), ("bar", "what the choice among equal scores at the cut allows"))
 
 
 def _about(data: Mapping[str, Any]) -> Block:

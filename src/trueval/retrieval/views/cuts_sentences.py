@@ -71,11 +71,11 @@ def quoted(result: Entry) -> Said:
     if measure is None or result["measures"][measure]["expected"] is None:
         share = Told(percent(summary["at_stake"]), ("summary", "at_stake"))
         return *line, "there ", share, " of the context is left to the engine's choice."
-    value = result["measures"][measure]
-    low, mid, high = (Told(fixed(value[end]), ("measures", measure, end)) for end in ("lowest", "expected", "highest"))
+    value = result["measures"][measure]["cut"]
+    low, high = (Told(fixed(value[end]), ("measures", measure, "cut", end)) for end in ("lowest", "highest"))
     if value["range"] <= DIFFERS:
         known = " among the documents that are seen" if summary["open"] else ""
-        return *line, f"{spoken(measure)} is ", mid, f" whatever the engine chooses{known}."
+        return *line, f"{spoken(measure)} is ", low, f" whatever the engine chooses{known}."
     further = " or further apart" if summary["open"] else ""
     return *line, f"{spoken(measure)} lies between ", low, " and ", high, f"{further} by the engine's choice alone."
 
@@ -111,6 +111,7 @@ def sentences(result: Entry) -> Iterator[Said]:
         result: the JSON of `trueval cuts`.
     """
     summary = result["summary"]
+    yield from _of_ties_inside(result)
     if summary["open"]:
         queries = _many(result, "query", "queries", "summary", "open")
         yield (
@@ -145,6 +146,17 @@ def sentences(result: Entry) -> Iterator[Said]:
         for name in result["causes"]["cuts"]:
             named += [f"{name} in ", *_many(result, "query", "queries", "causes", "cuts", name), ", "]
         yield "Why they tie: ", *named[:-1], "."
+
+
+def _of_ties_inside(result: Entry) -> Iterator[Said]:
+    """What equal scores above the cut do to the first measure: no choice of the engine at the cut."""
+    measure = next(iter(result["measures"]), None)
+    value = {} if measure is None else result["measures"][measure]["inside"]
+    if measure is None or value["range"] is None or value["range"] <= DIFFERS:
+        return
+    low, high = (Told(fixed(value[end]), ("measures", measure, "inside", end)) for end in ("lowest", "highest"))
+    who = "Equal scores above the cut, of documents that are in the context anyway, move "
+    yield f"{who}{spoken(measure)} between ", low, " and ", high, "."
 
 
 def of_calls(result: Entry) -> Iterator[Said]:
