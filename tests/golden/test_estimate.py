@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.golden import small
-from tests.golden.chat import ChatServer, chat_server
+from tests.golden.chat import ChatServer, Trouble, chat_server, thirds
 
+from trueval.errors import TruevalWarning
 from trueval.golden.build import Estimates, build, dry_run
 from trueval.golden.estimate import Estimate
+from trueval.golden.model_judge import Prices
 from trueval.golden.plan import Plan
 
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
@@ -47,7 +50,7 @@ def test_it_is_exact_where_pools_are_known_and_else_never_less(
     before = dry_run(plan, out, ledger=ledger)
     assert list(of_tasks(before)) == names
     assert all(each.most for each in before.tasks)
-    assert before.sentences()[-2].startswith(f"in all: at most {sum(each.calls for each in before.tasks)} calls")
+    assert before.sentences()[-3].startswith(f"in all: at most {sum(each.calls for each in before.tasks)} calls")
     build(plan, out, until="pool")
     assert dry_run(plan, out, ledger=ledger, until="pool").tasks == ()
     known = of_tasks(dry_run(plan, out, ledger=ledger))
@@ -96,6 +99,75 @@ def test_tokens_of_answers_are_those_of_earlier_ones(tmp_path: Path, server: Cha
     other = path.read_text().replace('model = "served"', 'model = "another"')
     path.write_text(other)
     assert of_tasks(dry_run(Plan.read(path), out, ledger=ledger))["grade"].answers == 0
+
+
+def test_an_order_stage_has_one_price(tmp_path: Path, server: ChatServer) -> None:
+    """In a dry run before the stage and in the notice of the stage the same; and never below what is paid at most."""
+    server.bills = lambda body, content: (thirds(body, content)[0], 900)  # it thinks before it answers
+    path, out = small.written(tmp_path, f"{small.served(server.url)}\nmax_tokens = 1000"), tmp_path / "out"
+    # Passages of unlike lengths: the first of a pool are not the best, and the best are not the longest.
+    corpus = tmp_path / "c" / "corpus.jsonl"
+    rows = [json.loads(line) for line in corpus.read_text().splitlines()]
+    for place, row in enumerate(rows):
+        text, stars = row["text"].split(", worth ")
+        row["text"] = f"{text} {'long ' * (place * 7 % 90)}, worth {stars}"
+    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path.write_text(path.read_text().replace("calls = 4", "calls = 6\noverlap = 1.0"))
+    plan, ledger, prices = Plan.read(path), out / "ledger.sqlite", Prices(1.0, 2.0)
+    said = [of_tasks(dry_run(plan, out, ledger=ledger))["order"]]
+    for stage in ("pool", "grade", "prune"):
+        build(plan, out, until=stage)
+        said.append(of_tasks(dry_run(plan, out, ledger=ledger))["order"])
+    server.billed.clear()
+    with pytest.warns(TruevalWarning) as caught:
+        build(plan, out, until="refine")
+    paid = sum(prices.cost(*each) or 0.0 for each in server.billed)
+    (notice,) = (str(each.message) for each in caught if str(each.message).startswith("order: "))
+    assert f"for {said[-1].price}" in notice
+    assert said[-1].answers == 18, "what it thinks it told in grading"
+    assert len(server.billed) == said[-1].calls == 18
+    print([(each.cost, each.at_most) for each in said], paid)
+    assert said[-1].cost == pytest.approx(paid, rel=0.25)
+    for each in said:
+        assert each.at_most is not None
+        assert each.cost is not None
+        assert each.cost < each.at_most
+        assert paid <= each.at_most
+    assert said[0].at_most >= said[1].at_most >= said[-1].at_most
+
+
+def test_at_most_has_second_calls_and_the_longest_answers(tmp_path: Path, server: ChatServer) -> None:
+    """The worst server that honors max_tokens: a token for each byte, each answer the longest, and none valid."""
+
+    def worst(body: dict[str, Any], content: str) -> tuple[int, int]:
+        sent = sum(len(said["content"].encode()) for said in body["messages"]) + len(
+            json.dumps(body["response_format"])
+        )
+        return sent + 100, 300
+
+    server.bills, server.trouble = worst, lambda number: Trouble(content='{"passages": [], "order": []}' + " " * 250)
+    path, out = small.written(tmp_path, f"{small.served(server.url)}\nmax_tokens = 300"), tmp_path / "out"
+    plan = Plan.read(path)
+    said = [dry_run(plan, out, ledger=out / "ledger.sqlite", until="grade")]
+    build(plan, out, until="pool")
+    said.append(dry_run(plan, out, ledger=out / "ledger.sqlite", until="grade"))
+    build(plan, out, until="grade")
+    paid = sum(Prices(1.0, 2.0).cost(*each) or 0.0 for each in server.billed)
+    assert len(server.billed) == 2 * 18
+    for each in said:
+        (task,) = each.tasks
+        assert task.at_most is not None
+        assert paid <= task.at_most <= 2 * paid
+        assert f"at most {task.at_most:.4g}" in each.sentences()[0]
+
+
+def test_where_nothing_limits_an_answer_no_most_is_said(tmp_path: Path, server: ChatServer) -> None:
+    plan, out = Plan.read(small.written(tmp_path, small.served(server.url))), tmp_path / "out"
+    found = dry_run(plan, out, ledger=out / "ledger.sqlite")
+    assert [each.at_most for each in found.tasks] == [None, None]
+    assert any("set max_completion_tokens" in line for line in found.sentences())
+    with pytest.warns(TruevalWarning, match="the bill can pass max_cost by the calls under way"):
+        build(plan, out, max_cost=9.0)
 
 
 def test_embeddings_of_a_service_are_said_not_to_be_in_it(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ the judgments are made of all labels: qrels.trec, labels.jsonl and golden.json (
 from __future__ import annotations
 
 from collections.abc import Collection as AnyOf
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +22,7 @@ import polars as pl
 
 from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError, nearest
-from trueval.golden.estimate import Estimate, Known, estimate
+from trueval.golden.estimate import ENDLESS, Estimate, Known, estimate
 from trueval.golden.golden_set import GoldenSet, finish
 from trueval.golden.grade import questions_of
 from trueval.golden.judge import Judge
@@ -41,7 +42,11 @@ from trueval.retrieval.stages.shared import Begin, nobody
 
 LEDGER: Final = "ledger.sqlite"
 POOLS: Final = "pool.parquet"
-INVALID: Final = "An answer that is not valid is asked for once more: these second calls are not in the numbers."
+KEPT: Final = "kept.jsonl"
+INVALID: Final = (
+    "An answer that is not valid is asked for once more: these second calls are in what it costs at most, and in no "
+    "other number; calls that are cut and sent again are in none."
+)
 SENT: Final = "calls.jsonl"  # every attempt that was sent, those that failed too
 
 
@@ -118,18 +123,27 @@ class Estimates(NamedTuple):
 
     def sentences(self) -> list[str]:
         """A line for each task, and one for all."""
-        costs = [each.cost for each in self.tasks if each.tokens_in is not None]
-        about = "a price that is not known" if None in costs else f"about {sum(each or 0.0 for each in costs):.4g}"
+        paid = [each for each in self.tasks if each.tokens_in is not None]
         limit = "" if self.max_cost is None else f", of at most {self.max_cost:g}"
         most = "at most " * any(each.most for each in self.tasks)
         total = f"in all: {most}{sum(each.calls for each in self.tasks):,} calls"
-        total += f", {about}; {self.spent:.4g} is spent{limit}." if costs else "."
+        total += f", {_price(paid)}; {self.spent:.4g} is spent{limit}." if paid else "."
+        endless = any(each.calls and each.cost is not None and each.at_most is None for each in paid)
         told = [each.sentence() for each in self.tasks]
-        return [*told, total, *([INVALID] if costs else []), *self.notes]
+        return [*told, total, *([INVALID] if paid else []), *([ENDLESS] if endless else []), *self.notes]
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of a dry run."""
         return {**self._asdict(), "tasks": [each._asdict() for each in self.tasks], "notes": list(self.notes)}
+
+
+def _price(tasks: Sequence[Estimate]) -> str:
+    """What tasks cost together, in words."""
+    costs, most = [each.cost for each in tasks], [each.at_most for each in tasks]
+    if None in costs:
+        return "a price that is not known"
+    told = f"about {sum(each or 0.0 for each in costs):.4g}"
+    return told if None in most else f"{told}, at most {sum(each or 0.0 for each in most):.4g}"
 
 
 def dry_run(
@@ -167,6 +181,7 @@ def dry_run(
             [name for name in names if name not in done],
             pools_of(pl.read_parquet(out / POOLS)) if "pool" in done else None,
             contradicted(read_lines(out / "refined.jsonl")) if "refine" in done else None,
+            {row["query"]: row["documents"] for row in read_lines(out / KEPT)} if "prune" in done else None,
         )
         notes = _checked(plan, known, collection, judge, cache)
         tasks = tuple(estimate(plan, known, collection, judge, book))

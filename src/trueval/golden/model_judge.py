@@ -34,6 +34,7 @@ FORMS: Final = ("json_schema", "json_object", "text")
 # Tokens of an answer, by our estimate: of one passage, and of all else.
 TOKENS_OUT: Final = {"grade": (60, 20), "order": (4, 20), "rewrite": (0, 80)}
 AROUND: Final = 256  # tokens that a server may put around the messages of a call
+PROBLEM: Final = 100  # bytes of a line that says what is not valid, rather more
 CAPS: Final = ("max_tokens", "max_completion_tokens")  # parameters that limit an answer
 TOO_MANY: Final = 429
 SERVER: Final = 500  # and above: the server fails, and not the call
@@ -237,16 +238,35 @@ class ModelJudge:
         self.reached = True
         return reply
 
+    def most(self, question: Question) -> Usage:
+        """The most that a question can be billed as, its second call where the answer is not valid included.
+
+        Calls that are cut and sent again come on top.
+
+        Args:
+            question: that would be asked.
+
+        Returns:
+            None for what nothing limits: without max_tokens or max_completion_tokens nobody knows the longest answer.
+        """
+        if self.use.most_out is None:
+            return Usage()
+        said = messages(self.prompts[question.task], question)
+        first = max(_most_in(self._body(said, question, form)) for form in FORMS)
+        # The second call holds the answer to the first, and what is wrong in it: a line for each passage, and one more.
+        second = first + self.use.most_out + len(self.repair.text.encode()) + PROBLEM * (len(question.passages) + 1)
+        tokens = first + second, 2 * self.use.most_out
+        return Usage(*tokens, self.use.prices.cost(*tokens))
+
     def _most(self, body: Mapping[str, Any], question: Question) -> Usage:
         """The most that a call can be billed as.
 
         No token is shorter than a byte, and a server that honors max_tokens bills no more than that, what a model
         thinks included. Without such a limit nobody knows: the longest answer so far, and our estimate at least.
         """
-        read = {name: body[name] for name in ("messages", "response_format") if name in body}
-        sent = len(json.dumps(read, ensure_ascii=False).encode("utf-8", "replace")) + AROUND
         each, own = TOKENS_OUT[question.task]
         back = max(self.use.most_out or own + each * len(question.passages), self.longest)
+        sent = _most_in(body)
         return Usage(sent, back, self.use.prices.cost(sent, back))
 
     def _once(self, client: OpenAIClient, body: Mapping[str, Any], question: Question) -> Reply:
@@ -297,6 +317,13 @@ class ModelJudge:
         elif failure.status is None or failure.status >= SERVER:
             cure = "Is the server running, and is base_url right? If so, see its log, or try again later"
         return InputError(f"{self.name} at {self.host}: {failure.reason.rstrip('.')}. {cure}. {KEPT}")
+
+
+def _most_in(body: Mapping[str, Any]) -> int:
+    """The most tokens that a prompt can be billed as: its bytes, and what a server puts around them."""
+    form = json.dumps(body.get("response_format", ""), ensure_ascii=False)
+    texts = [form, *(message["content"] for message in body["messages"])]
+    return sum(len(text.encode("utf-8", "replace")) for text in texts) + AROUND
 
 
 def _reply_of(found: Any) -> Reply:

@@ -15,7 +15,7 @@ from trueval.collection import Collection, texts_with_ids_hash
 from trueval.errors import InputError, TruevalWarning
 from trueval.golden.anchoring import in_other_words
 from trueval.golden.asking import Step
-from trueval.golden.estimate import announce, estimate_stage, most_orders
+from trueval.golden.estimate import announce, estimate_orders, estimate_stage
 from trueval.golden.golden_set import asked_texts
 from trueval.golden.grade import Grading, grade, grades_of, questions_of
 from trueval.golden.judge import Judge, Question
@@ -137,8 +137,8 @@ class Work:
         """The hashes of what an earlier stage gave."""
         return {f"{stage}/{file}": sha256 for file, sha256 in self.made[stage]["outputs"].items()}
 
-    def _announce(self, task: str, questions: Sequence[Question], calls: int | None = None) -> None:
-        announce(self.judge, self.account, estimate_stage(self.judge, self.ledger, task, questions, calls))
+    def _announce(self, task: str, questions: Sequence[Question]) -> None:
+        announce(self.judge, self.account, estimate_stage(self.judge, self.ledger, task, questions))
 
     def rewrite(self) -> None:
         """S1."""
@@ -291,8 +291,8 @@ class Work:
             )
             for row in rows
         ]
-        likely = [Question("order", pool.query, pool.texts[: how.batch]) for pool in pools if len(pool.texts) > 1]
-        self._announce("order", likely, most_orders(len(likely), how, repeat))
+        likely = [(pool.query, pool.texts) for pool in pools]
+        announce(self.judge, self.account, estimate_orders(self.judge, self.ledger, likely, how, repeat))
         found = refine_pools(pools, self.judge, self.ledger, how, at_once=self.at_once, step=step)
         asked = [question for each in found for question in each.asked]
         answers, about = [answer for each in found for answer in each.answers], dict[str, Any]()
