@@ -216,6 +216,31 @@ def test_an_audit_sees_what_somebody_changed(tmp_path: Path) -> None:
         assert [line.split(":")[0] for line in ledger.audit()] == [f"call {first[:12]}", f"call {second[:12]}"]
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE labels SET grade = 1 WHERE slot = 0",
+        "UPDATE labels SET reason = 'other' WHERE slot = 0",
+        "UPDATE labels SET text = 'other' WHERE slot = 0",
+        "UPDATE labels SET slot = 17 WHERE slot = 0",
+        "DELETE FROM labels WHERE slot = 0",
+        "INSERT INTO labels SELECT 'no call', query, text, slot, grade, reason FROM labels WHERE slot = 0",
+    ],
+)
+def test_an_audit_compares_labels_with_the_answers(tmp_path: Path, change: str) -> None:
+    """They were counted: a grade that somebody changed was not seen."""
+    path = tmp_path / "ledger.sqlite"
+    with opened_ledger(path) as ledger:
+        ledger.ask(Counted(), ASKED)
+        assert ledger.audit() == []
+    with sqlite3.connect(path) as base:
+        assert base.execute(change).rowcount == 1
+    base.close()
+    with opened_ledger(path) as ledger:
+        (line,) = ledger.audit()
+        assert line.endswith("its labels are not those of its answer; somebody changed them.")
+
+
 def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("not SQLite, and long enough to be read as a header of some hundred bytes" * 9)
     base = sqlite3.connect(tmp_path / "other")

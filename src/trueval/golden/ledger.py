@@ -27,7 +27,16 @@ from trueval.errors import InputError, Place
 from trueval.files.whole import write_whole
 from trueval.golden.judge import Answer, Judge, Key, Question, Task, key_for, key_of
 from trueval.golden.ledger_calls import answer_of, lines_in, question_of, read_call
-from trueval.golden.ledger_tables import BUSY, EVERY, insert, make_tables, unpacked, write_ahead
+from trueval.golden.ledger_tables import (
+    BUSY,
+    EVERY,
+    LABEL_COLUMNS,
+    insert,
+    label_rows,
+    make_tables,
+    unpacked,
+    write_ahead,
+)
 from trueval.models.hosted.owners import OWNER, is_alive
 
 # 1: the first.
@@ -325,19 +334,22 @@ class Ledger:
             return sum(insert(base, row, texts) for row, texts in calls)
 
     def audit(self) -> list[str]:
-        """What is wrong in the ledger, one line each: keys that are not those of what was asked, labels of no call."""
+        """What is wrong in the ledger, one line each: keys that are not those of what was asked, changed labels."""
+        with self._lock:
+            calls = [unpacked(row) for row in self._base.execute(f"{EVERY} ORDER BY key").fetchall()]
+            rows = self._base.execute(f"SELECT {', '.join(LABEL_COLUMNS)} FROM labels").fetchall()  # noqa: S608  ours
+        kept: dict[str, set[tuple[Any, ...]]] = {}
+        for call, *label in rows:
+            kept.setdefault(call, set()).add((call, *label))
         wrong = [
             f"call {call['key'][:12]}: its key is not that of what was asked; somebody changed it."
             for call in self.calls()
             if key_for(call["identity"], question_of(call)).call != call["key"]
         ]
-        with self._lock:
-            told = self._base.execute(
-                "SELECT calls.key FROM calls LEFT JOIN labels ON labels.call = calls.key GROUP BY calls.key HAVING "
-                "COUNT(labels.call) != (SELECT COUNT(*) FROM json_each(calls.labels) WHERE type != 'null')"
-            ).fetchall()
+        changed = [each["key"] for each in calls if kept.pop(each["key"], set()) != set(label_rows(each))]
         return wrong + [
-            f"call {key[:12]}: its labels are not those of its answer; somebody changed them." for (key,) in told
+            f"call {key[:12]}: its labels are not those of its answer; somebody changed them."
+            for key in sorted({*changed, *kept})
         ]
 
 

@@ -32,6 +32,7 @@ _COLUMNS: Final = (
     *("key", "judge", "task", "identity", "query", "passages", "sample", "labels", "ranking", "text", "raw"),
     *("problems", "model", "tokens_in", "tokens_out", "cost", "seconds", "time"),
 )
+LABEL_COLUMNS: Final = ("call", "query", "text", "slot", "grade", "reason")
 # Columns that hold JSON.
 _NESTED: Final = ("identity", "passages", "labels", "ranking", "raw", "problems")
 EVERY: Final = f"SELECT {', '.join(_COLUMNS)} FROM calls"  # noqa: S608  the names are ours
@@ -77,13 +78,21 @@ def insert(base: sqlite3.Connection, row: Mapping[str, Any], texts: list[tuple[s
     if not base.execute(_ADD, packed).rowcount:
         return False
     base.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", [(key, as_bytes(text)) for key, text in texts])
-    labels = [
-        (row["key"], row["query"], row["passages"][slot], slot, *label)
-        for slot, label in enumerate(row["labels"])
+    base.executemany("INSERT INTO labels VALUES (?, ?, ?, ?, ?, ?)", label_rows(row))
+    return True
+
+
+def label_rows(call: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """The rows of labels that a call makes, in the order of `LABEL_COLUMNS`.
+
+    Args:
+        call: value of each column.
+    """
+    return [
+        (call["key"], call["query"], call["passages"][slot], slot, *label)
+        for slot, label in enumerate(call["labels"])
         if label is not None
     ]
-    base.executemany("INSERT INTO labels VALUES (?, ?, ?, ?, ?, ?)", labels)
-    return True
 
 
 def unpacked(row: tuple[Any, ...]) -> dict[str, Any]:
