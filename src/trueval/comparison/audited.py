@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import polars as pl
 
@@ -86,7 +86,7 @@ class Audited:
         about = _read_sample(folder / SAMPLE)
         items = _read_items(folder / ITEMS, about["population"], about["design"])
         labels, skipped = _read_people(folder / PEOPLE, items, about["scale"])
-        rows = [(*ids, stratum) for ids, stratum in items.items()]
+        rows = [(*ids, each.stratum) for ids, each in items.items()]
         return cls(
             about["design"],
             pl.DataFrame(rows, schema=_ITEM, orient="row"),
@@ -212,21 +212,33 @@ def _ids(row: Mapping[str, Any], place: Place) -> tuple[str, str]:
     return str(query), str(document)
 
 
-def _read_items(path: Path, population: Mapping[str, int], design: str) -> dict[tuple[str, str], str]:
-    """Stratum of each passage of the sample, in their order."""
-    found: dict[tuple[str, str], str] = {}
+class _Item(NamedTuple):
+    """What items.jsonl says of a passage.
+
+    Attributes:
+        name: of the item; None where it has none.
+        stratum: that it was drawn from.
+    """
+
+    name: Any
+    stratum: str
+
+
+def _read_items(path: Path, population: Mapping[str, int], design: str) -> dict[tuple[str, str], _Item]:
+    """Each passage of the sample, in their order."""
+    found: dict[tuple[str, str], _Item] = {}
     for place, row in _rows(path):
         ids, stratum = _ids(row, place), str(row.get("stratum", ALL_QUERIES))
         if ids in found:
             raise place.error(f"document {ids[1]!r} of query {ids[0]!r} appears twice. Keep one of the lines.")
         if design != "queries" and stratum not in population:
             raise place.error(f"the stratum {stratum!r} is not in {SAMPLE}. Put both files back as they were drawn.")
-        found[ids] = stratum
+        found[ids] = _Item(row.get("item"), stratum)
     return found
 
 
 def _read_people(
-    path: Path, items: Mapping[tuple[str, str], str], scale: tuple[float, float]
+    path: Path, items: Mapping[tuple[str, str], _Item], scale: tuple[float, float]
 ) -> tuple[list[tuple[str, str, float]], list[tuple[str, str]]]:
     """What people graded, and what they skipped."""
     labels: list[tuple[str, str, float]] = []
@@ -236,6 +248,11 @@ def _read_people(
         ids, given = _ids(row, place), row.get("grade")
         if ids not in items:
             raise place.error(f"document {ids[1]!r} of query {ids[0]!r} is not in {ITEMS}. Remove the line.")
+        if None not in (row.get("item"), items[ids].name) and row["item"] != items[ids].name:
+            raise place.error(
+                f"document {ids[1]!r} of query {ids[0]!r} was an item of another audit, which showed other texts or "
+                f"was drawn otherwise: {row['item']!r} is not the item of {ITEMS}. Put the file of this audit back."
+            )
         if ids in seen:
             raise place.error(f"document {ids[1]!r} of query {ids[0]!r} appears twice. Keep one of the lines.")
         seen.add(ids)

@@ -12,9 +12,11 @@ def hash_of(text: str) -> str:
     return text_hash([text])
 
 
-def small_audit(folder: Path, *, items: int = 5, raters: int = 1, order: bool = True) -> Path:
-    """Write the sample of an audit; its folder."""
-    texts = {hash_of(text): text for text in ("what?", "why?", *(f"passage {at}" for at in range(items + 2)))}
+def small_audit(
+    folder: Path, *, items: int = 5, raters: int = 1, order: bool = True, what: str = "what?", word: str = "passage"
+) -> Path:
+    """Write the sample of an audit, in which questions and passages are called as the last two say; its folder."""
+    texts = {hash_of(text): text for text in (what, "why?", *(f"{word} {at}" for at in range(items + 2)))}
     grades = tuple(
         Item(
             f"g{at}",
@@ -22,14 +24,14 @@ def small_audit(folder: Path, *, items: int = 5, raters: int = 1, order: bool = 
             f"q{at % 2}",
             (f"d{at}",),
             "grade 5, heavy" if at % 2 else "grade 1, light",
-            (hash_of("why?" if at % 2 else "what?"), hash_of(f"passage {at}")),
+            (hash_of("why?" if at % 2 else what), hash_of(f"{word} {at}")),
             1,
             5,
         )
         for at in range(items)
     )
     # The lower one of the two is shown first.
-    hashes = tuple(map(hash_of, ("what?", f"passage {items}", f"passage {items + 1}")))
+    hashes = tuple(map(hash_of, (what, f"{word} {items}", f"{word} {items + 1}")))
     pair = Item("o1", "order", "q0", ("lower", "upper"), "lists", hashes, -1, 1, ranks=(4, 3))
     scales = {"grade": (1, 5), "order": (-1, 1)} if order else {"grade": (1, 5)}
     about = {"size": items, "qrels": "hash", "measure": None, "runs": [], "judged": 40, "unjudged": 0}

@@ -219,3 +219,46 @@ def test_a_file_that_is_not_json_is_refused_with_its_line(store: Store, file: Pa
         import_answers(store, file, "ann")
     with pytest.raises(InputError, match="the name of a rater"):
         import_answers(store, file, " ")
+
+
+def answered(file: Path) -> Path:
+    return rewrite(file, lambda rows: [row.update(grade=1) for row in rows])
+
+
+@pytest.mark.parametrize("other", [{"word": "other"}, {"what": "which?"}])
+def test_answers_of_another_audit_are_refused(store: Store, tmp_path: Path, other: dict[str, str]) -> None:
+    """It has the same ids and items; its raters read other passages, or were asked otherwise."""
+    with Store.open(small_audit(tmp_path / "other", raters=3, **other)) as opened:  # type: ignore[arg-type]
+        export_items(opened, tmp_path / "other.jsonl")
+    with pytest.raises(InputError, match=r"other\.jsonl:1: item g0 .* other texts"):
+        import_answers(store, answered(tmp_path / "other.jsonl"), "ann")
+    assert store.labels() == {}
+
+
+@pytest.mark.parametrize("text", ["passage", "question", "first", "second"])
+def test_answers_to_texts_that_were_changed_are_refused(store: Store, file: Path, text: str) -> None:
+    rewrite(answered(file), lambda rows: next(row for row in rows if text in row).update({text: "changed"}))
+    with pytest.raises(InputError, match=f"its {text} is not the text of this audit"):
+        import_answers(store, file, "ann")
+    assert store.labels() == {}
+
+
+def test_answers_that_do_not_say_what_was_read_are_refused(store: Store, file: Path, tmp_path: Path) -> None:
+    """The texts may be left out on the way; what they were may not, as the same items have other texts elsewhere."""
+    texts = ("question", "passage", "first", "second", "choices")
+    short = rewrite(answered(file), lambda rows: [row.pop(name, None) for row in rows for name in texts])
+    assert import_answers(store, short, "ann").labels == 6
+    rewrite(short, lambda rows: rows[3].pop("shown"))
+    with pytest.raises(InputError, match=r"items\.jsonl:4: .*\"shown\""):
+        import_answers(store, short, "bob")
+    for wrong in ("00", None, 7, ["x"]):
+        rewrite(short, lambda rows, wrong=wrong: rows[3].update(shown=wrong))  # type: ignore[misc]
+        with pytest.raises(InputError, match=r"items\.jsonl:4: "):
+            import_answers(store, short, "bob")
+
+
+def test_texts_that_a_file_cannot_hold_as_they_are_come_back(tmp_path: Path, store: Store, file: Path) -> None:
+    for key, text in list(store._texts.items()):
+        store._texts[key] = text + "\u2028\x85\r\n\ud800"  # type: ignore[index]
+    export_items(store, file)
+    assert import_answers(store, answered(file), "ann").labels == 6

@@ -14,6 +14,7 @@ from trueval.comparison.audited import Audited
 from trueval.comparison.labels import refuse_other
 from trueval.errors import InputError, PolicyError
 from trueval.golden.audit.events import Event
+from trueval.golden.audit.exchange import write_people
 from trueval.golden.audit.manifest import Sample, read_sample
 from trueval.golden.audit.opening import Choices, open_audit
 from trueval.golden.audit.store import Store
@@ -237,3 +238,31 @@ def test_raters_see_the_question_that_was_judged(place: Path) -> None:
     (place / "golden" / "rewritten.jsonl").unlink()
     with pytest.raises(InputError, match="is asked in other words there than were judged"):
         opened(place, size=12)
+
+
+def test_what_people_said_of_other_texts_is_not_taken(place: Path, tmp_path: Path) -> None:
+    """The same ids and the same seed over a corpus that was changed: its items are others, in every file."""
+    qrels = place / "golden" / "qrels.trec"
+
+    def drawn(name: str) -> Path:
+        open_audit(qrels, tmp_path / name, Choices(size=6, collection=str(place / "c")))
+        return tmp_path / name
+
+    first = drawn("first")
+    with Store.open(first) as store:
+        item = store.next_item("ann", "grade")
+        assert item is not None
+        store.record(Event("e", "ann", item.item, "grade", 3))
+        write_people(store)
+    corpus = place / "c" / "corpus.jsonl"
+    corpus.write_text(corpus.read_text().replace('"text": "', '"text": "otherwise '))
+    second = drawn("second")
+    assert [each.documents for each in read_sample(first).items] == [
+        each.documents for each in read_sample(second).items
+    ]
+    shutil.copy(first / "people.jsonl", second)
+    with pytest.raises(InputError, match=r"people\.jsonl:1: .* another audit"):
+        Audited.read(second)
+    shutil.copy(first / "audit.sqlite", second)
+    with pytest.raises(InputError, match="labels of another sample"):
+        Store.open(second)

@@ -1,7 +1,8 @@
 """Exchange: what people said as people.jsonl, items as a file for raters without the server, and their answers back.
 
-A rater's file has a line for each item: its name, the texts, what each value means, and three empty places: grade, skip
-and note. It tells nothing of strata, grades, scores or ranks. The same file comes back with the places filled in.
+A rater's file has a line for each item: its name, the texts and their hash ("shown"), what each value means, and three
+empty places: grade, skip and note. It tells nothing of strata, grades, scores or ranks. The same file comes back with
+the places filled in. Texts may be left out on the way, their hash may not: another audit can have the same items.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from trueval.files.json.pairs import objects
 from trueval.files.source.content import read_content
 from trueval.files.whole import write_whole
 from trueval.golden.audit.events import Event, RefusedError, checked_event, checked_rater
-from trueval.golden.audit.labels import Label
+from trueval.golden.audit.labels import Label, Shown
 from trueval.golden.audit.manifest import Item
 from trueval.golden.audit.rubric import anchors_of
 from trueval.golden.stages import lines_of
@@ -150,21 +151,23 @@ def export_items(store: Store, path: Path) -> int:
 def _blind(store: Store, item: str) -> dict[str, Any]:
     """An item without all that its rater must not know."""
     shown = store.shown(item)
-    texts, meanings = {"passage": shown.texts[0]}, anchors_of(shown.task, (shown.low, shown.high))
-    if shown.task == "order":
-        texts, meanings = {"first": shown.texts[0], "second": shown.texts[1]}, _ORDERS
-    elif shown.task == "answer":
-        texts = {"answer": shown.texts[0]}
+    meanings = _ORDERS if shown.task == "order" else anchors_of(shown.task, (shown.low, shown.high))
     return {
         "item": shown.item,
         "task": shown.task,
-        "question": shown.question,
-        **texts,
+        **_texts(shown),
+        "shown": store.items[item].shown,
         "choices": {str(value): meanings.get(value, "") for value in range(shown.low, shown.high + 1)},
         "grade": None,
         "skip": False,
         "note": "",
     }
+
+
+def _texts(shown: Shown) -> dict[str, str]:
+    """The texts of an item by what they are."""
+    names = {"order": ("first", "second"), "answer": ("answer",)}.get(shown.task, ("passage",))
+    return {"question": shown.question, **dict(zip(names, shown.texts, strict=True))}
 
 
 class Imported(NamedTuple):
@@ -226,11 +229,11 @@ def import_answers(store: Store, path: Path, rater: str) -> Imported:
         rater: who filled it in.
 
     Raises:
-        InputError: a line is not an answer to an item of this audit, is outside the scale, or answers an item another
-            way than a line above it; with file and line.
+        InputError: a line is not an answer to an item of this audit, or to other texts than its own, is outside the
+            scale, or answers an item another way than a line above it; with file and line.
     """
     checked_rater(rater)
-    found, empty = _read(path, rater, store.items)
+    found, empty = _read(path, rater, store)
     known = {item: {each.rater: each for each in given} for item, given in store.labels().items()}
     new: list[Event] = []
     conflicts: list[str] = []
@@ -260,20 +263,44 @@ def _gaps(store: Store, answered: Collection[str]) -> int:
     return gaps
 
 
-def _read(path: Path, rater: str, items: Mapping[str, Item]) -> tuple[dict[str, tuple[Place, Event]], int]:
+def _read(path: Path, rater: str, store: Store) -> tuple[dict[str, tuple[Place, Event]], int]:
     """Item → its answer and where it is; and how many lines have none."""
     found: dict[str, tuple[Place, Event]] = {}
     empty = 0
     for number, row in objects(read_content(str(path))):
         place = Place(str(path), number)
-        event = _event(row, rater, items, place)
+        event = _event(row, rater, store.items, place)
         if event is None:
             empty += 1
             continue
         above, same = found.setdefault(event.item, (place, event))
         if same != event:
             raise place.error(f"item {event.item} has another answer in line {above.line}. Keep one of them.")
+        _refuse_other_texts(row, store, event.item, place)
     return found, empty
+
+
+def _refuse_other_texts(row: Mapping[str, Any], store: Store, item: str, place: Place) -> None:
+    """Refuse an answer to texts that are not those of the item: of another audit, or changed on the way.
+
+    Raises:
+        InputError: the hash is missing or another one, or a text is.
+    """
+    said = row.get("shown")
+    if said is None:
+        raise place.error(
+            f'item {item} has no "shown", which says what texts were read. Lines must be those of its own --export.'
+        )
+    if said != store.items[item].shown:
+        raise place.error(
+            f"item {item} was answered of other texts than this audit shows. The file is of another audit, or of "
+            "another version of its corpus: give it to that one."
+        )
+    for name, text in _texts(store.shown(item)).items():
+        if name in row and row[name] != text.encode("utf-8", "replace").decode():
+            raise place.error(
+                f"item {item}: its {name} is not the text of this audit. Answers are to the texts as exported."
+            )
 
 
 def _event(row: Mapping[str, Any], rater: str, items: Mapping[str, Item], place: Place) -> Event | None:

@@ -63,6 +63,11 @@ class Item:
         return -1 if self.ranks and self.ranks[0] > self.ranks[1] else 1
 
     @property
+    def shown(self) -> str:
+        """The hash of the question and of what is shown below it: two audits of the same ids may show other texts."""
+        return text_hash(self.texts).upper()
+
+    @property
     def subject(self) -> dict[str, Any]:
         """What it is about, as people.jsonl has it: of two neighbors the upper one first."""
         if self.task == "order":

@@ -102,26 +102,20 @@ def items_of(members: Iterable[Member], seed: int, scale: tuple[int, int], texts
     Raises:
         InputError: a query or document has no text.
     """
-    return tuple(
-        Item(
-            name_of("grade", seed, each.query, each.document),
-            "grade",
-            each.query,
-            (each.document,),
-            each.stratum,
-            (texts.query(each.query), texts.document(each.query, each.document)),
-            *scale,
-        )
-        for each in members
-    )
+    found = []
+    for each in members:
+        shown = texts.query(each.query), texts.document(each.query, each.document)
+        name = name_of("grade", seed, each.query, each.document, *shown)
+        found.append(Item(name, "grade", each.query, (each.document,), each.stratum, shown, *scale))
+    return tuple(found)
 
 
 def name_of(task: str, seed: int, *names: str) -> str:
-    """What an item is called: nothing can be read from it.
+    """What an item is called: nothing can be read from it, and with other texts it is called otherwise.
 
     Args:
         task: of the item.
         seed: of the sample.
-        names: of what it is about.
+        names: of what it is about, and the hashes of its texts.
     """
     return task[0] + key(seed, f"name of {task}", *names).hex()[:15]

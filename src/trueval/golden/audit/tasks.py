@@ -118,13 +118,14 @@ def _order_item(pair: Neighbors, seed: int, texts: Texts) -> Item:
     names = (pair.query, pair.upper, pair.lower)
     sides = 1 if key(seed, "side", *names)[0] < 128 else -1  # half of all bytes
     documents = (pair.upper, pair.lower)[::sides]
+    shown = texts.query(pair.query), *(texts.document(pair.query, each) for each in documents)
     return Item(
-        name_of("order", seed, *names),
+        name_of("order", seed, *names, *shown),
         "order",
         pair.query,
         documents,
         "lists",
-        (texts.query(pair.query), *(texts.document(pair.query, each) for each in documents)),
+        shown,
         *ORDER_SCALE,
         ranks=(pair.rank, pair.rank + 1)[::sides],
     )
@@ -179,16 +180,9 @@ def answer_items(answers: Sequence[Answer], seed: int, texts: Texts) -> tuple[It
         seed: of the sample.
         texts: keeps questions and answers.
     """
-    return tuple(
-        Item(
-            name_of("answer", seed, each.query, each.system),
-            "answer",
-            each.query,
-            (),
-            "answers",
-            (texts.keep(each.question), texts.keep(each.text)),
-            *ANSWER_SCALE,
-            system=each.system,
-        )
-        for each in shuffled(seed, "answers", answers, lambda each: (each.query, each.system))
-    )
+    found = []
+    for each in shuffled(seed, "answers", answers, lambda each: (each.query, each.system)):
+        shown = texts.keep(each.question), texts.keep(each.text)
+        name = name_of("answer", seed, each.query, each.system, *shown)
+        found.append(Item(name, "answer", each.query, (), "answers", shown, *ANSWER_SCALE, system=each.system))
+    return tuple(found)
