@@ -51,7 +51,9 @@ def differences(runs: tuple[Run, ...], measures: tuple[str, ...]) -> dict[tuple[
 
 def test_the_case_draws_tie_orders_and_separates() -> None:
     found = differences((GOOD, BAD), MEASURES)
-    assert {each.win.method for each in found.values()} == {"sampled"}
+    # Beside a gain of 2^60 sums of gains below 100 have no digits, and bounds know better than samples.
+    assert {key[0] for key, each in found.items() if each.win.method == "normal"} == {"DCG(gain='exp')@3"}
+    assert {each.win.method for each in found.values()} == {"sampled", "normal"}
     assert found["P@3", "good", "bad"].separated
 
 

@@ -1,13 +1,22 @@
 """Win probabilities and their bounds by hand; tests/truth/test_win_probability.py holds them against every order."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
 
 from trueval.comparison.orders import Atoms
-from trueval.comparison.win_probability import UNKNOWN, Tied, WinProbability, certain, exact, normal, sampled
+from trueval.comparison.win_probability import (
+    UNKNOWN,
+    Tied,
+    WinProbability,
+    bounds_of_mean,
+    certain,
+    exact,
+    normal,
+    sampled,
+)
 
 # Phi(1) and Phi(3), from tables.
 PHI_1, PHI_3 = 0.8413447460685429, 0.9986501019683699
@@ -62,27 +71,72 @@ def test_without_a_variance_nothing_is_known(variance: float) -> None:
     assert UNKNOWN[1:] == (0.0, 1.0, "none")
 
 
-@pytest.mark.parametrize(("won", "count"), [(0, 10), (1, 10), (8, 10), (10, 10), (81, 263)])
-def test_the_interval_of_samples_is_that_of_wilson(won: int, count: int) -> None:
-    found = sampled(np.arange(count) < won, np.full(count, 0.5))
-    theirs = binomtest(won, count).proportion_ci(0.95, method="wilson")
-    assert found.method == "sampled"
-    assert found.value == won / count
-    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+def of_samples(first: np.ndarray, second: np.ndarray, least: int = 10**9) -> WinProbability:
+    return sampled([(first, second)], UNKNOWN, 0.95, least)
 
 
-def test_the_interval_of_wilson_with_a_tie_by_hand() -> None:
-    """8 won, 1 even, 1 lost of 10: p = .85. With z = 1.96, z^2 = 3.8415: center (.85 + .19207) / 1.38415 = .75287,
-    half 1.96 sqrt(.85 x .15 / 10 + 3.8415 / 400) / 1.38415 = .21171."""
-    found = sampled(np.array([1.0] * 8 + [0.5, 0.0]), np.full(10, 0.5))
+def test_bounds_of_samples_by_hand() -> None:
+    """One won: B(3/2, 1/2) / B(1/2, 1/2) = 1/2 < 1000 m above .0005. One of two: 1/8 < 1000 m (1 - m)."""
+    assert bounds_of_mean(1.0, 1) == (pytest.approx(0.0005, abs=1e-12), 1.0)
+    assert bounds_of_mean(0.0, 1) == (0.0, pytest.approx(0.9995, abs=1e-12))
+    end = (1 - math.sqrt(1 - 4 / 8000)) / 2
+    assert bounds_of_mean(1.0, 2) == pytest.approx((end, 1 - end), abs=1e-12)
+    found = of_samples(np.array([1.0, 0.0]), np.full(2, 0.5))
+    assert found == (0.5, *bounds_of_mean(1.0, 2), "sampled")
+
+
+def test_a_tie_among_samples_counts_half() -> None:
+    found = of_samples(np.array([1.0] * 8 + [0.5, 0.0]), np.full(10, 0.5))
     assert found.value == pytest.approx(0.85, abs=1e-15)
-    assert (found.low, found.high) == pytest.approx((0.75287 - 0.21171, 0.75287 + 0.21171), abs=2e-5)
+    assert (found.low, found.high) == bounds_of_mean(8.5, 10)
+
+
+@pytest.mark.parametrize("chance", [0.05, 0.5, 0.95])
+def test_bounds_of_samples_hold_the_chance_whenever_one_looks(chance: float) -> None:
+    """Of 1,000 sequences, looked at after each of 30 batches of 20, about one may miss once."""
+    rng = np.random.default_rng(round(100 * chance))
+    scores = np.cumsum((rng.random((1_000, 30, 20)) < chance).sum(axis=2), axis=1)
+    missed = 0
+    for sequence in scores.tolist():
+        ends = [bounds_of_mean(float(score), 20 * (at + 1)) for at, score in enumerate(sequence)]
+        missed += any(not low <= chance <= high for low, high in ends)
+    assert missed <= 5
+
+
+def test_samples_are_taken_until_the_bounds_decide() -> None:
+    """Of 100 a batch, 99 won: after 100 the bounds hold .95; once they are above it, no more is taken."""
+    taken = []
+
+    def batches() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for batch in range(50):
+            taken.append(batch)
+            yield np.r_[np.ones(99), 0.0], np.full(100, 0.5)
+
+    found = sampled(batches(), UNKNOWN, 0.95, 0)
+    assert found.low >= 0.95 > bounds_of_mean(99.0 * (len(taken) - 1), 100 * (len(taken) - 1))[0]
+    assert 1 < len(taken) < 20
+    first = len(taken)
+    assert sampled(batches(), UNKNOWN, 0.95, 4_000).low > found.low
+    assert len(taken) == first + 40
+    # Bounds below the level and above 1 - level decide too: neither system wins so surely.
+    del taken[:]
+    assert not sampled(batches(), UNKNOWN, 0.75, 0).is_open(0.75)
+    assert sampled(batches(), UNKNOWN, 0.9999, 0).is_open(0.9999)
+    assert len(taken) < 10
+
+
+def test_samples_never_widen_bounds_that_are_known() -> None:
+    known = WinProbability(0.97, 0.94, 0.99, "normal")
+    few = sampled([(np.ones(10), np.zeros(10))], known, 0.95, 10)
+    assert (few.low, few.high, few.value) == (0.94, 0.99, 0.99)
+    assert sampled([(np.zeros(500), np.ones(500))], known, 0.95, 10) == known  # they cannot both be so
+    assert sampled([], known, 0.95, 10) == known
 
 
 def test_sums_that_rounding_alone_tells_apart_are_even() -> None:
     ones = np.ones(4)
-    assert sampled(ones + np.array([5e-10, -5e-10, 5e-9, -5e-9]), ones).value == (0.5 + 0.5 + 1 + 0) / 4
-    assert sampled(np.array([math.nan, 1.0]), ones[:2]) is UNKNOWN
+    assert of_samples(ones + np.array([5e-10, -5e-10, 5e-9, -5e-9]), ones).value == (0.5 + 0.5 + 1 + 0) / 4
+    assert of_samples(np.array([math.nan, 1.0]), ones[:2]) is UNKNOWN
 
 
 @pytest.mark.parametrize(("nudge", "value"), [(0.0, 0.39), (5e-10, 0.39), (-5e-10, 0.39), (5e-9, 0.48), (-5e-9, 0.30)])
@@ -113,9 +167,9 @@ def test_certain_by_hand(lowest: float, highest: float, value: float | None) -> 
     assert found == (None if value is None else (value, value, value, "certain"))
 
 
-def test_the_interval_of_wilson_stays_between_0_and_1() -> None:
-    """Where all are lost or all are won, rounding alone would put an end outside."""
+def test_bounds_of_samples_stay_between_0_and_1() -> None:
     for count in range(1, 200):
-        lost, won = sampled(np.zeros(count), np.ones(count)), sampled(np.ones(count), np.zeros(count))
-        assert 0 <= lost.low < 1e-15 < lost.high < 1
-        assert 0 < won.low < 1 - 1e-15 < won.high <= 1
+        lost, won = of_samples(np.zeros(count), np.ones(count)), of_samples(np.ones(count), np.zeros(count))
+        assert 0 == lost.low < lost.high < 1
+        assert 0 < won.low < won.high == 1
+        assert won.low == pytest.approx(1 - lost.high, abs=1e-12)

@@ -54,7 +54,7 @@ def tie_orders(on_rubric: bool, name: str) -> TieOrders:
 
 @pytest.mark.parametrize("name", CHOICES)
 @pytest.mark.parametrize("form", FORMS)
-def test_the_mean_over_orders_is_the_expected_value(form: str, name: str) -> None:
+def test_the_mean_over_orders_is_the_expected_value(form: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of all orders, listed, whose extremes are the bounds too; and of some that are drawn, of all queries at once."""
     orders, measures = tie_orders(rubric(form), name), with_cutoffs(form, (2,))
     with warnings.catch_warnings():
@@ -68,6 +68,7 @@ def test_the_mean_over_orders_is_the_expected_value(form: str, name: str) -> Non
             assert found is not None
             told = [found.values[0], found.values @ found.probabilities, found.values[-1]]
             assert told == pytest.approx([lowest[query], expected[query], highest[query]], abs=CLOSE), (measure, query)
+        monkeypatch.setattr("trueval.comparison.orders.FEW_ORDERS", column)  # 0: nothing is drawn from a list
         drawn = orders.samples(measure, tied, SAMPLES, seed=0)
         within = SIGMAS * drawn.std() / np.sqrt(SAMPLES) + CLOSE
         assert drawn.mean() == pytest.approx(expected[tied].sum(), abs=within), measure

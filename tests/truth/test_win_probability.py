@@ -8,7 +8,7 @@ from twin import Orders, all_orders, value
 
 from trueval.comparison.compare import compare, compare_scores
 from trueval.comparison.orders import Atoms, TieOrders, convolve
-from trueval.comparison.win_probability import Tied, certain, exact, normal, sampled
+from trueval.comparison.win_probability import UNKNOWN, Tied, certain, exact, normal, sampled
 from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
 from trueval.run import Run
@@ -75,10 +75,13 @@ def test_some_of_them_are_neither_certain_nor_even() -> None:
 def test_sampled_and_normal_hold_the_exact_value(measure: str, monkeypatch: pytest.MonkeyPatch) -> None:
     true = found(ONE, OTHER, measure).win.value
     monkeypatch.setattr("trueval.comparison.orders.MOST_LISTED", 0)
-    drawn = found(ONE, OTHER, measure, tie_samples=20_000).win
+    drawn = found(ONE, OTHER, measure, tie_samples=16_000).win
     assert drawn.method == "sampled"
-    assert drawn.value == pytest.approx(true, abs=5 * math.sqrt(0.25 / 20_000))
-    smooth = found(ONE, OTHER, measure).win
+    assert drawn.value == pytest.approx(true, abs=5 * math.sqrt(0.25 / 16_000))
+    assert drawn.low <= true <= drawn.high
+    judgments = Judgments.from_dict(GRADES)
+    scores = [evaluate(Run.from_dict(run, name=name), judgments, measure) for name, run in (("a", ONE), ("b", OTHER))]
+    smooth = compare_scores(scores, resamples=100).differences[0].win
     assert smooth.method == "normal"
     assert smooth.low <= true <= smooth.high
 
@@ -116,7 +119,7 @@ def test_bounds_of_the_normal_hold_the_exact_value(queries: int, shift: float) -
     else:
         coins = rng.random((2, 40_000, queries)) < 0.5
         sums = [np.where(coins[run], low[run], high[run]).sum(axis=1) for run in (0, 1)]
-        drawn = sampled(*sums)
+        drawn = sampled([(sums[0], sums[1])], UNKNOWN, 0.95, 40_000)
         assert guess.value == pytest.approx(drawn.value, abs=0.01)
         assert guess.low <= drawn.high
         assert drawn.low <= guess.high

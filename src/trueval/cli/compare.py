@@ -54,7 +54,11 @@ class TestOptions:
     resamples: Annotated[int, typer.Option(metavar="N", help="Bootstrap resamples and random sign patterns.")] = 10_000
     tie_samples: Annotated[
         int,
-        typer.Option(metavar="N", help="Tie orders to draw where they cannot all be listed; 0: normal, with bounds."),
+        typer.Option(
+            metavar="N",
+            help="Tie orders to draw at least where they cannot all be listed, for the win probability. A verdict has "
+            "as many as it needs.",
+        ),
     ] = 0
     threads: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Default: one for each processor. Changes no number.")

@@ -12,6 +12,8 @@ from trueval.errors import PolicyError
 # Hochberg to keep its level and to have the most power at the sizes of TREC collections, about 50 queries.
 TESTS: Final = {"randomization": "maxt", "t": "holm", "wilcoxon": "benjamini-hochberg"}
 CORRECTIONS: Final = ("maxt", "holm", "benjamini-hochberg")
+# Orders of ties that are drawn for a verdict. A win probability within about .008 of .95 is undecidable then.
+MOST_TIE_SAMPLES: Final = 16_000
 FAMILIES: Final = ("measure", "all")
 
 
@@ -28,7 +30,8 @@ class Choices:
             that goes with the test: maxt, holm for t, benjamini-hochberg for wilcoxon.
         family: tests that are adjusted together: those of each "measure", or "all".
         tolerance: per-query differences up to this are ties of the count wins, ties, losses.
-        tie_samples: orders drawn for a win probability that cannot be listed; 0 for the normal distribution.
+        tie_samples: orders drawn at least for a win probability that cannot be listed, up to MOST_TIE_SAMPLES. A
+            verdict has as many as it needs, whatever is chosen here.
     """
 
     level: float = 0.95
@@ -45,8 +48,10 @@ class Choices:
             raise PolicyError(f"level must be between 0.5 and 1, such as 0.95. Got {self.level!r}.")
         if self.resamples < 100:
             raise PolicyError(f"resamples must be an integer >= 100. Got {self.resamples!r}.")
-        if self.tie_samples < 0 or self.tolerance < 0:
-            raise PolicyError("tie_samples and tolerance must be at least 0.")
+        if self.tolerance < 0:
+            raise PolicyError(f"tolerance must be at least 0. Got {self.tolerance!r}.")
+        if not 0 <= self.tie_samples <= MOST_TIE_SAMPLES:
+            raise PolicyError(f"tie_samples must be from 0 to {MOST_TIE_SAMPLES:,}. Got {self.tie_samples!r}.")
         self._check("test", tuple(TESTS))
         object.__setattr__(self, "correction", self.correction or TESTS[self.test])
         self._check("correction", CORRECTIONS)

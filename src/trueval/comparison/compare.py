@@ -119,7 +119,7 @@ def compare_scores(
     pairs = _pairs(aligned.names, baseline)
     belonging = Clusters.of(clusters)
     found = find(aligned, pairs, belonging, chosen, thread_count(threads))
-    winners = Winners(aligned, orders, chosen.tie_samples, chosen.seed)
+    winners = Winners(aligned, orders, chosen.tie_samples, chosen.seed, chosen.level)
     differences = [
         difference
         for measure in range(len(aligned.measures))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 # Orders of one query, and of all queries of a run and measure, that are listed one by one.
 MOST_ORDERS: Final = 5_040
 MOST_LISTED: Final = 20_000
+
+# Orders of one query of which samples are drawn from the list.
+FEW_ORDERS: Final = 1_000
 
 # Different sums that a distribution over queries may hold.
 MOST_ATOMS: Final = 1 << 14
@@ -70,6 +73,7 @@ class TieOrders:
     judgments: Judgments
     policy: Policy
     stream: int
+    _listed: dict[tuple[Measure, int], Atoms] = field(default_factory=dict, repr=False)
 
     @cached_property
     def _count(self) -> Callable[[Policy], Standings]:
@@ -99,7 +103,7 @@ class TieOrders:
         measure = self._in_order(measure)
         for query in queries.tolist():
             groups = _groups(whole, query, measure)
-            listed.append((groups, math.prod(math.perm(group.tied, len(group.rows)) for group in groups)))
+            listed.append((groups, _count_of(groups)))
         counts = [count for _, count in listed]
         if not self.are_of_documents or max(counts, default=1) > MOST_ORDERS or sum(counts) > MOST_LISTED:
             return None
@@ -107,7 +111,7 @@ class TieOrders:
             self._values(whole, measure, query, groups) for query, (groups, _) in zip(queries, listed, strict=True)
         )
 
-    def samples(self, measure: Measure, queries: Ints, count: int, seed: int) -> Floats:
+    def samples(self, measure: Measure, queries: Ints, count: int, seed: int, batch: int = 0) -> Floats:
         """Sums of a measure over some queries under random orders.
 
         Args:
@@ -115,6 +119,7 @@ class TieOrders:
             queries: indices of queries with tied documents.
             count: how many orders are drawn.
             seed: of the orders.
+            batch: number of the batch; orders of two batches are independent.
 
         Returns:
             [sample] sums; NaN where the measure has no value under a single order.
@@ -123,14 +128,25 @@ class TieOrders:
         largest = int(whole.tied.max(initial=1))
         step, out = max(1, min(COPIES // max(len(queries), 1), MOST_DOCUMENTS // largest)), np.zeros(count)
         for chunk, start in enumerate(range(0, count, step)):
-            rng, size = generator(seed, TIE_ORDERS + self.stream, chunk), min(step, count - start)
+            rng, size = generator(seed, TIE_ORDERS + self.stream, (batch << 32) + chunk), min(step, count - start)
             for query in queries.tolist():
-                ahead = np.tile(_ahead(whole, query), (size, 1))
-                for group in _groups(whole, query, None):
-                    order = np.argsort(rng.random((size, group.tied)), axis=1)
-                    ahead[:, group.rows] = order[:, : len(group.rows)]
-                out[start : start + size] += self._under(whole, measure, query, ahead)
+                out[start : start + size] += self._drawn(whole, measure, query, size, rng)
         return out
+
+    def _drawn(self, whole: Standings, measure: Measure, query: int, size: int, rng: np.random.Generator) -> Floats:
+        """[sample] values of a query under random orders; of few orders all are listed once."""
+        groups, key = _groups(whole, query, measure), (measure, query)
+        if _count_of(groups) <= FEW_ORDERS:
+            if key not in self._listed:
+                self._listed[key] = self._values(whole, measure, query, groups)
+            values, probabilities = self._listed[key]
+            place = np.searchsorted(np.cumsum(probabilities)[:-1], rng.random(size), side="right")
+            return np.asarray(values[place])
+        ahead = np.tile(_ahead(whole, query), (size, 1))
+        for group in _groups(whole, query, None):
+            order = np.argsort(rng.random((size, group.tied)), axis=1)
+            ahead[:, group.rows] = order[:, : len(group.rows)]
+        return self._under(whole, measure, query, ahead)
 
     def _in_order(self, measure: Measure) -> Measure:
         """The measure as the policy has it, its tie-broken value that of an order."""
@@ -182,6 +198,11 @@ def _groups(whole: Standings, query: int, measure: Measure | None) -> list[_Grou
         rows = np.flatnonzero(wanted & (above == first))
         found.append(_Group(rows, int(tied[rows[0]])))
     return found
+
+
+def _count_of(groups: Sequence[_Group]) -> int:
+    """The orders in which the rows of some groups can be."""
+    return math.prod(math.perm(group.tied, len(group.rows)) for group in groups)
 
 
 def convolve(parts: Iterator[Atoms]) -> Atoms | None:

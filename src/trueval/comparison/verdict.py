@@ -64,12 +64,11 @@ def judge(
     >>> judge(**difference, adjusted_p=0.01, interval=(0.02, 0.2), level=0.95).words
     'separated'
     """
-    alpha = round(1 - level, 12)
     apart = min(abs(expected), abs(tie_broken)) > NO_DIFFERENCE
     turned = apart and expected * tie_broken < 0
-    undecidable = tie_range > NO_DIFFERENCE and win.low < level and win.high > alpha
+    undecidable = tie_range > NO_DIFFERENCE and win.is_open(level)
     beside_zero = interval[0] > 0 or interval[1] < 0
-    separated = adjusted_p < alpha and beside_zero and not undecidable
+    separated = adjusted_p < round(1 - level, 12) and beside_zero and not undecidable
     said = (REVERSED, turned), (UNDECIDABLE, undecidable), (SEPARATED, separated), (NOT_SEPARATED, True)
     return Verdict(turned, undecidable, separated, next(words for words, holds in said if holds))
 

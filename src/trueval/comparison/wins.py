@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from trueval.comparison.alignment import Aligned
+from trueval.comparison.choices import MOST_TIE_SAMPLES
 from trueval.comparison.orders import Atoms, TieOrders
 from trueval.comparison.win_probability import EQUAL, UNKNOWN, Tied, WinProbability, certain, exact, normal, sampled
 from trueval.standings.standings import Floats, Ints
+
+# Orders of the first batch of samples; each batch that follows is as large as all before it.
+FIRST: Final = 500
 
 # Chance that random orders of a sound measure are dismissed.
 UNLIKELY: Final = 1e-9
@@ -65,16 +69,18 @@ class Winners:
     Attributes:
         aligned: the scores.
         orders: [run] tie orders; None where there are scores only.
-        tie_samples: orders to draw where they cannot be listed; 0 for the normal distribution.
+        tie_samples: orders to draw at least where they cannot be listed.
         seed: of the orders.
+        level: of the verdict, for which as many orders are drawn as it needs.
     """
 
     aligned: Aligned
     orders: Sequence[TieOrders] | None
     tie_samples: int
     seed: int
+    level: float = 0.95
     _listed: dict[tuple[int, int], Atoms | None] = field(default_factory=dict, repr=False)
-    _drawn: dict[tuple[int, int], Floats] = field(default_factory=dict, repr=False)
+    _drawn: dict[tuple[int, int], list[Floats]] = field(default_factory=dict, repr=False)
 
     def probability(self, measure: int, first: int, second: int) -> WinProbability:
         """The probability that the first run is better than the second, over tie orders."""
@@ -88,12 +94,14 @@ class Winners:
         one, other = self._distribution(measure, first, a), self._distribution(measure, second, b)
         if one is not None and other is not None:
             return exact(one, other)
-        orders = self.orders if self.tie_samples else None
-        if orders is not None and orders[first].are_of_documents:
-            drawn = [self._samples(orders[run], measure, run, each) for run, each in ((first, a), (second, b))]
-            if _has_mean(drawn[0], a) and _has_mean(drawn[1], b):
-                return sampled(*drawn)
-        return normal(a.spread(), b.spread())
+        # Bounds of the normal distribution hold for certain. Where they decide, so would any number of samples.
+        found = normal(a.spread(), b.spread())
+        if self.orders is None or not self.orders[first].are_of_documents:
+            return found
+        if found.is_settled(self.level) and not self.tie_samples:
+            return found
+        batches = zip(self._batches(measure, first, a), self._batches(measure, second, b), strict=False)
+        return sampled(batches, found, self.level, self.tie_samples)
 
     def _distribution(self, measure: int, run: int, column: Column) -> Atoms | None:
         """The distribution of the sum over queries, higher being better; None where it cannot be listed."""
@@ -119,14 +127,20 @@ class Winners:
         order = np.argsort(values)
         return Atoms(values[order], atoms.probabilities[order])
 
-    def _samples(self, orders: TieOrders, measure: int, run: int, column: Column) -> Floats:
-        """[sample] sums over queries under random orders, higher being better."""
-        key = (measure, run)
-        if key not in self._drawn:
-            tied = self._own(run, column, column.tied)
-            sums = orders.samples(self.aligned.measures[measure], tied, self.tie_samples, self.seed)
-            self._drawn[key] = column.sign * (sums + self._rest(column))
-        return self._drawn[key]
+    def _batches(self, measure: int, run: int, column: Column) -> Iterator[Floats]:
+        """[sample] sums over queries under random orders, higher being better, until their mean cannot be expected."""
+        drawn, total, batch = self._drawn.setdefault((measure, run), []), 0, 0
+        while self.orders and total < MOST_TIE_SAMPLES:
+            if batch == len(drawn):
+                tied, count = self._own(run, column, column.tied), max(total, FIRST)
+                sums = self.orders[run].samples(self.aligned.measures[measure], tied, count, self.seed, batch)
+                drawn.append(column.sign * (sums + self._rest(column)))
+            batch += 1
+            known = np.concatenate(drawn[:batch])
+            if not _has_mean(known, column):
+                return
+            total = len(known)
+            yield drawn[batch - 1]
 
     def _own(self, run: int, column: Column, tied: Ints) -> Ints:
         """Indices of tied queries in the run's own scores."""
@@ -147,5 +161,6 @@ def _has_mean(drawn: Floats, column: Column) -> bool:
     A measure of somebody else may have a tie-broken value that is not that of an order.
     """
     reach = float(np.square(column.highest - column.lowest).sum())
-    within = math.sqrt(reach * math.log(2 / UNLIKELY) / 2 / len(drawn)) + EQUAL
-    return not abs(float(drawn.mean()) - column.sign * float(column.expected.sum())) > within
+    expected = column.sign * float(column.expected.sum())
+    within = math.sqrt(reach * math.log(2 / UNLIKELY) / 2 / len(drawn)) + EQUAL * (1 + abs(expected))
+    return not abs(float(drawn.mean()) - expected) > within

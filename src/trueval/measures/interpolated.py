@@ -22,7 +22,7 @@ import numpy as np
 
 from trueval.measures.linear import extreme_ranks
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
-from trueval.measures.orders.curve_moments import Levels, curve_moments
+from trueval.measures.orders.curve_moments import Levels, Moments, curve_moments
 from trueval.measures.orders.draws import moments
 from trueval.measures.orders.precision_sums import RelevantGroups, relevant_groups
 from trueval.measures.parameters import REL, count_relevant, is_relevant
@@ -60,12 +60,17 @@ def _interpolated(standings: Standings, measure: Measure) -> Values:
     groups = relevant_groups(standings, relevant, last)
     ends = np.searchsorted(groups.query, np.arange(standings.queries + 1)).tolist()
     cuts = np.stack(needed)
+    known: dict[tuple[bytes, ...], tuple[Moments, float]] = {}  # lists that are alike, as one under many orders is
     for query in np.flatnonzero((highest > lowest).any(axis=0)).tolist():
         own = groups.take(np.arange(ends[query], ends[query + 1]))
         some = np.flatnonzero(highest[:, query] > lowest[:, query])
-        found = curve_moments(own, Levels(cuts[some, query], lowest[some, query], highest[some, query]))
+        key = tuple(each.tobytes() for each in (*own[1:], cuts[:, query], lowest[:, query], highest[:, query]))
+        if key not in known:
+            curve = curve_moments(own, Levels(cuts[some, query], lowest[some, query], highest[some, query]))
+            several = len(levels) > 1
+            known[key] = curve, _deviation(own, last, cuts[:, query].tolist()) if several else float(curve.sd[0])
+        found, sd[query] = known[key]
         expected[some, query], width[some, query] = found.mean, found.width
-        sd[query] = found.sd[0] if len(levels) == 1 else _deviation(own, last, cuts[:, query].tolist())
     low, high = lowest.mean(axis=0), highest.mean(axis=0)
     margin = width.mean(axis=0) / 2
     exact = bool((margin <= SAME).all())
