@@ -77,14 +77,22 @@ def _goes_on(text: str, stop: int, mark: str, after: int) -> bool:
     word = found[0] if found else ""
     if len(word) == 1 and word.isupper() and word != "I":
         return True
-    before = text[text.rfind("\n", 0, stop) + 1 : stop - len(word)].rstrip()
-    if word.isdigit() and (not before or before[-1] in ".!?:;"):
+    if word.isdigit() and _begins(text, stop - len(word)):
         return True  # the number of a list
     lower = word.lower()
     if lower not in ABBREVIATIONS:
         return False
-    following = text[after:].lstrip()[:1]
-    return not (lower in ENDS_BEFORE_CAPITALS and following.isupper())
+    while after < len(text) and text[after].isspace():
+        after += 1
+    return not (lower in ENDS_BEFORE_CAPITALS and text[after : after + 1].isupper())
+
+
+# Character by character, since slices of a document without line feeds would copy all of it at every full stop.
+def _begins(text: str, at: int) -> bool:
+    """Whether a line, or a part of it after a mark that ends something, begins here, blanks left out."""
+    while at > 0 and text[at - 1] != "\n" and text[at - 1].isspace():
+        at -= 1
+    return at == 0 or text[at - 1] in "\n.!?:;"
 
 
 def _trimmed(text: str, start: int, end: int) -> Span:
