@@ -28,6 +28,7 @@ Ints = NDArray[np.int64]
 
 WORD: Final = re.compile(r"\w+")
 SHOWN: Final = 3  # ids in an error
+BLOCK: Final = 512  # documents compared at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,19 +154,37 @@ def _grams(texts: Sequence[str], words: int) -> tuple[Any, Ints]:
 
 
 def _first_alike(grams: Any, sizes: Ints, threshold: float) -> Ints:
-    """[document] the place of the document that stays for it: its own where it stays itself."""
-    shared = (grams @ grams.T).tocoo()
-    later, earlier = shared.coords[0], shared.coords[1]
-    # Divided, for both sides are then rounded alike: 0.55 times 20 is above 11, and 11 / 20 is 0.55.
-    alike = shared.data / (sizes[later] + sizes[earlier] - shared.data) >= threshold
-    pairs = alike & (earlier < later)
+    """[document] the place of the document that stays for it: its own where it stays itself.
+
+    Blocks of rows are compared with the documents that stay before them, and with themselves: memory follows what
+    stays, not the pairs of a list that says the same throughout.
+    """
     found = np.arange(len(sizes))
-    # A document that is gone speaks for nobody: what is like it alone stays.
-    order = np.lexsort((earlier[pairs], later[pairs]))
-    for one, other in zip(later[pairs][order].tolist(), earlier[pairs][order].tolist(), strict=True):
-        if found[one] == one and found[other] == other:
-            found[one] = other
+    stays = np.zeros(0, dtype=np.int64)
+    for begin in range(0, len(sizes), BLOCK):
+        block = np.arange(begin, min(begin + BLOCK, len(sizes)))
+        if len(stays):
+            later, earlier = _alike(grams, sizes, block, stays, threshold)
+            np.minimum.at(found, later, earlier)  # whoever stays first; all of them stand before the block
+        rest = block[found[block] == block]
+        later, earlier = _alike(grams, sizes, rest, rest, threshold)
+        pairs = earlier < later
+        # A document that is gone speaks for nobody: what is like it alone stays.
+        order = np.lexsort((earlier[pairs], later[pairs]))
+        for one, other in zip(later[pairs][order].tolist(), earlier[pairs][order].tolist(), strict=True):
+            if found[one] == one and found[other] == other:
+                found[one] = other
+        stays = np.concatenate([stays, rest[found[rest] == rest]])
     return found
+
+
+def _alike(grams: Any, sizes: Ints, some: Ints, others: Ints, threshold: float) -> tuple[Ints, Ints]:
+    """The pairs of some documents and others that are near duplicates, a place of each."""
+    shared = (grams[some] @ grams[others].T).tocoo()
+    one, other = some[shared.coords[0]], others[shared.coords[1]]
+    # Divided, for both sides are then rounded alike: 0.55 times 20 is above 11, and 11 / 20 is 0.55.
+    alike = shared.data / (sizes[one] + sizes[other] - shared.data) >= threshold
+    return one[alike], other[alike]
 
 
 def _suppressed(run: Run, kept_for: Ints, name: str | None) -> Suppressed:
