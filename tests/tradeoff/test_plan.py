@@ -119,6 +119,19 @@ def test_names_are_different_also_where_the_ends_of_models_are_not(tmp_path: Pat
     assert len({each.name for each in read(tmp_path, text).systems}) == 2
 
 
+def test_limits_of_what_the_sweep_will_not_know_are_refused(tmp_path: Path):
+    with pytest.raises(InputError, match=r"s\.toml:5: nothing has a cost here.*\[prices\] generator = \"gpt-5-mini\""):
+        read(tmp_path, LEAST + "[limits]\ncost = 2.5\n")
+    assert (
+        read(tmp_path, LEAST + '[limits]\ncost = 2.5\n[prices]\ngenerator = "gpt-5"\n').tables["limits"]["cost"] == 2.5
+    )
+    hosted = LEAST.replace("[sparse]", '[embed]\nmodel = "voyage:voyage-3.5"\n[limits]\ncost = 1\nsure = 0.9\n')
+    limits = read(tmp_path, hosted).tables["limits"]
+    assert (limits["cost"], limits["sure"], limits["quality"], limits["latency_ms"]) == (1, 0.9, None, None)
+    with pytest.raises(InputError, match=r"s\.toml:7: \[latency\] queries is 0"):
+        read(tmp_path, LEAST + "[latency]\nqueries = 0\n[limits]\nlatency_ms = 500\n")
+
+
 def test_files_and_folders_are_found_beside_the_file(tmp_path: Path):
     (tmp_path / "models" / "mine").mkdir(parents=True)
     text = (

@@ -15,12 +15,16 @@ from tests.tradeoff.made import FILE, SMALL
 
 import trueval as tv
 from trueval.errors import InputError
+from trueval.report.directory import Directory, ResultFile
+from trueval.report.terminal import drawn
 from trueval.retrieval.pipeline import Pipeline
 from trueval.tradeoff.estimate import estimate
 from trueval.tradeoff.inputs import read_inputs
 from trueval.tradeoff.plan import Plan
 from trueval.tradeoff.sweep import sweep
 from trueval.tradeoff.swept import Sweep
+from trueval.tradeoff.views.page import build
+from trueval.tradeoff.views.table import table
 
 pytest.importorskip("faiss", reason='needs the extra "retrieval"')
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
@@ -351,6 +355,15 @@ def test_a_damaged_system_is_told_and_the_others_are_there(tmp_path: Path, seen:
     assert [each.name for each in found.failed] == [first.systems[0].system.name]
     assert "damaged system" in found.failed[0].reason
     assert "Remove the file, and it is made again." in found.failed[0].reason
+
+
+def test_where_nobody_asked_for_a_price_nothing_is_said_of_money(whole: Whole):
+    result = whole.found.to_dict()
+    assert result["prices"] is None
+    assert "USD" not in drawn(table(result))
+    page = build(ResultFile("sweep.json", "sweep", result), Directory(whole.out, ()))
+    assert "USD" not in repr(page)
+    assert "price-block" not in [block.id for block in page.blocks]
 
 
 def test_systems_are_timed_once_and_priced(tmp_path: Path, seen: list[Any]):

@@ -92,7 +92,7 @@ def gather(
             )
         ),
         machine(),
-        charges.to_dict(),
+        charges.to_dict() if any(charges.knows(each.settings) for each in chosen.systems) else None,
         derived,
         None if judged is None else judged.about,
         probed.entries,

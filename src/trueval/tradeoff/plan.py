@@ -48,7 +48,7 @@ from trueval.tradeoff.grid import (
     systems_of,
     within_pools,
 )
-from trueval.tradeoff.tables import ASKED_FOR, CONTEXTS, METHOD_NAMES, SWEEP_TABLES
+from trueval.tradeoff.tables import ASKED_FOR, CONTEXTS, METHOD_NAMES, SWEEP_TABLES, check_limits
 
 CONFIGURATION: Final = "configuration"
 AT_K: Final = re.compile(r"@K\b")
@@ -179,7 +179,8 @@ def _plan(toml: Toml, path: Path) -> Plan:
     judged = _file(own["measure"]["judgments"], path) or collection
     measuring, remarks = _measuring(own["measure"], judged, kept[0].contexts[0], toml, path)
     own["prices"] = {**own["prices"], "book": _file(own["prices"]["book"], path)}
-    Charges.read(own["prices"], toml.place)
+    charges = Charges.read(own["prices"], toml.place)
+    check_limits(own, toml.place, priced=any(charges.knows(each.settings) for each in kept))
     return Plan(
         path.stem,
         str(path),

@@ -118,7 +118,7 @@ class Sweep:
         failed: systems that broke, with their reasons.
         notes: one-line remarks.
         machine: where it ran.
-        prices: what costs are made of.
+        prices: what costs are made of; None where no price was asked for.
         derived: ladders, tuned graphs and routing.
         judge: who labelled what nobody had judged, and how much; None where nobody was asked.
         probed: key of a system → what probes say of it; None where the plan does not ask.
@@ -131,7 +131,7 @@ class Sweep:
     failed: tuple[Reason, ...]
     notes: tuple[str, ...]
     machine: Mapping[str, Any]
-    prices: Mapping[str, Any]
+    prices: Mapping[str, Any] | None
     derived: Derived
     judge: Mapping[str, Any] | None = None
     probed: Mapping[str, Mapping[str, Any]] | None = None
@@ -169,7 +169,7 @@ class Sweep:
             "seed": measuring.seed,
             "machine": dict(self.machine),
             "latency": _plain(self.plan.tables["latency"]),
-            "prices": dict(self.prices),
+            "prices": None if self.prices is None else dict(self.prices),
             "limits": _plain(self.plan.tables["limits"]),
             "axes": [{"key": axis.key, "values": [_recorded(each) for each in axis.values]} for axis in self.plan.axes],
             "systems": [{**each.to_dict(), **self._probes_of(each.key)} for each in self.systems],

@@ -15,6 +15,7 @@ from trueval.policy.policy import OPTIONS, OURS
 from trueval.probes.ablations import ABLATIONS
 from trueval.probes.chatter import LANGUAGES, LEVELS
 from trueval.retrieval.rewriting import AS_IS, NORMALISED
+from trueval.retrieval.stages.config import Where
 from trueval.specs import Parameter, Value, bounded, choice, flag, text, whole
 
 STAGES_BY_METHOD: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -175,3 +176,25 @@ SWEEP_TABLES: Final[Mapping[str, Mapping[str, Parameter]]] = MappingProxyType(
 )
 METHOD_NAMES: Final = several(_of(METHODS, "stages that a system has; by default all that have a table"))
 CONTEXTS: Final = several(whole(None, 1, "documents in a prompt, K"))
+
+
+def check_limits(tables: Mapping[str, Mapping[str, Any]], place: Where, *, priced: bool) -> None:
+    """Refuse limits of what a sweep will not know: cost without prices, latency without times.
+
+    Args:
+        tables: [limits] and [latency] among them.
+        place: of a key in the file.
+        priced: whether anything may cost money.
+
+    Raises:
+        InputError: with the table to add.
+    """
+    if tables["limits"]["cost"] is not None and not priced:
+        raise place("limits", "cost").error(
+            "nothing has a cost here, so none can keep a limit of it. "
+            'Add a name of the price book, such as [prices] generator = "gpt-5-mini".'
+        )
+    if tables["limits"]["latency_ms"] is not None and not tables["latency"]["queries"]:
+        raise place("limits", "latency_ms").error(
+            "[latency] queries is 0, so that nothing is timed and none can keep a limit of latency. Time some queries."
+        )
