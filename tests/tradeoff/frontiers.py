@@ -32,17 +32,28 @@ def made_frontier(sweep: Entry) -> Entry:
         "rule": "pareto",
         "percentile": "p50",
         "level": 0.95,
+        "sure": 0.5,
         "resamples": 2000,
         "seed": 0,
         "currency": "USD",
         "queries": 100,
+        "panels": [{"K": None, "points": list(range(len(points)))}],
         "objectives": ["cost", "latency", "quality"],
-        "band": {"seconds": 0.004, "of": "jitter"},
+        "band": {"of": "jitter", "seconds": None, "ratio": 1.125},
         "model": {"shrinkage": 0.75, "plain": False},
         "points": points,
         "groups": [{"leader": order[0], "members": order[:2], "probability": 0.99}],
         "rules": _rules(points, order),
-        "slo": [{"latency_ms": 350.0, "percentile": "p50", "points": order[-2:], "best": order[-2], "feasible": 12}],
+        "slo": [
+            {
+                "latency_ms": 350.0,
+                "percentile": "p50",
+                "K": None,
+                "points": order[-2:],
+                "best": order[-2],
+                "feasible": 12,
+            }
+        ],
         "matched_recall": [
             {
                 "recall": 0.95,
@@ -125,6 +136,7 @@ def _rules(points: list[Entry], order: list[int]) -> list[Entry]:
         rules.append(
             {
                 "rule": name,
+                "K": None,
                 "seeks": "quality",
                 "limits": limits,
                 "feasible": places,
@@ -134,6 +146,7 @@ def _rules(points: list[Entry], order: list[int]) -> list[Entry]:
                 "runner_up_value": None if runner_up is None else points[runner_up]["quality"]["value"],
                 "better": 0.62,
                 "feasible_chance": 0.97,
+                "surest": None,
                 "within_noise": places[:2],
                 "best": answer,
                 "decided_by": "quality",

@@ -178,7 +178,7 @@ def _system(
         "stages": [{"name": stage, **_percentiles(value), "samples": 90} for stage, value in seconds.items()]
         if latency
         else [],
-        "latency": {**_percentiles(total), "samples": 90, "jitter": 0.03 * total} if latency else None,
+        "latency": {**_percentiles(total), "samples": 90, "jitter": 0.03} if latency else None,
         "loads": [
             {"loop": "closed", "workers": 4, "rate": None, **_percentiles(2.5 * total), "samples": 90, "achieved": 3.5},
             {"loop": "open", "workers": None, "rate": 2.0, **_percentiles(1.5 * total), "samples": 90, "achieved": 1.9},

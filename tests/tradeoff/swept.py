@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,3 +69,78 @@ def _values(sweep: Entry, rng: np.random.Generator, queries: int) -> pl.DataFram
             frame = pl.DataFrame({"query_id": ids, "expected": values, **tied})
             frames.append(frame.with_columns(configuration=pl.lit(each["name"]), measure=pl.lit(name)))
     return pl.concat(frames)
+
+
+def write_arrays(
+    folder: Path,
+    *,
+    times: Sequence[tuple[str, Any]],
+    configurations: Sequence[tuple[int, int, str, Any, float | None]],
+    others: Mapping[str, Any] | None = None,
+    **result: Any,
+) -> Path:
+    """Write a sweep of given values and times.
+
+    Args:
+        folder: made if absent.
+        times: of each system its method, and [query, repeat] seconds, or None where nothing was timed.
+        configurations: place of the system, K, quality, [query] values (NaN: none) and cost of each.
+        others: another measure → [query, configuration] values.
+        result: keys of sweep.json.
+    """
+    (folder / "samples").mkdir(parents=True, exist_ok=True)
+    systems = []
+    for place, (method, given) in enumerate(times):
+        key = f"{place:016x}"
+        systems.append({"name": f"{method} {place}", "key": key, "method": method, "values": {}, "latency": None})
+        if given is None:
+            continue
+        seconds = np.asarray(given, dtype=float)
+        systems[-1]["latency"] = {
+            name: {"value": float(np.nanquantile(seconds, share)), "low": None, "high": None}
+            for name, share in SHARES.items()
+        }
+        rows = [
+            ("all", f"q{query:03}", repeat, 1.7e9, float(one))
+            for (query, repeat), one in np.ndenumerate(seconds)
+            if not np.isnan(one)
+        ]
+        schema = ["stage", "query_id", "repeat", "started", "seconds"]
+        pl.DataFrame(rows, schema=schema, orient="row").write_parquet(folder / "samples" / f"{key}.parquet")
+    frames, told = [], []
+    for place, (system, k, quality, values, cost) in enumerate(configurations):
+        columns = {quality: values, **{name: some[:, place] for name, some in (others or {}).items()}}
+        name = f"{systems[system]['name']} K={k}"
+        measures = {}
+        for measure, given in columns.items():
+            column = np.asarray(given, dtype=float)
+            frames.append(
+                pl.DataFrame(
+                    {
+                        "configuration": name,
+                        "query_id": [f"q{query:03}" for query in range(len(column))],
+                        "measure": measure,
+                        "expected": column,
+                        "sd": np.zeros(len(column)),
+                    }
+                )
+            )
+            known = column[~np.isnan(column)]
+            measures[measure] = {"expected": float(known.mean()) if len(known) else None}
+        told.append(
+            {
+                "name": name,
+                "system": system,
+                "K": k,
+                "measures": measures,
+                "quality": quality,
+                "ceiling": None,
+                "cost": None if cost is None else {"total": cost},
+                "prompt_tokens": 100.0 * k,
+            }
+        )
+    pl.concat(frames).write_parquet(folder / "queries.parquet")
+    sweep = {"kind": "sweep", "format": 1, "trueval": "0.1.0", "name": "given", "quality": told[0]["quality"]}
+    sweep |= {"level": 0.95, "resamples": 400, "seed": 0, "systems": systems, "configurations": told, **result}
+    (folder / "sweep.json").write_text(json.dumps(sweep), encoding="utf-8")
+    return folder

@@ -27,22 +27,22 @@ Row = tuple[float, float, float]
 NAN = math.nan
 
 
-def removes(one: Row, other: Row, rule: str, bands: tuple[float, float], used: list[int]) -> bool:
-    """The rule word by word, on the objectives that anybody knows."""
-    band = math.sqrt((bands[0] ** 2 + bands[1] ** 2) / 2)
-    # All as "less is better", and by how much a difference must be more than nothing.
-    pairs = [(sign * one[at], sign * other[at], band if at == 1 else 0.0) for at, sign in enumerate((1, 1, -1))]
+def removes(one: Row, other: Row, rule: str, tie: bool, used: list[int]) -> bool:
+    """The rule word by word, on the objectives that anybody knows, of two whose latencies tie or do not."""
+    # All as "less is better", and whether a difference is none.
+    pairs = [(sign * one[at], sign * other[at], tie and at == 1) for at, sign in enumerate((1, 1, -1))]
     pairs = [pairs[at] for at in used]
-    better = [a < b - width for a, b, width in pairs]
+    better = [a < b and not none for a, b, none in pairs]
     if rule == "paper":
         return bool(pairs) and all(better)
-    return all(a <= b + width for a, b, width in pairs) and any(better)
+    no_worse = [a <= b or (none and not math.isnan(a) and not math.isnan(b)) for a, b, none in pairs]
+    return all(no_worse) and any(better)
 
 
-def brute_force(rows: list[Row], rule: str, bands: list[float]) -> list[bool]:
+def brute_force(rows: list[Row], rule: str, apart: list[list[bool]]) -> list[bool]:
     used = [at for at in range(3) if not all(math.isnan(row[at]) for row in rows)]
     return [
-        not any(removes(one, other, rule, (bands[i], bands[j]), used) for i, one in enumerate(rows) if i != j)
+        not any(removes(one, other, rule, not apart[i][j], used) for i, one in enumerate(rows) if i != j)
         for j, other in enumerate(rows)
     ]
 
@@ -62,12 +62,12 @@ def test_pareto_sets_are_those_of_brute_force(rule: str) -> None:
     rng = np.random.default_rng(7)
     for _ in range(150):
         rows = cloud(rng)
-        band = float(rng.choice([0.0, 0.5, 1.0, 1.5]))
-        points = Objectives(*np.array(rows).T)
-        assert on_frontier(points, rule=rule, band=band).tolist() == brute_force(rows, rule, [band] * len(rows)), rows
-        jitters = rng.choice([0.0, 0.5, 1.0, 2.0], len(rows))
-        found = on_frontier(points, rule=rule, band=jitters).tolist()
-        assert found == brute_force(rows, rule, jitters.tolist()), (rows, jitters)
+        points, every = Objectives(*np.array(rows).T), [[True] * len(rows)] * len(rows)
+        assert on_frontier(points, rule=rule).tolist() == brute_force(rows, rule, every), rows
+        apart = np.triu(rng.random((len(rows), len(rows))) < 0.5)
+        apart |= apart.T
+        found = on_frontier(points, rule=rule, apart=apart).tolist()
+        assert found == brute_force(rows, rule, apart.tolist()), (rows, apart)
         assert any(found)
 
 
@@ -77,9 +77,9 @@ def test_resamples_are_each_a_pareto_set() -> None:
         cost = rng.integers(0, 4, count).astype(float)
         latency, quality = (rng.integers(0, 5, (count, draws)).astype(float) for _ in range(2))
         for rule in ("pareto", "paper"):
-            found = on_frontier(Objectives(cost, latency, quality), rule=rule, band=1.0)
+            found = on_frontier(Objectives(cost, latency, quality), rule=rule)
             for at in range(draws):
-                one = on_frontier(Objectives(cost, latency[:, at], quality[:, at]), rule=rule, band=1.0)
+                one = on_frontier(Objectives(cost, latency[:, at], quality[:, at]), rule=rule)
                 assert found[:, at].tolist() == one.tolist()
 
 
@@ -87,7 +87,7 @@ def test_equal_points_stay_together_and_removers_are_named() -> None:
     points = Objectives(np.array([1.0, 1.0, 1.0]), np.array([0.2, 0.2, 0.3]), np.array([0.5, 0.5, 0.5]))
     assert on_frontier(points).tolist() == [True, True, False]
     assert removers(points, 2).tolist() == [True, True, False]
-    assert on_frontier(points, band=0.1).tolist() == [True, True, True]
+    assert on_frontier(points, apart=np.zeros((3, 3), dtype=bool)).tolist() == [True, True, True]
 
 
 def test_the_weaker_rule_removes_no_point_that_the_standard_keeps() -> None:
@@ -183,10 +183,11 @@ def test_noise_is_drawn_toward_the_others_and_real_differences_are_not() -> None
 def test_near_duplicates_are_one_group_with_the_probability_of_all() -> None:
     rng = np.random.default_rng(0)
     quality = np.stack([rng.normal(0.6, 0.01, 1000), rng.normal(0.6, 0.01, 1000), rng.normal(0.9, 0.01, 1000)])
-    points = Objectives(np.array([1.0, 1.005, 5.0]), np.full((3, 1000), 0.1), quality)
+    points, tie = Objectives(np.array([1.0, 1.005, 5.0]), np.full(3, 0.1), quality), np.zeros((3, 3), dtype=bool)
     there = on_frontier(Objectives(np.array([1.0, 1.0, 5.0]), points.latency, quality))
-    found = group(points, there, level=0.95, band=0.0)
+    found = group(points, there, tie, level=0.95)
     assert [each.members for each in found] == [(0, 1), (2,)]
+    assert [each.members for each in group(points, there, ~np.eye(3, dtype=bool), level=0.95)] == [(0,), (1,), (2,)]
     assert found[0].probability == 1.0 > there[:2].mean(axis=1).max()
 
 
@@ -207,8 +208,8 @@ def test_the_frontier_of_a_sweep_is_that_of_its_numbers(swept: Path) -> None:
         )
         for each in sweep["configurations"]
     ]
-    jitters = [systems[each["system"]]["latency"]["jitter"] for each in sweep["configurations"]]
-    assert [point["on_frontier"] for point in found["points"]] == brute_force(rows, "pareto", jitters)
+    apart = tv.frontier(swept, resamples=20).ties.apart.tolist()
+    assert [point["on_frontier"] for point in found["points"]] == brute_force(rows, "pareto", apart)
     for at, point in enumerate(found["points"]):
         assert 0 <= point["probability"] <= 1
         group = found["groups"][point["group"]]
@@ -240,7 +241,7 @@ def test_frontiers_inside_a_latency_are_those_of_what_answers_in_time(swept: Pat
 
 
 def test_without_latency_and_price_quality_alone_decides(tmp_path: Path) -> None:
-    sweep = made_sweep(latency=False, priced=False)
+    sweep = made_sweep(latency=False, priced=False) | {"limits": {}}
     found = tv.frontier(write_sweep(tmp_path, sweep, queries=20), resamples=100).to_dict()
     assert found["objectives"] == ["quality"]
     best = max(point["quality"]["value"] for point in found["points"])
@@ -325,7 +326,7 @@ def test_files_of_another_kind_inside_are_refused_in_one_line(swept: Path, tmp_p
     for file in (folder / "samples").iterdir():
         file.unlink()
     assert read_sweep(folder).notes == (
-        "4 of 4 systems have no times in samples/: their latencies are taken as exact.",
+        "4 of 4 systems have no times in samples/: their latencies tie with all others.",
     )
     with pytest.raises(PolicyError, match="min_quality must be a number"):
         tv.frontier(folder, min_quality={"RA-nWG@K": "high"})  # type: ignore[dict-item]

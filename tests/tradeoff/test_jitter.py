@@ -1,17 +1,13 @@
 """Jitter and discontinuities: against P-B's tables, and against measurements of equal configurations."""
 
+import itertools
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from trueval.tradeoff.jitter import (
-    discontinuities,
-    is_difference,
-    jitter,
-    jitter_of_two,
-    session_medians,
-    sessions,
-)
+from trueval.tradeoff.jitter import discontinuities, jitter, log_percentiles, separated, session_medians, sessions
 from trueval.tradeoff.percentiles import Times
 
 K = [50, 100, 150, 200]
@@ -34,7 +30,7 @@ TABLE_16 = [
 
 
 def flagged(values: list[float], factor: float) -> str:
-    off = discontinuities(values, K, jitter=75.0, factor=factor)
+    off = discontinuities(values, K, jitter=0.2, factor=factor)  # 75 ms of 370
     return " ".join(str(k) for k, each in zip(K, off, strict=True) if each)
 
 
@@ -60,7 +56,8 @@ def test_other_factors_disagree_with_the_paper() -> None:
 def test_a_fall_is_a_discontinuity_too_and_what_is_inside_the_jitter_is_none() -> None:
     assert discontinuities([1.0, 0.4, 1.1]).tolist() == [False, True, False]
     assert discontinuities([1.0, 2.1, 1.9]).tolist() == [False, True, False]
-    assert discontinuities([0.001, 0.005], jitter=0.01).tolist() == [False, False]
+    assert discontinuities([0.001, 0.005], jitter=2.0).tolist() == [False, False]
+    assert discontinuities([0.001, 0.005], jitter=1.6).tolist() == [False, True]  # ln 5 = 1.61
     assert discontinuities([1.0, 1.9], [50, 200]).tolist() == [False, False]
     assert discontinuities([1.0, 7.9, 8.1], [50, 200, 200]).tolist() == [False, False, False]
     assert discontinuities([1.0, 8.1], [50, 200]).tolist() == [False, True]
@@ -85,48 +82,108 @@ def test_a_session_that_is_off_is_flagged() -> None:
     medians = session_medians(times, session)
     assert session.tolist() == day.tolist()
     assert medians.tolist() == [float(np.median(seconds[day == each])) for each in range(4)]
-    assert discontinuities(medians, jitter=0.075).tolist() == [False, False, True, False]
+    assert discontinuities(medians, jitter=0.2).tolist() == [False, False, True, False]
 
 
-def measured(rng: np.random.Generator, repeats: int, queries: int = 20) -> Times:
+def measured(rng: np.random.Generator, repeats: int, queries: int = 20, sd: float = 0.03) -> Times:
     """Repeats of one configuration; each has a speed of its own, as machines have."""
-    speed = rng.normal(1, 0.03, (1, repeats))
+    speed = np.exp(rng.normal(0, sd, (1, repeats)))
     seconds = rng.gamma(20, 0.005, (queries, 1)) * speed * rng.normal(1, 0.02, (queries, repeats))
     query, repeat = np.arange(queries).repeat(repeats), np.tile(np.arange(repeats), queries)
     return Times(query, repeat, np.zeros(seconds.size), seconds.ravel())
 
 
-def test_jitter_is_the_t_interval_of_a_difference_of_two_means_of_repeats() -> None:
+def test_jitter_is_the_t_interval_of_a_log_ratio_of_two_means_of_repeats() -> None:
     times = measured(np.random.default_rng(1), 4)
-    medians = [float(np.median(times.seconds[times.repeat == repeat])) for repeat in range(4)]
-    variance = sum((each - sum(medians) / 4) ** 2 for each in medians) / 3
+    logs = [math.log(float(np.median(times.seconds[times.repeat == repeat]))) for repeat in range(4)]
+    variance = sum((each - sum(logs) / 4) ** 2 for each in logs) / 3
     assert jitter(times) == pytest.approx(stats.t.ppf(0.975, 3) * (2 * variance / 4) ** 0.5, rel=1e-12)
+    slower = Times(times.query, times.repeat, times.started, 1000 * times.seconds)
+    assert jitter(slower) == pytest.approx(jitter(times), rel=1e-9)
     assert jitter(times, 0.95) != jitter(times)
     assert jitter(measured(np.random.default_rng(1), 1)) is None
 
 
-def test_differences_inside_the_jitter_or_the_band_are_none() -> None:
-    assert is_difference(0.30, 0.35, jitter=0.049) is True
-    assert is_difference(0.35, 0.30, jitter=0.051) is False
-    assert is_difference(0.30, 0.35, jitter=0.001, band=0.075) is False
-    assert is_difference(0.30, 0.35, jitter=jitter_of_two(0.1, None)) is None
-    assert jitter_of_two(0.05, 0.05) == pytest.approx(0.05)
+def test_logs_of_percentiles_are_of_each_repeat() -> None:
+    totals = np.array([[[1.0, 4.0], [3.0, math.nan]], [[math.nan, math.nan]] * 2, [[0.0, 2.0]] * 2])
+    found = log_percentiles(totals, 0.5)
+    assert found[0].tolist() == pytest.approx([math.log(2.0), math.log(4.0)])
+    assert np.isnan(found[1]).all()
+    assert found[2].tolist() == pytest.approx([math.log(1e-9), math.log(2.0)])
+    assert log_percentiles(np.empty((2, 0, 0)), 0.5).shape == (2, 0)
+
+
+def test_systems_are_apart_by_a_t_test_of_logs() -> None:
+    """Within a method by its pooled variance, between methods by Welch's test of two pooled variances."""
+    rng = np.random.default_rng(2)
+    logs = rng.normal(0, 0.1, (5, 4)) + np.array([[0.0], [0.25], [0.0], [0.2], [0.6]])
+    logs[3:] += rng.normal(0, 0.2, (2, 4))
+    logs[4, 2:] = math.nan
+    methods = ["dense"] * 3 + ["sparse"] * 2
+    found = separated(logs, np.exp(np.nanmean(logs, axis=1)), methods)
+    within = {}
+    for name in ("dense", "sparse"):
+        rows = [row[~np.isnan(row)] for row, own in zip(logs, methods, strict=True) if own == name]
+        squares = sum(float(((row - row.mean()) ** 2).sum()) for row in rows)
+        within[name] = squares, sum(len(row) - 1 for row in rows)
+    assert [degrees for _, degrees in within.values()] == [9, 4]
+    for one, other in itertools.permutations(range(5), 2):
+        counts = [int((~np.isnan(logs[place])).sum()) for place in (one, other)]
+        (s_one, d_one), (s_other, d_other) = (within[methods[place]] for place in (one, other))
+        errors = s_one / d_one / counts[0], s_other / d_other / counts[1]
+        degrees = d_one
+        if methods[one] != methods[other]:
+            degrees = sum(errors) ** 2 / (errors[0] ** 2 / d_one + errors[1] ** 2 / d_other)
+        bound = stats.t.ppf(0.975, degrees) * math.sqrt(sum(errors))
+        assert found.bounds[one, other] == pytest.approx(bound, rel=1e-12)
+        gap = float(np.nanmean(logs[one]) - np.nanmean(logs[other]))
+        assert found.apart[one, other] == (abs(gap) > bound)
+    assert 0 < found.apart.sum() < 20
+    assert np.array_equal(found.apart, found.apart.T)
+
+
+def test_two_methods_of_equal_repeats_are_compared_as_scipy_does() -> None:
+    logs = np.random.default_rng(3).normal(0, 0.1, (2, 5)) + np.array([[0.0], [0.15]])
+    for shift in np.linspace(0, 0.3, 30):
+        moved = logs + np.array([[0.0], [shift]])
+        apart = separated(moved, np.exp(moved.mean(axis=1)), ["dense", "sparse"]).apart[0, 1]
+        assert apart == (stats.ttest_ind(*moved, equal_var=False).pvalue < 0.05)
+
+
+def test_one_repeat_separates_nothing_and_repeats_of_others_of_its_method_tell_for_it() -> None:
+    logs = np.array([[0.0, math.nan], [5.0, 5.01], [9.0, math.nan], [20.0, math.nan]])
+    found = separated(logs, np.exp(logs[:, 0]), ["dense", "dense", "dense", "sparse"]).apart
+    assert found[:3, :3].tolist() == [[False, True, True], [True, False, True], [True, True, False]]
+    assert not found[3].any()
+    assert not separated(logs[:, :1], np.exp(logs[:, 0]), ["dense"] * 4).apart.any()
+
+
+def test_where_means_of_logs_and_percentiles_disagree_latencies_tie() -> None:
+    logs = np.log([[1.0, 1.01, 1.02], [2.0, 2.01, 2.02]])
+    assert separated(logs, np.array([1.01, 2.01]), ["dense"] * 2).apart[0, 1]
+    assert not separated(logs, np.array([2.01, 1.01]), ["dense"] * 2).apart[0, 1]
 
 
 @pytest.mark.evidence
-@pytest.mark.parametrize("repeats", [3, 5])
-def test_equal_configurations_differ_by_more_than_their_jitter_in_a_few_worlds_alone(repeats: int) -> None:
-    """The jitter of one of them says 5 %; that of both together is wider, as t has the repeats of one."""
+@pytest.mark.parametrize("repeats", [2, 3, 5])
+@pytest.mark.parametrize("sd", [0.03, 1.0])
+@pytest.mark.parametrize("systems", [2, 4])
+def test_equal_systems_are_apart_in_one_world_of_twenty(repeats: int, sd: float, systems: int) -> None:
+    """Of one method, and of two of which one is five times as steady; a ratio of 100 is seen."""
     rng, worlds = np.random.default_rng(repeats), 4000
-    one_alone = both = 0
+    methods = ["dense"] * systems + ["sparse"] * systems
+    sds = np.array([sd] * systems + [sd / 5] * systems)[:, None, None]
+    within = between = seen = 0
     for _ in range(worlds):
-        first = measured(rng, repeats)
-        # The same queries, at other moments.
-        again = first.seconds.reshape(20, repeats).mean(axis=1, keepdims=True) * rng.normal(1, 0.03, (1, repeats))
-        second = Times(first.query, first.repeat, first.started, (again * rng.normal(1, 0.02, (20, repeats))).ravel())
-        p50 = [float(np.median(each.seconds)) for each in (first, second)]
-        one_alone += bool(is_difference(*p50, jitter=jitter(first)))
-        both += bool(is_difference(*p50, jitter=jitter_of_two(jitter(first), jitter(second))))
-    print(repeats, "repeats: apart by the jitter of one", one_alone / worlds, "of both", both / worlds)
-    assert one_alone / worlds < 0.075
-    assert both / worlds < 0.05
+        speed = np.exp(rng.normal(0, 1, (2 * systems, 1, repeats)) * sds)  # of a whole repeat, as machines have it
+        totals = rng.gamma(20, 0.005, (1, 20, 1)) * speed * rng.normal(1, 0.02, (2 * systems, 20, repeats))
+        latencies, logs = np.median(totals, axis=(1, 2)), log_percentiles(totals, 0.5)
+        apart = separated(logs, latencies, methods).apart
+        within += apart[0, 1]
+        between += apart[0, -1]
+        slower = np.append(np.zeros(2 * systems - 1), math.log(100))
+        seen += separated(logs + slower[:, None], latencies * np.exp(slower), methods).apart[0, -1]
+    found = f"apart {within / worlds:.4f} within, {between / worlds:.4f} between methods, 100 times {seen / worlds:.4f}"
+    print(f"{repeats} repeats, sd {sd}, {systems} systems of a method: {found}")
+    assert within / worlds < 0.065
+    assert between / worlds < 0.065

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.tradeoff.worlds import make, reliability, said
+from tests.tradeoff.worlds import Shipped, make, reliability, said, ship
 
 from trueval.tradeoff.draws import draw_qualities, features_of
 
@@ -51,3 +51,47 @@ def test_reliability(kind: str) -> None:
     known = {"independent": (0.87, 0.93), "saturating": (0.87, 0.96), "duplicates": (0.76, 0.93), "ranks": (0.76, 0.93)}
     low, high = known[kind]
     assert low <= true <= high
+
+
+def test_no_rule_ships_what_another_one_inside_the_limits_removes() -> None:
+    rng = np.random.default_rng(6)
+    for number in range(3):
+        for kind in ("independent", "ranks"):
+            found = ship(kind, rng, busy=1.0, sures=(0.5, 0.9), seed=number)
+            assert all(each.on for each in found if each.on is not None)
+            assert all(each.better is None or each.better >= 0.5 for each in found)
+            assert all(each.chance is None or each.chance >= each.sure for each in found)
+
+
+SURES = (0.0, 0.5, 0.8, 0.9, 0.95)
+
+
+def share(some: list[bool]) -> str:
+    return f"{np.mean(some):.3f} of {len(some)}" if some else "none"
+
+
+@pytest.mark.evidence
+@pytest.mark.parametrize("busy", [0.0, 1.0])
+@pytest.mark.parametrize("kind", ["independent", "saturating", "duplicates", "ranks"])
+def test_how_often_an_answer_keeps_its_limits(kind: str, busy: float) -> None:
+    rng, found = np.random.default_rng(28), list[Shipped]()
+    for number in range(200):
+        found += ship(kind, rng, busy=busy, sures=SURES, seed=number)
+    assert all(each.on for each in found if each.on is not None)
+    answered = [each for each in found if each.on is not None]
+    for name in ("quality-bound, latency", "quality-bound, cost", "latency-bound, quality", "all limits, quality"):
+        for sure in SURES:
+            some = [each for each in answered if each.rule == name and each.sure == sure]
+            said = np.mean([each.chance for each in some]) if some else np.nan
+            kept = share([each.inside for each in some])
+            removed = share([each.removed for each in some])
+            print(f"{kind} busy {busy} {name} sure {sure}: said {said:.3f} kept {kept} removed {removed}")
+    best = [each for each in answered if each.sure == 0.5 and each.better is not None]
+    for low, high in ((0.5, 0.8), (0.8, 0.95), (0.95, 1.01)):
+        some = [each for each in best if each.better is not None and low <= each.better < high]
+        said = np.mean([each.better for each in some]) if some else np.nan
+        print(
+            f"{kind} busy {busy} better, {low} to {high}: said {said:.3f} true {share([e.truly_better for e in some])}"
+        )
+    sure = [each.inside for each in answered if each.rule == "quality-bound, cost" and each.sure == 0.95]
+    assert np.mean(sure) > 0.8

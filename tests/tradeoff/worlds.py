@@ -8,9 +8,11 @@ import numpy as np
 from scipy.special import ndtr
 
 from trueval.standings.standings import Bools, Floats
-from trueval.tradeoff.draws import draw_latencies, draw_qualities, features_of
+from trueval.tradeoff.draws import draw_latencies, draw_qualities, features_of, resample_means
 from trueval.tradeoff.groups import group
-from trueval.tradeoff.pareto import Objectives, on_frontier
+from trueval.tradeoff.jitter import log_percentiles, separated
+from trueval.tradeoff.pareto import Objectives, on_frontier, removers
+from trueval.tradeoff.rules import Choice, Known, Limits, apply_rules
 
 BINS = (0.0, 0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95, 0.99, 1.01)
 
@@ -84,6 +86,78 @@ def _ranks(rng: np.random.Generator, queries: int, searches: int = 5, variants: 
     return World(Objectives(cost, latency, quality), values, totals, np.tile(contexts, searches * variants))
 
 
+class Shipped(NamedTuple):
+    """What rules chose in a world, and what is true of it.
+
+    Attributes:
+        rule: its name, and what it seeks.
+        sure: share of resamples in which limits must be kept.
+        on: whether the answer is on the measured frontier of those that are inside; None where there is no answer.
+        chance: share of resamples in which it is inside the limits; None likewise, or without limits.
+        inside: whether it truly is.
+        removed: whether another one truly removes it.
+        better: share of resamples in which it is better than the runner-up; None where none is said.
+        truly_better: whether it truly is.
+    """
+
+    rule: str
+    sure: float
+    on: bool | None
+    chance: float | None
+    inside: bool
+    removed: bool
+    better: float | None
+    truly_better: bool
+
+
+def ship(kind: str, rng: np.random.Generator, *, busy: float, sures: tuple[float, ...], seed: int) -> list[Shipped]:
+    """What rules choose in one world, with limits that nobody chose by looking at it.
+
+    Args:
+        kind: of the world.
+        rng: of it.
+        busy: sd of the log of the speed of a configuration in a repeat.
+        sures: shares of resamples in which limits must be kept.
+        seed: of the resamples.
+    """
+    world = make(kind, rng)
+    totals = world.totals * np.exp(rng.normal(0, busy, (len(world.totals), 1, world.totals.shape[2])))
+    latency, plain = (
+        np.median(totals, axis=(1, 2)),
+        resample_means(world.values, 0 * world.values, resamples=500, seed=seed),
+    )
+    drawn = draw_latencies(totals, [0.5], resamples=500, seed=seed)[0]
+    measured = Objectives(world.true.cost, latency, world.values.mean(axis=0))
+    apart = separated(log_percentiles(totals, 0.5), latency, ["one"] * len(latency)).apart
+    known = Known(measured, Objectives(world.true.cost, drawn, plain.plain), np.ones(len(latency)), apart)
+    limits = Limits(float(np.quantile(world.true.latency, 0.6)), None, float(np.quantile(world.true.quality, 0.6)))
+    found = []
+    for sure in sures:
+        found += [
+            _of_choice(choice, sure, world, measured, apart)
+            for choice in apply_rules(known._replace(sure=sure), limits)
+        ]
+    return found
+
+
+def _of_choice(choice: Choice, sure: float, world: World, measured: Objectives, apart: Bools) -> Shipped:
+    name, answer, true = f"{choice.rule}, {choice.seeks}", choice.answer, world.true
+    if answer is None:
+        return Shipped(name, sure, None, None, inside=False, removed=False, better=None, truly_better=False)
+    some = choice.feasible
+    there = np.zeros(len(some), dtype=bool)
+    there[some] = on_frontier(measured.select(some), apart=apart[np.ix_(some, some)])
+    inside = choice.limits.latency is None or true.latency[answer] <= choice.limits.latency
+    inside &= choice.limits.quality is None or true.quality[answer] >= choice.limits.quality
+    chance = None if choice.limits == Limits() else choice.feasible_chance
+    truly = False
+    if choice.runner_up is not None:
+        values, sign = getattr(true, choice.seeks), 1 if choice.seeks == "quality" else -1
+        truly = bool(sign * values[answer] > sign * values[choice.runner_up])
+    removed = bool(removers(true, answer).any())
+    return Shipped(name, sure, bool(there[answer]), chance, bool(inside), removed, choice.better, truly)
+
+
 class Said(NamedTuple):
     """Probabilities and whether what they are of is true, of points, plain resamples and groups."""
 
@@ -94,7 +168,7 @@ class Said(NamedTuple):
     groups_there: Bools
 
 
-def said(kind: str, worlds: int, *, resamples: int = 500, queries: int = 100, band: float = 0.0) -> Said:
+def said(kind: str, worlds: int, *, resamples: int = 500, queries: int = 100) -> Said:
     """What is said of the frontiers of many worlds.
 
     Args:
@@ -102,23 +176,23 @@ def said(kind: str, worlds: int, *, resamples: int = 500, queries: int = 100, ba
         worlds: how many.
         resamples: of each.
         queries: of each.
-        band: seconds, of the measured frontier and of the true one.
     """
     rng, rows, groups = np.random.default_rng(1), [], []
     for number in range(worlds):
         world = make(kind, rng, queries=queries)
-        truth = on_frontier(world.true, band=band)
+        truth = on_frontier(world.true)
         drawn = draw_latencies(world.totals, [0.5], resamples=resamples, seed=number)[0]
         contexts = [] if world.contexts is None else [world.contexts]
         features = features_of(world.true.cost, np.median(world.totals, axis=(1, 2)), *contexts)
         found = draw_qualities(world.values, 0 * world.values, features, resamples=resamples, seed=number)
         points = Objectives(world.true.cost, drawn, found.values)
-        there = on_frontier(points, band=band)
-        plain = on_frontier(points._replace(quality=found.plain), band=band).mean(axis=1)
+        there = on_frontier(points)
+        plain = on_frontier(points._replace(quality=found.plain)).mean(axis=1)
         rows.append((there.mean(axis=1), plain, truth))
-        groups += [
-            (each.probability, truth[list(each.members)].any()) for each in group(points, there, level=0.95, band=band)
-        ]
+        median = np.median(world.totals, axis=(1, 2))
+        apart = separated(log_percentiles(world.totals, 0.5), median, ["one"] * len(median)).apart
+        members = group(points._replace(latency=median), there, apart, level=0.95)
+        groups += [(each.probability, truth[list(each.members)].any()) for each in members]
     return Said(*(np.concatenate(each) for each in zip(*rows, strict=True)), *map(np.array, zip(*groups, strict=True)))
 
 

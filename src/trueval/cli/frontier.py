@@ -25,6 +25,15 @@ class LimitOptions:
         str | None,
         typer.Option(metavar="M=X", help="Least value X of measure M of the sweep; X alone is of its quality."),
     ] = None
+    sure: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X",
+            min=0,
+            max=1,
+            help="Share of resamples of queries and times in which the answer must be inside the limits. Default: .5.",
+        ),
+    ] = None
     slo: Annotated[
         list[float] | None,
         typer.Option("--slo-ms", metavar="X", min=0, help="Show the frontier inside X milliseconds too; may repeat."),
@@ -51,7 +60,7 @@ class FrontierOptions:
     ] = None
     band_ms: Annotated[
         float | None,
-        typer.Option(metavar="X", min=0, help="Latencies that differ by X or less are ties. Default: measured jitter."),
+        typer.Option(metavar="X", min=0, help="Latencies that differ by X or less tie. Default: by measured jitter."),
     ] = None
     level: Annotated[
         float | None, typer.Option(metavar="X", help="Of intervals and choices. Default: that of the sweep.")
@@ -94,6 +103,7 @@ def frontier(
         level=chances.level,
         resamples=chances.resamples,
         seed=chances.seed,
+        sure=limits.sure,
     )
     result = found.to_dict()
     if output.out is not None:

@@ -8,9 +8,9 @@ system at several K count as independent. They are where each cutoff falls into 
 holds both cutoffs, the noise of their difference is said too large. Errors are made larger by sqrt(n / (n-1)), as
 those of a bootstrap are too small by that (Hesterberg 2015, section 5.3).
 
-Latency: every resample draws queries, and repeats of each, and takes the percentile of their totals. Systems that share
-stages have the same times in them, by query and repeat, and every resample takes the same places of all systems; so
-what they share cancels in their difference.
+Latency: every resample draws queries, and repeats, the same ones of all queries, since a busy machine makes a whole
+repeat slow, and takes the percentile of their totals. Systems that share stages have the same times in them, by query
+and repeat, and every resample takes the same places of all systems; so what they share cancels in their difference.
 """
 
 from __future__ import annotations
@@ -56,24 +56,43 @@ class Qualities(NamedTuple):
     shrunk: Shrunk
 
 
-def draw_qualities(
-    values: Floats, variances: Floats, features: Floats, *, resamples: int, seed: int, threads: int = 1
-) -> Qualities:
-    """Resample queries.
+class Means(NamedTuple):
+    """Plain resamples of means, of columns that differ.
+
+    Attributes:
+        values: [configuration] measured; NaN without any.
+        errors: [configuration, resample] means of resampled queries less the measured ones.
+        first: [configuration] place of the column among all.
+        same: [column] place of its own among those that differ.
+        residuals: [query, configuration] what each query adds to the error.
+        ties: [configuration] variance of the mean over tie orders.
+        counts: [configuration] queries that have a value.
+    """
+
+    values: Floats
+    errors: Floats
+    first: Ints
+    same: Ints
+    residuals: Floats
+    ties: Floats
+    counts: Floats
+
+    @property
+    def plain(self) -> Floats:
+        """[column, resample] means of the resampled queries."""
+        found: Floats = (self.values[:, None] + self.errors)[self.same]
+        return found
+
+
+def resample_means(values: Floats, variances: Floats, *, resamples: int, seed: int, threads: int = 1) -> Means:
+    """Resample queries, the same for all columns, and for all calls with as many queries and the same seed.
 
     Args:
-        values: [query, configuration] expected values; NaN where a query has none.
-        variances: [query, configuration] over tie orders; NaN, not known, adds nothing.
-        features: [configuration, feature] by which configurations are alike, as `features_of` gives them.
+        values: [query, column] expected values; NaN where a query has none.
+        variances: [query, column] over tie orders; NaN, not known, adds nothing.
         resamples: how many.
         seed: of all that is random.
         threads: that share the work.
-
-    Example:
-        >>> values = np.array([[0.2, 0.2], [0.4, 0.4]])
-        >>> found = draw_qualities(values, np.zeros((2, 2)), np.empty((2, 0)), resamples=4, seed=0)
-        >>> found.measured.tolist(), bool((found.values[0] == found.values[1]).all())
-        ([0.30000000000000004, 0.30000000000000004], True)
     """
     known = ~np.isnan(values)
     values, variances = np.where(known, values, 0.0), np.where(known & ~np.isnan(variances), variances, 0.0)
@@ -90,14 +109,38 @@ def draw_qualities(
         plain[place] += noise[place] * normal_noise(resamples, seed, RUN_NOISE + int(first[place]))
     # A resample may miss all the few queries that a configuration has values for: then it says nothing of it.
     errors = np.nan_to_num(plain - measured[:, None]) * _widened(counts)[:, None]
-    usable = np.flatnonzero(counts > 0)
-    rng = generator(seed, PRIOR, 0)
     residuals, ties = _residuals(values, variances, known, measured, counts)
-    covariance = steady(residuals[:, usable], ties[usable])
-    shrunk = shrink(measured[usable], errors[usable], covariance, _kept(features[first][usable]), rng)
-    out = np.full((len(first), resamples), np.nan)
+    return Means(measured, errors, first, same, residuals, ties, counts)
+
+
+def draw_qualities(
+    values: Floats, variances: Floats, features: Floats, *, resamples: int, seed: int, threads: int = 1
+) -> Qualities:
+    """Resample queries, and draw true means.
+
+    Args:
+        values: [query, configuration] expected values; NaN where a query has none.
+        variances: [query, configuration] over tie orders; NaN, not known, adds nothing.
+        features: [configuration, feature] by which configurations are alike, as `features_of` gives them.
+        resamples: how many.
+        seed: of all that is random.
+        threads: that share the work.
+
+    Example:
+        >>> values = np.array([[0.2, 0.2], [0.4, 0.4]])
+        >>> found = draw_qualities(values, np.zeros((2, 2)), np.empty((2, 0)), resamples=4, seed=0)
+        >>> found.measured.tolist(), bool((found.values[0] == found.values[1]).all())
+        ([0.30000000000000004, 0.30000000000000004], True)
+    """
+    found = resample_means(values, variances, resamples=resamples, seed=seed, threads=threads)
+    usable = np.flatnonzero(found.counts > 0)
+    rng = generator(seed, PRIOR, 0)
+    covariance = steady(found.residuals[:, usable], found.ties[usable])
+    features = _kept(features[found.first][usable])
+    shrunk = shrink(found.values[usable], found.errors[usable], covariance, features, rng)
+    out = np.full((len(found.first), resamples), np.nan)
     out[usable] = shrunk.values
-    return Qualities(measured[same], (measured[:, None] + errors)[same], out[same], first[same], shrunk)
+    return Qualities(found.values[found.same], found.plain, out[found.same], found.first[found.same], shrunk)
 
 
 def _same_columns(*columns: Floats) -> tuple[Ints, Ints]:
@@ -153,7 +196,7 @@ def _kept(features: Floats) -> Floats:
 
 
 def draw_latencies(totals: Floats, shares: Sequence[float], *, resamples: int, seed: int, threads: int = 1) -> Floats:
-    """Resample queries and the repeats of each.
+    """Resample queries and repeats.
 
     Args:
         totals: [system, query, repeat] seconds; NaN where there is no sample.
@@ -173,8 +216,8 @@ def draw_latencies(totals: Floats, shares: Sequence[float], *, resamples: int, s
     def work(chunk: int) -> None:
         start, rng = chunk * CHUNK, generator(seed, TIMES, chunk)
         query = rng.integers(0, queries, size=(CHUNK, queries))
-        repeat = rng.integers(0, repeats, size=(CHUNK, queries, repeats))
-        places = (query[:, :, None] * repeats + repeat).reshape(CHUNK, -1)[: resamples - start]
+        repeat = rng.integers(0, repeats, size=(CHUNK, repeats))
+        places = (query[:, :, None] * repeats + repeat[:, None]).reshape(CHUNK, -1)[: resamples - start]
         for system in range(systems):
             drawn = np.sort(totals[system].ravel()[places], axis=1)
             out[:, system, start : start + len(places)] = percentiles(drawn, shares)

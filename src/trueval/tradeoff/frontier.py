@@ -10,21 +10,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from trueval.comparison.resampling import thread_count
 from trueval.errors import PolicyError, nearest
 from trueval.standings.standings import Bools, Floats
-from trueval.tradeoff.draws import Qualities, draw_latencies, draw_qualities, features_of
+from trueval.tradeoff.draws import Qualities, draw_latencies, draw_qualities, features_of, resample_means
 from trueval.tradeoff.groups import Group, group
+from trueval.tradeoff.jitter import log_percentiles, separated
 from trueval.tradeoff.measured import PERCENTILES, Measured, numbers, read_sweep
 from trueval.tradeoff.pareto import PARETO, Objectives, check_rule, on_frontier
-from trueval.tradeoff.rules import Choice, Known, Limits, apply_rules
+from trueval.tradeoff.rules import Choice, Known, Limits, Target, apply_rules
 
 RESAMPLES: Final = 2000
 LEVEL: Final = 0.95
+SURE: Final = 0.5
+WITHOUT_PRICES: Final = (
+    'Add a name of the price book to the sweep file, such as [prices] generator = "gpt-5-mini", and sweep again.'
+)
+WITHOUT_TIMES: Final = "Add times to the sweep file, [latency] queries = 30, and sweep again."
 NO_LIMITS: Final = Limits()
 
 
@@ -36,12 +42,13 @@ class Choices:
         limits: that rules keep.
         rule: "pareto" or "paper".
         percentile: of the latency: "p50", "p95" or "p99".
-        band: seconds, latencies that differ by no more are ties; None for the measured jitter.
+        band: seconds, latencies that differ by no more tie; None for the measured jitter.
         slo: seconds of latency, for each of which the frontier inside it is shown.
-        level: of intervals, and the chance from which one configuration is separated from another.
+        level: of intervals, and the share of resamples from which one quality is separated from another.
         resamples: of queries and times.
         seed: of all that is random.
         threads: that share the work.
+        sure: share of resamples in which what a rule chooses must be inside its limits.
     """
 
     limits: Limits = NO_LIMITS
@@ -53,6 +60,7 @@ class Choices:
     resamples: int = RESAMPLES
     seed: int = 0
     threads: int = 1
+    sure: float = SURE
 
     def __post_init__(self) -> None:
         check_rule(self.rule)
@@ -62,6 +70,24 @@ class Choices:
             raise PolicyError(f"level must be a number between 0 and 1. Got {self.level!r}.")
         if self.resamples < 1:
             raise PolicyError(f"resamples must be an integer >= 1. Got {self.resamples!r}.")
+        if not 0 <= self.sure <= 1:
+            raise PolicyError(f"sure must be a number from 0 to 1. Got {self.sure!r}.")
+
+
+class Ties(NamedTuple):
+    """Which latencies tie.
+
+    Attributes:
+        apart: [configuration, configuration] whether two do not.
+        of: "jitter", "band_ms", or "none" where no jitter is known, so that all tie.
+        seconds: of the band; None without one.
+        ratio: of two latencies, from which their jitter separates them: the median over systems; None without jitter.
+    """
+
+    apart: Bools
+    of: str
+    seconds: float | None = None
+    ratio: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,20 +97,21 @@ class Frontier:
     Attributes:
         measured: the sweep.
         choices: what was asked.
-        band: latencies that differ by no more are ties: seconds, or [configuration] the jitter of each.
-        band_of: "band_ms", "jitter" or "none".
         qualities: resamples.
-        latencies: [percentile, configuration, resample] seconds, in the order of `PERCENTILES`.
-        target: [configuration] what a limit of quality looks at; None for the quality itself.
+        latencies: [configuration, resample] seconds, at the percentile.
+        target: what a limit of quality looks at; None for the quality itself.
     """
 
     measured: Measured
     choices: Choices
-    band: float | Floats
-    band_of: str
     qualities: Qualities
     latencies: Floats
-    target: Floats | None
+    target: Target | None
+
+    @cached_property
+    def ties(self) -> Ties:
+        """Which latencies tie, at the percentile."""
+        return self.ties_at(self.choices.percentile)
 
     @cached_property
     def known(self) -> Objectives:
@@ -92,31 +119,35 @@ class Frontier:
         return self.measured.points(self.choices.percentile)
 
     @cached_property
-    def draws(self) -> Objectives:
-        """Draws of the true values."""
-        place = list(PERCENTILES).index(self.choices.percentile)
-        return Objectives(self.measured.cost, self.latencies[place], self.qualities.values)
-
-    @cached_property
     def on(self) -> Bools:
         """[configuration] on the frontier of the measured values."""
-        return self._frontier(self.known)
+        out = np.ones(len(self.known.cost), dtype=bool)
+        for _, places in self.measured.panels:
+            apart = self.ties.apart[np.ix_(places, places)]
+            out[places] = on_frontier(self.known.select(places), rule=self.choices.rule, apart=apart)
+        return out
 
     @cached_property
     def there(self) -> Bools:
-        """[configuration, resample] on the frontier of drawn true values."""
-        return self._frontier(self.draws)
+        """[configuration, resample] on the frontier of resamples that are drawn toward what the others tell."""
+        return self._frontier(self.qualities.values)
 
     @cached_property
     def plain(self) -> Floats:
         """[configuration] share of the resamples, taken as they are, in which it is on the frontier."""
-        share: Floats = self._frontier(self.draws._replace(quality=self.qualities.plain)).mean(axis=1)
+        share: Floats = self._frontier(self.qualities.plain).mean(axis=1)
         return share
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
         """Configurations that differ inside noise."""
-        return group(self.draws, self.there, level=self.choices.level, band=self.band)
+        points = self.known._replace(quality=self.qualities.values)
+        found = []
+        for _, places in self.measured.panels:
+            apart = self.ties.apart[np.ix_(places, places)]
+            own = group(points.select(places), self.there[places], apart, level=self.choices.level)
+            found += [Group(int(places[one]), tuple(places[list(some)].tolist()), share) for one, some, share in own]
+        return tuple(sorted(found))
 
     @property
     def has_chances(self) -> bool:
@@ -126,10 +157,11 @@ class Frontier:
     @cached_property
     def rules(self) -> tuple[Choice, ...]:
         """What each rule chose."""
-        draws = self.draws if self.has_chances else None
         choices = self.choices
-        known = Known(self.known, draws, self.measured.prompt, self.target, choices.level, self.band)
-        return tuple(apply_rules(known, choices.limits))
+        draws = Objectives(self.known.cost, self.latencies, self.qualities.plain) if self.has_chances else None
+        asked = (choices.rule, choices.level, choices.sure)
+        known = Known(self.known, draws, self.measured.prompt, self.ties.apart, self.target, *asked)
+        return tuple(apply_rules(known, choices.limits, self.measured.panels))
 
     @property
     def leading(self) -> int | None:
@@ -138,8 +170,33 @@ class Frontier:
         several = [each.answer for each in self.rules if each.rule == "all limits" and each.answer is not None]
         return next(iter([*several, *answers]), None)
 
-    def _frontier(self, points: Objectives) -> Bools:
-        return on_frontier(points, rule=self.choices.rule, band=self.band)
+    def ties_at(self, percentile: str) -> Ties:
+        """Which latencies tie, by the band or by the measured jitter.
+
+        Args:
+            percentile: of the latency.
+        """
+        measured, band = self.measured, self.choices.band
+        said = (measured.result.get("latency") or {}).get("band_ms")
+        band = float(said) / 1000 if band is None and said is not None else band
+        latency, system = measured.latency(percentile), measured.system
+        if band is not None:
+            return Ties(np.abs(latency[:, None] - latency) > band, "band_ms", band)
+        own = np.full(len(measured.systems), np.nan)
+        own[system] = latency
+        logs = log_percentiles(measured.totals, PERCENTILES[percentile])
+        apart, bounds = separated(logs, own, [str(each.get("method")) for each in measured.systems])
+        pairs = bounds[np.triu_indices(len(bounds), 1)]
+        known = pairs[np.isfinite(pairs)]
+        ratio = float(np.exp(np.median(known))) if len(known) else None
+        return Ties(apart[np.ix_(system, system)], "jitter" if np.isfinite(bounds).any() else "none", None, ratio)
+
+    def _frontier(self, qualities: Floats) -> Bools:
+        """[configuration, resample] by value: resamples hold the noise that ties of measured values allow for."""
+        points, out = Objectives(self.known.cost, self.latencies, qualities), np.ones(qualities.shape, dtype=bool)
+        for _, places in self.measured.panels:
+            out[places] = on_frontier(points.select(places), rule=self.choices.rule)
+        return out
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `trueval frontier`, docs/design/tradeoff.md."""
@@ -169,6 +226,7 @@ def frontier(
     resamples: int | None = None,
     seed: int | None = None,
     threads: int | None = None,
+    sure: float | None = None,
 ) -> Frontier:
     """Which configurations of a sweep are worth a look, and which one to ship.
 
@@ -179,16 +237,17 @@ def frontier(
         min_quality: a number for the quality of the sweep, or "nDCG@10=0.5" for a measure of it.
         rule: "pareto", or P-B's "paper": a configuration goes only if another is better in all three.
         percentile: "p50", "p95" or "p99".
-        band_ms: latencies that differ by no more are ties; by default the jitter that was measured.
+        band_ms: latencies that differ by no more tie; by default those that the measured jitter does not separate.
         slo_ms: limits of latency for each of which the frontier inside it is shown.
-        level: of intervals, and the chance from which one configuration is separated from another.
+        level: of intervals, and the share of resamples from which one quality is separated from another.
         resamples: of queries and times.
         seed: of all that is random.
         threads: that share the work; one for each processor by default.
+        sure: share of resamples in which what a rule chooses must be inside its limits; .5 by default.
 
     Raises:
         InputError: there is no sweep, or its files are damaged.
-        PolicyError: an option is not what it must be.
+        PolicyError: an option is not what it must be, or a limit is of what the sweep does not know.
     """
     measured = read_sweep(directory)
     said = measured.result.get("limits") or {}
@@ -210,7 +269,9 @@ def frontier(
         measured.result.get("resamples", RESAMPLES) if resamples is None else resamples,
         measured.result.get("seed", 0) if seed is None else seed,
         thread_count(threads),
+        (SURE if said.get("sure") is None else said["sure"]) if sure is None else sure,
     )
+    _check_limits(measured, choices.limits)
     return compute(measured, choices)
 
 
@@ -225,30 +286,30 @@ def compute(measured: Measured, choices: Choices) -> Frontier:
     latency = measured.latency(choices.percentile)
     features = features_of(measured.cost, latency, measured.contexts)
     qualities = draw_qualities(measured.values, measured.variances, features, **shared)
-    drawn = draw_latencies(measured.totals, list(PERCENTILES.values()), **shared)[:, measured.system]
-    for place, percentile in enumerate(PERCENTILES):
-        exact = measured.latency(percentile)[:, None]
-        drawn[place] = np.where(np.isnan(exact) | np.isnan(drawn[place]), exact, drawn[place])
-    band, band_of = _band(measured, choices)
+    drawn = draw_latencies(measured.totals, [PERCENTILES[choices.percentile]], **shared)[0, measured.system]
+    exact = latency[:, None]
+    drawn = np.where(np.isnan(exact) | np.isnan(drawn), exact, drawn)
     limits = choices.limits
-    other = limits.measure if limits.quality is not None and limits.measure != measured.result["quality"] else None
-    target = None if other is None else _values_of(measured, other)
-    return Frontier(measured, choices, band, band_of, qualities, drawn, target)
+    target = None
+    if limits.quality is not None and limits.measure is not None and limits.measure != measured.result["quality"]:
+        values, variances = measured.of_measure(limits.measure)
+        target = Target(_values_of(measured, limits.measure), resample_means(values, variances, **shared).plain)
+    return Frontier(measured, choices, qualities, drawn, target)
 
 
-def _band(measured: Measured, choices: Choices) -> tuple[float | Floats, str]:
-    """Seconds inside which latencies are ties, and whence."""
-    if choices.band is not None:
-        return choices.band, "band_ms"
-    said = (measured.result.get("latency") or {}).get("band_ms")
-    if said is not None:
-        return float(said) / 1000, "band_ms"
-    jitters = numbers((each["latency"] or {}).get("jitter") for each in measured.systems)
-    known = jitters[~np.isnan(jitters)]
-    if not len(known):
-        return 0.0, "none"
-    # One system that was timed once has the jitter that the others have.
-    return np.where(np.isnan(jitters), np.median(known), jitters)[measured.system], "jitter"
+def _check_limits(measured: Measured, limits: Limits) -> None:
+    """Refuse a limit of cost or latency where no configuration has one.
+
+    Raises:
+        PolicyError: with what the sweep file lacks.
+    """
+    lacking = {
+        "cost": (limits.cost, measured.cost, WITHOUT_PRICES),
+        "latency": (limits.latency, measured.latency("p50"), WITHOUT_TIMES),
+    }
+    for name, (limit, values, cure) in lacking.items():
+        if limit is not None and np.isnan(values).all():
+            raise PolicyError(f"No configuration of this sweep has a {name}, so none can keep a limit of it. {cure}")
 
 
 def _values_of(measured: Measured, measure: str) -> Floats:

@@ -39,12 +39,14 @@ class Step(NamedTuple):
 def steps(measured: Measured) -> Iterator[Step]:
     """Neighbours along K within a system, and along each depth between systems that are otherwise the same.
 
+    Where configurations of different K are not compared, a step of K gains nothing that can be said.
+
     Args:
         measured: the sweep.
     """
     ladders: dict[tuple[Any, ...], list[tuple[float, int]]] = {}
     for place, each in enumerate(measured.configurations):
-        if each["K"] is not None:
+        if each["K"] is not None and len(measured.panels) == 1:  # at another K another measure has no gain
             ladders.setdefault((K, each["system"]), []).append((each["K"], place))
         values = measured.systems[each["system"]].get("values", {})
         for axis in DEPTHS:

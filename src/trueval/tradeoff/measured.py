@@ -15,6 +15,7 @@ import polars as pl
 from trueval.errors import InputError, Place, TruevalError
 from trueval.report.kinds import read_json
 from trueval.standings.standings import Floats, Ints
+from trueval.tradeoff.panels import Panel, panels
 from trueval.tradeoff.pareto import Objectives
 
 FILE: Final = "sweep.json"
@@ -50,6 +51,7 @@ class Measured:
         ceilings: [query, configuration] the same measure of the best order of the pool; NaN where not known.
         totals: [system, query, repeat] seconds of all stages of a query; NaN where there is no sample.
         notes: one-line remarks.
+        folder: of the sweep.
     """
 
     result: Mapping[str, Any]
@@ -60,6 +62,7 @@ class Measured:
     ceilings: Floats
     totals: Floats
     notes: tuple[str, ...]
+    folder: Path
 
     @property
     def configurations(self) -> Sequence[Mapping[str, Any]]:
@@ -99,6 +102,11 @@ class Measured:
         """[configuration] measured; NaN where there is none."""
         return numbers((each["measures"].get(each["quality"]) or {}).get("expected") for each in self.configurations)
 
+    @cached_property
+    def panels(self) -> tuple[Panel, ...]:
+        """Those that are compared with each other."""
+        return panels([each["K"] for each in self.configurations], [each["quality"] for each in self.configurations])
+
     def latency(self, percentile: str) -> Floats:
         """[configuration] a percentile of the time of a query in seconds; NaN where nothing was measured.
 
@@ -107,6 +115,17 @@ class Measured:
         """
         found = numbers(((each["latency"] or {}).get(percentile) or {}).get("value") for each in self.systems)
         return found[self.system]
+
+    def of_measure(self, measure: str) -> tuple[Floats, Floats]:
+        """[query, configuration] values and variances over tie orders of another measure; NaN where there are none.
+
+        Args:
+            measure: its text form.
+        """
+        names = [each["name"] for each in self.configurations]
+        ids, values, variances, _ = _of_queries(self.folder / QUERIES, names, [measure] * len(names))
+        rows = [ids.index(each) for each in self.query_ids]
+        return values[rows], variances[rows]
 
     def points(self, percentile: str) -> Objectives:
         """The measured values of all configurations.
@@ -142,8 +161,8 @@ def read_sweep(directory: str | Path) -> Measured:
         timed = [each["latency"] is not None for each in result["systems"]]
         totals = _totals(folder / SAMPLES, keys)
         lost = sum(here and bool(np.isnan(own).all()) for here, own in zip(timed, totals, strict=True))
-        told = f"{lost} of {len(keys)} systems have no times in {SAMPLES}/: their latencies are taken as exact."
-        found = Measured(result, digest, *values, totals, (told,) if lost else ())
+        told = f"{lost} of {len(keys)} systems have no times in {SAMPLES}/: their latencies tie with all others."
+        found = Measured(result, digest, *values, totals, (told,) if lost else (), folder)
         _check_together(found, folder / QUERIES)
         # Everything that is looked at later is looked at once, while what is wrong can be said of the file.
         _ = found.prompt, found.contexts, [found.points(percentile) for percentile in PERCENTILES]

@@ -32,26 +32,26 @@ class Objectives(NamedTuple):
         """Names of those that at least one configuration knows; the others decide nothing."""
         return tuple(name for name, values in self._asdict().items() if not np.isnan(values).all())
 
-    def select(self, some: Bools) -> Objectives:
+    def select(self, some: Bools | Ints) -> Objectives:
         """Those of some configurations."""
         return Objectives(*(values[some] for values in self))
 
 
-def on_frontier(points: Objectives, *, rule: str = PARETO, band: float | Floats = 0.0) -> Bools:
+def on_frontier(points: Objectives, *, rule: str = PARETO, apart: Bools | None = None) -> Bools:
     """Which configurations no other one removes.
 
     By the rule `pareto` j goes if some i is no worse in cost, latency and quality and better in one of them; by `paper`
-    (P-B section 3.3) only if some i is better in all three. Latencies that differ by the band or less are ties: then
-    neither is worse, and neither is better. Equal configurations stay together. An objective that no configuration
-    knows is left out. Where one of two configurations alone knows an objective, neither removes the other.
+    (P-B section 3.3) only if some i is better in all three. Of latencies that tie neither is worse, and neither is
+    better. Equal configurations stay together. An objective that no configuration knows is left out. Where one of two
+    configurations alone knows an objective, neither removes the other.
 
-    With a band "is removed by" is not transitive, but it has no circles, so somebody always stays: around a circle cost
+    With ties "is removed by" is not transitive, but it has no circles, so somebody always stays: around a circle cost
     and quality could not change, and each latency had to be less than the one before.
 
     Args:
         points: of the configurations, [configuration], or [configuration, resample] in some or all objectives.
         rule: "pareto" or "paper".
-        band: seconds for all, or [configuration] the jitter of each, which `band_to` makes one of two.
+        apart: [configuration, configuration] whether two latencies do not tie, of measured values; None: all differ.
 
     Returns:
         [configuration], or [configuration, resample] where an objective has resamples.
@@ -63,7 +63,7 @@ def on_frontier(points: Objectives, *, rule: str = PARETO, band: float | Floats 
         >>> on_frontier(Objectives(costs, seconds, worth), rule="paper").tolist()
         [True, True, False]
     """
-    compared = _Compared.of(points, rule, band)
+    compared = _Compared.of(points, rule, apart)
     out: Bools = np.ones((len(points.cost), compared.draws), dtype=bool)
     if any(compared.known):
         middle = Objectives(*(values.mean(axis=1, keepdims=True) for values in compared.points))
@@ -74,14 +74,14 @@ def on_frontier(points: Objectives, *, rule: str = PARETO, band: float | Floats 
     return out
 
 
-def removers(points: Objectives, place: int, *, rule: str = PARETO, band: float | Floats = 0.0) -> Bools:
+def removers(points: Objectives, place: int, *, rule: str = PARETO, apart: Bools | None = None) -> Bools:
     """Which configurations remove one of them.
 
     Args:
         points: [configuration].
         place: of the one that may go.
         rule: as in `on_frontier`.
-        band: as there.
+        apart: as there.
 
     Returns:
         [configuration].
@@ -92,7 +92,7 @@ def removers(points: Objectives, place: int, *, rule: str = PARETO, band: float 
         [True, False, False]
     """
     every = np.arange(len(points.cost))
-    found = _Compared.of(points, rule, band).removers(place, every, slice(None))
+    found = _Compared.of(points, rule, apart).removers(place, every, slice(None))
     return found.reshape(len(every))
 
 
@@ -106,20 +106,6 @@ def check_rule(rule: str) -> None:
         raise PolicyError(f"rule must be {' or '.join(RULES)}. Got {rule!r}.{nearest(rule, RULES)}")
 
 
-def band_to(band: float | Floats, place: int) -> float | Floats:
-    """The band between one configuration and each other: of two jitters the root of their mean square.
-
-    Args:
-        band: seconds for all, or [configuration] the jitter of each.
-        place: of the one.
-
-    Example:
-        >>> band_to(np.array([0.003, 0.004]), 0).round(6).tolist(), band_to(0.075, 0)
-        ([0.003, 0.003536], 0.075)
-    """
-    return np.sqrt((band**2 + band[place] ** 2) / 2) if isinstance(band, np.ndarray) else band
-
-
 class _Compared(NamedTuple):
     """Objectives of one shape, [configuration, resample], and how they are compared.
 
@@ -127,21 +113,21 @@ class _Compared(NamedTuple):
         points: constants in place of an objective that nobody knows.
         known: whether each objective is known to somebody.
         rule: "pareto" or "paper".
-        band: seconds, or [configuration].
+        apart: [configuration, configuration] whether two latencies do not tie; None: all differ.
     """
 
     points: Objectives
     known: tuple[bool, ...]
     rule: str
-    band: float | Floats
+    apart: Bools | None
 
     @classmethod
-    def of(cls, points: Objectives, rule: str, band: float | Floats) -> _Compared:
+    def of(cls, points: Objectives, rule: str, apart: Bools | None) -> _Compared:
         check_rule(rule)
         known = tuple(name in points.known for name in points._fields)
         filled = (each if here else np.zeros_like(each) for each, here in zip(points, known, strict=True))
         used = (each[:, None] if each.ndim == 1 else each for each in filled)
-        return cls(Objectives(*used), known, rule, band)
+        return cls(Objectives(*used), known, rule, apart)
 
     @property
     def draws(self) -> int:
@@ -154,16 +140,18 @@ class _Compared(NamedTuple):
         # Rows first: of few others these are small, whatever the resamples.
         c, s, q = (values[others][:, part] for values, part in zip(self.points, wide, strict=True))
         cost, latency, quality = (values[place][part] for values, part in zip(self.points, wide, strict=True))
-        band = band_to(self.band, place)
-        width = band[others, None] if isinstance(band, np.ndarray) else band
-        better = (c < cost, s < latency - width, q > quality)
+        faster, no_slower = s < latency, s <= latency
+        if self.apart is not None:
+            differ = self.apart[others, place][:, None]
+            faster, no_slower = faster & differ, no_slower | (~differ & ~np.isnan(s) & ~np.isnan(latency))
+        better = (c < cost, faster, q > quality)
         if not any(self.known):  # nothing is better or worse than anything
             return np.zeros((len(others), self.draws if isinstance(some, slice) else len(some)), dtype=bool)
         if self.rule == PAPER:
             asked = np.broadcast_arrays(*(each for each, here in zip(better, self.known, strict=True) if here))
             found: Bools = np.logical_and.reduce(asked)
             return found
-        no_worse = (c <= cost) & (s <= latency + width) & (q >= quality)
+        no_worse = (c <= cost) & no_slower & (q >= quality)
         at_all: Bools = no_worse & (better[0] | better[1] | better[2])
         return at_all
 
@@ -173,7 +161,7 @@ class _Compared(NamedTuple):
         Those that remove it at the means of all resamples are tried first, so most resamples need not look at others.
         """
         others = np.flatnonzero((self.points.cost <= self.points.cost[place]).any(axis=1))
-        at_means = _Compared(middle, self.known, self.rule, self.band).removers(place, others, slice(None))[:, 0]
+        at_means = _Compared(middle, self.known, self.rule, self.apart).removers(place, others, slice(None))[:, 0]
         order = np.concatenate([others[at_means], others[~at_means]])
         alive, begin = np.arange(self.draws), 0
         for size in (4, 16, len(order)):

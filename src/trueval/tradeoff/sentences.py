@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
-from trueval.report.text import counted
-from trueval.tradeoff.rules import COST, LATENCY, QUALITY, Choice, Limits
+from trueval.tradeoff.rules import COST, LATENCY, MOST_RESAMPLES, ORDER, QUALITY, Choice, Limits
 
-SEEKS = {QUALITY: "best quality", LATENCY: "least latency", COST: "least cost"}
+if TYPE_CHECKING:
+    from trueval.tradeoff.frontier import Choices
+
+# What decides a tie, where it is not "the smaller prompt" or the like.
+DECIDES: Final = {ORDER: "the order of the sweep decides", MOST_RESAMPLES: "most resamples decide"}
+SEEKS: Final = {QUALITY: "best quality", LATENCY: "least latency", COST: "least cost"}
 
 
 def of_limits(limits: Limits) -> str:
@@ -26,29 +31,58 @@ def of_limits(limits: Limits) -> str:
     return f" with {' and '.join(told)}" if told else ""
 
 
-def of_rule(choice: Choice, names: Sequence[str], level: float, *, equal: bool = False) -> str:
-    """What a rule chose, why, and how sure that is.
+def of_rule(
+    choice: Choice, names: Sequence[str], choices: Choices, *, removed_by: int | None = None, equal: bool = False
+) -> str:
+    """What a rule chose, why, and in how many resamples that holds.
 
     Args:
         choice: of the rule.
         names: [configuration].
-        level: chance from which one is separated from another.
+        choices: what was asked of the frontier.
+        removed_by: a configuration outside the limits that removes the answer from the frontier of all.
         equal: whether the runner-up has the same value in every resample.
     """
-    wanted = f"{SEEKS[choice.seeks]}{of_limits(choice.limits)}"
+    the = "The" if choice.k is None else f"At K = {choice.k} the"
+    wanted = f"{the} {SEEKS[choice.seeks]}{of_limits(choice.limits)}"
     if choice.answer is None:
-        return f"The {wanted}: no configuration is inside the limits."
-    told = f"The {wanted}: {names[choice.answer]}"
+        return f"{wanted}: {_none(choice, names, choices.sure)}"
+    parts = [f"{wanted}: {names[choice.answer]}{_inside(choice)}"]
+    if removed_by is not None:
+        parts.append(f"{names[removed_by]}, outside the limits, removes it from the frontier of all")
+    if len(choice.within_noise) > 1:
+        parts.append(_tie(choice))
+    return f"{'; '.join([*parts, _against(choice, names, choices.level, equal=equal)])}."
+
+
+def _none(choice: Choice, names: Sequence[str], sure: float) -> str:
+    if choice.surest is None or choice.feasible_chance is None:
+        return "no configuration is inside the limits."
+    share = f"{names[choice.surest]} is in {choice.feasible_chance:.3f}"
+    return f"no configuration is inside the limits in at least {sure:g} of the resamples; {share}."
+
+
+def _inside(choice: Choice) -> str:
+    """The share of resamples inside the limits, where these are of what resamples move."""
+    if choice.feasible_chance is None or (choice.limits.latency is None and choice.limits.quality is None):
+        return ""
+    return f", inside in {choice.feasible_chance:.3f} of the resamples"
+
+
+def _tie(choice: Choice) -> str:
+    decides = DECIDES.get(str(choice.decided_by), "the {} decides").format(choice.decided_by)
+    return f"{len(choice.within_noise)} configurations tie, and {decides}"
+
+
+def _against(choice: Choice, names: Sequence[str], level: float, *, equal: bool) -> str:
     if choice.runner_up is None:
-        return f"{told}; nothing else is inside the limits." if choice.limits != Limits() else f"{told}."
-    tied = len(choice.within_noise)
-    if tied > 1:
-        why = f"{choice.decided_by} decides" if choice.decided_by != "order" else "the order of the sweep decides"
-        told += f"; {counted(tied, 'configuration is', 'configurations are')} inside the noise of the best, and {why}"
+        alone = choice.feasible.sum() == 1
+        inside = "" if choice.limits == Limits() else " inside the limits"
+        return f"nothing else is{inside or ' there'}" if alone else f"no other one{inside} is on the frontier"
+    told = f"the runner-up is {names[choice.runner_up]}"
     if equal:
-        return f"{told}; the runner-up is {names[choice.runner_up]}, which is as good."
+        return f"{told}, which is as good"
     if choice.better is None:
-        return f"{told}; the runner-up is {names[choice.runner_up]}."
-    chance = f"{choice.better:.3f}"
+        return told
     end = "" if choice.better >= level else ": not separated"
-    return f"{told}; the runner-up is {names[choice.runner_up]}, and the chance to be better than it is {chance}{end}."
+    return f"{told}, and {names[choice.answer or 0]} is better in {choice.better:.3f} of the resamples{end}"

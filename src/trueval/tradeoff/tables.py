@@ -111,7 +111,7 @@ LATENCY: Final[Mapping[str, Parameter]] = MappingProxyType(
         "warmup": whole(2, 0, "queries before, which are not counted"),
         "concurrency": several(whole(None, 1, "queries under way at once, in closed loops")),
         "rates": several(bounded(None, 0, 1e6, "queries a second, in open loops", above=True)),
-        "band_ms": bounded(None, 0, _SECONDS * 1e3, "differences below are ties; the measured jitter by default"),
+        "band_ms": bounded(None, 0, _SECONDS * 1e3, "latencies that differ by no more tie; measured jitter by default"),
     }
 )
 LIMITS: Final[Mapping[str, Parameter]] = MappingProxyType(
@@ -119,6 +119,7 @@ LIMITS: Final[Mapping[str, Parameter]] = MappingProxyType(
         "latency_ms": bounded(None, 0, _SECONDS * 1e3, "that an answer may take", above=True),
         "cost": bounded(None, 0, _MONEY, "that 1,000 queries may cost"),
         "quality": bounded(None, -_MONEY, _MONEY, "that is needed"),
+        "sure": bounded(None, 0, 1, "share of resamples in which limits must be kept; half of them by default"),
         "slo_ms": several(bounded(None, 0, _SECONDS * 1e3, "latencies of which each has a frontier", above=True)),
         "percentile": choice("p50", "p95", "p99", about="of the latency"),
         "configurations": whole(10_000, 1, "that the lists of the file may make, each K counted"),

@@ -15,7 +15,7 @@ from trueval.tradeoff.matched import matched_recall
 from trueval.tradeoff.measured import FILE, PERCENTILES
 from trueval.tradeoff.pareto import PAPER, on_frontier, removers
 from trueval.tradeoff.quality import within_range
-from trueval.tradeoff.rules import QUALITY, Choice
+from trueval.tradeoff.rules import COST, LATENCY, QUALITY, Choice
 from trueval.tradeoff.sentences import of_rule
 from trueval.version import __version__
 
@@ -35,7 +35,6 @@ def told(found: Frontier) -> dict[str, Any]:
     """
     measured, choices, result = found.measured, found.choices, found.measured.result
     shrunk, chances = found.qualities.shrunk, found.has_chances
-    place = list(PERCENTILES).index(choices.percentile)
     return {
         "kind": KIND,
         "format": FORMAT_VERSION,
@@ -50,12 +49,14 @@ def told(found: Frontier) -> dict[str, Any]:
         "rule": choices.rule,
         "percentile": choices.percentile,
         "level": choices.level,
+        "sure": choices.sure,
         "resamples": choices.resamples,
         "seed": choices.seed,
         "currency": (result.get("prices") or {}).get("currency"),
         "queries": len(measured.query_ids),
+        "panels": [{"K": k, "points": places.tolist()} for k, places in measured.panels],
         "objectives": list(found.known.known),
-        "band": {"seconds": float(np.median(found.band)), "of": found.band_of},
+        "band": {name: value for name, value in found.ties._asdict().items() if name != "apart"},
         "model": {
             "plain": not chances or bool(np.isnan(shrunk.own)),
             "noise": _or_none(shrunk.noise),
@@ -69,7 +70,7 @@ def told(found: Frontier) -> dict[str, Any]:
         "matched_recall": matched_recall(measured, choices.percentile),
         "recall_of": next((each["recall"]["of"] for each in measured.systems if each.get("recall")), None),
         "efficiency": efficiencies(measured, choices.percentile),
-        "marginals": marginals(measured, found.qualities, found.latencies[place], choices.level, choices.percentile),
+        "marginals": marginals(measured, found.qualities, found.latencies, choices.level, choices.percentile),
         "advice": advise(measured, found.leading, level=choices.level, resamples=choices.resamples, seed=choices.seed),
         "left_out": result.get("left_out", []),
         "failed": result.get("failed", []),
@@ -130,21 +131,26 @@ def _quality(found: Frontier, place: int) -> dict[str, Any]:
 
 
 def _removed_by(found: Frontier, place: int) -> int | None:
-    """The one of the measured frontier, best first, that removes a configuration; any other where bands are in play."""
+    """The one of the measured frontier, best first, that removes a configuration; any other where latencies tie."""
     if found.on[place]:
         return None
-    those = np.flatnonzero(removers(found.known, place, rule=found.choices.rule, band=found.band))
+    places = next(panel.places for panel in found.measured.panels if place in panel.places)
+    known, apart = found.known.select(places), found.ties.apart[np.ix_(places, places)]
+    there = removers(known, int(np.flatnonzero(places == place)[0]), rule=found.choices.rule, apart=apart)
+    those = places[there]
     return int(max(those, key=lambda each: (found.on[each], np.nan_to_num(found.known.quality[each], nan=-np.inf))))
 
 
 def _rule(found: Frontier, choice: Choice) -> dict[str, Any]:
     values, names = getattr(found.known, choice.seeks), [each["name"] for each in found.measured.configurations]
+    removed = None if choice.answer is None else _removed_by(found, choice.answer)
     fitted = None
     if choice.seeks == QUALITY and choice.answer is not None:
         measured = found.measured
         fitted = cross_fit(measured.values, choice.feasible, measured.prompt, seed=found.choices.seed)
     return {
         "rule": choice.rule,
+        "K": choice.k,
         "seeks": choice.seeks,
         "limits": choice.limits.to_dict(),
         "feasible": [int(place) for place in np.flatnonzero(choice.feasible)],
@@ -154,11 +160,12 @@ def _rule(found: Frontier, choice: Choice) -> dict[str, Any]:
         "runner_up_value": None if choice.runner_up is None else float(values[choice.runner_up]),
         "better": choice.better,
         "feasible_chance": choice.feasible_chance,
+        "surest": choice.surest,
         "within_noise": list(choice.within_noise),
         "best": choice.best,
         "decided_by": choice.decided_by,
         "cross_fitted": None if fitted is None else fitted.to_dict(),
-        "sentence": of_rule(choice, names, found.choices.level, equal=_equal(found, choice)),
+        "sentence": of_rule(choice, names, found.choices, removed_by=removed, equal=_equal(found, choice)),
     }
 
 
@@ -166,7 +173,7 @@ def _equal(found: Frontier, choice: Choice) -> bool:
     """Whether answer and runner-up never differ in what is sought, as two indexes that find the same."""
     if choice.answer is None or choice.runner_up is None:
         return False
-    draws = getattr(found.draws, choice.seeks)
+    draws = {QUALITY: found.qualities.plain, LATENCY: found.latencies, COST: found.known.cost}[choice.seeks]
     return bool(np.array_equal(draws[choice.answer], draws[choice.runner_up]))
 
 
@@ -175,19 +182,20 @@ def _slo(found: Frontier) -> Iterator[dict[str, Any]]:
     own = found.choices.limits.latency
     for limit in sorted({*found.choices.slo, *(() if own is None else (own,))}):
         for percentile in PERCENTILES:
-            points = found.measured.points(percentile)
-            inside = points.latency <= limit
-            places = np.flatnonzero(inside)
-            band = found.band[inside] if isinstance(found.band, np.ndarray) else found.band
-            there = on_frontier(points.select(inside), rule=found.choices.rule, band=band)
-            quality = np.nan_to_num(points.quality[places], nan=-np.inf)
-            yield {
-                "latency_ms": limit * 1000,
-                "percentile": percentile,
-                "points": [int(place) for place in places[there]],
-                "best": int(places[quality.argmax()]) if len(places) else None,
-                "feasible": len(places),
-            }
+            points, ties = found.measured.points(percentile), found.ties_at(percentile)
+            for k, places in found.measured.panels:
+                inside = places[points.latency[places] <= limit]
+                apart = ties.apart[np.ix_(inside, inside)]
+                there = inside[on_frontier(points.select(inside), rule=found.choices.rule, apart=apart)]
+                quality = np.nan_to_num(points.quality[there], nan=-np.inf)
+                yield {
+                    "latency_ms": limit * 1000,
+                    "percentile": percentile,
+                    "K": k,
+                    "points": there.tolist(),
+                    "best": int(there[quality.argmax()]) if len(there) else None,
+                    "feasible": len(inside),
+                }
 
 
 def _notes(found: Frontier) -> Iterator[str]:
@@ -196,18 +204,27 @@ def _notes(found: Frontier) -> Iterator[str]:
     if not found.has_chances:
         yield "One query says nothing of chances: none are given."
     for name in ("cost", "latency", "quality"):
-        values = getattr(found.known, name)
-        if name not in known:
-            yield f"No configuration has a {name}: it decides nothing here."
-        elif np.isnan(values).any():
-            told = f"configurations have no {name}: they remove no other one, and no other one them."
-            yield f"{int(np.isnan(values).sum())} {told}"
-        elif found.choices.rule == PAPER and len(values) > 1 and np.ptp(values) == 0:
-            yield f"All configurations have the same {name}, so by the rule of the paper nobody removes another."
+        # Where nobody asked for a price, nothing is said of costs.
+        if name != "cost" or name in known or measured.result.get("prices"):
+            yield from _of_objective(found, name)
     said = measured.result.get("level")
     if said is not None and said != found.choices.level and "latency" in known:
         yield f"The intervals of single latencies are those of the sweep, of {100 * said:g} %."
     if np.isnan(measured.variances[~np.isnan(measured.values)]).any():
         yield "The spread over tie orders is not known everywhere: there resamples hold queries alone."
     if found.has_chances and np.isnan(found.qualities.shrunk.own):
-        yield "Too few different configurations to learn from each other: probabilities are those of plain resamples."
+        yield "Too few different configurations to learn from each other: shares are those of plain resamples."
+    if found.ties.of == "none" and "latency" in known:
+        yield "With one repeat of each query nothing separates two latencies: set repeats of [latency], or --band-ms."
+
+
+def _of_objective(found: Frontier, name: str) -> Iterator[str]:
+    """Who does not know an objective."""
+    values = getattr(found.known, name)
+    if name not in found.known.known:
+        yield f"No configuration has a {name}: it decides nothing here."
+    elif np.isnan(values).any():
+        told = f"configurations have no {name}: they remove no other one, and no other one them."
+        yield f"{int(np.isnan(values).sum())} {told}"
+    elif found.choices.rule == PAPER and len(values) > 1 and np.ptp(values) == 0:
+        yield f"All configurations have the same {name}, so by the rule of the paper nobody removes another."

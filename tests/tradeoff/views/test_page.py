@@ -134,25 +134,32 @@ def test_a_frontier_says_what_to_ship_and_the_sweep_does_not_say_it_again() -> N
         f"Ship {answer['name']}, the best quality with latency at most 500 ms: {sweep['quality'][:6]}"
     )
     assert f"{fixed(answer['quality']['value'])} ({fixed(answer['quality']['low'])} to" in said
-    assert f"Runner-up: {second['name']}, inside the noise; the chance" in said
-    assert said.endswith("is really better is .620.")
+    assert "; inside the limits in .970 of the resamples. Runner-up" in said
+    assert f"Runner-up: {second['name']}, which ties; the answer is better in" in said
+    assert said.endswith("better in .620 of the resamples.")
 
 
-def test_who_is_not_within_the_noise_is_said_to_be_outside() -> None:
+def test_who_does_not_tie_is_said_not_to() -> None:
     frontier = made_frontier(made_sweep())
     frontier["rules"][0]["within_noise"] = [frontier["rules"][0]["answer"]]
-    assert "outside the noise" in ships(frontier)
+    assert "which does not tie" in ships(frontier)
 
 
-def test_where_nothing_is_inside_the_limits_the_best_quality_leads() -> None:
+def test_where_nothing_is_inside_the_limits_nothing_is_to_be_shipped() -> None:
     frontier = made_frontier(made_sweep())
     frontier["rules"][0]["answer"] = frontier["rules"][0]["runner_up"] = None
-    assert ", the best quality: " in ships(frontier)
+    assert ships(frontier) == frontier["rules"][0]["sentence"]
     others = other_rules(directory(frontier=frontier).files[0])
-    assert [text_of(words) for words in others] == [frontier["rules"][0]["sentence"]]
-    for rule in frontier["rules"]:
-        rule["answer"] = rule["runner_up"] = None
-    assert ships(frontier) == "No configuration is inside the limits."
+    assert [text_of(words) for words in others] == [frontier["rules"][1]["sentence"]]
+
+
+def test_each_k_has_its_own_answer() -> None:
+    frontier = made_frontier(made_sweep())
+    first, other = frontier["rules"]
+    frontier["rules"] = [first | {"K": 10}, first | {"K": 50, "answer": first["runner_up"]}, other]
+    said = ships(frontier)
+    assert said.count("Ship ") == 2
+    assert "the best quality at K = 10 with latency at most 500 ms" in said
 
 
 @pytest.mark.parametrize(("high", "said"), [(0.5, "do not overlap"), (0.999, "inside the noise of these queries")])
@@ -198,10 +205,38 @@ def test_an_answer_that_is_not_the_best_says_why_it_is_shipped() -> None:
     rule |= {"best": rule["runner_up"], "decided_by": "smaller prompt"}
     best = frontier["points"][rule["best"]]
     value = fixed(best["quality"]["value"])
-    said = (
-        f"latency at most 500 ms ({best['name']}, {best['quality']['measure']} {value}), where smaller prompt decides: "
-    )
-    assert ", inside the noise of the best quality with " + said in ships(frontier)
+    said = f"latency at most 500 ms ({best['name']}, {best['quality']['measure']} {value}), "
+    assert f", which ties with the best quality with {said}where the smaller prompt decides: " in ships(frontier)
+
+
+# ---- measures that are others at another K ----
+
+
+def by_precision(*cutoffs: int) -> dict[str, Any]:
+    """A made sweep whose quality is P@K."""
+    found: dict[str, Any] = json.loads(json.dumps(made_sweep(cutoffs=cutoffs)).replace("RA-nWG", "P"))
+    return found
+
+
+def test_each_k_has_its_own_best_where_the_measure_is_another_one_there() -> None:
+    sweep, values = by_precision(10, 50), {}
+    points = points_of_sweep(sweep)
+    assert [point.k for point in points] == [10] * (len(points) // 2) + [50] * (len(points) // 2)
+    for k in (10, 50):
+        values[k] = [point.quality for point in points if point.k == k]
+        assert values[k] == sorted(values[k], reverse=True)
+        assert any(point.on for point in points if point.k == k)
+    assert max(values[50]) > max(values[10])  # across K none of 10 would be best
+    part = part_of(sweep)
+    said = text_of(sweep_verdict(directory(sweep=sweep).files[0], points))
+    assert said.startswith("Best quality at K = 10: ")
+    assert "Best quality at K = 50: " in said
+    chosen = next(each for each in blocks_of(part)["frontier"].figures[0].chart["params"] if each["name"] == "only_k")
+    assert (chosen["value"], chosen["bind"]["labels"]) == (10, ["10", "50"])
+    assert [figure.id for figure in blocks_of(part)["over-k-block"].figures] == ["over-k"]
+    assert not blocks_of(part)["over-k-block"].tables
+    together = points_of_sweep(made_sweep(cutoffs=(10, 50)))
+    assert [point.quality for point in together] == sorted((point.quality for point in together), reverse=True)
 
 
 # ---- what is not there ----

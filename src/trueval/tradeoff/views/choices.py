@@ -102,8 +102,8 @@ def _rules(file: ResultFile, names: Mapping[int, str]) -> Table:
         cells = tuple(column.cell(rule) if column.field else next(own) for column in columns)
         rows.append(Row(pointer("rules", place), cells))
     notes = (
-        "Inside: the chance that the answer is really inside the limits. Better: the chance that it is really better "
-        "than the runner-up. Noise: how many configurations the queries do not separate from the best one.",
+        "Inside: the share of plain resamples of queries and times in which the answer is inside the limits; better: "
+        "in which it is better than the runner-up, where that decides. Noise: how many tie with the best one.",
         "Cross-fitted: the quality on queries that had no part in the choice, because the best of many is flattered.",
     )
     return Table("rules", ("The answer of each rule.",), file.name, columns, tuple(rows), notes)
@@ -113,6 +113,7 @@ def _limits(file: ResultFile, names: Mapping[int, str]) -> Table:
     columns = (
         Column("at most, ms", "/latency_ms", True, whole),
         Column("of", "/percentile"),
+        *([Column("K", "/K", True, whole)] if any(each["K"] is not None for each in file.data["slo"]) else []),
         Column("configurations inside", "/feasible", True, whole),
         Column("on the frontier", "/points", True, whole),
         Column("best"),

@@ -9,8 +9,8 @@ from trueval.report.content import Block, Column, Figure, Table, Words, row_of
 from trueval.report.directory import ResultFile, pointer
 from trueval.report.text import formatted, whole
 from trueval.tradeoff.views.plots import Mark, Piece, mark_plot, sum_plot
-from trueval.tradeoff.views.points import Point, best_of_systems, currency_of
-from trueval.tradeoff.views.units import milliseconds, money, size
+from trueval.tradeoff.views.points import Point, best_first, best_of_systems, currency_of
+from trueval.tradeoff.views.units import milliseconds, money, share, size
 from trueval.tradeoff.views.worth import SHOWN, short_names
 
 PERCENTILES: Final = ("p50", "p95", "p99")
@@ -42,8 +42,8 @@ def latency_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ...
     best = [point.system for point in best_of_systems(points, len(points)) if systems[point.system]["latency"]]
     shown = sorted(best[:SHOWN] or timed[:SHOWN], key=lambda place: systems[place]["latency"]["p50"]["value"])
     words = (
-        "One query at a time, from the text of the query to the last document; the generator is not in it. Differences "
-        "below the jitter are no differences.",
+        "One query at a time, from the text of the query to the last document; the generator is not in it. Jitter: "
+        "the part by which two measurements of the same system differ at most, in 95 % of cases.",
     )
     tables = (_latencies(file, timed), *_stages(file, timed), *_loads(file))
     return (Block("latency-block", "Latency", (words,), tuple(_time_figures(file, shown)), tables, figures_last=False),)
@@ -102,7 +102,7 @@ def _percentiles(first: Sequence[Column], before: str = "", after: Sequence[Colu
 
 def _latencies(file: ResultFile, timed: Sequence[int]) -> Table:
     after = (
-        Column("jitter, ms", "/latency/jitter", True, milliseconds),
+        Column("jitter", "/latency/jitter", True, share),
         Column("samples", "/latency/samples", True, whole),
     )
     columns = _percentiles((Column("system", "/name"),), "/latency", after)
@@ -213,6 +213,8 @@ def price_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ...]:
         (name.replace("_", " "), (_shown(value),)) for name, value in prices.items() if value not in (None, "", {}, [])
     ]
     priced = [point for point in points if point.cost is not None]
+    if not prices and not priced:  # nobody asked what it costs
+        return ()
     if not any(point.cost for point in priced):
         none = (("No price is known of any configuration: name prices in the table [prices] of the sweep file.",),)
         return (Block("price-block", "Prices", none, facts=tuple(facts), place="details"),)
@@ -227,7 +229,7 @@ def price_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ...]:
         for point in priced
     )
     caption = (
-        f"{currency} per 1,000 queries, prices of {prices.get('date') or 'no date'}; best quality first.".strip(),
+        f"{currency} per 1,000 queries, prices of {prices.get('date') or 'no date'}; {best_first(priced)}.".strip(),
     )
     table = Table("costs", caption, file.name, columns, rows, folded=len(rows) > 12)
     return (Block("price-block", "Prices", (), figures, (table,), facts=tuple(facts), place="details"),)

@@ -13,19 +13,20 @@ from trueval.report.formats import latex, markdown, pipes, tabular
 from trueval.report.terminal import grid
 from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, unit
 from trueval.tradeoff.advice import Headrooms, sentence
+from trueval.tradeoff.panels import compared_across
 from trueval.tradeoff.views.units import milliseconds, money, share
 
 Entry = Mapping[str, Any]
 
-HEAD: Final = ("configuration", "K", "quality", "interval", "ms", "cost", "chance", "group")
+HEAD: Final = ("configuration", "K", "quality", "interval", "ms", "cost", "share", "group")
 COLUMNS: Final = "Lrrlrrrr"
 SPARE: Final = ("interval", "group", "K")
-POSSIBLE: Final = 0.1  # chance from which one that is not on the measured frontier is shown too
+POSSIBLE: Final = 0.1  # share of resamples from which one that is not on the measured frontier is shown too
 MOST: Final = 30  # rows of a terminal
 
 
 def shown(result: Entry) -> list[int]:
-    """The points that people look at: on the measured frontier, or possibly on the true one; the most probable first.
+    """The points that people look at: on the measured frontier, or on that of some resamples; the greatest share first.
 
     Args:
         result: the JSON of `trueval frontier`.
@@ -58,7 +59,7 @@ def cells(result: Entry, at: int, scale: Scale) -> list[str]:
 
 
 def _group(result: Entry, at: int) -> str:
-    """The chance of the group of a point, where it has more members than one."""
+    """The share of the group of a point, where it has more members than one."""
     number = result["points"][at]["group"]
     group = None if number is None else result["groups"][number]
     if group is None or len(group["members"]) == 1:
@@ -108,26 +109,43 @@ def _in_time(result: Entry) -> Iterator[str]:
             limit = f"Inside {each['latency_ms']:,g} ms at {each['percentile']}"
             inside = counted(each["feasible"], "configuration", "configurations")
             best = "" if each["best"] is None else f", the best {result['points'][each['best']]['name']}"
-            yield f"{limit}: {inside}, {len(each['points'])} on their frontier{best}."
+            at = "" if each["K"] is None else f" at K = {each['K']}"
+            yield f"{limit}{at}: {inside}, {len(each['points'])} on their frontier{best}."
 
 
 def _meaning(result: Entry) -> Iterator[str]:
     band = result["band"]
-    rule = "no other is as good in all and better in one of" if result["rule"] == "pareto" else "no other is better in"
+    other = "no other" if len(result["panels"]) == 1 else "no other of the same K"
+    rule = f"{other} is as good in all and better in one of" if result["rule"] == "pareto" else f"{other} is better in"
     names = ", ".join(result["objectives"])
     queries = counted(result["queries"], "query", "queries")
     yield f"* on the frontier of the measured values: {rule} {names}. quality: {result['quality']}, {queries}."
+    yield from across_k(result)
     if "latency" in result["objectives"] and band["seconds"]:
-        told = f"{milliseconds(band['seconds'])} ms"
-        width = f"the jitter of both, {told} in the middle," if band["of"] == "jitter" else told
-        yield f"Latencies that differ by {width} or less are ties."
+        yield f"Latencies that differ by {milliseconds(band['seconds'])} ms or less tie."
+    if "latency" in result["objectives"] and band["ratio"]:
+        told = f"half of all pairs from a ratio of {band['ratio']:.3g}"
+        yield f"Latencies tie where the jitter between repeats does not separate them: it separates {told}."
     if any(point["probability"] is not None for point in result["points"]):
         yield (
-            "chance: of being on the frontier of the true values; group: that one of several that differ inside noise "
-            f"is. {result['resamples']:,} resamples of queries and times, tie orders included."
+            f"share: of {result['resamples']:,} resamples of queries, tie orders and times, drawn toward what others "
+            "tell, those in which it is on the frontier; group: in which one of several that differ inside noise is."
         )
     if "cost" in result["objectives"]:
         yield f"cost: {result['currency'] or 'currency'} for 1,000 queries."
+
+
+def across_k(result: Entry) -> Iterator[str]:
+    """Whether configurations of different K are compared.
+
+    Args:
+        result: the JSON of `trueval frontier`.
+    """
+    qualities = [each["quality"]["measure"] for each in result["points"]]
+    if len(result["panels"]) > 1:
+        yield f"Configurations are compared at the same K: at another, {result['quality']} is another measure."
+    elif len(set(qualities)) > 1 and compared_across(qualities):
+        yield f"Configurations of different K are compared by {result['quality']}, as P-B does (section 3.3)."
 
 
 def _title(result: Entry) -> str:

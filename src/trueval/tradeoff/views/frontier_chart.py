@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple
 from trueval.report.figures import RUN_TONES, Chart, axis_domain, tone
 from trueval.report.text import fixed
 from trueval.tradeoff.views.plots import log_ticks
-from trueval.tradeoff.views.points import Point
+from trueval.tradeoff.views.points import Point, panels_of
 from trueval.tradeoff.views.units import milliseconds, money, share
 
 WIDTH: Final = 300  # CSS pixels of a panel, until a script fits the two to the page
@@ -19,7 +19,11 @@ BRUSH: Final = "brush"
 LEGEND: Final = {"columns": 4, "symbolType": "circle", "symbolOpacity": 1}
 CROWDED: Final = 30  # points on the frontier
 SPREAD: Final = 20.0  # times the least value from which an axis is no longer linear
-SHAPES: Final = (("dot", "on the frontier, chance .9 or more"), ("ring", "may be on it"), ("speck", "others"))
+SHAPES: Final = (
+    ("dot", "on the frontier in .9 of the resamples or more"),
+    ("ring", "may be on it"),
+    ("speck", "others"),
+)
 PLAIN_SHAPES: Final = (("dot", "on the frontier of the measured values"), ("speck", "others"))
 
 
@@ -130,7 +134,7 @@ def _interval(name: str, seconds: Any) -> dict[str, float | None]:
 
 
 def _told(point: Point, percentile: str) -> str:
-    chance = "" if point.chance is None else f", on the frontier with chance {share(point.chance)}"
+    chance = "" if point.chance is None else f", on the frontier in {share(point.chance)} of the resamples"
     known = (
         f"{point.measure} {fixed(point.quality)}",
         f"{milliseconds(point.seconds(percentile))} ms",
@@ -153,13 +157,12 @@ def _choices(points: Sequence[Point]) -> list[dict[str, Any]]:
     cutoffs, methods = sorted({each.k for each in points}), sorted({each.method for each in points})
     chosen = []
     for name, title, values, every in (("only_k", "K", cutoffs, 0), ("only_method", "Method", methods, "")):
-        bind = {
-            "input": "select",
-            "options": [every, *values],
-            "labels": ["all", *map(str, values)],
-            "name": f"{title} ",
-        }
-        chosen.append({"name": name, "value": every, "bind": bind})
+        # Where only those of one K are compared, one K is shown.
+        some = [] if name == "only_k" and len(panels_of(points)) > 1 else [(every, "all")]
+        some += [(value, str(value)) for value in values]
+        options, labels = map(list, zip(*some, strict=True))
+        bind = {"input": "select", "options": options, "labels": labels, "name": f"{title} "}
+        chosen.append({"name": name, "value": options[0], "bind": bind})
     return chosen
 
 
@@ -277,7 +280,7 @@ def _tips() -> list[Any]:
         ("quality_high:Q", "to", {"format": ".4f"}),
         ("ms:Q", "milliseconds", {"format": ",.4~r"}),
         ("cost:Q", "cost", {"format": ",.4~f"}),
-        ("chance:Q", "chance on the frontier", {"format": ".3f"}),
+        ("chance:Q", "resamples on the frontier", {"format": ".3f"}),
         ("file:N", "file", {}),
     )
     return [alt.Tooltip(field, title=title, **form) for field, title, form in fields]

@@ -9,7 +9,7 @@ from typing import Any, Final
 from trueval.report.content import Cell, Column, Row, Table, row_of, rows_of
 from trueval.report.directory import ResultFile, pointer
 from trueval.report.text import fixed, whole
-from trueval.tradeoff.views.points import Point, currency_of, percentile_of
+from trueval.tradeoff.views.points import Point, best_first, currency_of, percentile_of
 from trueval.tradeoff.views.probes import probe_columns, probe_legend
 from trueval.tradeoff.views.units import milliseconds, money, share
 
@@ -39,7 +39,7 @@ def frontier_table(file: ResultFile, points: Sequence[Point]) -> Table:
         *(times if any(point.latency is not None for point in points) else ()),
         *(costs if any(point.cost is not None for point in points) else ()),
         Column("prompt tokens", "/prompt_tokens", True, whole),
-        Column("chance", "/probability", True, share, lambda _: True),
+        Column("share", "/probability", True, share, lambda _: True),
         Column("group", "/group", True, whole),
     )
     entries = file.data["points"]
@@ -50,8 +50,9 @@ def frontier_table(file: ResultFile, points: Sequence[Point]) -> Table:
             first = Cell(str(point.number or ""), point.number or None)
             rows.append(row._replace(cells=(first, *row.cells[1:])))
     notes = (
-        "Chance: of being on the frontier, over resampled queries, repeats and tie orders. The number is that in the "
-        "plot; who has none is not on the frontier of the measured values. Members of a group differ inside noise.",
+        "Share: of the resamples of queries, repeats and tie orders in which it is on the frontier. The number is that "
+        "in the plot; who has none is not on the frontier of the measured values. Members of a group differ inside "
+        "noise.",
     )
     caption = ("Configurations that are on the frontier, or may be.",)
     return Table("frontier-points", caption, file.name, columns, tuple(rows), notes, folded=len(rows) > MOST_OPEN)
@@ -81,7 +82,7 @@ def configuration_table(file: ResultFile, points: Sequence[Point]) -> Table:
         *(Column(each.title, "", True) for each in probe_columns(data)),
     )
     rows = tuple(_row(data, columns, point, names) for point in points)
-    caption = (f"All {len(rows)} configurations, best quality first.",)
+    caption = (f"All {len(rows)} configurations, {best_first(points)}.",)
     notes = (
         "Low and high: bootstrap interval over queries. Lowest and highest: what the order of equal scores can make of "
         "the value. PROC: the quality if the best documents of the pool came first.",

@@ -9,10 +9,11 @@ import numpy as np
 
 from trueval.report.directory import pointer
 from trueval.standings.standings import Floats
+from trueval.tradeoff.panels import panels
 from trueval.tradeoff.pareto import Objectives, on_frontier
 
 Entry = Mapping[str, Any]
-SURE = 0.9  # a chance of being on the frontier that is called sure
+SURE = 0.9  # share of resamples on the frontier that is called sure
 POSSIBLE = 0.1  # one that is still shown
 
 
@@ -34,7 +35,7 @@ class Point(NamedTuple):
         file: of its system, inside the directory of the sweep; "" where it is not known.
         at: where quality, latency and cost are: JSON pointers inside the file of the list.
         on: whether it is on the frontier of the measured values.
-        chance: that it is on the frontier of the true ones; None where nobody computed it.
+        chance: share of resamples in which it is on the frontier; None where nobody computed it.
         number: in plots, of those on the frontier, from 1 and best first; 0 for all others.
     """
 
@@ -68,7 +69,7 @@ class Point(NamedTuple):
 
 
 def points_of_sweep(sweep: Entry, frontier: Entry | None = None) -> list[Point]:
-    """The configurations of a sweep that have a quality, best first.
+    """The configurations of a sweep that have a quality, best first; where only those of one K are compared, by K.
 
     Args:
         sweep: its JSON.
@@ -87,7 +88,7 @@ def points_of_sweep(sweep: Entry, frontier: Entry | None = None) -> list[Point]:
 
 
 def points_of_frontier(frontier: Entry) -> list[Point]:
-    """The points of a frontier that have a quality, best first.
+    """The points of a frontier that have a quality, in the order of `points_of_sweep`.
 
     Args:
         frontier: its JSON.
@@ -131,6 +132,25 @@ def currency_of(sweep: Entry) -> str:
     return str((sweep["prices"] or {}).get("currency") or "")
 
 
+def panels_of(points: Sequence[Point]) -> list[tuple[int | None, list[Point]]]:
+    """The points that are compared with each other, with the K that they share; None where those of every K are.
+
+    Args:
+        points: of a sweep or a frontier.
+    """
+    found = panels([each.k for each in points], [each.measure for each in points])
+    return [(k, [points[place] for place in places]) for k, places in found if len(places)]
+
+
+def best_first(points: Sequence[Point]) -> str:
+    """The order of points, in words.
+
+    Args:
+        points: in their order.
+    """
+    return "best quality first" if len(panels_of(points)) < 2 else "by K, best quality first"
+
+
 def best_of_systems(points: Sequence[Point], most: int) -> list[Point]:
     """The best configuration of each system, those of the frontier first.
 
@@ -148,11 +168,12 @@ def _measured(points: Sequence[Point], percentile: str) -> list[Point]:
     def known(values: Sequence[float | None]) -> Floats:
         return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
-    if not points:
-        return []
-    costs, seconds = known([each.cost for each in points]), known([each.seconds(percentile) for each in points])
-    on = on_frontier(Objectives(costs, seconds, known([each.quality for each in points])))
-    return [each._replace(on=bool(there)) for each, there in zip(points, on, strict=True)]
+    found = []
+    for _, some in panels_of(points):
+        costs, seconds = known([each.cost for each in some]), known([each.seconds(percentile) for each in some])
+        on = on_frontier(Objectives(costs, seconds, known([each.quality for each in some])))
+        found += [each._replace(on=bool(there)) for each, there in zip(some, on, strict=True)]
+    return found
 
 
 def _swept(sweep: Entry) -> Iterator[Point]:
@@ -190,12 +211,15 @@ def _pair(value: Entry, first: str, second: str) -> tuple[float, float] | None:
 
 
 def _in_order(points: list[Point], percentile: str) -> list[Point]:
-    """By quality; of equal ones the faster first, then the cheaper, what is not known last."""
+    """By panel and quality; of equal ones the faster first, then the cheaper, what is not known last."""
 
     def known(value: float | None) -> float:
         return float("inf") if value is None else value
 
-    return sorted(points, key=lambda each: (-each.quality, known(each.seconds(percentile)), known(each.cost)))
+    def key(each: Point) -> tuple[float, ...]:
+        return -each.quality, known(each.seconds(percentile)), known(each.cost)
+
+    return [each for _, some in panels_of(points) for each in sorted(some, key=key)]
 
 
 def _numbered(points: Sequence[Point]) -> list[Point]:

@@ -9,7 +9,8 @@ from urllib.parse import quote
 from trueval.report.content import Number, Words
 from trueval.report.directory import ResultFile, pointer
 from trueval.report.text import counted, fixed
-from trueval.tradeoff.views.points import Point, currency_of, percentile_of
+from trueval.tradeoff.sentences import DECIDES
+from trueval.tradeoff.views.points import Point, currency_of, panels_of, percentile_of
 from trueval.tradeoff.views.units import milliseconds, money, share
 
 Entry = Mapping[str, Any]
@@ -65,11 +66,17 @@ def sweep_verdict(file: ResultFile, points: Sequence[Point]) -> Words:
     """
     if not points:
         return ("No configuration of this sweep has a value.",)
-    best = points[0]
-    words = ("Best quality: ", best.name, ": ", *told(best, file, percentile_of(file.data), currency_of(file.data)))
-    if len(points) == 1:
-        return (*words, ".")
-    return (*words, f". Next is {points[1].name}, {_overlap(best, points[1])}.")
+    words: list[str | Number] = []
+    for k, (best, *others) in panels_of(points):
+        known = told(best, file, percentile_of(file.data), currency_of(file.data))
+        words += [" " if words else "", f"Best quality{at_k(k)}: ", best.name, ": ", *known]
+        words.append(f". Next is {others[0].name}, {_overlap(best, others[0])}." if others else ".")
+    return tuple(filter(None, words))
+
+
+def at_k(k: int | None) -> str:
+    """The K that is meant, as the end of a phrase; nothing where configurations of every K are."""
+    return "" if k is None else f" at K = {k}"
 
 
 def _overlap(best: Point, second: Point) -> str:
@@ -91,6 +98,12 @@ def sweep_summary(file: ResultFile, points: Sequence[Point]) -> Iterator[Words]:
         file: the sweep.
         points: of it, best first.
     """
+    for k, some in panels_of(points):
+        yield from _near(file, some, k)
+
+
+def _near(file: ResultFile, points: Sequence[Point], k: int | None) -> Iterator[Words]:
+    """Who of those that are compared is faster or cheaper within the interval of the best one."""
     percentile, currency = percentile_of(file.data), currency_of(file.data)
     near = [each for each in points if _overlaps(points[0], each)]
     timed = [each for each in near if each.seconds(percentile) is not None]
@@ -99,7 +112,7 @@ def sweep_summary(file: ResultFile, points: Sequence[Point]) -> Iterator[Words]:
     cheapest = min(priced, key=lambda each: each.cost or 0.0, default=None)
     known = counted(len(points), "configuration", "configurations")
     if len(near) > 1:
-        yield (f"Of {known}, {len(near)} have intervals that overlap that of the best one, its own counted.",)
+        yield (f"Of {known}{at_k(k)}, {len(near)} have intervals that overlap that of the best one, its own counted.",)
     for what, each in {"Fastest": fastest, "Cheapest": cheapest}.items():
         if each is not None and each is not points[0]:
             yield (
@@ -131,34 +144,52 @@ def headroom_advice(file: ResultFile, points: Sequence[Point]) -> Iterator[Words
 # ---- of a frontier ----
 
 
-def rule_of(frontier: Entry) -> int | None:
-    """The place of the rule whose answer leads: all limits where there are several, else any limit, else quality.
+def leading_rules(frontier: Entry) -> list[int]:
+    """The places of the rule that leads, at each K: all limits where there are several, else any limit, else quality.
 
     Args:
         frontier: its JSON.
     """
     wanted = ("all limits", "latency-bound", "cost-bound", "quality-bound", "best quality")
-    answered = [place for place, rule in enumerate(frontier["rules"]) if rule["answer"] is not None]
-    return min(answered, key=lambda place: wanted.index(frontier["rules"][place]["rule"]), default=None)
+    rules = frontier["rules"]
+    first = min(rules, key=lambda rule: wanted.index(rule["rule"]), default=None)
+    names = ("rule", "seeks")
+    return [] if first is None else [at for at, rule in enumerate(rules) if all(rule[n] == first[n] for n in names)]
 
 
 def frontier_verdict(file: ResultFile, points: Sequence[Point]) -> Words:
-    """The answer of the leading rule, its runner-up, and whether the two differ by more than noise.
+    """The answer of the leading rule at each K, its runner-up, and whether the two tie.
 
     Args:
         file: the frontier.
         points: of it.
     """
-    data, place = file.data, rule_of(file.data)
-    if place is None:
-        return ("No configuration is inside the limits.",)
-    rule, by_place = data["rules"][place], {point.place: point for point in points}
-    answer, runner_up = by_place[rule["answer"]], by_place.get(rule["runner_up"])
-    known = told(answer, file, data["percentile"], data["currency"] or "")
-    words = (f"Ship {answer.name}, ", *_why(file, rule, answer, by_place.get(rule["best"])), ": ", *known)
+    words: list[str | Number] = []
+    for place in leading_rules(file.data):
+        words += [" " if words else "", *_shipped(file, place, {point.place: point for point in points})]
+    return tuple(filter(None, words))
+
+
+def _shipped(file: ResultFile, place: int, points: Mapping[int, Point]) -> Iterator[str | Number]:
+    """The answer of a rule."""
+    data, rule = file.data, file.data["rules"][place]
+    if rule["answer"] is None:
+        yield rule["sentence"]
+        return
+    answer, runner_up = points[rule["answer"]], points.get(rule["runner_up"])
+    yield f"Ship {answer.name}, "
+    yield from _why(file, rule, answer, points.get(rule["best"]))
+    yield ": "
+    yield from told(answer, file, data["percentile"], data["currency"] or "")
+    if rule["feasible_chance"] is not None and rule["limits"].keys() & {"quality", "latency_ms"}:
+        at = pointer("rules", place, "feasible_chance")
+        yield "; inside the limits in "
+        yield number(file, share(rule["feasible_chance"]), rule["feasible_chance"], at)
+        yield " of the resamples"
     if runner_up is None:
-        return (*words, "; nothing else is inside the limits." if rule["limits"] else ".")
-    return (*words, *_runner_up(file, place, rule, runner_up))
+        yield "."
+    else:
+        yield from _runner_up(file, place, rule, runner_up)
 
 
 def _why(file: ResultFile, rule: Entry, answer: Point, best: Point | None) -> Iterator[str | Number]:
@@ -166,9 +197,9 @@ def _why(file: ResultFile, rule: Entry, answer: Point, best: Point | None) -> It
     if best is None or best is answer:
         yield f"the {wanted(rule)}"
         return
-    yield f"inside the noise of the {wanted(rule)} ({best.name}, {best.measure} "
+    yield f"which ties with the {wanted(rule)} ({best.name}, {best.measure} "
     yield number(file, fixed(best.quality), best.quality, best.at["value"])
-    yield f"), where {'the order of the sweep' if rule['decided_by'] == 'order' else rule['decided_by']} decides"
+    yield f"), where {DECIDES.get(rule['decided_by'], 'the {} decides').format(rule['decided_by'])}"
 
 
 SOUGHT: Final = {"quality": "best quality", "latency": "least latency", "cost": "least cost"}
@@ -181,8 +212,8 @@ def wanted(rule: Entry) -> str:
         rule: of a frontier.
 
     Example:
-        >>> wanted({"seeks": "cost", "limits": {"latency_ms": 500.0, "quality": 0.8, "measure": "RA-nWG@10"}})
-        'least cost with latency at most 500 ms, RA-nWG@10 at least 0.8'
+        >>> wanted({"seeks": "cost", "K": 10, "limits": {"latency_ms": 500.0, "quality": 0.8, "measure": "nDCG@10"}})
+        'least cost at K = 10 with latency at most 500 ms, nDCG@10 at least 0.8'
     """
     limits = rule["limits"] or {}
     forms = {
@@ -191,15 +222,16 @@ def wanted(rule: Entry) -> str:
         "quality": f"{limits.get('measure') or 'quality'} at least {{:g}}",
     }
     told = ", ".join(form.format(limits[name]) for name, form in forms.items() if limits.get(name) is not None)
-    return f"{SOUGHT[rule['seeks']]}{f' with {told}' if told else ''}"
+    return f"{SOUGHT[rule['seeks']]}{at_k(rule['K'])}{f' with {told}' if told else ''}"
 
 
 def _runner_up(file: ResultFile, place: int, rule: Entry, runner_up: Point) -> Iterator[str | Number]:
-    noise = runner_up.place in rule["within_noise"]
-    yield f". Runner-up: {runner_up.name}, " + ("inside the noise" if noise else "outside the noise")
+    ties = runner_up.place in rule["within_noise"]
+    yield f". Runner-up: {runner_up.name}, which {'ties' if ties else 'does not tie'}"
     if rule["better"] is not None:
-        yield "; the chance that the answer is really better is "
+        yield "; the answer is better in "
         yield number(file, share(rule["better"]), rule["better"], pointer("rules", place, "better"))
+        yield " of the resamples"
     yield "."
 
 
@@ -214,7 +246,7 @@ def frontier_summary(file: ResultFile) -> Iterator[Words]:
     sure = sum(point["probability"] is not None and point["probability"] >= 0.9 for point in data["points"])
     known = counted(len(data["points"]), "configuration", "configurations")
     yield (
-        f"{len(on)} of {known} are on the frontier of the measured values; with a chance of at least .9, {sure} are.",
+        f"{len(on)} of {known} are on the frontier of the measured values; {sure} are in at least .9 of the resamples.",
     )
 
 
@@ -224,8 +256,8 @@ def other_rules(file: ResultFile) -> Iterator[Words]:
     Args:
         file: the frontier.
     """
-    leading = rule_of(file.data)
-    yield from ((rule["sentence"],) for place, rule in enumerate(file.data["rules"]) if place != leading)
+    leading = leading_rules(file.data)
+    yield from ((rule["sentence"],) for place, rule in enumerate(file.data["rules"]) if place not in leading)
 
 
 def frontier_advice(file: ResultFile) -> Iterator[Words]:

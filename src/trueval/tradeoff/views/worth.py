@@ -11,7 +11,7 @@ from trueval.report.directory import ResultFile, pointer
 from trueval.report.text import fixed, signed, whole
 from trueval.tradeoff.views.lists import MOST_OPEN
 from trueval.tradeoff.views.plots import Curve, Mark, Piece, curve_plot, mark_plot, sum_plot
-from trueval.tradeoff.views.points import Point, best_of_systems, currency_of
+from trueval.tradeoff.views.points import Point, best_of_systems, currency_of, panels_of
 from trueval.tradeoff.views.units import apart, milliseconds, money, share
 
 LEAD: Final = 400  # CSS pixels of the plot of the first screen
@@ -37,7 +37,8 @@ def lead_figure(file: ResultFile, points: Sequence[Point]) -> tuple[Figure, ...]
     if len(points) < 2:
         return ()
     names = short_names(file.data)
-    shown = points[:SHOWN]
+    compared = panels_of(points)
+    shown = [each for _, some in compared for each in some[: max(SHOWN // len(compared), 1)]]
     marks = [
         Mark(
             f"{names[each.system]} K={each.k}",
@@ -52,7 +53,8 @@ def lead_figure(file: ResultFile, points: Sequence[Point]) -> tuple[Figure, ...]
     title = (
         measure if len(shown) == len(points) else f"{measure}: the best {len(shown)} of {len(points)} configurations"
     )
-    description = f"{measure} of the best configurations with intervals over queries; {points[0].name} comes first."
+    first = " and ".join(some[0].name for _, some in compared)
+    description = f"{measure} of the best configurations with intervals over queries; best is {first}."
     return (Figure("best", title, description, mark_plot(marks, width=LEAD), key=MARK_KEY),)
 
 
@@ -69,10 +71,14 @@ def contexts_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ..
     order = [curves[place] for place in _by_merit(points, curves)]
     colored, others = order[:COLORED], order[COLORED : COLORED + GRAY]
     measure = file.data["quality"]
-    description = f"{measure} of each system over the number of contexts; {order[0].name} is best."
+    across = len(panels_of(points)) == 1
+    best = f"; {order[0].name} is best" if across else ""
+    description = f"{measure} of each system over the number of contexts{best}."
     rest = f" {len(others)} more systems are thin and gray." if others else ""
     words = (f"Bands are intervals over queries, of the best systems only.{rest}",)
     figures = [Figure("over-k", f"{measure} over K", description, curve_plot(colored, others))]
+    if not across:  # at another K another measure has no gain
+        return (Block("over-k-block", "Quality against K", (words,), tuple(figures)),)
     steps = [Curve(each.name, each.k[1:], gains, (None,) * len(gains)) for each in colored if (gains := _per_ten(each))]
     if any(len(each.k) > 1 for each in steps):
         text = f"What ten more contexts add to {measure}, on the way to each K from the one before."

@@ -1,0 +1,60 @@
+"""Panels: which configurations are compared with each other, all of them or those of the same K.
+
+A measure at another K is another measure: P@5 is above P@20 and R@20 above R@5 of the same list, whatever it is worth.
+So configurations of different K are compared only where the quality has a cutoff of its own, or is RA-nWG or N-Recall,
+which P-B compares across K (section 3.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from trueval.standings.standings import Ints
+
+ACROSS: Final = ("RA-nWG", "N-Recall4+", "N-Recall5")
+
+
+class Panel(NamedTuple):
+    """Configurations that are compared with each other.
+
+    Attributes:
+        k: that they share; None where those of every K are compared.
+        places: of them.
+    """
+
+    k: int | None
+    places: Ints
+
+
+def panels(contexts: Sequence[int | None], qualities: Sequence[str]) -> tuple[Panel, ...]:
+    """Put configurations into panels, by rising K.
+
+    Args:
+        contexts: [configuration] K.
+        qualities: [configuration] text form of the measure that is its quality.
+
+    Example:
+        >>> [each.k for each in panels([5, 20, 5], ["P@5", "P@20", "P@5"])]
+        [5, 20]
+        >>> [each.k for each in panels([5, 20], ["RA-nWG@5", "RA-nWG@20"])]
+        [None]
+    """
+    several = sorted(set(contexts), key=lambda k: -1 if k is None else k)
+    if len(several) < 2 or len(set(qualities)) < 2 or compared_across(qualities):
+        return (Panel(None, np.arange(len(contexts))),)
+    return tuple(Panel(k, np.flatnonzero([each == k for each in contexts])) for k in several)
+
+
+def compared_across(qualities: Sequence[str]) -> bool:
+    """Whether the qualities of different K are compared as P-B compares them.
+
+    Args:
+        qualities: text forms.
+
+    >>> compared_across(["RA-nWG@5", "RA-nWG@20"]), compared_across(["nDCG@10"])
+    (True, False)
+    """
+    return {each.partition("@")[0].partition("(")[0] for each in qualities} <= set(ACROSS)
