@@ -13,6 +13,7 @@ from trueval.errors import InputError, TruevalWarning
 from trueval.golden.judge import Judge
 from trueval.golden.label_judge import Errors, LabelJudge, ReplayJudge
 from trueval.golden.ledger import Ledger
+from trueval.golden.ledger_tables import is_ledger
 from trueval.golden.model_judge import JudgeSettings, ModelJudge, Prices
 from trueval.golden.plan import LABELS, REPLAY, JudgePlan, Plan
 from trueval.golden.prompt import prompts_for
@@ -147,6 +148,8 @@ def _warn_of_equal_texts(path: str, grades: Iterable[list[int]]) -> None:
 
 def _replay(plan: JudgePlan) -> ReplayJudge:
     path, _, name = plan.model.removeprefix(REPLAY).rpartition("#")
-    if not path or not Path(path).is_file():
-        raise InputError(f"{plan.model}: no such ledger. Write replay:LEDGER#NAME, with the name of the judge in it.")
+    if not path or not Path(path).is_file() or not is_ledger(Path(path)):
+        raise InputError(
+            f"{plan.model}: there is no ledger. Write replay:LEDGER#NAME, with the name of the judge in it."
+        )
     return ReplayJudge(Ledger(Path(path)), name)

@@ -23,25 +23,26 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from trueval.errors import InputError, Place
+from trueval.errors import Place
 from trueval.files.whole import write_whole
 from trueval.golden.judge import Answer, Judge, Key, Question, Task, key_for, key_of
 from trueval.golden.ledger_calls import answer_of, lines_in, question_of, read_call
 from trueval.golden.ledger_tables import (
     BUSY,
     EVERY,
+    FORMAT_VERSION,
+    KIND,
     LABEL_COLUMNS,
     insert,
+    is_ledger,
     label_rows,
     make_tables,
     unpacked,
+    unusable,
     write_ahead,
 )
 from trueval.models.hosted.owners import OWNER, is_alive
 
-# 1: the first.
-FORMAT_VERSION: Final = 1
-KIND: Final = "ledger"
 CLAIM: Final = 900.0  # seconds after which a claim of another machine is taken for one of a process that ended
 POLL: Final = 0.2  # seconds between looks at somebody else's question
 
@@ -108,31 +109,17 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.RLock()
+        is_ledger(path)
         try:
             # One connection for all threads, which take turns: a write takes a tenth of a millisecond.
             self._base = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)
             write_ahead(self._base)
             with self._writing() as base:
-                self._check(base)
+                make_tables(base)
+                base.execute("INSERT OR IGNORE INTO about VALUES ('kind', ?)", (KIND,))
+                base.execute("INSERT OR IGNORE INTO about VALUES ('format', ?)", (str(FORMAT_VERSION),))
         except sqlite3.Error as error:
-            raise InputError(
-                f"{path}: cannot be used as a ledger ({error}). It must be a file that trueval made, in a folder that "
-                "can be written. Name another file, or move this one away."
-            ) from error
-
-    def _check(self, base: sqlite3.Connection) -> None:
-        known = base.execute("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'").fetchall()
-        if known and ("about",) not in known:
-            raise InputError(f"{self.path}: not a ledger of trueval, but another SQLite file. Name another file.")
-        make_tables(base)
-        base.execute("INSERT OR IGNORE INTO about VALUES ('kind', ?)", (KIND,))
-        base.execute("INSERT OR IGNORE INTO about VALUES ('format', ?)", (str(FORMAT_VERSION),))
-        about = dict(base.execute("SELECT name, value FROM about").fetchall())
-        if about["kind"] != KIND or int(about["format"]) > FORMAT_VERSION:
-            raise InputError(
-                f"{self.path}: format {about['format']} of kind {about['kind']}. This version reads ledgers up to "
-                f"{FORMAT_VERSION}. Update trueval."
-            )
+            raise unusable(path, error) from error
 
     # FULL: an answer that was paid for outlives the machine too, not the process alone.
     @contextmanager

@@ -6,10 +6,16 @@ import json
 import sqlite3
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
+from trueval.errors import InputError
 from trueval.files.texts.store import as_bytes
+from trueval.golden.sqlite_files import look_into
 
+# 1: the first.
+FORMAT_VERSION: Final = 1
+KIND: Final = "ledger"
 BUSY: Final = 60.0  # seconds that a write waits for another process
 LOOK: Final = 0.02  # seconds between looks at a file that another process prepares
 TABLES: Final = """
@@ -64,6 +70,45 @@ def write_ahead(base: sqlite3.Connection) -> None:
             if "locked" not in str(error) or time.monotonic() > until:
                 raise
         time.sleep(LOOK)
+
+
+def is_ledger(path: Path) -> bool:
+    """Whether a file is a ledger; False where there is none yet, or it is new. The file stays as it is.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        InputError: it is something else, or a ledger of a newer version.
+    """
+    try:
+        tables, about = look_into(path)
+    except sqlite3.Error as error:
+        raise unusable(path, error) from error
+    if not tables:
+        return False
+    if about.get("kind") != KIND:
+        raise InputError(f"{path}: not a ledger of trueval, but another SQLite file. Name another file.")
+    number = about.get("format", "")
+    if not number.isdecimal() or int(number) > FORMAT_VERSION:
+        raise InputError(
+            f"{path}: format {number} of kind {KIND}. This version reads ledgers up to {FORMAT_VERSION}. "
+            "Update trueval."
+        )
+    return True
+
+
+def unusable(path: Path, error: sqlite3.Error) -> InputError:
+    """The error of a file that cannot be used.
+
+    Args:
+        path: of the file.
+        error: what SQLite said.
+    """
+    return InputError(
+        f"{path}: cannot be used as a ledger ({error}). It must be a file that trueval made, in a folder that can be "
+        "written. Name another file, or move this one away."
+    )
 
 
 def insert(base: sqlite3.Connection, row: Mapping[str, Any], texts: list[tuple[str, str]]) -> bool:

@@ -30,6 +30,7 @@ from trueval.golden.audit.labels import Label, Progress, Shown
 from trueval.golden.audit.manifest import Sample, read_sample, read_texts
 from trueval.golden.audit.tables import FORMAT_VERSION, insert, make_tables, unusable
 from trueval.golden.audit.turns import Turns
+from trueval.golden.sqlite_files import ABOUT, Contents, look_into
 
 EVENTS: Final = "audit.sqlite"
 HOLD: Final = 900.0  # seconds that an item waits for the rater to whom it was shown
@@ -75,6 +76,7 @@ class Store:
         path = folder / EVENTS
         base: sqlite3.Connection | None = None
         try:
+            _refuse_other(path, look_into(path))  # before anything is written to it
             base = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
             base.row_factory = sqlite3.Row
             # Held until it is closed, or its process ends however: two servers would serve one item twice.
@@ -95,14 +97,8 @@ class Store:
 
     def _begin(self, path: Path) -> None:
         with self._writing() as base:
-            known = base.execute("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'").fetchall()
-            if known and "about" not in {each["name"] for each in known}:
-                raise InputError(f"{path}: not the labels of an audit, but another SQLite file. Move it away.")
             make_tables(base)
             base.execute("INSERT OR IGNORE INTO about VALUES ('format', ?)", (str(FORMAT_VERSION),))
-            version = int(base.execute("SELECT value FROM about WHERE name = 'format'").fetchone()["value"])
-            if version > FORMAT_VERSION:
-                raise InputError(f"{path}: format {version} is newer than {FORMAT_VERSION}. Update trueval.")
             self._check(path)
             rows = [(each.item, each.task, each.low, each.high) for each in self.items.values()]
             base.executemany("INSERT OR IGNORE INTO items VALUES (?, ?, ?, ?)", rows)
@@ -339,3 +335,18 @@ class Store:
         """How far each task is."""
         with self._lock:
             return tuple(self._turns.progress(task) for task in self.sample.scales)
+
+
+def _refuse_other(path: Path, found: Contents) -> None:
+    """Refuse a file that is not the labels of an audit, or those of a newer version.
+
+    Raises:
+        InputError: it is.
+    """
+    if not found.tables:
+        return
+    if not {ABOUT, "items", "events", "shown"} <= found.tables or "kind" in found.about:
+        raise InputError(f"{path}: not the labels of an audit, but another SQLite file. Move it away.")
+    number = found.about.get("format", "")
+    if not number.isdecimal() or int(number) > FORMAT_VERSION:
+        raise InputError(f"{path}: format {number}, and this version reads up to {FORMAT_VERSION}. Update trueval.")
