@@ -13,9 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trueval.errors import InputError, PolicyError
-from trueval.numerics import FORMATS, find_format, resolution, round_to, rounding_interval, storage_dtype
+from trueval.numerics import FORMATS, distinct, find_format, resolution, round_to, rounding_interval, storage_dtype
 
 SMALL = ["float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"]
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1)))
+def test_distinct_values_are_those_of_numpy(values: list[int]) -> None:
+    array = np.array(values, dtype=np.int64)
+    assert np.array_equal(distinct(array), np.unique(array))
 
 
 def every_value(name: str) -> np.ndarray:

@@ -15,7 +15,7 @@ import polars as pl
 
 from trueval.errors import InputError, PolicyError
 from trueval.forks import need_polars
-from trueval.numerics import round_to
+from trueval.numerics import distinct, round_to
 from trueval.standings.corpus.counting import count_corpus
 from trueval.standings.corpus.scorer import CorpusScorer
 from trueval.standings.groups import TieGroups, find_groups, tie_groups
@@ -174,7 +174,7 @@ def listed_documents(run: Run, judgments: Judgments, policy: Policy) -> Document
     columns = {"tied_score": lists.scores * step, "above": above, "tied": groups.size[group]}
     frame = run.frame if row_of is None else run.frame[row_of]
     frame = frame.with_columns(pl.Series(name, values) for name, values in columns.items()).filter(pl.Series(inside))
-    return Documents(frame, groups.size[np.unique(group[inside])])
+    return Documents(frame, groups.size[distinct(group[inside])])
 
 
 def _count_arrays(arrays: Arrays, policy: Policy) -> Standings:

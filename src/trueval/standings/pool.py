@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
+from trueval.numerics import distinct
 from trueval.standings.standings import Facets, Floats, Ints
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def pool_of(judgments: Judgments) -> Pool:
         facets = _facets(judgments.frame, owner)
         grades = grades.copy()
         np.maximum.at(grades, facets.item, facets.grade)
-        item = np.unique(facets.item)
+        item = distinct(facets.item)
     return Pool(owner[item], grades[item], item, np.bincount(owner[item], minlength=len(judgments.query_ids)), facets)
 
 

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.collection import ids_in_order
+from trueval.numerics import distinct
 from trueval.retrieval.indexes.hits import Hits
 from trueval.retrieval.ranks.lists import listed, places_of
 from trueval.retrieval.rerank import rerank
@@ -106,7 +107,7 @@ class Tail:
         if "rerank" not in self.settings:
             return None
         settings = self.settings["rerank"]
-        keys = np.unique(np.concatenate([self.pairs(rows.at(rows.rank < settings["depth"])) for rows in ends]))
+        keys = distinct(np.concatenate([self.pairs(rows.at(rows.rank < settings["depth"])) for rows in ends]))
         query, document = np.divmod(keys, len(self.doc_ids))
         given = self.to_run(Rows(query, document, np.zeros(len(keys))), "candidates")
         step, model, store = self.work.begin("rerank"), self.work.model("rerank"), self.work.shared.outputs
