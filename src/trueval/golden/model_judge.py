@@ -23,11 +23,11 @@ from trueval.golden.prompt import Prompt, messages, read_prompt, sendable
 from trueval.golden.throttle import LongPauseError, Throttle
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.calls import estimated_tokens
-from trueval.models.hosted.failures import KEPT, CallError, Kind
+from trueval.models.hosted.failures import BROKEN, KEPT, CallError, Kind
 from trueval.models.hosted.keys import Key
 from trueval.models.hosted.retries import Retries
 from trueval.models.hosted.services import SERVICES, checked_url, key_name
-from trueval.models.hosted.wire import BROKEN, MOST_BILLED, OpenAIClient
+from trueval.models.hosted.wire import MOST_BILLED, OpenAIClient
 
 OPENAI: Final = SERVICES["openai"].base_url
 FORMS: Final = ("json_schema", "json_object", "text")

@@ -16,6 +16,7 @@ BUSY: Final = frozenset({408, 409, 425, 429, 529})
 GATEWAY: Final = frozenset({502, 504, *range(520, 528)})
 TOO_LARGE: Final = 413
 INVALID: Final = frozenset({400, 422})  # whose reason is in words alone
+BROKEN: Final = "broken answer"  # what begins the reason of one that came and cannot be read
 SHOWN: Final = 300  # characters of what a service says
 # Not an exact science, and it need not be: a call taken for too large is halved until one text is left, and then the
 # words of the service are shown.

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from trueval.errors import PolicyError, TruevalWarning, nearest
 from trueval.models.hosted.account import Account
+from trueval.models.hosted.bounds import most_of_vectors
 from trueval.models.hosted.calls import Call, Limits, calls
 from trueval.models.hosted.model import HostedModel
 from trueval.models.hosted.retries import Retries
@@ -63,7 +64,8 @@ class HostedEmbedder(HostedModel):
         # Voyage sends decimal numbers where nothing is said, and knows no word for them.
         if given.encoding == "base64" or not voyage:
             body["encoding_format"] = given.encoding
-        return self.client.post("/embeddings", body)
+        decimal = body.get("encoding_format") != "base64"
+        return self.client.post("/embeddings", body, most_of_vectors(len(call.texts), given.dimension, decimal=decimal))
 
     def rows_of(self, found: Any, call: Call) -> NDArray[Any]:
         """Vectors, [text, dimension]."""

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from trueval.extras import need
 from trueval.models.hosted.account import Usage
-from trueval.models.hosted.failures import CallError, Kind, failure_of, message_of
+from trueval.models.hosted.bounds import Bounds
+from trueval.models.hosted.failures import BROKEN, CallError, Kind, failure_of, message_of
 from trueval.models.hosted.keys import Secret
 from trueval.models.hosted.services import SERVICES, RerankShape, is_this_machine
 from trueval.version import __version__
 
-BROKEN: Final = "broken answer"
 MOST_BILLED: Final = 2**53  # of anything; what says more is no count
 
 
@@ -65,7 +65,7 @@ class Client(ABC):
     Args:
         url: below which the service is reached.
         key: that is sent, and that nothing which comes back still holds.
-        timeout: seconds that an answer may take.
+        timeout: seconds that an answer may take, from the first byte that is sent to the last that comes.
     """
 
     def __init__(self, url: str, key: Secret, timeout: float) -> None:
@@ -75,22 +75,40 @@ class Client(ABC):
         self.options = {"verify": _certificates(), "timeout": timeout, "follow_redirects": False}
         # Nor is a proxy asked for a server of this machine: what was said to stay here would go there.
         self.options["trust_env"] = not is_this_machine(url)
+        self.bounds = Bounds(self.http)
+        self.options["event_hooks"] = self.bounds.hooks
 
     @property
     def host(self) -> str:
         """Who gets the texts."""
         return urlsplit(self.url).netloc
 
-    @abstractmethod
-    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+    def post(self, path: str, body: Mapping[str, Any], most: int | None = None) -> Any:
         """Send one call and return the JSON of its answer.
+
+        Args:
+            path: below the URL.
+            body: of JSON.
+            most: bytes of the answer, where it can need more than `bounds.MOST`.
 
         Raises:
             CallError: it is not answered.
         """
+        self.bounds.begin(self.timeout, most)
+        return self.answered(self.sent(path, body))
+
+    @abstractmethod
+    def sent(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Send one call once, and return the response of httpx2.
+
+        Raises:
+            CallError: none came.
+        """
 
     def lost(self, error: Exception) -> CallError:
         """The failure that a connection ended in; what was sent may be billed, unless nothing was connected to."""
+        if isinstance(error.__cause__, CallError):  # of our bounds, which OpenAI's client wraps
+            return error.__cause__
         cause = error.__cause__ if isinstance(error.__cause__, self.http.TransportError) else error
         nowhere = isinstance(cause, (self.http.ConnectError, self.http.ConnectTimeout, self.http.PoolTimeout))
         unsent = nowhere or isinstance(cause, (self.http.UnsupportedProtocol, self.http.InvalidURL))
@@ -133,13 +151,12 @@ class HttpClient(Client):
         self.client = self.http.Client(headers=headers, **self.options)
         weakref.finalize(self, self.client.close)
 
-    def post(self, path: str, body: Mapping[str, Any]) -> Any:
-        """Send one call; see Client."""
+    def sent(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Post JSON; see Client."""
         try:
-            response = self.client.post(self.url + path, json=body)
+            return self.client.post(self.url + path, json=body)
         except (self.http.RequestError, self.http.InvalidURL) as error:
             raise self.lost(error) from error
-        return self.answered(response)
 
 
 class OpenAIClient(Client):
@@ -160,17 +177,16 @@ class OpenAIClient(Client):
             self.client.organization = self.client.project = None
         weakref.finalize(self, self.client.close)
 
-    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+    def sent(self, path: str, body: Mapping[str, Any]) -> Any:
         """Create embeddings, or a completion of a chat; see Client."""
         of_path = {"/embeddings": self.client.embeddings, "/chat/completions": self.client.chat.completions}
         try:
             # Raw, because the client's own reading takes an answer of any length and order.
-            response = of_path[path].with_raw_response.create(**body).http_response
+            return of_path[path].with_raw_response.create(**body).http_response
         except self.library.APIStatusError as error:
-            response = error.response
+            return error.response
         except self.library.APIConnectionError as error:
             raise self.lost(error) from error
-        return self.answered(response)
 
 
 def vectors_of(found: Any, count: int, dimension: int | None) -> NDArray[np.float32]:

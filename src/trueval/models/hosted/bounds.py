@@ -1,0 +1,139 @@
+"""Bounds: an answer of a service has a size and a deadline, whatever the service sends.
+
+httpx2 limits the wait for each piece and nothing else: a body that comes a byte at a time never ends, and one that is
+packed takes a thousand times as much memory as was sent. Its hooks and its trace are used, so that OpenAI's client,
+which stands on it, is bound likewise, and so are answers that say what was wrong.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any, Final
+
+from trueval.models.hosted.failures import BROKEN, CallError, Kind
+
+MIB: Final = 2**20
+MOST: Final = 64 * MIB  # bytes of an answer, unpacked; more only where what was asked for can need it
+NUMBERS: Final = 4096  # of a vector, where nobody says how many: the largest embedders of services have as many
+DECIMAL: Final = 26  # bytes of a number in decimals, with its comma
+BASE64: Final = 6  # bytes of a float32 in base64, rather more
+AROUND: Final = 1024  # bytes of a row beside its numbers
+PIECE: Final = 65536  # bytes that are written, or handed on, at once
+# Events of httpcore2 that give a new connection.
+_CONNECTED: Final = ("connect_tcp.complete", "connect_unix_socket.complete", "start_tls.complete")
+
+
+def most_of_vectors(texts: int, dimension: int | None, *, decimal: bool) -> int:
+    """The most bytes that an answer of /embeddings can need.
+
+    Args:
+        texts: that are sent.
+        dimension: that is asked for; None for any.
+        decimal: whether numbers travel in decimals, and not in base64.
+    """
+    row = (dimension or NUMBERS) * (DECIMAL if decimal else BASE64) + AROUND
+    return max(MOST, texts * row)
+
+
+class Bounds:
+    """The bounds of one client, whose calls may be made by several threads.
+
+    Args:
+        http: httpx2.
+    """
+
+    def __init__(self, http: ModuleType) -> None:
+        self._http = http
+        self._call = threading.local()  # deadline and size of the call that a thread makes
+
+    @property
+    def hooks(self) -> dict[str, list[Any]]:
+        """The event hooks of a client of httpx2."""
+        return {"request": [self._request], "response": [self._response]}
+
+    def begin(self, seconds: float, most: int | None) -> None:
+        """Begin a call.
+
+        Args:
+            seconds: until its deadline.
+            most: bytes of its answer; None for the usual limit.
+        """
+        self._call.deadline, self._call.most = time.monotonic() + seconds, most or MOST
+
+    def _left(self) -> float:
+        """Seconds until the deadline, more than none: a socket takes 0 for "do not wait"."""
+        return max(float(self._call.deadline) - time.monotonic(), 1e-3)
+
+    def _request(self, request: Any) -> None:
+        request.headers["accept-encoding"] = "gzip"  # which is unpacked here, piece by piece
+        request.extensions["trace"] = self._trace
+
+    def _trace(self, event: str, about: Mapping[str, Any]) -> None:
+        """Hold every read and write of a new connection to the deadline of the call that makes it."""
+        if not event.endswith(_CONNECTED):
+            return
+        stream = about["return_value"]
+        read, write = stream.read, stream.write
+
+        def limited_read(most: int, timeout: float | None = None) -> bytes:
+            return bytes(read(most, timeout=self._left()))
+
+        def limited_write(data: bytes, timeout: float | None = None) -> None:
+            for place in range(0, len(data), PIECE):
+                write(data[place : place + PIECE], timeout=self._left())
+
+        stream.read, stream.write = limited_read, limited_write
+
+    def _response(self, response: Any) -> None:
+        packed = response.headers.get("content-encoding", "").strip().lower()
+        if packed not in ("", "identity", "gzip", "x-gzip", "deflate"):
+            raise CallError(Kind.REFUSED, f"{BROKEN}: it is packed in a way that was not asked for", billed=True)
+        if int(response.headers.get("content-length", "0")) > self._call.most:  # h11 takes digits alone
+            raise self._too_large()
+        response.headers.pop("content-encoding", None)
+        pieces = response.stream
+        if packed not in ("", "identity"):
+            response.headers.pop("content-length", None)
+        response.stream = _stream(self._http, self._bounded(pieces, packed), pieces)
+
+    def _bounded(self, pieces: Any, packed: str) -> Iterator[bytes]:
+        """The pieces of a body, unpacked, up to the limit."""
+        # 47: gzip or zlib, as its head says.
+        unpack = zlib.decompressobj(47) if packed not in ("", "identity") else None
+        left = came = int(self._call.most)
+        held = bytearray()  # pieces of a few bytes each take ten times as much memory as what they hold
+        for piece in pieces:
+            came -= len(piece)
+            try:
+                whole = piece if unpack is None else unpack.decompress(piece, left + 1)
+            except zlib.error as error:
+                raise CallError(Kind.BUSY, f"{BROKEN}: it cannot be unpacked ({error})", billed=True) from error
+            left -= len(whole)
+            if left < 0 or came < 0:
+                raise self._too_large()
+            held += whole
+            if len(held) >= PIECE:
+                yield bytes(held)
+                held.clear()
+        yield bytes(held)
+
+    def _too_large(self) -> CallError:
+        most = self._call.most / MIB
+        return CallError(Kind.REFUSED, f"{BROKEN}: it has more than {most:.4g} MiB, and was not read", billed=True)
+
+
+def _stream(http: ModuleType, pieces: Iterator[bytes], inner: Any) -> Any:
+    """A stream of httpx2 that gives other pieces than the one that it stands for."""
+
+    class Stream(http.SyncByteStream):  # type: ignore[misc, name-defined]  # imported late
+        def __iter__(self) -> Iterator[bytes]:
+            return pieces
+
+        def close(self) -> None:
+            inner.close()
+
+    return Stream()
