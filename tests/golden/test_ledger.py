@@ -241,6 +241,49 @@ def test_an_audit_compares_labels_with_the_answers(tmp_path: Path, change: str) 
         assert line.endswith("its labels are not those of its answer; somebody changed them.")
 
 
+@pytest.mark.parametrize("column", ["calls.seconds", "labels.reason", "texts.text", "claims.until"])
+def test_a_ledger_that_lacks_a_column_is_refused_by_its_name(tmp_path: Path, column: str) -> None:
+    path = tmp_path / "l.sqlite"
+    with opened_ledger(path) as ledger:
+        ledger.ask(Counted(), ASKED)
+    table, _, name = column.partition(".")
+    with sqlite3.connect(path) as base:
+        base.execute(f"ALTER TABLE {table} DROP COLUMN {name}")
+    base.close()
+    with pytest.raises(InputError, match=f"l.sqlite: cannot be used as a ledger .*{name}"):
+        Ledger(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "labels = '[['", "labels = '7'", "labels = '[[1, 2, 3]]'", "identity = 'x'", "raw = '1'",
+        "passages = '[\"none\"]'", "query = 'none'",
+    ],
+)  # fmt: skip
+def test_a_broken_call_is_refused_by_its_name(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "l.sqlite"
+    with opened_ledger(path) as ledger:
+        ledger.ask(Counted(), ASKED)
+    with sqlite3.connect(path) as base:
+        base.execute(f"UPDATE calls SET {change}")
+    base.close()
+    call = key_of(Counted(), ASKED).call[:12]
+    with opened_ledger(path) as ledger, pytest.raises(InputError, match=rf"l\.sqlite: {call}: cannot be read"):
+        list(ledger.calls())
+    with opened_ledger(path) as ledger, pytest.raises(InputError, match=rf"{call}: cannot be read"):
+        ledger.audit()
+
+
+def test_a_grade_that_is_no_number_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "l.sqlite"
+    with opened_ledger(path) as ledger:
+        ledger.ask(Counted(), ASKED)
+        ledger._base.execute("UPDATE labels SET grade = 'good'")
+        with pytest.raises(InputError, match="labels: cannot be read"):
+            ledger.labels()
+
+
 def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("not SQLite, and long enough to be read as a header of some hundred bytes" * 9)
     base = sqlite3.connect(tmp_path / "other")

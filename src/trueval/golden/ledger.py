@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from trueval.errors import Place
+from trueval.errors import InputError, Place
 from trueval.files.whole import write_whole
 from trueval.golden.judge import Answer, Judge, Key, Question, Task, key_for, key_of
 from trueval.golden.ledger_calls import answer_of, lines_in, question_of, read_call
@@ -33,6 +33,7 @@ from trueval.golden.ledger_tables import (
     FORMAT_VERSION,
     KIND,
     LABEL_COLUMNS,
+    check_columns,
     insert,
     is_ledger,
     label_rows,
@@ -118,6 +119,7 @@ class Ledger:
                 make_tables(base)
                 base.execute("INSERT OR IGNORE INTO about VALUES ('kind', ?)", (KIND,))
                 base.execute("INSERT OR IGNORE INTO about VALUES ('format', ?)", (str(FORMAT_VERSION),))
+                check_columns(base)
         except sqlite3.Error as error:
             raise unusable(path, error) from error
 
@@ -134,6 +136,17 @@ class Ledger:
                 raise
             self._base.execute("COMMIT")
 
+    @contextmanager
+    def _readable(self, call: str) -> Iterator[None]:
+        """Refuse what is none of ours in the columns of a call."""
+        try:
+            yield
+        except (ValueError, TypeError, LookupError, AttributeError, pl.exceptions.PolarsError) as error:
+            raise InputError(
+                f"{self.path}: {call[:12]}: cannot be read ({type(error).__name__}: {error}); somebody changed it. Put "
+                "back a copy of the ledger, or delete this call from its tables calls and labels: it is asked again."
+            ) from error
+
     def close(self) -> None:
         """Close the file."""
         with self._lock:
@@ -147,7 +160,10 @@ class Ledger:
         """
         with self._lock:
             row = self._base.execute(f"{EVERY} WHERE key = ?", (key.call,)).fetchone()
-        return None if row is None else answer_of(unpacked(row))
+        if row is None:
+            return None
+        with self._readable(key.call):
+            return answer_of(unpacked(row))
 
     def ask(
         self,
@@ -250,7 +266,8 @@ class Ledger:
         )
         with self._lock:
             rows = self._base.execute(query, (judge,)).fetchall()
-        return pl.DataFrame(rows, schema=_LABELS, orient="row")
+        with self._readable("labels"):
+            return pl.DataFrame(rows, schema=_LABELS, orient="row")
 
     def times(self) -> dict[str, str]:
         """When each call was answered, by its key."""
@@ -288,8 +305,11 @@ class Ledger:
             found = self._base.execute("SELECT hash, text FROM texts").fetchall()
         texts = {key: text.decode("utf-8", "surrogatepass") for key, text in found}
         for row in rows:
-            call = unpacked(row)
-            yield {**call, "query": texts[call["query"]], "passages": [texts[each] for each in call["passages"]]}
+            with self._readable(str(row[0])):
+                call = unpacked(row)
+                call |= {"query": texts[call["query"]], "passages": [texts[each] for each in call["passages"]]}
+                answer_of(call)
+            yield call
 
     def export(self, path: Path) -> int:
         """Write all calls as JSON lines, each with its texts.
@@ -323,7 +343,7 @@ class Ledger:
     def audit(self) -> list[str]:
         """What is wrong in the ledger, one line each: keys that are not those of what was asked, changed labels."""
         with self._lock:
-            calls = [unpacked(row) for row in self._base.execute(f"{EVERY} ORDER BY key").fetchall()]
+            calls = self._base.execute(f"{EVERY} ORDER BY key").fetchall()
             rows = self._base.execute(f"SELECT {', '.join(LABEL_COLUMNS)} FROM labels").fetchall()  # noqa: S608  ours
         kept: dict[str, set[tuple[Any, ...]]] = {}
         for call, *label in rows:
@@ -333,7 +353,7 @@ class Ledger:
             for call in self.calls()
             if key_for(call["identity"], question_of(call)).call != call["key"]
         ]
-        changed = [each["key"] for each in calls if kept.pop(each["key"], set()) != set(label_rows(each))]
+        changed = [row[0] for row in calls if kept.pop(row[0], set()) != set(label_rows(unpacked(row)))]
         return wrong + [
             f"call {key[:12]}: its labels are not those of its answer; somebody changed them."
             for key in sorted({*changed, *kept})

@@ -55,6 +55,20 @@ def make_tables(base: sqlite3.Connection) -> None:
         base.execute(statement)
 
 
+def check_columns(base: sqlite3.Connection) -> None:
+    """Read no row of each column, so that SQLite names one that a table lacks.
+
+    Args:
+        base: the open file.
+
+    Raises:
+        sqlite3.OperationalError: a column is not there.
+    """
+    columns = {"calls": _COLUMNS, "labels": LABEL_COLUMNS, "texts": ("hash", "text"), "claims": ("until", "owner")}
+    for table, names in columns.items():
+        base.execute(f"SELECT {', '.join(names)} FROM {table} LIMIT 0")  # noqa: S608  the names are ours
+
+
 def write_ahead(base: sqlite3.Connection) -> None:
     """Take the WAL mode. SQLite does not wait for another process that takes it just now, so we do.
 
