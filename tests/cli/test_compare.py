@@ -49,6 +49,26 @@ def test_table_shows_groups_and_marks_within_80_columns(trueval: Command, runs: 
     assert re.search(r"1 - 3 \+0\.5000 .* 12/0/0 \*\*", out)
 
 
+def test_intervals_by_bets(trueval: Command, runs: Path) -> None:
+    """Twelve gains of 1/2 are separated by resampling, and do not exclude rare losses of 1."""
+    arguments = (*paths(runs, "good", "bad"), "-m", "RR")
+    status, out, err = trueval("compare", *arguments, "--intervals", "bounded")
+    assert status == 0, err
+    assert "bounded intervals by bets" in " ".join(out.split())
+    assert "by bets, valid for any law of the differences" in " ".join(out.split())
+    assert "where nothing differs those of 12 queries reach from -0.42 to +0.42" in " ".join(err.split())
+    (pair,) = json.loads(trueval("compare", *arguments, "--intervals", "bounded", "--format", "json").out)[
+        "differences"
+    ]
+    low, high = pair["simultaneous_interval"]
+    assert -0.5 < low < 0 < high < 1
+    assert pair["verdict"] == "not separated by these queries"
+    usual = trueval("compare", *arguments)
+    assert "all 12 queries differ by the same; see --intervals bounded" in " ".join(usual.err.split())
+    assert "it is not cut where the measure ends" in " ".join(usual.out.split())
+    assert trueval("compare", *arguments, "--intervals", "exact").status == 2
+
+
 def test_ties_that_decide_are_marked(trueval: Command, runs: Path) -> None:
     other = (runs / "tied.trec").read_text(encoding="utf-8")
     (runs / "twin.trec").write_text(other, encoding="utf-8")

@@ -137,6 +137,27 @@ def test_what_few_queries_cannot_tell_of_rare_losses_is_said(
     assert "not excluded" not in gate(trueval, folder, "other", *options[:3], "0.09").err
 
 
+def test_intervals_by_bets_decide_a_gate(trueval: Command, folder: Path) -> None:
+    """Of 40 equal queries resampling says not worse; bets cannot tell, and say how many queries would."""
+    options = ("--baseline", str(folder / "old.trec"), "--max-drop", "RR=0.01", "--when-unclear", "fail")
+    assert gate(trueval, folder, "other", *options).status == 0
+    for intervals, needed in (("bounded", "741"), ("anytime", "733")):
+        failed = gate(trueval, folder, "other", *options, "--intervals", intervals)
+        assert failed.status == 1
+        (row,) = (line for line in failed.err.splitlines() if line.startswith("cannot tell other RR"))
+        assert row.split()[-1] == needed
+    tested = gate(trueval, folder, "noisy", *options, "--intervals", "bounded", "--self-test", "--format", "json")
+    assert json.loads(tested.out)["self_test"]["zero"]["worse"] == 0
+
+
+def test_intervals_by_bets_need_something_to_bet_on(trueval: Command, folder: Path) -> None:
+    alone = gate(trueval, folder, "other", "--intervals", "bounded", "--min", "RR=0.5")
+    assert (alone.status, "--intervals needs --max-drop X" in alone.err) == (2, True)
+    arguments = (folder / "qrels.trec", folder / "other.trec", "-m", "DCG@10", "--baseline", folder / "old.trec")
+    status, _, err = trueval("evaluate", *arguments, "--max-drop", "0.1", "--intervals", "bounded")
+    assert (status, "DCG@10 has none" in " ".join(err.split())) == (2, True)
+
+
 def test_what_cannot_be_told_fails_where_that_is_asked_for(trueval: Command, folder: Path) -> None:
     options = ("--baseline", str(folder / "old.trec"), "--max-drop", "RR=0.1", "--when-unclear")
     assert gate(trueval, folder, "noisy", *options, "pass").status == 0

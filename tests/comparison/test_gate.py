@@ -52,6 +52,7 @@ def test_a_check_holds_the_numbers_that_decided() -> None:
         "clusters": None,
         "needed": None,
         "rare_losses": None,
+        "concentration": None,
         "labels": "judge",
         "verdict": "failed",
         "passed": False,

@@ -12,6 +12,7 @@ from trueval.cli.options import (
     ClusterFile,
     Form,
     InputOptions,
+    Intervals,
     Level,
     MeasureList,
     OutputOptions,
@@ -51,6 +52,7 @@ class TestOptions:
         str, typer.Option(metavar="NAME", help="Tests corrected together: those of each measure, or all.")
     ] = "measure"
     level: Level = 0.95
+    intervals: Intervals = "bootstrap"
     resamples: Annotated[int, typer.Option(metavar="N", help="Bootstrap resamples and random sign patterns.")] = 10_000
     tie_samples: Annotated[
         int,

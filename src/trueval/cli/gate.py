@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import typer
 
-from trueval.cli.options import ClusterFile
+from trueval.cli.options import ClusterFile, Intervals
 from trueval.cli.output import say
 from trueval.cli.paths import run_called, with_baseline
 from trueval.cli.progress import progress
@@ -127,6 +127,7 @@ class GateOptions:
         ),
     ] = False
 
+    intervals: Intervals = "bootstrap"
     clusters: ClusterFile = None
 
     def paths(self, runs: Sequence[str]) -> list[str]:
@@ -220,7 +221,11 @@ class GateOptions:
                 f"--labels corrected needs the lists of the baseline, and {self.baseline} holds values. Name its run "
                 "file with --baseline."
             )
-        given = {"--clusters": self.clusters is not None, "--self-test": self.self_test}
+        given = {
+            "--clusters": self.clusters is not None,
+            "--intervals": self.intervals != "bootstrap",
+            "--self-test": self.self_test,
+        }
         if odd := next((name for name, there in given.items() if there), None):
             raise PolicyError(f"{odd} does not go with --labels corrected, whose intervals count queries one by one.")
 
@@ -241,6 +246,7 @@ class GateOptions:
             "baseline": self.baseline is not None,
             "self-test": self.self_test,
             "clusters": self.clusters is not None,
+            "intervals": self.intervals != "bootstrap",
             "when-unclear": self.when_unclear != "pass",
             "when-same": self.when_same != "fail",
         }
@@ -277,7 +283,12 @@ class GateOptions:
 
         file = self._file(paths[:runs])
         baseline = self.baseline if file is None else scores[paths.index(file)]
-        shared: dict[str, Any] = {"baseline": baseline, "missing": missing, "clusters": Clusters.of(self.clusters)}
+        shared: dict[str, Any] = {
+            "baseline": baseline,
+            "missing": missing,
+            "clusters": Clusters.of(self.clusters),
+            "intervals": self.intervals,
+        }
         when: dict[str, Any] = {"when_unclear": self.when_unclear, "when_same": self.when_same}
         checks = gate(scores[:runs], limits, **when, **shared, corrected=corrected, labels=labels)
         names = {check.name for check in checks}

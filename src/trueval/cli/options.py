@@ -6,7 +6,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args, get_type_hints
 
 import typer
 
@@ -177,6 +177,14 @@ Percent = Annotated[
 ]
 
 Level = Annotated[float, typer.Option(metavar="X", help="Of intervals, tests and verdicts.")]
+Intervals = Annotated[
+    Literal["bootstrap", "bounded", "anytime"],
+    typer.Option(
+        metavar="NAME",
+        help="Of differences: bootstrap; bounded: longer, and valid for any law of the differences and any number of "
+        "queries; anytime: also when you look again as queries are added, in the order of the judgments.",
+    ),
+]
 
 
 def _let_take(ctx: typer.Context, size: str | None) -> str | None:

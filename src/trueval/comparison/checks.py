@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from trueval.comparison.concentration import Concentration
 from trueval.comparison.rare_losses import RareLosses
 
 # What a check against an allowed drop says; every other one has passed or failed, or cannot tell where people's labels
@@ -33,6 +34,7 @@ NAMES: Final = (
     "clusters",
     "needed",
     "rare_losses",
+    "concentration",
     "labels",
     "verdict",
     "passed",
@@ -70,6 +72,7 @@ class Check:
         labels: whose grades the value is of: "judge" (those of the judgments), "corrected" or "people".
         rare_losses: what so few queries do not exclude though the run is "not worse"; None for every other verdict, and
             where the run holds the rows of its baseline.
+        concentration: the few queries that the interval of a drop rests on; None where many carry it, or it is by bets.
     """
 
     name: str
@@ -91,11 +94,15 @@ class Check:
     needed: int | None = None
     labels: str = "judge"
     rare_losses: RareLosses | None = None
+    concentration: Concentration | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As it appears in the JSON of a run."""
-        rare = None if self.rare_losses is None else self.rare_losses.to_dict()
-        return {name: getattr(self, name) for name in NAMES} | {"rare_losses": rare}
+        rests = {
+            "rare_losses": None if self.rare_losses is None else self.rare_losses.to_dict(),
+            "concentration": None if self.concentration is None else self.concentration.to_dict(),
+        }
+        return {name: getattr(self, name) for name in NAMES} | rests
 
 
 def passed_or_failed(passed: bool) -> str:

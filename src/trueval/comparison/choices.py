@@ -15,6 +15,12 @@ CORRECTIONS: Final = ("maxt", "holm", "benjamini-hochberg")
 # Orders of ties that are drawn for a verdict. A win probability within about .008 of .95 is undecidable then.
 MOST_TIE_SAMPLES: Final = 16_000
 FAMILIES: Final = ("measure", "all")
+# How intervals are made: by resampling; by bets, for one look at a number of queries fixed before, or for any number of
+# looks while they arrive.
+BOOTSTRAP: Final = "bootstrap"
+BOUNDED: Final = "bounded"
+ANYTIME: Final = "anytime"
+INTERVALS: Final = (BOOTSTRAP, BOUNDED, ANYTIME)
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,8 @@ class Choices:
         tolerance: per-query differences up to this are ties of the count wins, ties, losses.
         tie_samples: orders drawn at least for a win probability that cannot be listed, up to MOST_TIE_SAMPLES. A
             verdict has as many as it needs, whatever is chosen here.
+        intervals: "bootstrap"; "bounded", by bets, valid for any law of the differences and any number of queries; or
+            "anytime", also at every look while queries arrive in the order of the judgments.
     """
 
     level: float = 0.95
@@ -42,6 +50,7 @@ class Choices:
     family: str = "measure"
     tolerance: float = 1e-9
     tie_samples: int = 0
+    intervals: str = BOOTSTRAP
 
     def __post_init__(self) -> None:
         if not 0.5 < self.level < 1:
@@ -56,6 +65,7 @@ class Choices:
         object.__setattr__(self, "correction", self.correction or TESTS[self.test])
         self._check("correction", CORRECTIONS)
         self._check("family", FAMILIES)
+        self._check("intervals", INTERVALS)
         if self.correction == "maxt" and self.test != "randomization":
             raise PolicyError(
                 f"The correction maxt needs the signs of the randomization test. Got the test {self.test!r}; take "

@@ -6,6 +6,7 @@ much. Resampling draws whole clusters, and a randomization test flips the signs 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -45,6 +46,11 @@ class Clusters:
             return given
         return cls(dict(given)) if isinstance(given, Mapping) else read_clusters(given)
 
+    @property
+    def largest(self) -> int:
+        """How many queries the largest cluster has, compared or not."""
+        return max(Counter(self.members.values()).values(), default=1)
+
     def codes(self, query_ids: Sequence[str]) -> Ints:
         """The cluster of each query as a number from 0, in the order of their first queries.
 
@@ -60,6 +66,10 @@ class Clusters:
             )
         numbers: dict[str, int] = {}
         return np.array([numbers.setdefault(self.members[query], len(numbers)) for query in query_ids], dtype=np.int64)
+
+    def names(self, query_ids: Sequence[str]) -> list[str]:
+        """The names of the clusters of some queries, in the order of `codes`."""
+        return list(dict.fromkeys(self.members[query] for query in query_ids))
 
     def count(self, query_ids: Sequence[str]) -> int:
         """How many clusters the queries are in."""

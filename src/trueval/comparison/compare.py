@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueval.comparison.alignment import Aligned, align
-from trueval.comparison.choices import Choices
-from trueval.comparison.clusters import Clusters
+from trueval.comparison.bounded import widths
+from trueval.comparison.choices import BOOTSTRAP, Choices
+from trueval.comparison.clusters import Clusters, Units
 from trueval.comparison.comparison import Comparison, Difference, Interval, Leaderboard, Ranked, Significance
+from trueval.comparison.concentration import concentration, remarks
 from trueval.comparison.findings import Findings, find
 from trueval.comparison.orders import TieOrders
 from trueval.comparison.resampling import thread_count
@@ -123,13 +125,17 @@ def compare_scores(
     differences = [
         difference
         for measure in range(len(aligned.measures))
-        for difference in _differences(aligned, measure, pairs, found[measure], winners, chosen)
+        for difference in _differences(aligned, measure, pairs, found[measure], winners, chosen, belonging)
     ]
     boards = []
     for measure, each in enumerate(found):
         board = _leaderboard(aligned, measure, differences, ranked=baseline is None)
         boards.append(board if belonging is None else replace(board, clusters=each.units))
-    warnings = _warnings(aligned, found, len(pairs), chosen)
+    warnings = [*_warnings(aligned, found, len(pairs), chosen)]
+    if chosen.intervals == BOOTSTRAP:
+        warnings += remarks(differences, "queries" if belonging is None else "clusters")
+    else:
+        warnings += widths(aligned, belonging, chosen, len(pairs))
     notes = tuple(dict.fromkeys([*(note for each in scores for note in each.notes), *aligned.notes, *warnings]))
     of_queries = (
         None if belonging is None else {"source": belonging.source, "count": belonging.count(aligned.query_ids)}
@@ -150,9 +156,18 @@ def _pairs(names: Sequence[str], baseline: str | None) -> Ints:
 
 
 def _differences(
-    aligned: Aligned, measure: int, pairs: Ints, found: Findings, winners: Winners, chosen: Choices
+    aligned: Aligned,
+    measure: int,
+    pairs: Ints,
+    found: Findings,
+    winners: Winners,
+    chosen: Choices,
+    clusters: Clusters | None,
 ) -> Iterator[Difference]:
     """The pairs on one measure."""
+    ids = [aligned.query_ids[at] for at in np.flatnonzero(aligned.kept[:, measure]).tolist()]
+    names = ids if clusters is None else clusters.names(ids)
+    units = Units.of(np.arange(len(ids)) if clusters is None else clusters.codes(ids))
     columns = [Column.of(aligned, run, measure) for run in range(len(aligned.names))]
     for pair, (first, second) in enumerate(pairs.tolist()):
         a, b = columns[first], columns[second]
@@ -194,6 +209,7 @@ def _differences(
             undecidable=verdict.undecidable,
             separated=verdict.separated,
             verdict=verdict.words,
+            concentration=concentration(units.sums(gain), units.sizes, names),
         )
 
 

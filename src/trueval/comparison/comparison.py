@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from trueval.comparison.concentration import Concentration
 from trueval.comparison.reshuffled import Reshuffled
 from trueval.comparison.win_probability import WinProbability
 from trueval.errors import InputError
@@ -86,6 +87,7 @@ class Difference:
         undecidable: ties decide who wins.
         separated: the queries separate the two, and ties do not undo it.
         verdict: in words.
+        concentration: the few queries that carry the variance; None where many do.
     """
 
     measure: str
@@ -114,6 +116,7 @@ class Difference:
     undecidable: bool
     separated: bool
     verdict: str
+    concentration: Concentration | None = None
 
     @property
     def gain(self) -> float:
@@ -123,6 +126,7 @@ class Difference:
     def to_dict(self) -> dict[str, object]:
         """The difference in the JSON of comparisons; null where not available."""
         parts = {name: getattr(self, name)._asdict() for name in ("win", "tests")}
+        parts["concentration"] = None if self.concentration is None else self.concentration.to_dict()
         spans = {name: list(getattr(self, name)) for name in INTERVALS}
         found: dict[str, object] = nulls(asdict(self) | parts | spans)
         return found
@@ -265,7 +269,11 @@ def _ranked(row: Ranked) -> object:
 def flatten(entry: dict[str, object]) -> Iterator[tuple[str, object]]:
     """Names and values, with parts of parts as win_low or expected_interval_high."""
     for name, value in entry.items():
-        if isinstance(value, dict):
+        if name == "concentration":
+            few = value if isinstance(value, dict) else {"units": None, "share": None}
+            yield "concentration_units", None if few["units"] is None else " ".join(few["units"])
+            yield "concentration_share", few["share"]
+        elif isinstance(value, dict):
             yield from ((f"{name}_{part}" if name == "win" else f"p_{part}", each) for part, each in value.items())
         elif isinstance(value, list):
             yield from zip((f"{name}_low", f"{name}_high"), value, strict=True)

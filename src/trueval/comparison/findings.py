@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trueval.comparison.alignment import Aligned
+from trueval.comparison.betting import Bets
+from trueval.comparison.bounded import Differences, bets_of, intervals_by_bets, reach_of
 from trueval.comparison.choices import Choices
 from trueval.comparison.clusters import Clusters, Units
 from trueval.comparison.intervals import Draws, Extremes, Intervals, Resampled, intervals_of
@@ -80,15 +82,21 @@ def find(
 
     Raises:
         InputError: a query has no cluster.
+        MeasureError: intervals are by bets, and a measure has values without end.
     """
+    bets = bets_of(chosen, clusters, threads)
+    reach = np.full(len(aligned.measures), np.inf) if bets is None else reach_of(aligned.measures)
     codes = np.arange(len(aligned.query_ids)) if clusters is None else clusters.codes(aligned.query_ids)
     # Measures that count the same queries share their resamples, so each pattern of queries is drawn once.
     patterns, pattern_of = np.unique(aligned.kept, axis=1, return_inverse=True)
     groups = [
-        _Group.of(aligned, np.flatnonzero(patterns[:, at]), np.flatnonzero(pattern_of.ravel() == at), pairs, codes)
+        _Group.of(
+            aligned, np.flatnonzero(patterns[:, at]), np.flatnonzero(pattern_of.ravel() == at), pairs, codes, reach
+        )
         for at in range(patterns.shape[1])
     ]
-    resampled = [group.resample(chosen, threads) for group in groups]
+    tests = len(pairs) * (len(aligned.measures) if chosen.family == "all" else 1)
+    resampled = [group.resample(chosen, threads, bets, tests) for group in groups]
     if chosen.family == "all":
         resampled = _joined(resampled)
     found = {
@@ -109,15 +117,17 @@ class _Parts(NamedTuple):
     """What was resampled of a group, before families are put together.
 
     Attributes:
-        columns: the resampled columns; None below two units.
+        columns: the resampled columns; None below two units, and where intervals are by bets.
         alone: intervals of each comparison.
-        largest: deviations of the families; None below two units.
+        together: intervals of each comparison that hold together; where there are columns they are made from these.
+        largest: deviations of the families; None where there are no columns.
         flipped: the randomization test.
         maxt: [comparison] its p, adjusted.
     """
 
     columns: Resampled | None
     alone: Intervals
+    together: Intervals
     largest: Deviations | None
     flipped: Flipped
     maxt: Floats
@@ -134,6 +144,7 @@ class _Group:
         variance: [unit, column] likewise.
         extremes: [unit, column] likewise.
         sizes: [unit] its queries.
+        reach: [measure] the largest difference of a query, where intervals are by bets.
     """
 
     measures: Ints
@@ -142,9 +153,10 @@ class _Group:
     variance: Floats
     extremes: Extremes
     sizes: Floats
+    reach: Floats
 
     @classmethod
-    def of(cls, aligned: Aligned, kept: Ints, measures: Ints, pairs: Ints, codes: Ints) -> _Group:
+    def of(cls, aligned: Aligned, kept: Ints, measures: Ints, pairs: Ints, codes: Ints, reach: Floats) -> _Group:
         """Of some queries and measures.
 
         Args:
@@ -153,6 +165,7 @@ class _Group:
             measures: numbers of the measures.
             pairs: [pair, 2] runs.
             codes: [query] the unit of every query, counted or not.
+            reach: [measure] of all measures.
         """
         units, wide = Units.of(codes[kept]), len(aligned.names) * len(measures)
 
@@ -161,7 +174,15 @@ class _Group:
             return units.sums(values)
 
         extremes = Extremes(columns(aligned.lowest), columns(aligned.highest))
-        return cls(measures, pairs, columns(aligned.expected), columns(aligned.sd**2), extremes, units.sizes)
+        return cls(
+            measures,
+            pairs,
+            columns(aligned.expected),
+            columns(aligned.sd**2),
+            extremes,
+            units.sizes,
+            reach[measures],
+        )
 
     def family(self, chosen: Choices) -> Family:
         """The comparisons, and which of them belong together."""
@@ -171,8 +192,15 @@ class _Group:
         number = np.zeros_like(of_measure) if chosen.family == "all" else of_measure
         return Family(first, second, number, np.arange(self.expected.shape[1]) // wide)
 
-    def resample(self, chosen: Choices, threads: int) -> _Parts:
-        """Resample and flip signs."""
+    def resample(self, chosen: Choices, threads: int, bets: Bets | None, tests: int) -> _Parts:
+        """Resample, or bet, and flip signs.
+
+        Args:
+            chosen: the choices.
+            threads: that share the work.
+            bets: how intervals are made; None where by resampling.
+            tests: how many comparisons a family has.
+        """
         family, draws = self.family(chosen), _draws(chosen, threads)
         flipped = randomization_test(
             self.expected,
@@ -183,17 +211,35 @@ class _Group:
             threads=threads,
             family=family.number,
         )
+        if bets is not None:
+            apart = self.differences(family)
+            alone = intervals_by_bets(apart, bets)
+            together = alone if tests == 1 else intervals_by_bets(apart, bets._replace(alpha=bets.alpha / tests))
+            return _Parts(None, alone, together, None, flipped, flipped.maxt())
         if len(self.expected) < 2:
             missing = np.full((len(family.first), 2), np.nan)
             alone = Intervals(missing, missing, np.zeros(len(missing), dtype=bool))
-            return _Parts(None, alone, None, flipped, flipped.maxt())
+            return _Parts(None, alone, alone, None, flipped, flipped.maxt())
         columns = Resampled.of(self.expected, self.variance, draws, self.sizes)
         alone = intervals_of(columns, family.first, family.second, draws, self.extremes)
-        return _Parts(columns, alone, deviations(columns, family, draws), flipped, flipped.maxt())
+        return _Parts(columns, alone, alone, deviations(columns, family, draws), flipped, flipped.maxt())
+
+    def differences(self, family: Family) -> Differences:
+        """The differences of the comparisons, to bet on."""
+        first, second = family.first, family.second
+        tied = ~((self.variance[:, first] == 0) & (self.variance[:, second] == 0)).all(axis=0)
+        return Differences(
+            self.expected[:, first] - self.expected[:, second],
+            self.extremes.lowest[:, first] - self.extremes.highest[:, second],
+            self.extremes.highest[:, first] - self.extremes.lowest[:, second],
+            tied,
+            self.sizes,
+            np.tile(self.reach, len(self.pairs)),
+        )
 
     def findings(self, parts: _Parts, chosen: Choices, threads: int) -> Iterator[tuple[int, Findings]]:
         """Each measure with what is known of its pairs."""
-        family, together = self.family(chosen), (parts.alone.expected, parts.alone.realized)
+        family, together = self.family(chosen), parts.together[:2]
         if parts.columns is not None and parts.largest is not None:
             draws = _draws(chosen, threads)
             together = simultaneous_intervals(parts.columns, family, parts.largest, parts.alone, draws, self.extremes)

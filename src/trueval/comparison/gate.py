@@ -17,10 +17,12 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trueval.comparison.against import against, find_baseline, own_baseline, says_missing
+from trueval.comparison.bounded import bets_of
 from trueval.comparison.checks import FAILED, Check, passed_or_failed
+from trueval.comparison.choices import BOOTSTRAP, Choices
 from trueval.comparison.corrected_checks import Judged, check_labels, count_checks, minima
 from trueval.comparison.corrected_checks import drops as corrected_drops
-from trueval.comparison.drops import Paired, drop
+from trueval.comparison.drops import Paired, Rule, drop
 from trueval.comparison.enough import enough, too_few_compared
 from trueval.comparison.labels import CORRECTED, PEOPLE
 from trueval.comparison.limits import (
@@ -87,7 +89,7 @@ def gate(
         labels: "corrected": Minimum and MaxDrop look at its intervals; "people": Minimum at people's alone.
         clusters: as in compare; not of corrected values.
         threads: as in compare.
-        choices: of the comparison behind MaxDrop: level, resamples, seed.
+        choices: of the comparison behind MaxDrop: level, intervals, resamples, seed.
 
     Returns:
         What was found; where the judgments know nothing of a run, that alone, and it fails.
@@ -108,6 +110,10 @@ def gate(
     check_choice("when_unclear", when_unclear, PASS_OR_FAIL)
     check_choice("when_same", when_same, PASS_OR_FAIL)
     check_labels(labels, corrected)
+    if labels == CORRECTED and choices.get("intervals", BOOTSTRAP) != BOOTSTRAP:
+        raise PolicyError(
+            f"intervals={choices['intervals']!r} does not go with labels={labels!r}, which has its own intervals."
+        )
     if not runs:
         raise InputError("A gate needs at least one run.")
     limits = name_measures(limits, runs[0].measures, runs[0].policy)
@@ -247,11 +253,15 @@ def _drops(
     compared = compare_scores(
         [*sides.runs, sides.baseline], baseline=sides.baseline.name, **{**choices, "family": "all"}
     )
-    by_name, level = {run.name: run for run in sides.runs}, float(str(compared.choices["level"]))
-    tolerance = float(str(compared.choices["tolerance"]))
+    by_name, count = {run.name: run for run in sides.runs}, len(compared.differences)
+    chosen = Choices(**{name: value for name, value in choices.items() if name in Choices.__dataclass_fields__})
     pairs = [
-        Paired.of(by_name[row.first], sides.baseline, row.measure, clusters, tolerance) for row in compared.differences
+        Paired.of(by_name[row.first], sides.baseline, row.measure, clusters, chosen.tolerance)
+        for row in compared.differences
     ]
+    bets = bets_of(chosen, clusters, 1)
+    bets = None if bets is None else bets._replace(alpha=bets.alpha / count)
+    rule = Rule(chosen.level, count, rules.when_unclear, bets)
     for name in by_name:
         own = [
             (row.queries, pair.clusters)
@@ -263,4 +273,4 @@ def _drops(
     for limit in limits:
         for row, pair in zip(compared.differences, pairs, strict=True):
             if limit.measure in (None, row.measure):
-                yield drop(row, pair, limit, level, len(compared.differences), rules.when_unclear)
+                yield drop(row, pair, limit, rule)

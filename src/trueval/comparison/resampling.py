@@ -31,6 +31,8 @@ RUN_NOISE: Final = 1 << 32
 # Which queries the reshuffle of two runs looks at, and which ones a sample is.
 RESHUFFLE: Final = 1 << 33
 SAMPLE: Final = 1 << 33
+# Orders of queries that are bet on.
+BETS: Final = 1 << 34
 
 # All sign patterns are listed up to this many units: 2^17 patterns once the mirror images are left out.
 ALL_SIGNS_UP_TO: Final = 18

@@ -17,6 +17,8 @@ import numpy as np
 
 from trueval.comparison.against import against, find_baseline
 from trueval.comparison.alignment import Aligned, align
+from trueval.comparison.betting import Bets
+from trueval.comparison.bounded import Differences, bets_of, intervals_by_bets, reach_of
 from trueval.comparison.choices import Choices
 from trueval.comparison.clusters import Clusters, Units
 from trueval.comparison.gate import asked_of
@@ -97,6 +99,7 @@ class Group(NamedTuple):
             known. Swapping the sides does not change it.
         sizes: [unit] queries.
         run: [check] number of the candidate; all measures of a run share their tie noise.
+        reach: [check] the largest difference of a query; None where intervals are not by bets.
     """
 
     apart: Floats
@@ -105,6 +108,7 @@ class Group(NamedTuple):
     variance: Floats
     sizes: Floats
     run: Ints
+    reach: Floats | None = None
 
 
 def self_test(
@@ -130,7 +134,7 @@ def self_test(
         clusters: as in gate; a cluster is swapped whole.
         threads: as in compare.
         begin: called with a name before each part of the work; there are `parts` of them.
-        choices: as in gate: level, resamples, seed.
+        choices: as in gate: level, intervals, resamples, seed.
 
     Raises:
         InputError: there is no such baseline, it was measured otherwise, or fewer than two queries count.
@@ -161,11 +165,14 @@ def self_test(
     belonging = Clusters.of(clusters)
     codes = np.arange(len(aligned.query_ids)) if belonging is None else belonging.codes(aligned.query_ids)
     draws = Draws(chosen.resamples, chosen.seed, thread_count(threads), chosen.level)
-    groups = [(group, measures, units) for group, measures, units in _groups(aligned, codes)]
+    bets = bets_of(chosen, belonging, draws.threads)
+    groups = list(_groups(aligned, codes, None if bets is None else reach_of(aligned.measures)))
     if any(len(group.sizes) < 2 for group, _, _ in groups):
         raise InputError("A self-test needs at least two queries, or clusters of them, with a value for every run.")
     bars = [_Bars.of(aligned, measures, drops) for _, measures, _ in groups]
-    tried = _try(groups, bars, worlds, draws, begin)
+    if bets is not None:  # that nothing differs decides nothing
+        bars = [each._replace(same=np.zeros_like(each.same)) for each in bars]
+    tried = _try(groups, bars, worlds, draws, bets, begin)
     counted = [int(units.max()) + 1 for _, _, units in groups] if belonging else []
     zeros = list(dict.fromkeys(str(MaxDrop(limit.measure, 0.0)) for limit in drops))
     return SelfTest(
@@ -189,16 +196,20 @@ def parts(worlds: int, checks: int) -> int:
     return -(-worlds // max(1, COLUMNS // checks))
 
 
-def joint_intervals(groups: Sequence[Group], draws: Draws) -> list[Floats]:
+def joint_intervals(groups: Sequence[Group], draws: Draws, bets: Bets | None = None) -> list[Floats]:
     """Joint intervals of candidate - baseline, simultaneous over all checks of a world.
 
     Args:
         groups: of the same worlds.
         draws: how units are resampled.
+        bets: how intervals are made instead; None where by resampling.
 
     Returns:
         [group] of [world, check, 2].
     """
+    if bets is not None:
+        shared = bets._replace(alpha=bets.alpha / sum(group.apart.shape[2] for group in groups))
+        return [_by_bets(group, shared) for group in groups]
     prepared = [_Prepared.of(group, draws) for group in groups]
     largest = [each.found for each in prepared]
     out = []
@@ -207,6 +218,16 @@ def joint_intervals(groups: Sequence[Group], draws: Draws) -> list[Floats]:
         found = simultaneous_intervals(each.columns, each.family, joined, each.alone, draws, each.extremes)
         out.append(found.realized.reshape(*group.apart.shape[1:], 2))
     return out
+
+
+def _by_bets(group: Group, bets: Bets) -> Floats:
+    """[world, check, 2] joint intervals, each at the level of the bets."""
+    units, worlds, checks = group.apart.shape
+    tied = np.broadcast_to(~(group.variance == 0).all(axis=0), (worlds, checks)).ravel()
+    apart, lowest, highest = (each.reshape(units, -1) for each in (group.apart, group.lowest, group.highest))
+    reach = np.full(checks, np.inf) if group.reach is None else group.reach
+    differences = Differences(apart, lowest, highest, tied, group.sizes, np.tile(reach, worlds))
+    return intervals_by_bets(differences, bets).realized.reshape(worlds, checks, 2)
 
 
 class _Prepared(NamedTuple):
@@ -249,7 +270,7 @@ class _Prepared(NamedTuple):
         return cls(columns, family, alone, deviations(columns, family, draws), extremes)
 
 
-def _groups(aligned: Aligned, codes: Ints) -> Iterator[tuple[Group, Ints, Ints]]:
+def _groups(aligned: Aligned, codes: Ints, reach: Floats | None) -> Iterator[tuple[Group, Ints, Ints]]:
     """The checks by the queries that their measures count, with their measures and the cluster of each unit."""
     patterns, pattern_of = np.unique(aligned.kept, axis=1, return_inverse=True)
     runs = len(aligned.names) - 1  # the baseline is last
@@ -268,7 +289,10 @@ def _groups(aligned: Aligned, codes: Ints) -> Iterator[tuple[Group, Ints, Ints]]
             )
             for each in pairs
         )
-        group = Group(apart, lowest, highest, variance, units.sizes, np.repeat(np.arange(runs), len(measures)))
+        candidates, ends = np.repeat(np.arange(runs), len(measures)), None
+        if reach is not None:
+            ends = np.tile(reach[measures], runs)
+        group = Group(apart, lowest, highest, variance, units.sizes, candidates, ends)
         yield group, np.tile(measures, runs), np.unique(codes[kept])
 
 
@@ -314,6 +338,7 @@ def _try(
     bars: Sequence[_Bars],
     worlds: int,
     draws: Draws,
+    bets: Bets | None,
     begin: Callable[[str], None] | None,
 ) -> tuple[_Tried, _Tried]:
     """Swap, and hold every world against the limits and against 0."""
@@ -327,7 +352,7 @@ def _try(
             begin(f"world {start + 1:,}")
         some = swaps[start : start + at_once]
         swapped = [_swapped(group, some[:, units]) for group, _, units in groups]
-        for found, each in zip(joint_intervals(swapped, draws), bars, strict=True):
+        for found, each in zip(joint_intervals(swapped, draws, bets), bars, strict=True):
             low, high = np.sort(found * each.sign[:, None], axis=2).transpose(2, 0, 1)
             zero = np.where(np.isfinite(each.asked).any(axis=0), 0.0, math.nan)[None]
             for at, limits in enumerate((each.asked, zero)):

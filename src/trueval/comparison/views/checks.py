@@ -81,13 +81,13 @@ def to_markdown(checks: Sequence[Check], self_test: SelfTest | None = None) -> s
 def sentences(checks: Sequence[Check]) -> Iterator[str]:
     """The whole story of each check that failed, or was decided by bounds; then what cannot be told, and what decides.
 
-    Between the two, what the queries do not exclude of runs that are not worse.
+    Between the two, what checks that did not fail rest on, and what their queries do not exclude.
 
     Args:
         checks: of every gate.
     """
     yield from (check.line for check in checks if check.bounded or not (check.passed or _is_unclear(check)))
-    yield from (said for check in checks if (said := _rare_losses(check)))
+    yield from (said for check in checks for said in _few_queries(check))
     every = [check for check in checks if _is_unclear(check)]
     by_people = [each for each in every if each.labels != JUDGE]
     unclear = [each for each in every if each.labels == JUDGE]
@@ -113,12 +113,15 @@ def sentences(checks: Sequence[Check]) -> Iterator[str]:
         yield f"{MANY_QUERIES}: more than a million, which nobody can judge: allow a larger loss."
 
 
-def _rare_losses(check: Check) -> str:
-    """The losses beyond the limit that few queries do not exclude; empty where there are none."""
-    rare = check.rare_losses
-    if rare is None or check.bounded or rare.loss <= (check.limit or 0.0):
-        return ""
-    return f"{check.run}: {check.measure}: {rare.sentence('queries' if check.clusters is None else 'clusters')}"
+def _few_queries(check: Check) -> Iterator[str]:
+    """What few queries do not exclude beyond the limit, and that an interval rests on few, unless the line was said."""
+    if check.bounded or not (check.passed or _is_unclear(check)):
+        return
+    units, rare = "queries" if check.clusters is None else "clusters", check.rare_losses
+    if rare is not None and rare.loss > (check.limit or 0.0):
+        yield f"{check.run}: {check.measure}: {rare.sentence(units)}"
+    if check.concentration is not None:
+        yield f"{check.run}: {check.measure}: {check.concentration.sentence(units)}."
 
 
 def _them(checks: Sequence[Check]) -> str:

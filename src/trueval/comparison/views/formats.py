@@ -11,6 +11,7 @@ from trueval.comparison.comparison import INTERVALS
 from trueval.comparison.verdict import REVERSED, UNDECIDABLE
 from trueval.comparison.views import reshuffle
 from trueval.comparison.views.corrected import corrected_latex, corrected_markdown, corrected_parts, csv_rows
+from trueval.comparison.views.legend import BOUNDED, latex_legend, legend
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
 from trueval.report.terminal import grid
@@ -21,17 +22,11 @@ Row = Mapping[str, Any]
 # Conventional levels of stars; the first is the level of the comparison itself.
 STARS = ((0.001, "***"), (0.01, "**"))
 SYMBOLS = {UNDECIDABLE: "?", REVERSED: "!"}
-# Beside an interval of a realized difference whose ends are bounds; the mark of `evaluate` for what is not exact.
-BOUNDED = "°"
 # Where a terminal has no room for all of a pair, these are left out, the first first.
 PAIR_HEAD = ("pair", "diff", "interval", "over tie orders", "p", "win", "w/t/l", "")
 SPARE = ("over tie orders", "w/t/l", "win")
 # Runs of which all pairs are shown unless one asks: 15 lines a measure.
 MOST_WITH_ALL_PAIRS = 6
-BOUNDED_LEGEND = (
-    f"{BOUNDED} bounded: a standard deviation over tie orders is not known, so the interval is made from lowest and "
-    "highest values. It holds at its level whatever the orders are, chosen ones too, and is wide."
-)
 
 
 def table(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS, pairs: str = "") -> Group:
@@ -133,94 +128,6 @@ def _letter_heads(comparison: Mapping[str, Any]) -> tuple[str, ...]:
     return ("ranks", "groups") if comparison["baseline"] is None else ()
 
 
-def legend(comparison: Mapping[str, Any]) -> Iterator[str]:
-    """What the marks and columns of a table of pairs mean, and how it was made.
-
-    Args:
-        comparison: the JSON of `trueval compare`.
-
-    Yields:
-        Sentences.
-    """
-    yield from mark_legend(comparison)
-    level = f"{comparison['choices']['level']:.0%}"
-    if comparison["baseline"] is None:
-        yield "Runs that share a letter are not separated. ranks: those that the separated pairs leave to a run."
-    yield (
-        f"interval: {level} of a realized difference, over queries and tie orders; it is not cut where the measure "
-        "ends, so that with few queries it may pass the largest possible difference. "
-        "win: probability over tie orders that the first is better; ~ where normal, not exact. "
-        "w/t/l: queries on which the first wins, ties, loses."
-    )
-    if any(row["realized_bounded"] for row in comparison["differences"]):
-        yield BOUNDED_LEGEND
-    yield settings(comparison)
-
-
-def mark_legend(comparison: Mapping[str, Any]) -> Iterator[str]:
-    """What the marks of a pair mean.
-
-    Args:
-        comparison: the JSON of `trueval compare`.
-    """
-    choices = comparison["choices"]
-    yield (
-        f"* separated: p < {1 - choices['level']:.2g} by the paired {choices['test']} test, {_corrected(choices)} "
-        f"(** p < .01, *** p < .001), {_interval_beside(choices)} beside 0, and ties do not undo it."
-    )
-    yield f"? {UNDECIDABLE}: neither wins in {choices['level']:.0%} of the tie orders."
-    yield f"! {REVERSED}."
-    yield "No mark: not separated by these queries."
-    if any(_p_alone(row, comparison) for row in comparison["differences"]):
-        yield f"A small p without a mark: {_interval_beside(choices)} holds 0, so nothing is claimed."
-
-
-def _p_alone(row: Row, comparison: Mapping[str, Any]) -> bool:
-    """Whether p is small and nothing else keeps the pair together but its interval."""
-    p = row["tests"]["adjusted"]
-    return p is not None and p < 1 - comparison["choices"]["level"] and not row["separated"] and not row["undecidable"]
-
-
-def settings(comparison: Mapping[str, Any]) -> str:
-    """How a comparison was made.
-
-    Args:
-        comparison: the JSON of `trueval compare`.
-    """
-    choices = comparison["choices"]
-    missing, clusters = choices["policy"]["missing"], choices["clusters"]
-    whole = (
-        "" if clusters is None else f"queries of {counted(clusters['count'], 'cluster', 'clusters')} taken together, "
-    )
-    return f"missing queries {missing}, {whole}{choices['resamples']:,} resamples, seed {choices['seed']}."
-
-
-def _corrected(choices: Mapping[str, Any]) -> str:
-    """How p is adjusted, in words."""
-    family = "the pairs of a measure" if choices["family"] == "measure" else "all pairs and measures"
-    names = {"maxt": "MaxT", "holm": "Holm", "benjamini-hochberg": "Benjamini & Hochberg"}
-    return f"adjusted by {names[choices['correction']]} over {family}"
-
-
-def _interval_beside(choices: Mapping[str, Any]) -> str:
-    """The interval of the expected difference that must be beside 0."""
-    return "its interval" if choices["correction"] == "benjamini-hochberg" else "the simultaneous interval"
-
-
-def _latex_legend(comparison: Mapping[str, Any]) -> Iterator[str]:
-    """What the superscripts mean: marks of a pair against a baseline, letters of groups without one."""
-    choices = comparison["choices"]
-    if comparison["baseline"] is None:
-        yield (
-            f"Superscripts: runs that share a letter are not separated at level {choices['level']:g} by the "
-            f"paired {choices['test']} test, {_corrected(choices)}, and the orders of ties."
-        )
-    else:
-        yield f"Superscripts: marks of the difference from {comparison['baseline']}."
-        yield from mark_legend(comparison)
-    yield settings(comparison)
-
-
 def to_csv(comparison: Mapping[str, Any]) -> str:
     """One line for each pair and measure, in full precision.
 
@@ -285,7 +192,7 @@ def to_latex(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
         for row in boards[0]["ranking"]
     )
     head = ["run", *(latex(board["measure"]) for board in boards)]
-    means = tabular(head, rows, "l" * len(head), notes=[*_latex_legend(comparison), *unit(scale)])
+    means = tabular(head, rows, "l" * len(head), notes=[*latex_legend(comparison), *unit(scale)])
     return "\n".join([means, *corrected_latex(comparison, scale)])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from trueval.comparison.views.formats import BOUNDED, BOUNDED_LEGEND
+from trueval.comparison.views.legend import BOUNDED, BOUNDED_LEGEND
 from trueval.report.content import Block, Column, Figure, Table, row_of
 from trueval.report.directory import ResultFile, pointer
 from trueval.report.plots import Span, shortened, span_plot

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from trueval.comparison.views.formats import MOST_WITH_ALL_PAIRS, ranks, settings, shown, table
+from trueval.comparison.views.formats import MOST_WITH_ALL_PAIRS, ranks, shown, table
+from trueval.comparison.views.legend import settings
 from trueval.printable import printable_all
 from trueval.report.printed import notebook
 from trueval.report.terminal import drawn
