@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from trueval.collection import Candidates, Collection
+from trueval.errors import TruevalWarning
 from trueval.models.kept import Part
 from trueval.models.outputs import model_outputs, parts_of, settings_of
 from trueval.models.reuse import missing_items, reused_outputs, reused_part
@@ -135,7 +136,8 @@ def test_what_cannot_be_read_is_computed_again(tmp_path: Path):
     (keys,) = tmp_path.glob("*/keys.npy")
     keys.write_bytes(b"nothing")
     model.seen.clear()
-    found = reused_outputs(model, COLLECTION, candidates(q=[0, 1, 2]), folder=tmp_path)
+    with pytest.warns(TruevalWarning, match="keys.npy is not what was written"):
+        found = reused_outputs(model, COLLECTION, candidates(q=[0, 1, 2]), folder=tmp_path)
     assert len(model.seen) == 3
     assert found.arrays["pairs"].shape == (3, 1)
 

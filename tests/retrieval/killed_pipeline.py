@@ -94,8 +94,8 @@ def watch(log: Log) -> None:
         write(*given)
         log.kept()
 
-    def save_index(self: LocalIndex, folder: Path) -> None:
-        save(self, folder)
+    def save_index(self: LocalIndex, folder: Path, of: str) -> None:
+        save(self, folder, of)
         log.file.write(f"index {self.name}\n")
 
     kept.write_shard = write_and_say

@@ -180,12 +180,16 @@ def test_kept_stages_say_what_they_said(collection: Collection, log: list[tuple[
     assert (given["deduplicate"], given["rerank"]) == (heights["fuse"], heights["deduplicate"])
 
 
-def test_damaged_candidates_are_named(collection: Collection, log: list[tuple[str, int]], tmp_path: Path):
-    made().retrieve(collection, cache=tmp_path)
+def test_damaged_candidates_are_made_again(collection: Collection, log: list[tuple[str, int]], tmp_path: Path):
+    first = made().retrieve(collection, cache=tmp_path)
     (file,) = tmp_path.glob("stages/fuse-*.parquet")
-    file.write_bytes(file.read_bytes()[:50])
-    with pytest.raises(InputError, match=r"fuse-\w+\.parquet: damaged candidates .*Remove the file"):
-        made().retrieve(collection, cache=tmp_path)
+    whole = file.read_bytes()
+    file.write_bytes(whole[:50])
+    with pytest.warns(TruevalWarning, match=r"fuse-\w+\.parquet: damaged candidates .*It is made again"):
+        again = made().retrieve(collection, cache=tmp_path)
+    assert [stage.cached for stage in again.stages] == [True, True, False, True, True]
+    assert again.run.frame.equals(first.run.frame)
+    assert file.read_bytes() == whole
 
 
 @pytest.mark.parametrize("cached", [True, False])
@@ -428,8 +432,8 @@ def test_an_index_that_another_process_kept_meanwhile_is_no_fault(
 ):
     write = LocalIndex.save
 
-    def later(index: LocalIndex, folder: Path) -> None:
-        write(index, folder)
+    def later(index: LocalIndex, folder: Path, of: str) -> None:
+        write(index, folder, of)
         (folder.parent / "mine").mkdir()
         (folder.parent / "mine" / "file").write_text("")
         (folder.parent / "mine").rename(folder)  # what a second process does once it has written its own

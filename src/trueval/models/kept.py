@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from trueval.collection import text_hash
-from trueval.errors import InputError
+from trueval.errors import InputError, TruevalWarning
 from trueval.extras import need
+from trueval.files.digests import DIGESTS, damage, digest_of, seal, used
 from trueval.files.whole import write_whole
 from trueval.numerics import storage_dtype
 from trueval.standings.groups import ranges
@@ -22,12 +24,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# 2: a folder for each part, and rows in one file. 1: a folder for each pass, of shards alone.
-FORMAT_VERSION: Final = 2
+# 3: digests. 2: a folder for each part, and rows in one file. 1: a folder for each pass, of shards alone.
+FORMAT_VERSION: Final = 3
 KIND: Final = "outputs"
 BATCHES: Final = 32  # batches in a shard: what an interruption can lose
 KEY_BYTES: Final = 16  # of a SHA-256: of 2⁶⁴ texts two would be alike
 ABOUT, ROWS, LENGTHS, KEYS = "part.json", "rows.npy", "lengths.npy", "keys.npy"
+DAMAGED: Final = (ABOUT, ROWS, LENGTHS, KEYS, DIGESTS)  # what is made again
+TENSORS: Final = ("values", "lengths", "places", "keys")  # of a shard
 
 Step = Callable[[str, int, int], None]
 
@@ -101,25 +105,34 @@ class Kept:
     def compute(self, model: Any, about: Mapping[str, Any], step: Step | None) -> None:
         """Compute the shards that are not there yet, and make rows of all."""
         self._describe(about)
-        self._save_keys()
+        keys = item_keys(self.part.items)
         shards = shards_of(self.part, int(model.batch_size))
         sizes: set[int] = set()
         lengths = np.zeros(len(self.part.items), dtype=np.int64)
         done = 0
         for number, chosen in enumerate(shards):
-            file = self._shard(number)
-            if not file.exists():
+            shard = self._sound_shard(number, chosen)
+            if shard is None:
                 outputs = forward(self.part, chosen)
                 metadata = {"identity": self.identity, "batch_size": str(model.batch_size)}
-                write_shard(file, outputs, metadata, chosen)
-            shard = self._read(number, chosen)
+                write_shard(self._shard(number), outputs, metadata, chosen, keys[chosen])
+                shard = self._read(number, chosen)
             # Of a kept shard the size that it was computed with: batch size changes low-precision outputs.
             sizes.add(shard.batch_size)
             lengths[chosen] = shard.lengths
             done += len(chosen)
             if step is not None:
                 step(self.part.name, done, len(self.part.items))
-        self._finish(shards, lengths, {**about, "batch_sizes": sorted(sizes, reverse=True)})
+        self._finish(shards, lengths, keys, {**about, "batch_sizes": sorted(sizes, reverse=True)})
+
+    def damage(self) -> str | None:
+        """What is wrong with the rows; None where they are what was written."""
+        return damage(self.place, self.identity)
+
+    def clear(self) -> None:
+        """Remove what is damaged; the folder stays, which others wait for."""
+        for name in (*DAMAGED, *(file.name for file in self.place.glob("shard-*.safetensors"))):
+            (self.place / name).unlink(missing_ok=True)
 
     def read(self, texts: Mapping[str, Any]) -> Found:
         """The rows as memory maps.
@@ -139,14 +152,22 @@ class Kept:
             raise InputError(
                 f"{self.place}: damaged outputs ({error}). Remove the folder, and they are computed again."
             ) from error
+        used(self.place / DIGESTS)
         return Found(rows if lengths is None else np.split(rows, np.cumsum(lengths)[:-1]), texts, sizes)
 
     def _finish(
-        self, shards: Sequence[NDArray[np.int64]], lengths: NDArray[np.int64], about: Mapping[str, Any]
+        self,
+        shards: Sequence[NDArray[np.int64]],
+        lengths: NDArray[np.int64],
+        keys: NDArray[np.bytes_],
+        about: Mapping[str, Any],
     ) -> None:
         """Make rows of all shards, and remove them."""
         dtype = self._join(shards, lengths)
         self._describe({**about, "dtype": dtype})
+        write_whole(self.place / KEYS, lambda path: save_array(path, keys))  # by which others find the rows of theirs
+        files = {name: self.place / name for name in (ABOUT, KEYS, *([LENGTHS] if lengths.any() else []))}
+        seal(self.place, self.identity, written={**files, ROWS: self.place / f".{ROWS}"})
         (self.place / f".{ROWS}").replace(self.place / ROWS)
         for number in range(len(shards)):
             self._shard(number).unlink()
@@ -155,11 +176,18 @@ class Kept:
         data = (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode()
         write_whole(self.place / ABOUT, lambda path: path.write_bytes(data))
 
-    def _save_keys(self) -> NDArray[np.bytes_]:
-        """Say of which item each row is, so that it serves others too, also where its pass is stopped."""
-        keys = item_keys(self.part.items)
-        write_whole(self.place / KEYS, lambda path: save_array(path, keys))
-        return keys
+    def _sound_shard(self, number: int, chosen: NDArray[np.int64]) -> Shard | None:
+        """A shard that an earlier pass left; None without one, or with one that is damaged, which is said."""
+        if not self._shard(number).exists():
+            return None
+        try:
+            shard = self._read(number, chosen)
+            if np.array_equal(shard.places, chosen):
+                return shard
+            raise InputError(f"{self._shard(number)}: a shard of other texts.")
+        except InputError as error:
+            warnings.warn(f"{error} It is made again.", TruevalWarning, stacklevel=2)
+            return None
 
     def _shard(self, number: int) -> Path:
         return self.place / f"shard-{number:05}.safetensors"
@@ -230,27 +258,33 @@ class Shard(NamedTuple):
         lengths: [item] rows of each; 0 for one row without an axis of its own.
         batch_size: that it was computed with.
         places: [item] of each in its part.
+        keys: [item] of each text or pair.
     """
 
     values: NDArray[Any]
     lengths: NDArray[np.int64]
     batch_size: int
-    places: NDArray[np.int64] | None = None
+    places: NDArray[np.int64]
+    keys: NDArray[np.bytes_]
 
 
 def write_shard(
-    file: Path, outputs: Any, metadata: Mapping[str, str], places: Sequence[int] | NDArray[np.int64] | None = None
+    file: Path, outputs: Any, metadata: Mapping[str, str], places: Sequence[int] | NDArray[np.int64], keys: NDArray[Any]
 ) -> None:
-    """Write the rows one after another, with the number of rows of each item, and where the items are."""
+    """Write the rows one after another, with the number of rows of each item, which items these are, and a digest."""
     library = _safetensors()
     ragged = not isinstance(outputs, np.ndarray)
     rows = np.concatenate(list(outputs)) if ragged else outputs
     lengths = [len(output) if ragged else 0 for output in outputs]  # 0: one row, without an axis of its own
-    tensors = {"values": np.ascontiguousarray(rows), "lengths": np.array(lengths, dtype=np.int64)}
-    if places is not None:
-        tensors["places"] = np.asarray(places, dtype=np.int64)
+    tensors = {
+        "values": np.ascontiguousarray(rows),
+        "lengths": np.array(lengths, dtype=np.int64),
+        "places": np.asarray(places, dtype=np.int64),
+        "keys": np.ascontiguousarray(keys).view(np.uint8).reshape(len(lengths), KEY_BYTES),
+    }
+    about = {**metadata, "digest": _shard_digest(tensors, metadata)}
     try:
-        write_whole(file, lambda path: library.numpy.save_file(tensors, path, metadata=dict(metadata)))
+        write_whole(file, lambda path: library.numpy.save_file(tensors, path, metadata=about))
     except library.SafetensorError as error:  # of a full disk it says so, and is no OSError
         raise InputError(
             f"{file}: cannot be written ({error}). What was written before is kept. Make room, and run the same "
@@ -268,13 +302,20 @@ def read_shard(file: Path, identity: str, items: int | None = None) -> Shard:
     try:
         with library.safe_open(file, framework="numpy") as opened:
             metadata = opened.metadata() or {}
-            values, lengths = opened.get_tensor("values"), opened.get_tensor("lengths")
-            places = opened.get_tensor("places") if "places" in opened.keys() else None  # noqa: SIM118 - no mapping
-    except library.SafetensorError as error:
-        raise InputError(f"{file}: a damaged shard ({error}). Remove it, and it is computed again.") from error
-    if metadata.get("identity") != identity or items not in (None, len(lengths)):
-        raise InputError(
-            f"{file}: a shard of another pass. Its texts, model and settings must be those of part.json. "
-            "Remove it, and it is computed again."
-        )
-    return Shard(values, lengths, int(metadata["batch_size"]), places)
+            tensors = {name: opened.get_tensor(name) for name in TENSORS}
+            sound = metadata.pop("digest", None) == _shard_digest(tensors, metadata)
+    except (library.SafetensorError, ValueError) as error:
+        raise InputError(f"{file}: a damaged shard ({error}).") from error
+    if not sound:
+        raise InputError(f"{file}: a damaged shard, which is not what was written.")
+    if metadata["identity"] != identity or items not in (None, len(tensors["lengths"])):
+        raise InputError(f"{file}: a shard of another pass; its texts, model and settings are not those of part.json.")
+    keys = tensors["keys"].view(f"S{KEY_BYTES}").reshape(-1)
+    return Shard(tensors["values"], tensors["lengths"], int(metadata["batch_size"]), tensors["places"], keys)
+
+
+def _shard_digest(tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> str:
+    shapes = json.dumps(
+        [sorted(metadata.items()), [[str(tensors[each].dtype), tensors[each].shape] for each in TENSORS]]
+    )
+    return digest_of(shapes.encode(), *(np.ascontiguousarray(tensors[each]).view(np.uint8).data for each in TENSORS))

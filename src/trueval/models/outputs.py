@@ -7,6 +7,7 @@ the model, its settings and the texts, so that nothing is computed twice:
     shard-00000.safetensors    raw outputs of some batches, while the pass goes on
     rows.npy, lengths.npy      all of them in the order of the texts, once it is complete
     keys.npy                   hashes of the texts, by which others find the rows of theirs
+    digests.json               of these files; a damaged pass is made again
 
 A shard is moved to its place when it is whole, so an interrupted pass goes on where it stopped, with the batches that
 it would have had. Values stay in the model's own format; one that NumPy lacks is kept as integers of as many bits.
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,9 +29,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from trueval.errors import TruevalWarning
 from trueval.files.texts.sequence import Made
 from trueval.models.answers import KeptAnswers
 from trueval.models.kept import FORMAT_VERSION, KIND, ROWS, Found, Kept, Part, Step, forward, shards_of
+from trueval.models.known import prefix_of
 from trueval.models.recipes import Recipe
 from trueval.report.together import alone
 
@@ -79,7 +82,7 @@ def model_outputs(
         step: called with a part's name, items done and items in all after every shard.
 
     Raises:
-        InputError: outputs are not finite (the documents are named), or what is kept is damaged or of other texts.
+        InputError: outputs are not finite (the documents are named).
         MissingExtraError: outputs are to be kept and safetensors is not installed.
     """
     settings = settings_of(model)
@@ -136,17 +139,32 @@ def part_outputs(
         return _computed(model, part, texts, step)
     place, identity = place_of(settings, part.name, texts, folder)
     kept = (KeptAnswers if hasattr(model, "answers") else Kept)(place, identity, part)
-    if not (place / ROWS).is_file():
-        place.mkdir(parents=True, exist_ok=True)
-        about = {"kind": KIND, "format": FORMAT_VERSION, "identity": identity, "part": part.name, "texts": texts}
+    place.mkdir(parents=True, exist_ok=True)
+    about = {"kind": KIND, "format": FORMAT_VERSION, "identity": identity, "part": part.name, "texts": texts}
+    if not (place / ROWS).is_file() or kept.damage() is not None:
         # Another program with the same texts and model waits meanwhile: both would write the same file of rows.
         with alone(place):
-            if not (place / ROWS).is_file():
-                kept.compute(model, {**about, "settings": dict(settings)}, step)
-                step = None  # it was told
+            step = None if _made(kept, model, {**about, "settings": dict(settings)}, step) else step  # it was told
     if step is not None:
         step(part.name, len(part.items), len(part.items))
     return kept.read(texts)
+
+
+def _made(kept: Kept, model: Any, about: Mapping[str, Any], step: Step | None) -> bool:
+    """Have the rows of a part made, unless somebody made them while we waited; damaged ones are made again.
+
+    Returns:
+        Whether they were made now.
+    """
+    if (kept.place / ROWS).is_file():
+        damaged = kept.damage()
+        if damaged is None:
+            return False
+        told = f"{kept.place}: damaged outputs ({damaged}). It is made again."
+        warnings.warn(told, TruevalWarning, stacklevel=4)
+        kept.clear()
+    kept.compute(model, about, step)
+    return True
 
 
 class Identified(NamedTuple):
@@ -178,12 +196,6 @@ def place_of(settings: Mapping[str, Any], part: str, texts: Mapping[str, Any], f
     # The folder's name holds the identity, so that other texts, or other weights, are another folder.
     identity = hashlib.sha256(json.dumps([FORMAT_VERSION, settings, part, texts], sort_keys=True).encode()).hexdigest()
     return Identified(folder / f"{prefix_of(settings, part)}{identity[:12]}", identity)
-
-
-def prefix_of(settings: Mapping[str, Any], part: str) -> str:
-    """How the names of folders begin that hold outputs of one model for one part."""
-    name = re.sub(r"[^\w.-]+", "-", str(settings["model"]))  # of hub ids and services, whose / and : no folder may have
-    return f"{name}-{settings['dtype']}-{part}-"
 
 
 def parts_of(model: Any, collection: Collection, candidates: Candidates) -> list[Part]:

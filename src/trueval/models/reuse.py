@@ -11,7 +11,6 @@ is what stays.
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,12 +18,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from trueval.errors import InputError, TruevalWarning
+from trueval.errors import TruevalWarning
 from trueval.files.texts.sequence import Made
-from trueval.models.answers import matches
-from trueval.models.kept import ABOUT, KEYS, LENGTHS, ROWS, Found, Part, Step, item_keys, read_shard
-from trueval.models.outputs import Outputs, joined_outputs, part_outputs, parts_of, place_of, prefix_of, settings_of
-from trueval.numerics import storage_dtype
+from trueval.models.kept import ABOUT, Found, Part, Step, item_keys
+from trueval.models.known import Known, known_outputs, matches
+from trueval.models.outputs import Outputs, joined_outputs, part_outputs, parts_of, place_of, settings_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -130,16 +128,16 @@ def reused_part(
     if folder is None or whole or place_of(settings, part.name, part.texts(), folder).complete:
         return part_outputs(model, part, settings, folder=folder, step=step)
     keys = item_keys(part.items)
-    taken = list(_matched(keys, _complete(folder, settings, part.name)))
+    taken = list(_matched(keys, known_outputs(folder, settings, part.name, stopped=False)))
     own = _part_of(part, _missing(keys, taken))
     if len(own.items) and not (place_of(settings, own.name, own.texts(), folder).place / ABOUT).is_file():
         # No pass of just these was begun: what a stopped pass of others has is taken too.
-        taken = list(_matched(keys, [*_complete(folder, settings, part.name), *_stopped(folder, settings, part.name)]))
+        taken = list(_matched(keys, known_outputs(folder, settings, part.name)))
         own = _part_of(part, _missing(keys, taken))
     sizes: tuple[int, ...] = ()
     if len(own.items):
         computed = part_outputs(model, own, settings, folder=folder, step=step)
-        taken += _matched(keys, [_Known(item_keys(own.items), computed.rows)])
+        taken += _matched(keys, [Known(item_keys(own.items), computed.rows)])
         sizes = computed.batch_sizes
     elif step is not None:
         step(part.name, len(part.items), len(part.items))
@@ -170,9 +168,7 @@ def missing_items(settings: Mapping[str, Any], part: Part, folder: Path) -> NDAr
         folder: the store.
     """
     keys = item_keys(part.items)
-    return _missing(
-        keys, list(_matched(keys, [*_complete(folder, settings, part.name), *_stopped(folder, settings, part.name)]))
-    )
+    return _missing(keys, list(_matched(keys, known_outputs(folder, settings, part.name))))
 
 
 def missing_by(model: Any, part: Part, reuse: str, folder: Path) -> NDArray[np.int64]:
@@ -205,7 +201,7 @@ class _Taken(NamedTuple):
     rows: Any
 
 
-def _matched(keys: NDArray[np.bytes_], known: Iterable[_Known]) -> Iterator[_Taken]:
+def _matched(keys: NDArray[np.bytes_], known: Iterable[Known]) -> Iterator[_Taken]:
     """What is known of items, each from the first that knows it."""
     done = np.zeros(len(keys), dtype=bool)
     for each in known:
@@ -229,61 +225,3 @@ def _part_of(part: Part, places: NDArray[np.int64]) -> Part:
     items = Made(len(places), lambda at: part.items[int(places[at])])
     called = Made(len(places), lambda at: part.called[int(places[at])])
     return part._replace(items=items, called=called)
-
-
-class _Known(NamedTuple):
-    """Rows of another part.
-
-    Attributes:
-        keys: [item].
-        rows: [item, any], or one [token, dimension] array per item.
-    """
-
-    keys: NDArray[np.bytes_]
-    rows: Any
-
-
-def _complete(folder: Path, settings: Mapping[str, Any], part: str) -> Iterator[_Known]:
-    """What complete passes of the same model returned, item by item; one that cannot be read is passed over."""
-    for place, about, keys in _passes(folder, settings, part):
-        if not (place / ROWS).is_file():
-            continue
-        try:
-            rows: Any = np.load(place / ROWS, mmap_mode="r", allow_pickle=False).view(storage_dtype(about["dtype"]))
-            if (place / LENGTHS).exists():
-                rows = np.split(rows, np.cumsum(np.load(place / LENGTHS, allow_pickle=False))[:-1])
-        except (OSError, ValueError, KeyError):  # computed again
-            continue
-        if len(keys) == len(rows):
-            yield _Known(keys, rows)
-
-
-def _stopped(folder: Path, settings: Mapping[str, Any], part: str) -> Iterator[_Known]:
-    """What passes of the same model returned that were stopped, shard by shard."""
-    for place, about, keys in _passes(folder, settings, part):
-        if (place / ROWS).is_file():
-            continue
-        for file in sorted(place.glob("shard-*.safetensors")):
-            try:
-                shard = read_shard(file, str(about.get("identity")))
-                if shard.places is not None:
-                    ragged = shard.lengths.any()
-                    rows = np.split(shard.values, np.cumsum(shard.lengths)[:-1]) if ragged else shard.values
-                    yield _Known(keys[shard.places], rows)
-            except (OSError, InputError, IndexError):  # it went on meanwhile, or is damaged
-                continue
-
-
-def _passes(
-    folder: Path, settings: Mapping[str, Any], part: str
-) -> Iterator[tuple[Path, Mapping[str, Any], NDArray[np.bytes_]]]:
-    """Folders of passes of the same model that say of which item each row is."""
-    wanted = json.loads(json.dumps(dict(settings)))
-    for place in sorted(folder.glob(f"{prefix_of(settings, part)}*")):
-        try:
-            about = json.loads((place / ABOUT).read_text(encoding="utf-8"))
-            keys = np.load(place / KEYS, allow_pickle=False)
-        except (OSError, ValueError):
-            continue
-        if about.get("settings") == wanted and about.get("part") == part:
-            yield place, about, keys

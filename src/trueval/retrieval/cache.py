@@ -27,6 +27,8 @@ from trueval.errors import InputError, PolicyError, nearest
 from trueval.models import kept
 from trueval.models.hosted.account import LEDGER
 from trueval.retrieval import index
+from trueval.retrieval.stages.kept import is_kept
+from trueval.retrieval.stages.shared import REMOVED
 
 # 1: the first.
 FORMAT: Final = 1
@@ -35,7 +37,6 @@ KINDS: Final = ("outputs", "indexes", "stages")
 HASHED: Final = re.compile(r".+-[0-9a-f]{12,16}")  # what the name of an entry ends with
 LEFTOVER: Final = re.compile(r"\.(?P<name>.+-[0-9a-f]{12,16})(\.parquet|\.json)?\..+")  # what an ended process began
 COMPLETE: Final = "complete"
-REMOVED: Final = ".removed."
 BUSY: Final = timedelta(hours=1)  # what is not complete and newer than this may be in the hands of a process
 CACHE: Final = "TRUEVAL_CACHE"  # in the environment: another folder than that of the system
 UNITS: Final = {"d": "days", "h": "hours", "w": "weeks"}
@@ -232,12 +233,11 @@ def _index(path: Path) -> Entry | None:
 
 
 def _stage(path: Path) -> Entry | None:
-    if path.suffix == ".json":  # the remarks are written first: the candidates never came
-        return _entry("stages", path.stem, (path,), "", None, "leftover")
-    if path.suffix != ".parquet":
+    if path.suffix not in (".json", ".parquet"):
         return None
-    beside = path.with_suffix(".json")
-    return _entry("stages", path.stem, (path, beside) if beside.is_file() else (path,), "candidates", None, COMPLETE)
+    if not is_kept(path.with_suffix(".parquet")):  # one without the other
+        return _entry("stages", path.stem, (path,), "", None, "leftover")
+    return _entry("stages", path.stem, (path, path.with_suffix(".json")), "candidates", None, COMPLETE)
 
 
 def _entry(kind: str, name: str, paths: tuple[Path, ...], about: str, items: int | None, state: str) -> Entry:

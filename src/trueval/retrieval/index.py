@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from trueval.errors import InputError, PolicyError, nearest
 from trueval.extras import need
+from trueval.files.digests import damage, seal
 from trueval.files.whole import umask
 from trueval.retrieval.indexes.hits import Hits
 from trueval.specs import Parameter, Value, checked, read_arguments, written
@@ -37,8 +38,8 @@ from trueval.specs import Parameter, Value, checked, read_arguments, written
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# 1: the first.
-FORMAT: Final = 1
+# 2: digests. 1: the first.
+FORMAT: Final = 2
 KIND: Final = "index"
 ABOUT: Final = "index.json"
 # Module of each kind that a spec can name; imported when it is named, since each brings a library.
@@ -285,8 +286,12 @@ class LocalIndex(ABC):
             self.spec, self.documents, self.dimension, size, self.build_seconds, self.exact, tuple(self.notes)
         )
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: Path, of: str = "") -> None:
         """Write the index into a folder; the folder is there when it is complete, and not before.
+
+        Args:
+            folder: of the index.
+            of: the key of what it holds, where a cache keeps it.
 
         Raises:
             InputError: there is something of that name already.
@@ -300,6 +305,7 @@ class LocalIndex(ABC):
             library = version(self.distributions[0])
             about = {"kind": KIND, "format": FORMAT, "library": library, **asdict(self.describe())}
             (place / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+            seal(place, of)
             place.chmod(0o777 & ~umask())  # a temporary folder is its owner's alone
             try:
                 place.rename(folder)
@@ -318,6 +324,9 @@ class LocalIndex(ABC):
             InputError: the folder holds no index of this spec, parameters of a search aside, or a damaged one.
         """
         about = read_about(folder)
+        damaged = damage(folder)
+        if damaged is not None:
+            raise InputError(f"{folder}: a damaged index ({damaged}). Remove the folder and build it again.")
         if build_spec(str(about["spec"])) != build_spec(self.spec):
             raise InputError(f"{folder}: an index {about['spec']}, not {self.spec}. Load it by its own spec.")
         try:

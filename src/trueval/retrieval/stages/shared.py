@@ -19,6 +19,7 @@ from trueval.models.hosted.account import Account
 from trueval.models.outputs import Step
 from trueval.retrieval.stages.retrieved import Stage
 
+REMOVED = ".removed."  # how the names of folders begin in which entries are until they are gone
 Begin = Callable[[str], Step]
 
 

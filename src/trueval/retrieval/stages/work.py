@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -16,7 +18,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.collection import Collection, ids_in_order, texts_in_order, texts_with_ids_hash
-from trueval.errors import InputError, TruevalError
+from trueval.errors import InputError, TruevalError, TruevalWarning
+from trueval.files.digests import DIGESTS, damage, used
 from trueval.files.texts.sequence import Made, Watched
 from trueval.models import load_model
 from trueval.models.hosted.account import LEDGER, Account
@@ -44,10 +47,10 @@ from trueval.retrieval.stages.config import (
     Settings,
     scored_in,
 )
-from trueval.retrieval.stages.kept import Candidates, keep, read_kept
+from trueval.retrieval.stages.kept import Candidates, is_kept, keep, read_kept
 from trueval.retrieval.stages.keys import decided, key_of, versions_of
 from trueval.retrieval.stages.retrieved import Stage
-from trueval.retrieval.stages.shared import Begin, Shared, kept_if_possible, nobody, shared_work
+from trueval.retrieval.stages.shared import REMOVED, Begin, Shared, kept_if_possible, nobody, shared_work
 from trueval.retrieval.suppress import limit_sources, sources_of, suppress_duplicates
 from trueval.run import Run
 
@@ -173,11 +176,11 @@ class Work:
         step, began = self.begin(name), time.perf_counter()
         cache = self.shared.cache
         file = None if cache is None else self._file(name, key)
-        kept = None if file is None else read_kept(file, name)
+        kept = None if file is None else read_kept(file, name, key)
         made = kept or self._made(name, make, step, given)
         if file is not None and kept is None:
             with kept_if_possible(file):
-                keep(file, made)
+                keep(file, made, key)
         seconds, ties = time.perf_counter() - began, listed(made.run).ties
         _log.info("stage %s %s: %.3f s", name, "from the cache" if kept is not None else "made", seconds)
         found = Stage(
@@ -194,7 +197,7 @@ class Work:
             before: as in `stage`.
         """
         key = self.key(name, before)
-        return key in self.shared.stages or (self.shared.cache is not None and self._file(name, key).is_file())
+        return key in self.shared.stages or (self.shared.cache is not None and is_kept(self._file(name, key)))
 
     def candidates_before(self, name: str, depth: int | None = None) -> Run | None:
         """The candidates that a stage takes of the one before, as the cache has them; None where it has not.
@@ -202,16 +205,13 @@ class Work:
         Args:
             name: as in `key_before`.
             depth: documents of each list; all if None.
-
-        Raises:
-            InputError: they are damaged.
         """
         keys = self._keys()
         before = list(keys)[list(keys).index(name) - 1]
         known = self.shared.stages.get(keys[before])
         if known is None and self.shared.cache is None:
             return None
-        kept = known or read_kept(self._file(before, keys[before]), before)
+        kept = known or read_kept(self._file(before, keys[before]), before, keys[before])
         if kept is None:
             return None
         lists = listed(kept.run, depth)
@@ -477,13 +477,14 @@ class Work:
         key = key_of("index", build_spec(spec), of, self._texts["documents"], versions_of(table, self.settings[table]))
         cache = self.shared.cache
         folder = None if cache is None else cache / "indexes" / f"{index.name}-{key[:16]}"
-        if folder is not None and folder.is_dir():
+        if folder is not None and folder.is_dir() and _is_whole(folder, key):
             index.load(folder)
+            used(folder / DIGESTS)
         else:
             index.build(documents)
             if folder is not None and not folder.exists():  # another process may have been faster
                 with kept_if_possible(folder):
-                    index.save(folder)
+                    index.save(folder, key)
         about = index.describe()
         self.notes += about.notes
         told = {name: value for name, value in asdict(about).items() if name != "notes"}
@@ -496,6 +497,17 @@ class Work:
     @property
     def _ids(self) -> tuple[list[str], pl.Series]:
         return list(self.collection.queries), ids_in_order(self.collection.documents)
+
+
+def _is_whole(folder: Path, key: str) -> bool:
+    """Whether a kept index is what was written; one that is not is removed, to be made again."""
+    damaged = damage(folder, key)
+    if damaged is None:
+        return True
+    warnings.warn(f"{folder}: a damaged index ({damaged}). It is made again.", TruevalWarning, stacklevel=2)
+    with kept_if_possible(folder), tempfile.TemporaryDirectory(prefix=REMOVED, dir=folder.parent) as aside:
+        folder.rename(Path(aside) / folder.name)
+    return False
 
 
 @contextmanager

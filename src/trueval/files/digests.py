@@ -1,0 +1,125 @@
+"""Digests of kept files: whether an entry of a cache is what was written, and of what it says that it is.
+
+    digests.json     {"of": key, "files": {name: digest}, "digest": of all this}
+
+Digests are XXH3 of 128 bits: they see accidents, such as a disk or a copy that went wrong, and nobody who deceives.
+An entry is checked when a process first reads it, and again when its files changed since.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from trueval.files.whole import write_whole
+
+DIGESTS: Final = "digests.json"
+PIECE: Final = 1 << 20
+_sound: set[tuple[Any, ...]] = set()  # folders, and files in them, that were checked
+
+
+def digest(path: Path) -> str:
+    """The digest of a file."""
+    from xxhash import xxh3_128
+
+    found, piece = xxh3_128(), bytearray(PIECE)
+    with path.open("rb", buffering=0) as file:
+        while read := file.readinto(piece):
+            found.update(memoryview(piece)[:read])
+    return str(found.hexdigest())
+
+
+def digest_of(*parts: Any) -> str:
+    """The digest of bytes, arrays and texts, one after another."""
+    from xxhash import xxh3_128
+
+    found = xxh3_128()
+    for part in parts:
+        found.update(part)
+    return str(found.hexdigest())
+
+
+def with_digest(about: Mapping[str, Any]) -> dict[str, Any]:
+    """A value of JSON that carries its own digest."""
+    return {**about, "digest": _of_json(about)}
+
+
+def is_sound(about: Any) -> bool:
+    """Whether a value of JSON is what `with_digest` made.
+
+    >>> is_sound(with_digest({"of": "a"})), is_sound({**with_digest({"of": "a"}), "of": "b"})
+    (True, False)
+    """
+    if not isinstance(about, dict):
+        return False
+    return about.get("digest") == _of_json({name: value for name, value in about.items() if name != "digest"})
+
+
+def seal(folder: Path, of: str, *, written: Mapping[str, Path] | None = None) -> None:
+    """Write the digests of the files of a folder, not of folders in it.
+
+    Args:
+        folder: with the files.
+        of: the key of what they hold.
+        written: name → where a file is that will get this name; by default all files that are there.
+    """
+    files = {each.name: each for each in sorted(folder.iterdir()) if each.is_file()} if written is None else written
+    found = {name: digest(path) for name, path in files.items() if name != DIGESTS}
+    text = json.dumps(with_digest({"of": of, "files": found}), indent=1) + "\n"
+    write_whole(folder / DIGESTS, lambda path: path.write_text(text, encoding="utf-8"))
+
+
+def damage(folder: Path, of: str | None = None) -> str | None:
+    """What is wrong with the files of a folder that was sealed; None where they are what was written.
+
+    Args:
+        folder: that was sealed.
+        of: the key of what it must hold; None for any.
+
+    Raises:
+        PermissionError: it cannot be read.
+    """
+    try:
+        about = json.loads((folder / DIGESTS).read_text(encoding="utf-8"))
+    except PermissionError:
+        raise
+    except (OSError, ValueError):
+        return f"{DIGESTS} is gone or damaged"
+    if not is_sound(about):
+        return f"{DIGESTS} is damaged"
+    if of not in (None, about["of"]):
+        return "it is another entry"
+    return next((told for name, wanted in about["files"].items() if (told := file_damage(folder / name, wanted))), None)
+
+
+def used(path: Path) -> None:
+    """Note that an entry was used now, where it may be written."""
+    with suppress(OSError):
+        os.utime(path)
+
+
+def forget() -> None:
+    """Check every entry again when it is next read."""
+    _sound.clear()
+
+
+def file_damage(path: Path, wanted: str) -> str | None:
+    """What is wrong with a file; None where it has the digest that it must have."""
+    try:
+        held = path.stat()
+        mark = (str(path), wanted, held.st_ino, held.st_size, held.st_mtime_ns)
+        if mark not in _sound:
+            if digest(path) != wanted:
+                return f"{path.name} is not what was written"
+            _sound.add(mark)
+    except FileNotFoundError:
+        return f"{path.name} is gone"
+    return None
+
+
+def _of_json(about: Mapping[str, Any]) -> str:
+    return digest_of(json.dumps(about, sort_keys=True).encode())
