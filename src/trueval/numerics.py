@@ -311,7 +311,8 @@ def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
     [1, 3]
     """
     ordered = np.sort(values)
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    found: NDArray[np.int64] = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    return found
 
 
 def or_null(value: float) -> float | None:

@@ -111,8 +111,9 @@ class Work:
         chosen, given = self.settings["embed"]["dimension"], getattr(model, "dimension", None)
         if chosen is not None and given is not None:
             check_dimension(given, chosen)
-        if (chosen or given) is not None:
-            make_index(self.settings["index"]["spec"]).check(chosen or given, len(self.collection.documents))
+        dimension = chosen or given
+        if dimension is not None:
+            make_index(self.settings["index"]["spec"]).check(dimension, len(self.collection.documents))
 
     def _without_hits(self, run: Run, name: str) -> list[str]:
         """A remark on the queries that a stage finds nothing for, if there are any.
