@@ -162,7 +162,18 @@ def test_case_differs_between_query_and_candidates() -> None:
 
 @pytest.mark.parametrize(
     ("given_names", "expected"),
-    [("Alice", "A."), ("Jean-Baptiste", "J.-B."), ("E\u0301lodie", "E\u0301."), ("Ma. Corazon", "M. C."), ("", "")],
+    [
+        ("Alice", "A."),
+        ("Jean-Baptiste", "J.-B."),
+        ("E\u0301lodie", "E\u0301."),
+        ("Ma. Corazon", "M. C."),
+        ("", ""),
+        ("J.R.R.", "J.R.R."),
+        ("J.-B.", "J.-B."),
+        ("J.R. Ronald", "J.R. R."),
+        ("Jean-B.L.", "J.-B.L."),
+        ("...", ""),
+    ],
 )
 def test_initials_are_letters_with_their_marks(given_names: str, expected: str) -> None:
     assert initials(given_names) == expected

@@ -151,13 +151,18 @@ def initials_form(bundle: Bundle) -> Bundle:
 
 
 def initials(given: str) -> str:
-    """Initials of given names, those joined by a hyphen joined still.
+    """Initials of given names, those joined by a hyphen joined still; initials stay as they are.
 
-    >>> initials("Jean-Baptiste Élie"), initials("J. R.")
-    ('J.-B. É.', 'J. R.')
+    >>> initials("Jean-Baptiste Élie"), initials("J. R."), initials("J.R.R.")
+    ('J.-B. É.', 'J. R.', 'J.R.R.')
     """
-    words = [[_first(part) for part in HYPHENS.split(word) if part] for word in given.split()]
-    return " ".join("-".join(parts) for parts in words if parts)
+    words = [[_initials(part) for part in HYPHENS.split(word)] for word in given.split()]
+    return " ".join(filter(None, ("-".join(filter(None, parts)) for parts in words)))
+
+
+def _initials(word: str) -> str:
+    """The initial of a name, or those that are written together: "J.R.R."."""
+    return "".join(_first(part) for part in word.split(".") if part)
 
 
 def _first(word: str) -> str:

@@ -2,8 +2,10 @@
 
 A name is found as a whole, "Pieter van der Hoeven", "P. van der Hoeven" or "van der Hoeven, Pieter", in any case; or as
 the family name alone, "van der Hoeven", in its own case, with a capital in front or in capitals, so that a query about
-a rose is not one about Rose. Names end where words end, texts are read in NFC, and any apostrophe, hyphen or white
-space stands for any other.
+a rose is not one about Rose. With it go the given names beside it, "J. Tolkien" of John Ronald Reuel (given_names.py).
+Names end where words end, and are no part of a longer one: "O" is not in "O'Brien", nor "Smith" in "Smith-Jones", but
+in "Smith's", "d'Angelo" and "Smith-like". Texts are read in NFC, and any apostrophe, hyphen or white space stands for
+any other.
 
 What several authors are called names the one whom the text names in full; where it names none of them, or several and
 none of these before it, it names nobody.
@@ -12,17 +14,25 @@ none of these before it, it names nobody.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from trueval.probes.ablations import HYPHENS, MARKS, initials
+from trueval.probes.given_names import beside, fitting, given_parts
 from trueval.probes.people import Name, People, plain
 
 APOSTROPHES: Final = re.compile("['’‘ʼ]")
 SPACES: Final = re.compile(r"\s+")
 WORD: Final = re.compile(r"\w+")
 OF_WORDS: Final = re.compile(rf"[\w{MARKS}]")  # a mark belongs to the letter before it
+# What may follow a name after an apostrophe, and what may be elided before one.
+ENDINGS: Final = re.compile(r"'(?:(?:s|ll|d|ve|re|m)(?!\w)|(?!\w))", re.IGNORECASE)
+ELIDED: Final = re.compile(r"(?<!\w)(?P<word>d|l|qu|jusqu|lorsqu|puisqu|quoiqu|dell|all|dall|nell|sull|un)['’‘ʼ]$")
+# A French elision without it, before a consonant.
+WHOLE_WORDS: Final = {"d": "de", "l": "le"}
+VOWELS: Final = frozenset("aeiouyhœæ")  # before a name in h both are written
 # Letters below which a family name alone names nobody: "Ba" is a name, and the start of many other things.
 SHORTEST: Final = 3
 WHOLE, FAMILY = "whole", "family"
@@ -86,6 +96,11 @@ class Mentions:
             once.setdefault(_folded(_canonical(plain(work.author.text))), work.author)
         self.authors = tuple(once.values())
         self.names = frozenset(map(plain, people.names))
+        self._given = tuple(given_parts(plain(author.given)) for author in self.authors)
+        families: dict[str, dict[int, tuple[str, ...]]] = {}
+        self._relatives = [families.setdefault(_key(author.family), {}) for author in self.authors]
+        for at, relatives in enumerate(self._relatives):
+            relatives[at] = self._given[at]
         self._forms: dict[str, _Form] = {}
         # Fuller names first: "M. Hof" who is in the table is he, and not Marijke Hof.
         every = [list(forms(author).items()) for author in self.authors]
@@ -104,14 +119,19 @@ class Mentions:
     def _add(self, author: int, form: str, text: str) -> None:
         if form == FAMILY and len(text) < SHORTEST:
             return
+        name = self.authors[author]
+        authors: tuple[int, ...] = (author,)
+        if form in (INITIALS, BOTH):  # "M. Lefèvre" may be Marie, and Manon Odile
+            authors = fitting(plain(initials(name.given)), self._relatives[author])
         own, capitals = _canonical(text), _canonical(text.upper())
         written = frozenset((own, capitals, own[:1].upper() + own[1:])) if form == FAMILY else frozenset()
         for folded in {_folded(own), _folded(capitals)}:  # "STRAUSS" is longer than "Strauß"
             known = self._forms.get(folded)
             if known is None:
-                self._forms[folded] = _Form((author,), form, written)
-            elif known.form == form != WHOLE and author not in known.authors:
-                self._forms[folded] = _Form((*known.authors, author), form, known.written | written)
+                self._forms[folded] = _Form(authors, form, written)
+            elif known.form == form != WHOLE:
+                both = tuple(dict.fromkeys((*known.authors, *authors)))
+                self._forms[folded] = _Form(both, form, known.written | written)
 
     def all(self, text: str) -> Iterator[Mention]:
         """Every name in a text, none inside another.
@@ -135,10 +155,23 @@ class Mentions:
                 start = word.start() - offset
                 stop = start + size
                 form = self._forms.get(folded[start:stop]) if end <= start <= len(folded) - size else None
-                if form is not None and _is_name(seen, start, stop, form.written):
-                    end = stop
-                    yield _Found(places[start], places[stop - 1] + 1, form)
+                if form is None or not _is_name(seen, start, stop, form.written):
+                    continue
+                if found := self._whole(seen, start, stop, end, form):
+                    end = found.end
+                    yield _Found(places[found.start], places[end - 1] + 1, found.form)
                     break
+
+    def _whole(self, text: str, start: int, stop: int, least: int, form: _Form) -> _Found | None:
+        """A name with the given names beside it, where it is a family name; None where these are somebody else's."""
+        if form.form != FAMILY:
+            return _Found(start, stop, form)
+        found = beside(text, start, stop, least, {author: self._given[author] for author in form.authors})
+        if found is None or not _begins(text, found.start, stop):
+            return None
+        forms = {"names": (WHOLE, INVERTED), "initials": (INITIALS, BOTH), "": (FAMILY, FAMILY)}
+        named = _Form(found.authors, forms[found.given][found.inverted], frozenset())
+        return _Found(found.start, found.end, named)
 
     def first(self, text: str) -> Mention | None:
         """The first name in a text; None where there is none.
@@ -163,7 +196,8 @@ class Mentions:
         written, parts, end = plain(text), [], 0
         for found in self.all(written):
             if author in (None, found.author):
-                parts += [written[end : found.start], change(found, written[found.start : found.end])]
+                other = change(found, written[found.start : found.end])
+                parts += [_unelided(written[end : found.start], other), other]
                 end = found.end
         return "".join([*parts, written[end:]]) if parts else text
 
@@ -179,9 +213,11 @@ def forms(author: Name) -> dict[str, str]:
     """
     whole = {WHOLE: author.text}
     if author.given and author.family:
-        short = author._replace(given=initials(author.given))
-        whole |= {INVERTED: author._replace(inverted=True).text, INITIALS: short.text}
-        whole |= {BOTH: short._replace(inverted=True).text, FAMILY: author.family}
+        whole |= {INVERTED: author._replace(inverted=True).text}
+        if short := initials(author.given):
+            brief = author._replace(given=short)
+            whole |= {INITIALS: brief.text, BOTH: brief._replace(inverted=True).text}
+        whole |= {FAMILY: author.family}
     return {form: plain(text) for form, text in whole.items()}
 
 
@@ -197,10 +233,49 @@ def _meant(authors: tuple[int, ...], start: int, full: list[tuple[int, int]]) ->
 
 
 def _is_name(text: str, start: int, end: int, written: frozenset[str]) -> bool:
-    """Whether letters are a name: no part of a longer word, and written in one of some ways where there are any."""
-    if OF_WORDS.match(text, end) or (written and text[start:end] not in written):
+    """Whether letters are a name: no part of a longer one, and written in one of some ways where there are any."""
+    if written and text[start:end] not in written:
         return False
-    return not (start and OF_WORDS.match(text, start - 1) and WORD.match(text, start))
+    return _begins(text, start, end) and _ends(text, start, end)
+
+
+def _begins(text: str, start: int, end: int) -> bool:
+    """Whether nothing before a name belongs to it: no letter, no O', no Jones-."""
+    before = text[max(0, start - 80) : start]
+    if not before or not WORD.match(text, start):
+        return True
+    if before[-1] == "'" and OF_WORDS.match(before[-2:-1]):
+        return ELIDED.search(before) is not None
+    if before[-1] == "-" and OF_WORDS.match(before[-2:-1]):
+        *_, word = WORD.findall(before)
+        return text[start].isupper() and word[0].islower()  # "anti-Smith", which is no name
+    return not OF_WORDS.match(before[-1])
+
+
+def _ends(text: str, start: int, end: int) -> bool:
+    """Whether nothing after a name belongs to it: no letter, no 'Brien, no -Jones."""
+    if text[end : end + 1] == "'":
+        return ENDINGS.match(text, end) is not None
+    if text[end : end + 1] == "-" and OF_WORDS.match(text, end + 1):
+        return text[start].isupper() and not text[end + 1].isupper()  # "Smith-like"
+    return not OF_WORDS.match(text, end)
+
+
+def _unelided(before: str, name: str) -> str:
+    """What stands before a name, with the vowel that was elided before another one: "d’" of "d’Oudinet" is "de Dupont".
+
+    Args:
+        before: up to the name.
+        name: that stands there now.
+    """
+    found = ELIDED.search(before)
+    letter = unicodedata.normalize("NFD", name[:1]).lower()[:1]
+    if found is None or not letter.isalpha() or letter in VOWELS:
+        return before
+    word = found["word"]
+    if word not in WHOLE_WORDS and not word.endswith("qu"):
+        return before  # Italian, whose whole words we do not know
+    return f"{before[: found.start()]}{WHOLE_WORDS.get(word, f'{word}e')} "
 
 
 def _places(text: str) -> list[int]:
@@ -211,6 +286,11 @@ def _places(text: str) -> list[int]:
 def _canonical(text: str) -> str:
     """A text with one space, apostrophe and hyphen for all of them, and one space for several."""
     return HYPHENS.sub("-", APOSTROPHES.sub("'", SPACES.sub(" ", text)))
+
+
+def _key(family: str) -> str:
+    """A family name by which authors are told to be of one."""
+    return _folded(_canonical(plain(family)))
 
 
 def _folded(text: str) -> str:

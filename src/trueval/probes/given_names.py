@@ -1,0 +1,168 @@
+"""Given names beside a family name: "J. Tolkien", "John Tolkien" or "Tolkien, J. R." of John Ronald Reuel Tolkien.
+
+Given names fit an author where each is one of the author's, or begins one, in their order; the initials of a table,
+"J.R.R.", fit the names that begin with them. An initial has a full stop, or stands with others, "JRR", as "a" and "I"
+are words. Authors of one family are told apart so, and an initial that fits none of them is somebody else's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from trueval.probes.ablations import MARKS
+
+Authors = Mapping[int, tuple[str, ...]]
+
+_WORD: Final = rf"\w[\w{MARKS}]*"
+_PARTS: Final = re.compile(_WORD)
+_BEFORE: Final = re.compile(rf"(?P<word>{_WORD})(?P<dot>\.?)(?P<join>[ -]?)$")
+_AFTER: Final = re.compile(rf"[ -]?(?P<word>{_WORD})(?P<dot>\.?)")
+_NEXT: Final = re.compile(r" (?P<letter>\w)")
+NEAR: Final = 80  # characters in which a given name is looked for
+TOGETHER: Final = range(2, 5)  # initials without full stops
+
+
+class Beside(NamedTuple):
+    """A family name with the given names beside it.
+
+    Attributes:
+        start: where they begin.
+        end: where they end.
+        authors: whom they fit, of those of this family name.
+        given: whether there are given names: "", "names" or "initials".
+        inverted: whether these come after the family name.
+    """
+
+    start: int
+    end: int
+    authors: tuple[int, ...]
+    given: str = ""
+    inverted: bool = False
+
+
+class _Given(NamedTuple):
+    """A given name in a text.
+
+    Attributes:
+        text: in one case, without its full stop.
+        short: whether it is an initial or another beginning of a name.
+    """
+
+    text: str
+    short: bool
+
+
+def given_parts(given: str) -> tuple[str, ...]:
+    """The given names of an author one by one, in one case.
+
+    >>> given_parts("Jean-Baptiste Élie"), given_parts("J.R.R.")
+    (('jean', 'baptiste', 'élie'), ('j', 'r', 'r'))
+    """
+    return tuple(part.casefold() for part in _PARTS.findall(given))
+
+
+def fitting(initials: str, authors: Authors) -> tuple[int, ...]:
+    """The authors whom initials fit.
+
+    Args:
+        initials: as `ablations.initials` gives them.
+        authors: number → given names.
+
+    >>> fitting("M.", {0: ("manon", "odile"), 1: ("marie",), 2: ("anna",)})
+    (0, 1)
+    """
+    return _fit([_Given(each, short=True) for each in given_parts(initials)], authors)
+
+
+def beside(text: str, start: int, end: int, least: int, authors: Authors) -> Beside | None:
+    """A family name with the given names beside it; with none, the family name alone.
+
+    Args:
+        text: with one kind of space, apostrophe and hyphen.
+        start: where the family name begins.
+        end: where it ends.
+        least: where a name may begin at the earliest, as another one ends there.
+        authors: of this family name, each with the given names.
+
+    Returns:
+        None where the given names are those of somebody else.
+
+    >>> beside("by J. Tolkien", 6, 13, 0, {0: ("john", "ronald", "reuel")})
+    Beside(start=3, end=13, authors=(0,), given='initials', inverted=False)
+    """
+    names: list[_Given] = []
+    begin, fit = start, tuple(authors)
+    for found in _words_before(text, start, least):
+        more = _read(found)
+        taken = next(((own, who) for own in more if (who := _fit([*own, *names], authors))), None)
+        if taken is None:
+            if any(each.short for own in more for each in own) and found["dot"]:
+                return None  # an initial of somebody else
+            break
+        names, fit, begin = [*taken[0], *names], taken[1], found.start()
+    if names:
+        return Beside(begin, end, fit, _kind(names))
+    return _after(text, start, end, authors)
+
+
+def _after(text: str, start: int, end: int, authors: Authors) -> Beside:
+    """A family name with the given names that come after it, as in a list of references."""
+    names: list[_Given] = []
+    comma = text[end : end + 1] == ","
+    stop, place, fit = end, end + comma, tuple(authors)
+    while found := _AFTER.match(text, place):
+        more = [own for own in _read(found) if comma or found["dot"]]
+        taken = next(((own, who) for own in more if (who := _fit([*names, *own], authors))), None)
+        if taken is None:
+            break
+        names, fit, stop = [*names, *taken[0]], taken[1], found.end()
+        place = stop
+    other = _NEXT.match(text, stop)
+    # "Tolkien, J. Smith" are two: one given name before another capital is that of who comes next.
+    if not names or (len(names) == 1 and other is not None and other["letter"].isupper()):
+        return Beside(start, end, tuple(authors))
+    return Beside(start, stop, fit, _kind(names), inverted=True)
+
+
+def _words_before(text: str, start: int, least: int) -> Iterator[re.Match[str]]:
+    """Words that end where a name begins, the last first."""
+    while found := _BEFORE.search(text, max(least, start - NEAR), start):
+        if not (found["dot"] or found["join"]):
+            return
+        yield found
+        start = found.start()
+
+
+def _read(found: re.Match[str]) -> list[list[_Given]]:
+    """What a word may be: a given name, a short one, or initials that are written together; nothing for other words."""
+    word, folded = found["word"], found["word"].casefold()
+    if not word[0].isupper():
+        return []
+    if found["dot"]:
+        return [[_Given(folded, short=True)]]
+    letters = given_parts(".".join(word)) if word.isupper() and len(word) in TOGETHER else ()
+    names = [[_Given(folded, short=False)]] if len(word) > 1 else []
+    return [*names, *([[_Given(each, short=True) for each in letters]] if letters else [])]
+
+
+def _fit(names: list[_Given], authors: Authors) -> tuple[int, ...]:
+    """The authors whom given names fit."""
+    return tuple(author for author, given in authors.items() if _fits(names, given))
+
+
+def _fits(names: list[_Given], given: tuple[str, ...]) -> bool:
+    """Whether names are among those of an author in their order."""
+    rest = iter(given)
+    return all(any(_is(name, each) for each in rest) for name in names)
+
+
+def _is(name: _Given, given: str) -> bool:
+    if name.short:
+        return given.startswith(name.text)
+    return given == name.text or (len(given) == 1 and name.text.startswith(given))
+
+
+def _kind(names: list[_Given]) -> str:
+    return "initials" if all(each.short for each in names) else "names"
