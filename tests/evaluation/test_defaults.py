@@ -118,6 +118,10 @@ def test_limits_are_about_the_measures_that_they_name(golden: Path) -> None:
     scores = tv.evaluate(run, golden, "RR@10")
     (check,) = tv.gate(scores, [Minimum("RR@10", 0.6)])
     assert (check.measure, check.value, check.passed) == ("RR(rel=4)@10", 0.5, False)
+    swapped = tv.evaluate({query: {"b": 2.0, "a": 1.0} for query in grades}, golden, "RR@10")
+    assert tv.self_test(scores, [MaxDrop("RR@10", 0.9)], baseline=swapped, worlds=100).asked.limits == (
+        "--max-drop RR(rel=4)@10=0.9",
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruevalWarning)
         old = tv.evaluate(run, golden, "RR@10 RR(rel=4)@10 RA-nWG@10", rel=1)

@@ -23,7 +23,7 @@ from trueval.comparison.choices import Choices
 from trueval.comparison.clusters import Clusters, Units
 from trueval.comparison.gate import asked_of
 from trueval.comparison.intervals import Draws, Extremes, Intervals, Resampled, Sizes, intervals_of
-from trueval.comparison.limits import ROUNDING, Limit, MaxDrop, check_limits
+from trueval.comparison.limits import ROUNDING, Limit, MaxDrop, check_limits, name_measures
 from trueval.comparison.resampling import Grid, generator, thread_count, to_grid
 from trueval.comparison.simultaneous import Deviations, Family, deviations, simultaneous_intervals
 from trueval.errors import InputError, PolicyError, nearest
@@ -142,6 +142,8 @@ def self_test(
         PolicyError: no limit is a MaxDrop, or a choice is unknown.
     """
     runs = [scores] if isinstance(scores, Scores) else list(scores)
+    if runs:
+        limits = name_measures(limits, runs[0].measures, runs[0].policy)
     drops = [limit for limit in limits if isinstance(limit, MaxDrop)]
     if not drops:
         raise PolicyError("A self-test needs --max-drop: only a drop is told by an interval that chance moves.")
