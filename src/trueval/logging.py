@@ -50,17 +50,18 @@ class _FolderHandler(logging.FileHandler):
         """A full disk must not end the work that is logged."""
 
 
-def log_beside(folder: Path) -> None:
+def log_beside(folder: Path | None) -> None:
     """Append warnings and errors of this process to FOLDER/trueval.log, in place of any other folder.
 
     Args:
-        folder: of the results; made, like the file, when there is something to log.
+        folder: of the results; made, like the file, when there is something to log. None for no file.
     """
     for handler in [each for each in _ROOT.handlers if isinstance(each, _FolderHandler)]:
         _ROOT.removeHandler(handler)
         with suppress(OSError):  # of a full disk
             handler.close()
-    _ROOT.addHandler(_FolderHandler(folder))
+    if folder is not None:
+        _ROOT.addHandler(_FolderHandler(folder))
 
 
 def log_to_stderr() -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 import typer
 
-from trueval.logging import log_file
+from trueval.logging import log_beside, log_file
 from trueval.printable import printable_message
 
 FAULT: Final = 70  # EX_SOFTWARE of sysexits.h
@@ -35,6 +35,7 @@ def report_fault(what: str, error: BaseException) -> None:
 def forget_faults() -> None:
     """Begin another command in the same process."""
     _reported.clear()
+    log_beside(None)
 
 
 def with_faults(status: int) -> int:

@@ -138,6 +138,7 @@ def _verbose() -> TyperOption:
         expose_value=False,
         callback=switch_on,
         help="Log to stderr what is done, and tracebacks of what fails.",
+        rich_help_panel="Output",
     )
 
 
