@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 from functools import cache
@@ -12,6 +13,7 @@ from trueval.errors import InputError
 from trueval.models.hosted.services import is_this_machine
 
 SHORTEST: Final = 6  # characters of a secret; servers of one's own are given words such as EMPTY, which any text holds
+_ESCAPES: Final = ("\\", "%", "&")  # what begins a character in JSON, URLs and HTML
 
 
 class Secret(NamedTuple):
@@ -26,10 +28,10 @@ class Secret(NamedTuple):
     variable: str = ""
 
     def taken_out_of(self, said: str) -> str:
-        r"""A text without the key, also where JSON writes characters of it as escapes.
+        r"""A text without the key, also where JSON, a URL or HTML writes characters of it in their ways.
 
-        >>> Secret("sk-secret", "MINE").taken_out_of(r"sk-secret, SK-SECRET and \u0073k-secret")
-        '[MINE], [MINE] and [MINE]'
+        >>> Secret("sk-secret/", "MINE").taken_out_of(r"SK-SECRET/, \u0073k-secret/, sk-secret%2F and sk-secret&#47;")
+        '[MINE], [MINE], [MINE] and [MINE]'
         """
         if len(self.value) < SHORTEST:
             return said
@@ -42,8 +44,10 @@ class Secret(NamedTuple):
             found: the value.
             text: that it was read from.
         """
-        # Vectors are large, and neither hold the key nor a backslash, which an escape begins with.
-        holds = len(self.value) >= SHORTEST and ("\\" in text or self.value.lower() in text.lower())
+        # Vectors are large, and hold neither the key nor what an escape begins with.
+        holds = len(self.value) >= SHORTEST and (
+            any(begin in text for begin in _ESCAPES) or self.value.lower() in text.lower()
+        )
         return self._without(found) if holds else found
 
     def _without(self, found: Any) -> Any:
@@ -59,9 +63,19 @@ class Secret(NamedTuple):
 @cache
 def _pattern(key: str) -> re.Pattern[str]:
     """The key, each character as it is or as an escape, in JSON inside of JSON too, in either case."""
+    return re.compile("".join(map(_written, key)), re.IGNORECASE)
+
+
+def _written(one: str) -> str:
+    """A character as texts, JSON, URLs (a % may be written as %25 once more) and HTML have it."""
+    code, named = ord(one), html.escape(one)
     # So many backslashes at most: any number of them would make a text of backslashes slow.
-    each = (rf"\\{{0,8}}(?:{re.escape(one)}|u{ord(one):04x})" for one in key)
-    return re.compile("".join(each), re.IGNORECASE)
+    ways = [
+        rf"\\{{0,8}}(?:{re.escape(one)}|u{code:04x})",
+        f"%(?:25){{0,2}}{code:02x}",
+        f"&#(?:0{{0,6}}{code}|x0{{0,6}}{code:x});",
+    ]
+    return f"(?:{'|'.join([*ways, re.escape(named)] if named != one else ways)})"
 
 
 class Key(NamedTuple):
