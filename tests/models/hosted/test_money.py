@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import socket
 import threading
 import time
 import warnings
@@ -162,6 +163,38 @@ def test_calls_beside_each_other_share_what_is_left() -> None:
         pay(account, 6, 1)
     pay(account, 5, 5)
     assert account.spent == 10
+
+
+def test_accounts_within_one_share_its_limit_and_keep_their_own() -> None:
+    limit = Account(10)
+    one, other = Account(within=limit), Account(4, within=limit)
+    pay(one, 6, 5)
+    pay(other, 4, 4)
+    for account in (one, other):
+        with pytest.raises(InputError, match="max_cost of"):
+            pay(account, 2, 1)
+        with pytest.raises(InputError, match="Nothing of this was sent"):
+            account.expect(2, "more")
+    assert (one.spent, other.spent, limit.spent) == (5, 4, 9), "what was not sent costs nothing in any of them"
+    with pytest.raises(CallError), one.call(0.5, {}, "m"):
+        raise CallError(Kind.BUSY, "cut: half an answer", billed=True)
+    assert (one.spent, limit.spent, limit.at_most) == (5.5, 9.5, 0.5)
+    with pytest.raises(CallError), one.call(0.5, {}, "m"):
+        raise CallError(Kind.BUSY, "HTTP 500", 500)
+    assert (one.spent, limit.spent) == (5.5, 9.5)
+
+
+@pytest.mark.parametrize(
+    "owner", [None, 7, "x", "a:b", f"{socket.gethostname()}:x:y", f"{socket.gethostname()}:{10**20}:y"]
+)
+@pytest.mark.parametrize("most", [0.5, 10**400, "0.5"])
+def test_a_line_of_a_log_that_is_not_ours_ends_nothing(tmp_path: Path, owner: Any, most: Any) -> None:
+    file = tmp_path / "calls.jsonl"
+    file.write_text(json.dumps({"call": "a", "status": "sent", "owner": owner, "at_most": most, "time": known_time()}))
+    file.write_text(file.read_text() + "\n")
+    account = Account(10, file, shared=True)
+    assert account.spent == (0.5 if most == 0.5 else 0.0)
+    pay(account, 1, 1)
 
 
 def pay(account: Account, most: float | None, cost: float | None) -> None:

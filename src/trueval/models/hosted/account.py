@@ -134,11 +134,13 @@ class Account:
         max_cost: what may be spent, in the currency of the prices; None for no limit.
         ledger: a file that gets a line of JSON before each call is sent and one when it is answered; None keeps none.
         shared: whether what the ledger says was spent counts: by earlier processes, and by others just now.
+        within: an account with a limit of its own that counts these calls too; None for none.
     """
 
     max_cost: float | None = None
     ledger: Path | None = None
     shared: bool = False
+    within: Account | None = None
     _changed: threading.Condition = field(default_factory=threading.Condition, init=False, repr=False)
     _billed: float = field(default=0.0, init=False, repr=False)
     _open: dict[str, Open] = field(default_factory=dict, init=False, repr=False)
@@ -180,6 +182,8 @@ class Account:
         Raises:
             InputError: it would cost too much, or nobody can say what it costs.
         """
+        if self.within is not None:
+            self.within.expect(cost, what)
         if self.max_cost is None:
             return
         if cost is None:
@@ -213,9 +217,17 @@ class Account:
         name, sent = secrets.token_hex(8), SentCall(most)
         self._begin(name, most, entry, what)
         try:
-            yield sent
+            if self.within is None:
+                yield sent
+            else:
+                with self.within.call(most, entry, what) as outer:
+                    yield sent
+                    outer.answered(sent.cost, {})
         except CallError as failure:
             sent.failed(failure)
+            raise
+        except NoMoneyError:  # of the account around this one: nothing was sent
+            sent.status, sent.cost = UNSENT, 0.0
             raise
         finally:
             at_most = most if sent.cost is None else None

@@ -12,8 +12,8 @@ Lines of earlier versions have no name, and count at their cost.
 from __future__ import annotations
 
 import json
-import math
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -106,7 +106,8 @@ def amount(entry: Mapping[str, Any]) -> float:
     (0.5, 2.0, 0.0)
     """
     known = (entry.get(name) for name in ("cost", "at_most"))
-    return next((float(value) for value in known if isinstance(value, int | float) and 0 <= value < math.inf), 0.0)
+    most = sys.float_info.max  # JSON may hold whole numbers above it
+    return next((float(value) for value in known if isinstance(value, int | float) and 0 <= value <= most), 0.0)
 
 
 def _entry(line: bytes) -> Mapping[str, Any] | None:

@@ -7,12 +7,14 @@ that the next one goes on at once; numbers are given again, so an owner holds a 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import socket
 from pathlib import Path
 from typing import Final
 
 _HOST: Final = socket.gethostname()
+_NUMBER: Final = re.compile("[1-9][0-9]{0,8}")  # of a process; what is larger is none
 _WORD: Final = secrets.token_hex(8)
 OWNER: Final = f"{_HOST}:{os.getpid()}:{_WORD}"
 
@@ -21,12 +23,14 @@ def is_alive(owner: str) -> bool:
     """Whether a process may still run; True of one of another machine, where nobody can look.
 
     Args:
-        owner: as `OWNER` of that process.
+        owner: as `OWNER` of that process; what is no owner does not run.
 
-    >>> is_alive(OWNER), is_alive(f"{OWNER}, before")
-    (True, False)
+    >>> is_alive(OWNER), is_alive(f"{OWNER}, before"), is_alive("nobody")
+    (True, False, False)
     """
-    host, number, word = owner.rsplit(":", 2)
+    host, number, word = ["", "", *owner.rsplit(":", 2)][-3:]
+    if not _NUMBER.fullmatch(number):
+        return False
     if host != _HOST:
         return True
     pid = int(number)
