@@ -165,6 +165,20 @@ def test_the_budget_is_hard_and_what_was_paid_is_kept(tmp_path: Path, seen: list
         assert file.exists()
 
 
+def test_what_the_sweep_may_cost_holds_for_its_judge_too(tmp_path: Path, seen: list[Any]) -> None:
+    with chat.chat_server(true_grade) as server:
+        server.bills = chat.thirds
+        file, out = written(tmp_path, SERVED.format(url=server.url)), tmp_path / "out"
+        told = next(task for task in estimate(file, out=out, probe=lambda *_: 0.0).tasks if task.model == "grader")
+        assert told.cost is not None
+        limit = told.cost / 4
+        with pytest.warns(TruevalWarning, match="passages"), pytest.raises(InputError, match="max_cost"):
+            sweep(file, out=out, max_cost=limit)
+        assert sum(map(sum, server.billed)) / 1e6 <= limit
+    (tmp_path / "labels").mkdir()
+    assert sweep(written(tmp_path / "labels"), out=tmp_path / "free", max_cost=0.0).judge, "labels cost nothing"
+
+
 def test_what_cannot_be_is_said_before_any_work(tmp_path: Path, seen: list[Any]) -> None:
     file = written(tmp_path)
     with pytest.raises(InputError, match="Add --out DIR"):

@@ -45,7 +45,7 @@ def sweep(
         typer.Option(
             metavar="X",
             min=0,
-            help="Stop before hosted models cost more than this, in the currency of the prices in the file.",
+            help="Stop before hosted models and the judge together cost more than this, in the currency of the file.",
         ),
     ] = None,
     form: Form = "table",

@@ -45,7 +45,7 @@ def gather(
         out: directory of the sweep.
         cache: of what is computed.
         begin: hears of the work.
-        max_cost: of hosted models.
+        max_cost: of hosted models and the judge together.
     """
     chosen = plan if isinstance(plan, Plan) else Plan.read(Path(plan))
     begin = begin or nobody
@@ -54,11 +54,12 @@ def gather(
     inputs = read_inputs(chosen, lambda done: step("documents", done, 0))
     check_measures(chosen, inputs)
     store = Store(out)
-    judging = None if chosen.judge is None else Judging.of(chosen, inputs, out)
+    limit = None if max_cost is None else Account(max_cost)
+    judging = None if chosen.judge is None else Judging.of(chosen, inputs, out, limit)
     with _place(out, cache) as place:
         gathered = _Gathered(chosen, inputs, store, charges, begin("systems"))
         found_one = gathered.add if judging is None else judging.add
-        account = Account(max_cost, place / LEDGER)
+        account = Account(None, place / LEDGER, within=limit)
         maker = Maker(inputs, place, store, account, begin, found_one)
         maker.make(chosen.systems, routed_system(chosen))
         judged = None

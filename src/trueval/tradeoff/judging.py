@@ -99,13 +99,14 @@ class Judging:
     firsts: list[Run] = field(default_factory=list)
 
     @classmethod
-    def of(cls, plan: Plan, inputs: Inputs, out: Path | None) -> Judging:
+    def of(cls, plan: Plan, inputs: Inputs, out: Path | None, within: Account | None = None) -> Judging:
         """Check all that can be before any work.
 
         Args:
             plan: of the sweep, with a judge.
             inputs: of the sweep.
             out: its directory.
+            within: what the whole sweep may cost; None for no limit but the judge's.
 
         Raises:
             InputError: there is no directory; the judge cannot be made, or nobody knows what it costs.
@@ -115,6 +116,7 @@ class Judging:
             raise InputError(f"{plan.source}: what a judge says is paid for, and kept. Add --out DIR.")
         refuse_unlike_scale(plan, inputs)
         account = opened_account(out / CALLS, judge_of(plan).values["max_cost"])
+        account.within = within
         return cls(plan, inputs, out, make_judge(judge_of(plan), inputs.as_asked, account), account)
 
     def add(self, made: Made) -> None:

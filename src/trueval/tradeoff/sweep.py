@@ -32,7 +32,7 @@ def sweep(
         out: directory that gets each system as soon as it is done, and the result; None keeps nothing there.
         cache: keeps embeddings, logits, indexes and candidates; `out`/cache if None.
         begin: called with the name of each piece of work; what it returns is called as the work goes on.
-        max_cost: what hosted models may cost in all, in the currency of their prices; None for no limit.
+        max_cost: what hosted models and the judge may cost together, in the currency of prices; None for no limit.
 
     Raises:
         InputError: the file or the collection is bad, nothing is judged, or a grade is not on the rubric of a measure.

@@ -3,10 +3,12 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.conftest import Outcome
-from tests.golden.chat import chat_server
+from tests.golden.chat import chat_server, thirds
+from tests.models.hosted import loopback
 
 from trueval.collection import Collection
 from trueval.probes.noise import Design, probe_noise
@@ -91,6 +93,47 @@ def test_a_judge_rewrites_and_is_asked_once(trueval: Command, tmp_path: Path, mo
         assert "max_cost" in poor.err
     ways = [(each["level"], each["denoised"]) for each in json.loads(done.out)["models"][0]["levels"]]
     assert (2, "judge") in ways
+
+
+def test_judge_and_hosted_models_share_one_limit(
+    trueval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("openai", reason='needs the extra "hosted"')
+    pytest.importorskip("faiss", reason='needs the extra "retrieval"')
+    monkeypatch.setattr(loopback, "tokens", lambda text: len(text.encode()) // 3)
+    with chat_server(lambda query, text: 3) as server, loopback.serving() as service:
+        judge, pipeline = tmp_path / "judge.toml", tmp_path / "dense.toml"
+
+        def probe(price: float, *more: Any) -> tuple[Outcome, float, float]:
+            judge.write_text(
+                f'[judge]\nmodel = "served"\nbase_url = "{server.url}"\napi_key_env = ""\n'
+                "price_per_million_input = 1.0\nprice_per_million_output = 2.0\n"
+            )
+            pipeline.write_text(
+                f'[corpus]\npath = "{sample_path()}"\n[embed]\nmodel = "openai:m"\nbase_url = "{service.url}"\n'
+                f"batch_size = 1\nprice_per_million_tokens = {price}\n[index]\n"
+            )
+            kept = tmp_path / f"cache-{price}"
+            server.billed.clear()
+            service.seen.clear()
+            given = [*GIVEN[:3], "--pipeline", pipeline, *GIVEN[4:], "--denoise", "none,judge", "--judge", judge]
+            done = trueval(*given, *more, "--cache", kept)
+            judged = sum(asked + 2 * told for asked, told in server.billed) / 1e6
+            return (
+                done,
+                judged,
+                sum(loopback.tokens(text) for each in service.seen for text in each.texts) * price / 1e6,
+            )
+
+        server.bills = thirds
+        done, judged, embedded = probe(1.0)
+        assert done.status == 0, done.err
+        price = 2 * judged / embedded
+        done, judged, embedded = probe(price, "--max-cost", 2.6 * judged)
+        assert done.status == 1
+        assert judged > 0
+        assert judged + embedded <= 2.6 * judged
+        assert "max_cost" in done.err
 
 
 def test_misuse(trueval: Command) -> None:

@@ -93,7 +93,7 @@ class RewriterOptions:
     ] = None
     max_cost: Annotated[
         float | None,
-        typer.Option(metavar="X", min=0, help="Stop before the judge, or hosted models, cost more than this."),
+        typer.Option(metavar="X", min=0, help="Stop before the judge and hosted models together cost more than this."),
     ] = None
     dry_run: Annotated[
         bool,
@@ -158,6 +158,7 @@ def noise(
                 cache=place,
                 begin=bar,
                 max_cost=rewriter.max_cost,
+                account=None if rewriter.max_cost is None else rewrites.account,
                 **policy.choices(),
             )
     talk(dict.fromkeys(note for each in probes for note in each.notes))
