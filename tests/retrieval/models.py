@@ -12,5 +12,5 @@ from trueval.retrieval.stages import keys, work
 def use(patch: pytest.MonkeyPatch, load: Callable[[str], Any]) -> None:
     """Have pipelines load what `load` gives for a name, of a place and a recipe that are the same for all."""
     patch.setattr(work, "load_model", lambda name, **_: load(name))
-    place = SimpleNamespace(path="nowhere", recipe=SimpleNamespace(name="counts"))
+    place = SimpleNamespace(name="counts", path="nowhere", recipe=SimpleNamespace(name="counts"))
     patch.setattr(keys, "find_model", lambda name, recipe: place)

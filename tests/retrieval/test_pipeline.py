@@ -459,7 +459,7 @@ def test_candidates_of_a_machine_without_an_accelerator_are_others(
 ):
     kept = []
     for has, device in ((False, None), (True, None), (False, None), (True, "cpu"), (False, "cpu")):
-        monkeypatch.setattr(keys, "may_have_accelerator", lambda has=has: has)
+        monkeypatch.setattr("trueval.models.places.may_have_accelerator", lambda has=has: has)
         changed = {} if device is None else {"device": device}
         stages = made(embed={"model": "embedder", **changed}).retrieve(collection, cache=tmp_path).stages
         kept.append([stage.cached for stage in stages if stage.name in ("dense", "sparse", "rerank")])

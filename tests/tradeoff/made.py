@@ -100,7 +100,7 @@ def use(patch: pytest.MonkeyPatch, seen: list[Any], spoilt: str = "") -> None:
     """Have pipelines load these models."""
     models.use(patch, lambda name: Model(name, seen, spoilt))
     recipe = SimpleNamespace(name="counts")
-    patch.setattr(keys, "find_model", lambda name, _: SimpleNamespace(path=f"nowhere/{name}", recipe=recipe))
+    patch.setattr(keys, "find_model", lambda name, _: SimpleNamespace(name=name, path=f"nowhere/{name}", recipe=recipe))
 
 
 def folder(place: Path) -> Path:

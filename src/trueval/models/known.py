@@ -74,9 +74,19 @@ def prefix_of(settings: Mapping[str, Any], part: str) -> str:
     return f"{name}-{settings['dtype']}-{part}-"
 
 
+def deciding(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings without the place of a model whose contents are known: a copy of it elsewhere returns the same."""
+    return {name: value for name, value in settings.items() if name != "path" or settings.get("weights") is None}
+
+
 def _passes(folder: Path, settings: Mapping[str, Any], part: str) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """Folders of passes of the same model, and what each says of itself."""
-    wanted = {"kind": KIND, "format": FORMAT_VERSION, "part": part, "settings": json.loads(json.dumps(dict(settings)))}
+    wanted = {
+        "kind": KIND,
+        "format": FORMAT_VERSION,
+        "part": part,
+        "settings": json.loads(json.dumps(deciding(settings))),
+    }
     for place in sorted(folder.glob(f"{prefix_of(settings, part)}*")):
         try:
             about = json.loads((place / ABOUT).read_text(encoding="utf-8"))

@@ -13,7 +13,7 @@ from trueval.models.batches import in_batches
 from trueval.models.foreign_code import refuse_foreign_code
 from trueval.models.hosted.roles import sendable
 from trueval.models.hosted.services import is_hosted
-from trueval.models.places import Place, find_model, need
+from trueval.models.places import Place, find_model, hardware, need
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -64,6 +64,8 @@ class LocalModel(ABC):
             "path": self.place.path,
             "recipe": self.recipe.name,
             **{name: getattr(self, name) for name in SETTINGS},
+            **hardware(self.device),
+            **({"threads": self.torch.get_num_threads()} if self.device.startswith("cpu") else {}),
             "versions": {name: need(name).__version__ for name in ("torch", "transformers", "sentence_transformers")},
         }
 

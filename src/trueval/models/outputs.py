@@ -33,7 +33,7 @@ from trueval.errors import TruevalWarning
 from trueval.files.texts.sequence import Made
 from trueval.models.answers import KeptAnswers
 from trueval.models.kept import FORMAT_VERSION, KIND, ROWS, Found, Kept, Part, Step, forward, shards_of
-from trueval.models.known import prefix_of
+from trueval.models.known import deciding, prefix_of
 from trueval.models.recipes import Recipe
 from trueval.report.together import alone
 
@@ -103,14 +103,18 @@ def joined_outputs(settings: Mapping[str, Any], found: Mapping[str, Found]) -> O
 
 
 def settings_of(model: Any) -> dict[str, Any]:
-    """All that decides the outputs of a model: its settings, its recipe to the letter, and the hash of its files."""
+    """All that decides the outputs of a model, and where it is: settings, recipe to the letter, hash of its files."""
     settings, recipe = model.settings(), getattr(model, "recipe", None)
-    prompts = {}
-    # The name of a recipe says nothing: another prompt under it, or another pooling, must not take the old outputs.
-    if isinstance(recipe, Recipe) and recipe.kind != "hosted":
-        letters = json.dumps({**asdict(recipe), "source": ""}, sort_keys=True)
-        prompts = {"recipe_sha256": hashlib.sha256(letters.encode()).hexdigest()}
+    if hasattr(model, "answers"):  # of a service nothing else is known
+        return {**settings, "weights": None}
+    prompts = recipe_hash(recipe) if isinstance(recipe, Recipe) else {}
     return {**settings, **prompts, "weights": weights_hash(Path(str(settings["path"])))}
+
+
+def recipe_hash(recipe: Recipe) -> dict[str, str]:
+    """The hash of a recipe to the letter: another prompt under its name must not take the old outputs."""
+    letters = json.dumps({**asdict(recipe), "source": ""}, sort_keys=True)
+    return {"recipe_sha256": hashlib.sha256(letters.encode()).hexdigest()}
 
 
 def part_outputs(
@@ -144,7 +148,8 @@ def part_outputs(
     if not (place / ROWS).is_file() or kept.damage() is not None:
         # Another program with the same texts and model waits meanwhile: both would write the same file of rows.
         with alone(place):
-            step = None if _made(kept, model, {**about, "settings": dict(settings)}, step) else step  # it was told
+            about["settings"] = deciding(settings)
+            step = None if _made(kept, model, about, step) else step  # it was told
     if step is not None:
         step(part.name, len(part.items), len(part.items))
     return kept.read(texts)
@@ -194,7 +199,8 @@ def place_of(settings: Mapping[str, Any], part: str, texts: Mapping[str, Any], f
         folder: the store.
     """
     # The folder's name holds the identity, so that other texts, or other weights, are another folder.
-    identity = hashlib.sha256(json.dumps([FORMAT_VERSION, settings, part, texts], sort_keys=True).encode()).hexdigest()
+    decided = json.dumps([FORMAT_VERSION, deciding(settings), part, texts], sort_keys=True)
+    identity = hashlib.sha256(decided.encode()).hexdigest()
     return Identified(folder / f"{prefix_of(settings, part)}{identity[:12]}", identity)
 
 
@@ -243,7 +249,7 @@ def _batches(model: Any, part: Part, sizes: set[int]) -> Iterator[tuple[list[int
 
 
 def weights_hash(folder: Path) -> str | None:
-    """Return the SHA-256 of a model's files, or None for a model of the hub.
+    """Return the SHA-256 of a model's files; of a model of the hub the commit, or None where it is not here yet.
 
     Weights decide what a model returns, and so do its tokenizer, its pooling, its prompts and the modules after it,
     which sentence-transformers keeps in folders of their own. Changed in place they must not take the old outputs.
@@ -254,13 +260,27 @@ def weights_hash(folder: Path) -> str | None:
     found = (file for place in _modules(folder) for file in place.glob("*"))
     files = sorted(file for file in found if file.suffix in DECIDING and file.is_file())
     if not files:
-        return None
+        return hub_commit(folder.as_posix())
     digest = hashlib.sha256()
     for file in files:
         digest.update(hashlib.sha256(file.relative_to(folder).as_posix().encode()).digest())
         with file.open("rb") as data:
             digest.update(hashlib.file_digest(data, "sha256").digest())
     return digest.hexdigest()
+
+
+def hub_commit(name: str) -> str | None:
+    """The commit of a model of the hub that is in the cache of the hub; None where none is."""
+    try:
+        from huggingface_hub import try_to_load_from_cache
+
+        for file in ("config.json", "modules.json"):
+            found = try_to_load_from_cache(name, file)
+            if isinstance(found, str):
+                return f"hub:{Path(found).parent.name}"
+    except (ImportError, ValueError):  # no library, or no name that the hub could have
+        return None
+    return None
 
 
 def _modules(folder: Path) -> list[Path]:

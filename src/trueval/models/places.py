@@ -6,9 +6,10 @@ import hashlib
 import importlib.util
 import json
 import os
+import platform
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trueval import extras
 from trueval.errors import InputError
@@ -99,6 +100,38 @@ def may_have_accelerator(environment: Mapping[str, str] = os.environ, devices: P
     if any(environment.get(name) in ("", "-1") for name in _HIDING):
         return False
     return sys.platform == "darwin" or any((devices / name).exists() for name in _DRIVERS)
+
+
+def hardware(device: str | None) -> dict[str, Any]:
+    """What of this machine decides the last bits of outputs, told without importing torch.
+
+    Args:
+        device: as torch calls it; None for an accelerator if there may be one.
+    """
+    on_cpu = not may_have_accelerator() if device is None else device.startswith("cpu")
+    if not on_cpu:
+        return {"device": device or "an accelerator", "accelerators": accelerator_names()}
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    threads = [os.environ.get(name) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")]
+    return {"device": device or "cpu", "processor": vector_units(), "threads": [processors, *threads]}
+
+
+def vector_units() -> str:
+    """The widest vectors that the processor multiplies, by which libraries choose their kernels."""
+    try:
+        flags = set(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split())
+    except OSError:  # not Linux
+        flags = set()
+    return " ".join([platform.machine(), *(name for name in ("avx2", "avx512f", "amx_tile", "sve") if name in flags)])
+
+
+def accelerator_names() -> list[str]:
+    """What the driver of NVIDIA calls its accelerators; none of others."""
+    found = []
+    for file in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information")):
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        found += [line.partition(":")[2].strip() for line in lines if line.startswith("Model:")]
+    return found
 
 
 def accelerators() -> tuple[str, ...]:

@@ -13,8 +13,9 @@ from typing import Any, Final
 from trueval.errors import MissingExtraError, Place
 from trueval.models.hosted.services import base_url_of, hosted_name, is_hosted
 from trueval.models.hosted.wire import need_hosted
-from trueval.models.outputs import weights_hash
-from trueval.models.places import find_model, may_have_accelerator
+from trueval.models.outputs import recipe_hash, weights_hash
+from trueval.models.places import find_model, hardware
+from trueval.models.recipes import Recipe
 from trueval.models.reuse import BY_TEXT, TEXT
 from trueval.retrieval.index import read_spec
 from trueval.retrieval.stages.config import (
@@ -40,11 +41,12 @@ def decided(table: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         about["base_url"] = base_url_of(hosted_name(settings["model"]), settings["base_url"])
     elif "model" in settings:
         place = find_model(settings["model"], None)
-        about |= {"model": place.path, "recipe": place.recipe.name, "weights": weights_hash(Path(place.path))}
+        about |= {"model": place.name, "recipe": place.recipe.name, "weights": weights_hash(Path(place.path))}
+        about |= {"path": place.path} if about["weights"] is None else {}
+        about |= hardware(settings["device"])
+        about |= recipe_hash(place.recipe) if isinstance(place.recipe, Recipe) else {}
         if settings.get("reuse") != TEXT or settings["dtype"] in BY_TEXT:  # then it decides nothing
             about.pop("reuse", None)
-        if settings["device"] is None:  # of machines that share a cache one may have an accelerator
-            about["device"] = "an accelerator" if may_have_accelerator() else "cpu"
     if settings.get("sources") is not None:
         about["sources"] = _file_hash(Path(settings["sources"]))
     return about | {"versions": versions_of(table, settings)}

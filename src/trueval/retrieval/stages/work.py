@@ -389,7 +389,15 @@ class Work:
             table: of the settings.
         """
         settings = dict(self.settings[table])
-        return self.shared.hashed([table, settings], lambda: decided(table, settings))
+
+        def make() -> dict[str, Any]:
+            found = decided(table, settings)
+            if "model" in settings and not is_hosted(settings["model"]) and found["weights"] is None:
+                self.model(table)  # of the hub: once it is here, its contents are known
+                found = decided(table, settings)
+            return found
+
+        return self.shared.hashed([table, settings], make)
 
     def model(self, table: str) -> Any:
         """The model that a table names, loaded once.

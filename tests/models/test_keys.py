@@ -1,0 +1,93 @@
+"""What decides outputs is in their key, and where a model lies is not."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trueval.models.kept import Part
+from trueval.models.outputs import place_of, settings_of, weights_hash
+from trueval.retrieval.stages import keys
+
+pytest.importorskip("transformers", reason='needs the extra "models"')
+
+
+@pytest.fixture
+def folder(folder_of: Any, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(folder_of("multilingual-e5-large"), tmp_path / "here" / "mine"))
+
+
+def place(folder: Path, **options: Any) -> str:
+    from trueval.models import load_model
+
+    model = load_model(f"multilingual-e5-large:{folder}", **{"device": "cpu", "dtype": "float32", **options})
+    part = Part("documents", ["a"], ["a"], model.embed_documents, len)
+    return place_of(settings_of(model), part.name, part.texts(), Path("store")).identity
+
+
+def decided(folder: Path, **changed: Any) -> str:
+    named = {"model": f"multilingual-e5-large:{folder}", "dtype": "float32", "device": None, "batch_size": 32}
+    return json.dumps(
+        keys.decided("embed", {**named, "max_length": None, "instruction": None, **changed}), sort_keys=True
+    )
+
+
+def test_the_contents_of_a_model_count_and_not_its_place(folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "there" / "mine"
+    shutil.copytree(folder, other)
+    assert place(folder) == place(other)
+    assert decided(folder) == decided(other)
+    tokenizer = other / "tokenizer_config.json"
+    tokenizer.write_text(tokenizer.read_text().replace("{", '{"model_max_length": 9,', 1))
+    assert place(folder) != place(other)
+    assert decided(folder) != decided(other)
+
+
+def test_device_threads_length_and_prompt_count(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    base = place(folder)
+    assert (
+        len({base, place(folder, max_length=7), place(folder, instruction="other"), place(folder, batch_size=3)}) == 4
+    )
+    threads = torch.get_num_threads()
+    torch.set_num_threads(threads + 1)
+    try:
+        assert place(folder) != base
+    finally:
+        torch.set_num_threads(threads)
+    assert place(folder) == base
+    told = decided(folder)
+    assert decided(folder, max_length=7) != told
+    assert decided(folder, instruction="other") != told
+    with monkeypatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "3")
+        assert decided(folder) != told
+    with monkeypatch.context() as patch:
+        patch.setattr("trueval.models.places.vector_units", lambda: "another")
+        assert decided(folder) != told
+        assert place(folder) != base
+    with monkeypatch.context() as patch:
+        patch.setattr("trueval.models.places.may_have_accelerator", lambda: True)
+        patch.setattr("trueval.models.places.accelerator_names", lambda: ["one"])
+        first = decided(folder)
+        patch.setattr("trueval.models.places.accelerator_names", lambda: ["another"])
+        assert len({told, first, decided(folder)}) == 3
+
+
+def test_a_model_of_the_hub_counts_by_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub.constants
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    assert weights_hash(Path("somebody/model")) is None
+    for commit in ("a" * 40, "b" * 40):
+        snapshot = tmp_path / "models--somebody--model" / "snapshots" / commit
+        snapshot.mkdir(parents=True)
+        (snapshot / "config.json").write_text("{}")
+        refs = tmp_path / "models--somebody--model" / "refs"
+        refs.mkdir(exist_ok=True)
+        (refs / "main").write_text(commit)
+        assert weights_hash(Path("somebody/model")) == f"hub:{commit}"
+    assert weights_hash(Path("no such: model")) is None
