@@ -1,5 +1,7 @@
 """A document that changes: what goes through models again, and what is said of it."""
 
+import shutil
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -144,3 +146,32 @@ def test_a_second_run_of_the_changed_corpus_asks_models_nothing(use: Any, tmp_pa
             each.rename(tmp_path / f"{place} {each.name}")
     pipeline("float32").retrieve(replace(collection(NEW), name="same"), cache=tmp_path)
     assert log == []
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_cold_seconds_count_what_an_earlier_command_computed(
+    use: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: str
+):
+    use(dtype)
+    for name in ("embed_queries", "logits_of_pairs"):
+        monkeypatch.setattr(Model, name, slowly(getattr(Model, name)))
+    first = pipeline(dtype).retrieve(collection(), cache=tmp_path)
+    shutil.rmtree(tmp_path / "stages")  # as another --out finds it: outputs and index are there, candidates are not
+    second = pipeline(dtype).retrieve(collection(), cache=tmp_path)
+    for one, other in zip(first.stages, second.stages, strict=True):
+        assert not other.cached
+        assert one.made_seconds >= SLOW
+        assert other.seconds < SLOW <= other.made_seconds <= 2 * one.made_seconds
+    third = pipeline(dtype).retrieve(collection(), cache=tmp_path)
+    assert [stage.made_seconds for stage in third.stages] == [stage.made_seconds for stage in second.stages]
+
+
+SLOW = 1.0
+
+
+def slowly(forward: Any) -> Any:
+    def slow(*given: Any) -> Any:
+        time.sleep(SLOW)
+        return forward(*given)
+
+    return slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -30,31 +31,40 @@ class KeptAnswers(Kept):
         self._describe(about)
         items = self.part.items
         keys = item_keys(items)
-        shards = self._answered()
+        shards, before = self._answered()
         done = np.zeros(len(items), dtype=bool)
         for chosen in shards:
             done[chosen] = True
         for places, rows in self._known(keys, about, done):
-            self._add(shards, done, places, rows, keys)
+            self._add(shards, done, places, rows, keys, 0.0)
         self._tell(step, done)
         same = _Same.of(keys, np.flatnonzero(~done))
         asked = Made(len(same.first), lambda at: items[int(same.first[at])])
         called = Made(len(same.first), lambda at: self.part.called[int(same.first[at])])
+        began = time.perf_counter()
         for places, rows in model.answers(self.part.name, asked, called):
             group = [same.places(place) for place in places]
-            self._add(shards, done, np.concatenate(group), np.repeat(rows, [len(each) for each in group], axis=0), keys)
+            answered = np.repeat(rows, [len(each) for each in group], axis=0)
+            self._add(shards, done, np.concatenate(group), answered, keys, time.perf_counter() - began)
+            began = time.perf_counter()
             self._tell(step, done)
-        self._finish(shards, np.zeros(len(items), dtype=np.int64), keys, {**about, "batch_sizes": []})
+        self._finish(
+            shards,
+            np.zeros(len(items), dtype=np.int64),
+            keys,
+            {**about, "batch_sizes": [], "seconds": self.now + before},
+        )
 
     def _tell(self, step: Step | None, done: NDArray[np.bool_]) -> None:
         if step is not None:
             step(self.part.name, int(done.sum()), len(done))
 
-    def _answered(self) -> list[NDArray[np.int64]]:
-        """The places of each shard that is there."""
+    def _answered(self) -> tuple[list[NDArray[np.int64]], float]:
+        """The places of each shard that is there, and the seconds that all of them took."""
         # By length first: number 100000 comes after 99999, and none may be moved onto one that is still to be moved.
         found = sorted(self.place.glob("shard-*.safetensors"), key=lambda file: (len(file.name), file.name))
         places: list[NDArray[np.int64]] = []
+        seconds = 0.0
         for file in found:
             try:
                 shard = read_shard(file, self.identity)
@@ -64,7 +74,8 @@ class KeptAnswers(Kept):
                 continue
             file.rename(self._shard(len(places)))
             places.append(shard.places)
-        return places
+            seconds += shard.seconds
+        return places, seconds
 
     def _add(
         self,
@@ -73,9 +84,11 @@ class KeptAnswers(Kept):
         places: NDArray[np.int64],
         rows: NDArray[Any],
         keys: NDArray[np.bytes_],
+        seconds: float,
     ) -> None:
         self._refuse_other_widths(shards, rows.shape[1])
-        about = {"identity": self.identity, "batch_size": NO_BATCH}
+        self.now += seconds
+        about = {"identity": self.identity, "batch_size": NO_BATCH, "seconds": repr(seconds)}
         write_shard(self._shard(len(shards)), rows, about, places, keys[places])
         shards.append(places)
         done[places] = True

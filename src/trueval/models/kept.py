@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -66,11 +67,13 @@ class Found(NamedTuple):
         rows: [item, any] one array; for late interaction one [token, dimension] array per text.
         texts: count and SHA-256 of what went in.
         batch_sizes: batch sizes that shards ended with, the largest first.
+        earlier: seconds that earlier commands took for rows that are taken from the store.
     """
 
     rows: Any
     texts: Mapping[str, Any]
     batch_sizes: tuple[int, ...]
+    earlier: float = 0.0
 
 
 def shards_of(part: Part, batch_size: int) -> list[NDArray[np.int64]]:
@@ -101,6 +104,7 @@ class Kept:
 
     def __init__(self, place: Path, identity: str, part: Part) -> None:
         self.place, self.identity, self.part = place, identity, part
+        self.now = 0.0  # seconds that this command computes
 
     def compute(self, model: Any, about: Mapping[str, Any], step: Step | None) -> None:
         """Compute the shards that are not there yet, and make rows of all."""
@@ -109,21 +113,26 @@ class Kept:
         shards = shards_of(self.part, int(model.batch_size))
         sizes: set[int] = set()
         lengths = np.zeros(len(self.part.items), dtype=np.int64)
-        done = 0
+        done, seconds = 0, 0.0
         for number, chosen in enumerate(shards):
             shard = self._sound_shard(number, chosen)
             if shard is None:
+                began = time.perf_counter()
                 outputs = forward(self.part, chosen)
-                metadata = {"identity": self.identity, "batch_size": str(model.batch_size)}
+                took = time.perf_counter() - began
+                metadata = {"identity": self.identity, "batch_size": str(model.batch_size), "seconds": repr(took)}
                 write_shard(self._shard(number), outputs, metadata, chosen, keys[chosen])
+                self.now += took
                 shard = self._read(number, chosen)
             # Of a kept shard the size that it was computed with: batch size changes low-precision outputs.
             sizes.add(shard.batch_size)
             lengths[chosen] = shard.lengths
             done += len(chosen)
+            seconds += shard.seconds
             if step is not None:
                 step(self.part.name, done, len(self.part.items))
-        self._finish(shards, lengths, keys, {**about, "batch_sizes": sorted(sizes, reverse=True)})
+        told = {"batch_sizes": sorted(sizes, reverse=True), "seconds": seconds}
+        self._finish(shards, lengths, keys, {**about, **told})
 
     def damage(self) -> str | None:
         """What is wrong with the rows; None where they are what was written."""
@@ -147,13 +156,18 @@ class Kept:
             counted = len(rows) if lengths is None else len(lengths)
             if about["identity"] != self.identity or counted != len(self.part.items):
                 raise ValueError("its rows are not those of its texts")
-            sizes = tuple(int(size) for size in about["batch_sizes"])
+            sizes, seconds = tuple(int(size) for size in about["batch_sizes"]), float(about["seconds"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(
                 f"{self.place}: damaged outputs ({error}). Remove the folder, and they are computed again."
             ) from error
         used(self.place / DIGESTS)
-        return Found(rows if lengths is None else np.split(rows, np.cumsum(lengths)[:-1]), texts, sizes)
+        return Found(
+            rows if lengths is None else np.split(rows, np.cumsum(lengths)[:-1]),
+            texts,
+            sizes,
+            max(seconds - self.now, 0),
+        )
 
     def _finish(
         self,
@@ -259,6 +273,7 @@ class Shard(NamedTuple):
         batch_size: that it was computed with.
         places: [item] of each in its part.
         keys: [item] of each text or pair.
+        seconds: that it took.
     """
 
     values: NDArray[Any]
@@ -266,6 +281,7 @@ class Shard(NamedTuple):
     batch_size: int
     places: NDArray[np.int64]
     keys: NDArray[np.bytes_]
+    seconds: float
 
 
 def write_shard(
@@ -311,7 +327,8 @@ def read_shard(file: Path, identity: str, items: int | None = None) -> Shard:
     if metadata["identity"] != identity or items not in (None, len(tensors["lengths"])):
         raise InputError(f"{file}: a shard of another pass; its texts, model and settings are not those of part.json.")
     keys = tensors["keys"].view(f"S{KEY_BYTES}").reshape(-1)
-    return Shard(tensors["values"], tensors["lengths"], int(metadata["batch_size"]), tensors["places"], keys)
+    size, seconds = int(metadata["batch_size"]), float(metadata["seconds"])
+    return Shard(tensors["values"], tensors["lengths"], size, tensors["places"], keys, seconds)
 
 
 def _shard_digest(tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> str:

@@ -26,10 +26,12 @@ class Known(NamedTuple):
     Attributes:
         keys: [item].
         rows: [item, any], or one [token, dimension] array per item.
+        seconds: that they took.
     """
 
     keys: NDArray[np.bytes_]
     rows: Any
+    seconds: float
 
 
 def known_outputs(folder: Path, settings: Mapping[str, Any], part: str, *, stopped: bool = True) -> Iterator[Known]:
@@ -105,7 +107,7 @@ def _complete(place: Path, about: Mapping[str, Any]) -> Known | None:
             rows: Any = np.load(place / ROWS, mmap_mode="r", allow_pickle=False).view(storage_dtype(about["dtype"]))
             if (place / LENGTHS).exists():
                 rows = np.split(rows, np.cumsum(np.load(place / LENGTHS, allow_pickle=False))[:-1])
-            return Known(np.load(place / KEYS, allow_pickle=False), rows)
+            return Known(np.load(place / KEYS, allow_pickle=False), rows, float(about["seconds"]))
     except (OSError, ValueError, KeyError) as error:  # removed meanwhile, or not to be read
         wrong = str(error)
     warnings.warn(
@@ -125,4 +127,5 @@ def _stopped(place: Path, about: Mapping[str, Any]) -> Iterator[Known]:
             warnings.warn(f"{error} It is not taken.", TruevalWarning, stacklevel=2)
             continue
         ragged = shard.lengths.any()
-        yield Known(shard.keys, np.split(shard.values, np.cumsum(shard.lengths)[:-1]) if ragged else shard.values)
+        rows = np.split(shard.values, np.cumsum(shard.lengths)[:-1]) if ragged else shard.values
+        yield Known(shard.keys, rows, shard.seconds)

@@ -57,12 +57,14 @@ class Outputs:
             "queries" and "documents" of an embedder, [text, dimension], for late interaction one array per text.
         texts: count and SHA-256 of the texts of each part.
         batch_sizes: batch sizes that shards ended with; more than one if memory ran out.
+        earlier: seconds that earlier commands took for what is taken from the store.
     """
 
     settings: Mapping[str, Any]
     arrays: Mapping[str, Any]
     texts: Mapping[str, Mapping[str, Any]]
     batch_sizes: tuple[int, ...]
+    earlier: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Return what reports say about the pass."""
@@ -99,6 +101,7 @@ def joined_outputs(settings: Mapping[str, Any], found: Mapping[str, Found]) -> O
         {name: each.rows for name, each in found.items()},
         {name: each.texts for name, each in found.items()},
         tuple(sorted(sizes, reverse=True)),
+        sum(each.earlier for each in found.values()),
     )
 
 

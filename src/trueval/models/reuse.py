@@ -137,11 +137,11 @@ def reused_part(
     sizes: tuple[int, ...] = ()
     if len(own.items):
         computed = part_outputs(model, own, settings, folder=folder, step=step)
-        taken += _matched(keys, [Known(item_keys(own.items), computed.rows)])
+        taken += _matched(keys, [Known(item_keys(own.items), computed.rows, computed.earlier)])
         sizes = computed.batch_sizes
     elif step is not None:
         step(part.name, len(part.items), len(part.items))
-    return Found(_joined(taken, len(keys)), part.texts(), sizes)
+    return Found(_joined(taken, len(keys)), part.texts(), sizes, sum(each.seconds for each in taken))
 
 
 def _joined(taken: Sequence[_Taken], count: int) -> Any:
@@ -194,11 +194,13 @@ class _Taken(NamedTuple):
         places: [item] in the part that is asked for.
         theirs: [item] in the other.
         rows: of the other; a list of arrays where they are of late interaction.
+        seconds: that these took, an equal share each.
     """
 
     places: NDArray[np.int64]
     theirs: NDArray[np.int64]
     rows: Any
+    seconds: float
 
 
 def _matched(keys: NDArray[np.bytes_], known: Iterable[Known]) -> Iterator[_Taken]:
@@ -207,7 +209,8 @@ def _matched(keys: NDArray[np.bytes_], known: Iterable[Known]) -> Iterator[_Take
     for each in known:
         own, theirs = matches(keys, each.keys, done)
         done[own] = True
-        yield _Taken(own, theirs, each.rows)
+        share = len(np.unique(theirs)) / max(len(each.keys), 1)
+        yield _Taken(own, theirs, each.rows, each.seconds * share)
 
 
 def _missing(keys: NDArray[np.bytes_], taken: Sequence[_Taken]) -> NDArray[np.int64]:

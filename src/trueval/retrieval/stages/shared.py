@@ -33,6 +33,7 @@ class Shared:
         account: what hosted models cost.
         models: by their settings.
         vectors: by settings of the model, and the texts.
+        seconds: that these took, by the same.
         stages: by their keys.
         hashes: of texts and models, by what they are of.
     """
@@ -42,6 +43,7 @@ class Shared:
     account: Account
     models: dict[str, Any] = field(default_factory=dict)
     vectors: dict[str, NDArray[Any]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
     stages: dict[str, Stage] = field(default_factory=dict)
     hashes: dict[str, dict[str, Any]] = field(default_factory=dict)
 

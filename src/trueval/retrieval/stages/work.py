@@ -24,7 +24,7 @@ from trueval.files.texts.sequence import Made, Watched
 from trueval.models import load_model
 from trueval.models.hosted.account import LEDGER, Account
 from trueval.models.hosted.services import is_hosted
-from trueval.models.outputs import Part, Step, settings_of
+from trueval.models.outputs import Outputs, Part, Step, settings_of
 from trueval.models.pairs import FINISHED, MODEL
 from trueval.models.reuse import PASS, outputs_by, part_by
 from trueval.report.provenance import recorded
@@ -76,6 +76,7 @@ class Work:
         self.collection, self.settings, self.shared, self.begin = collection, settings, shared, begin
         self.notes: list[str] = []
         self.given: int | None = None
+        self.earlier = 0.0  # seconds that earlier work took for what a stage takes from the cache
         self.searched: dict[str, Any] | None = None
         self.opened: dict[str, Opened] = {}
         if not collection.documents or not collection.queries:
@@ -223,14 +224,14 @@ class Work:
 
     def _made(self, name: str, make: Callable[[Step], Run], step: Step, given: int | None) -> Candidates:
         began = time.perf_counter()
-        self.notes, self.given, self.searched = [], given, None
+        self.notes, self.given, self.searched, self.earlier = [], given, None, 0.0
         spent = self.shared.account.spent
         run = make(step)
         if self.shared.account.spent > spent:
             self.notes.append(f"Hosted models cost {self.shared.account.spent - spent:.4g}.")
         if given is None:
             self.notes += self._without_hits(run, name)
-        return Candidates(run, tuple(self.notes), time.perf_counter() - began, self.given, self.searched)
+        return Candidates(run, tuple(self.notes), time.perf_counter() - began + self.earlier, self.given, self.searched)
 
     def dense(self, step: Step) -> Run:
         """Embed queries and documents, and search an index of the documents."""
@@ -329,9 +330,15 @@ class Work:
             scoring=scoring,
             store=self.shared.outputs,
             step=step,
-            forward=partial(outputs_by, self.reuse("rerank")),
+            forward=self._outputs,
         )
         return scored if asked is run else scored_as(run, scored, depth)
+
+    def _outputs(self, *given: Any, **named: Any) -> Outputs:
+        """What a reranker returned, or what is kept of it."""
+        found = outputs_by(self.reuse("rerank"), *given, **named)
+        self.earlier += found.earlier
+        return found
 
     def about(self) -> dict[str, Any]:
         """What a manifest says of the collection."""
@@ -470,7 +477,13 @@ class Work:
             called = Made(len(ids), lambda at: f"{ids[at]!r} of the {name}")
             forward = model.embed_documents if name == "documents" else model.embed_queries
             part = Part(name, texts_in_order(texts), called, forward, len)
-            self.shared.vectors[key] = part_by(model, part, reuse, self.shared.outputs, step).rows
+            began = time.perf_counter()
+            found = part_by(model, part, reuse, self.shared.outputs, step)
+            self.shared.vectors[key] = found.rows
+            self.shared.seconds[key] = found.earlier + time.perf_counter() - began
+            self.earlier += found.earlier
+        else:
+            self.earlier += self.shared.seconds[key]
         return self.shared.vectors[key]
 
     def _built(self, spec: str, documents: Any, of: Any, table: str) -> LocalIndex:
@@ -489,6 +502,7 @@ class Work:
         if folder is not None and folder.is_dir() and _is_whole(folder, key):
             index.load(folder)
             used(folder / DIGESTS)
+            self.earlier += index.build_seconds
         else:
             index.build(documents)
             if folder is not None and not folder.exists():  # another process may have been faster
