@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import InputError, TruevalWarning
+from trueval.files.digests import damage
 from trueval.models.hosted.account import Account
 from trueval.models.outputs import Step
 from trueval.retrieval.stages.retrieved import Stage
@@ -87,6 +88,17 @@ def kept_if_possible(place: Path) -> Iterator[None]:
             reason = getattr(error, "strerror", None) or (str(error).splitlines() or [type(error).__name__])[0]
             told = f"{place}: cannot be kept ({reason}). The work goes on, and would be done again."
             warnings.warn(told, TruevalWarning, stacklevel=4)
+
+
+def is_whole(folder: Path, key: str) -> bool:
+    """Whether a kept index is what was written; one that is not is removed, to be made again."""
+    damaged = damage(folder, key)
+    if damaged is None:
+        return True
+    warnings.warn(f"{folder}: a damaged index ({damaged}). It is made again.", TruevalWarning, stacklevel=2)
+    with kept_if_possible(folder), tempfile.TemporaryDirectory(prefix=REMOVED, dir=folder.parent) as aside:
+        folder.rename(Path(aside) / folder.name)
+    return False
 
 
 def nobody(_: str) -> Step:

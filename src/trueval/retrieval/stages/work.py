@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import tempfile
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -17,47 +15,45 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from trueval.collection import Collection, ids_in_order, texts_in_order, texts_with_ids_hash
-from trueval.errors import InputError, TruevalError, TruevalWarning
-from trueval.files.digests import DIGESTS, damage, used
+from trueval.collection import Collection, ids_in_order, texts_in_order
+from trueval.errors import InputError
+from trueval.files.digests import DIGESTS, used
 from trueval.files.texts.sequence import Made, Watched
-from trueval.models import load_model
 from trueval.models.hosted.account import LEDGER, Account
 from trueval.models.hosted.services import is_hosted
 from trueval.models.outputs import Outputs, Part, Step, settings_of
-from trueval.models.pairs import FINISHED, MODEL
-from trueval.models.reuse import PASS, outputs_by, part_by
+from trueval.models.pairs import MODEL
+from trueval.models.reuse import outputs_by, part_by
 from trueval.report.provenance import recorded
 from trueval.retrieval.boost import FEATURES, lexical_boost
 from trueval.retrieval.cutting.calls import Opened
 from trueval.retrieval.fusion import reciprocal_rank_fusion, weighted_fusion
 from trueval.retrieval.index import LocalIndex, TextsAndVectors, build_spec, make_index, read_spec
 from trueval.retrieval.indexes.hits import Hits
-from trueval.retrieval.indexes.vectors import check_dimension, rescored, truncated
+from trueval.retrieval.indexes.vectors import rescored, truncated
 from trueval.retrieval.ranks.lists import listed
 from trueval.retrieval.ranks.union import scored_as, together
 from trueval.retrieval.rerank import rerank
 from trueval.retrieval.stages.config import (
     BOTH,
     HIGH,
-    HOSTED_KEYS,
-    LOADED_KEYS,
     SPECS,
     STAGES,
     Settings,
     scored_in,
 )
-from trueval.retrieval.stages.kept import Candidates, is_kept, keep, read_kept
-from trueval.retrieval.stages.keys import decided, key_of, versions_of
+from trueval.retrieval.stages.kept import Candidates, keep, read_kept
+from trueval.retrieval.stages.keys import key_of, versions_of
 from trueval.retrieval.stages.retrieved import Stage
-from trueval.retrieval.stages.shared import REMOVED, Begin, Shared, kept_if_possible, nobody, shared_work
+from trueval.retrieval.stages.shared import Begin, Shared, is_whole, kept_if_possible, nobody, shared_work
+from trueval.retrieval.stages.stage_keys import RETRIEVERS, StageKeys
 from trueval.retrieval.suppress import limit_sources, sources_of, suppress_duplicates
 from trueval.run import Run
 
 _log = logging.getLogger(__name__)
 
 
-class Work:
+class Work(StageKeys):
     """One pipeline over one collection.
 
     Args:
@@ -65,15 +61,11 @@ class Work:
         settings: of the pipeline.
         shared: with other runs of the pipeline.
         begin: as in Pipeline.retrieve.
-
-    Attributes:
-        sources: of documents, where somebody read them before; those of the candidates are read when None.
     """
 
-    sources: Mapping[str, str] | None = None
-
     def __init__(self, collection: Collection, settings: Settings, shared: Shared, begin: Begin) -> None:
-        self.collection, self.settings, self.shared, self.begin = collection, settings, shared, begin
+        super().__init__(collection, settings, shared)
+        self.begin = begin
         self.notes: list[str] = []
         self.given: int | None = None
         self.earlier = 0.0  # seconds that earlier work took for what a stage takes from the cache
@@ -87,34 +79,6 @@ class Work:
             if table in SPECS:
                 kind, _ = read_spec(settings[table][SPECS[table][0]])
                 kind.check_deepest(min(settings[table]["depth"], len(collection.documents)))
-
-    def check(self) -> None:
-        """Refuse what cannot run, before hours of embedding: models, an index or sources that do not fit.
-
-        Raises:
-            InputError: a model is not there or fits no other setting, or the sources are of other documents.
-            MissingExtraError: the library of a stage is not installed.
-        """
-        _ = self.last_key  # models and files are looked for
-        sources = self.settings.get("deduplicate", {})
-        if sources.get("per_source") is not None and self.sources is None:
-            sources_of(list(self.collection.documents), sources["sources"])
-        embeds = "embed" in self.settings and not self.has("dense")
-        if embeds:
-            self._check_vectors(self.embedder())
-        # Of two runs at once the pairs are known when both have found theirs.
-        two = self.settings.get("pipeline", {}).get("scoring") == BOTH
-        if "rerank" in self.settings and (embeds or not (two or self.has("rerank", (self.key_before("rerank"),)))):
-            self.model("rerank")
-
-    def _check_vectors(self, model: Any) -> None:
-        """Refuse a dimension that the model does not give, and an index that cannot be built of it."""
-        chosen, given = self.settings["embed"]["dimension"], getattr(model, "dimension", None)
-        if chosen is not None and given is not None:
-            check_dimension(given, chosen)
-        dimension = chosen or given
-        if dimension is not None:
-            make_index(self.settings["index"]["spec"]).check(dimension, len(self.collection.documents))
 
     def _without_hits(self, run: Run, name: str) -> list[str]:
         """A remark on the queries that a stage finds nothing for, if there are any.
@@ -134,18 +98,14 @@ class Work:
 
     def retrievers(self) -> Mapping[str, Callable[[Step], Run]]:
         """The stages that search the collection."""
-        chosen = {"dense": ("embed", self.dense), "sparse": ("sparse", self.sparse)}
-        return {name: make for name, (table, make) in chosen.items() if table in self.settings}
+        makers = {"dense": self.dense, "sparse": self.sparse}
+        return {name: makers[name] for name, table in RETRIEVERS.items() if table in self.settings}
 
     def open(self) -> None:
         """Have every retriever search that has not, so that its index is in `opened`."""
         for name, make in self.retrievers().items():
             if name not in self.opened:
                 make(self.begin(name))
-
-    def refiners(self) -> tuple[str, ...]:
-        """The stages that take the candidates of the stages before."""
-        return tuple(name for name in ("fuse", "deduplicate", "rerank") if name in self.settings)
 
     def refined(self, name: str, before: Sequence[Stage], beside: Sequence[Stage]) -> Stage:
         """A stage that takes candidates.
@@ -177,7 +137,7 @@ class Work:
             return known._replace(seconds=0.0, cached=True)
         step, began = self.begin(name), time.perf_counter()
         cache = self.shared.cache
-        file = None if cache is None else self._file(name, key)
+        file = None if cache is None else self.file_of(name, key)
         kept = None if file is None else read_kept(file, name, key)
         made = kept or self._made(name, make, step, given)
         if file is not None and kept is None:
@@ -190,37 +150,6 @@ class Work:
         )
         self.shared.stages[key] = found
         return found
-
-    def has(self, name: str, before: tuple[str, ...] = ()) -> bool:
-        """Whether the candidates of a stage are there already.
-
-        Args:
-            name: of the stage.
-            before: as in `stage`.
-        """
-        key = self.key(name, before)
-        return key in self.shared.stages or (self.shared.cache is not None and is_kept(self._file(name, key)))
-
-    def candidates_before(self, name: str, depth: int | None = None) -> Run | None:
-        """The candidates that a stage takes of the one before, as the cache has them; None where it has not.
-
-        Args:
-            name: as in `key_before`.
-            depth: documents of each list; all if None.
-        """
-        keys = self._keys()
-        before = list(keys)[list(keys).index(name) - 1]
-        known = self.shared.stages.get(keys[before])
-        if known is None and self.shared.cache is None:
-            return None
-        kept = known or read_kept(self._file(before, keys[before]), before, keys[before])
-        if kept is None:
-            return None
-        lists = listed(kept.run, depth)
-        return lists.only(np.ones(len(lists.rank), dtype=bool), kept.run.name, kept.run.source)
-
-    def _file(self, name: str, key: str) -> Path:
-        return Path(self.shared.cache or ".") / "stages" / f"{name}-{key[:16]}.parquet"
 
     def _made(self, name: str, make: Callable[[Step], Run], step: Step, given: int | None) -> Candidates:
         began = time.perf_counter()
@@ -340,112 +269,6 @@ class Work:
         self.earlier += found.earlier
         return found
 
-    def about(self) -> dict[str, Any]:
-        """What a manifest says of the collection."""
-        return {
-            "name": self.collection.name,
-            "source": recorded(self.collection.source),
-            "documents": len(self.collection.documents),
-            "queries": len(self.collection.queries),
-            "sha256": self._texts,
-        }
-
-    @property
-    def last_key(self) -> str:
-        """The key of the last stage, the hash of all that decides the run; nothing is made for it."""
-        return list(self._keys().values())[-1]
-
-    def key_before(self, name: str) -> str:
-        """The key of the stage before one that takes candidates of one stage.
-
-        Args:
-            name: deduplicate or rerank.
-        """
-        keys = self._keys()
-        return keys[list(keys)[list(keys).index(name) - 1]]
-
-    def _keys(self) -> dict[str, str]:
-        """The keys of all stages, in their order."""
-        found = {name: self.key(name, ()) for name in self.retrievers()}
-        for name in self.refiners():
-            keys = tuple(found.values())
-            found[name] = self.key(name, keys if name == "fuse" else keys[-1:])
-        return found
-
-    @property
-    def _texts(self) -> dict[str, str]:
-        """The hashes of the texts that the stages see, with their ids."""
-        sides = {"documents": self.collection.documents, "queries": self.collection.queries}
-        return self.shared.hashed("texts", lambda: {name: texts_with_ids_hash(texts) for name, texts in sides.items()})
-
-    def key(self, name: str, before: tuple[str, ...] = ()) -> str:
-        """The hash of all that decides the candidates of a stage.
-
-        Args:
-            name: of the stage.
-            before: keys of the stages that it takes candidates of.
-        """
-        tables = ("embed", "index") if name == "dense" else (name,)
-        about = {table: self.decided(table) for table in tables}
-        return key_of("stage", name, about, self._texts, before)
-
-    def decided(self, table: str) -> dict[str, Any]:
-        """What a table says that decides candidates: of models and files what is in them.
-
-        Args:
-            table: of the settings.
-        """
-        settings = dict(self.settings[table])
-
-        def make() -> dict[str, Any]:
-            found = decided(table, settings)
-            if "model" in settings and not is_hosted(settings["model"]) and found["weights"] is None:
-                self.model(table)  # of the hub: once it is here, its contents are known
-                found = decided(table, settings)
-            return found
-
-        return self.shared.hashed([table, settings], make)
-
-    def model(self, table: str) -> Any:
-        """The model that a table names, loaded once.
-
-        Args:
-            table: embed or rerank.
-        """
-        chosen = self.settings[table]
-        hosted = is_hosted(chosen["model"])
-        given = ("batch_size", *(("dimension", *HOSTED_KEYS) if hosted else LOADED_KEYS))
-        options = {name: chosen[name] for name in given if chosen.get(name) is not None}
-        key = key_of(chosen["model"], options)
-        if key not in self.shared.models:
-            shared: dict[str, Any] = {"account": self.shared.account} if hosted else {}
-            try:
-                self.shared.models[key] = load_model(chosen["model"], **options, **shared)
-            except TruevalError as error:  # the hub is asked again and again, half a minute each time
-                self.shared.models[key] = error
-        if isinstance(self.shared.models[key], TruevalError):
-            raise self.shared.models[key]
-        return self.shared.models[key]
-
-    def reuse(self, table: str) -> str:
-        """Which kept outputs the model of a table takes; those of a service have no choice."""
-        return str(self.settings[table].get("reuse", PASS))
-
-    def embedder(self) -> Any:
-        """The model of [embed].
-
-        Raises:
-            InputError: it gives no vector for a text.
-        """
-        model = self.model("embed")
-        if model.scoring != "product":
-            how = "gives finished scores" if model.scoring == FINISHED else f"scores by {model.scoring}"
-            raise InputError(
-                f"{model.name} {how}: it gives no single vector for a text. Name an embedder in "
-                "[embed]; a cross-encoder or a model of late interaction belongs into [rerank]."
-            )
-        return model
-
     def query_vectors(self, step: Step) -> NDArray[Any]:
         """[query, dimension] the vectors that the dense index is asked with, from the cache where it has them.
 
@@ -496,10 +319,10 @@ class Work:
             table: that the spec is from.
         """
         index = make_index(spec)
-        key = key_of("index", build_spec(spec), of, self._texts["documents"], versions_of(table, self.settings[table]))
+        key = key_of("index", build_spec(spec), of, self.texts["documents"], versions_of(table, self.settings[table]))
         cache = self.shared.cache
         folder = None if cache is None else cache / "indexes" / f"{index.name}-{key[:16]}"
-        if folder is not None and folder.is_dir() and _is_whole(folder, key):
+        if folder is not None and folder.is_dir() and is_whole(folder, key):
             index.load(folder)
             used(folder / DIGESTS)
             self.earlier += index.build_seconds
@@ -520,17 +343,6 @@ class Work:
     @property
     def _ids(self) -> tuple[list[str], pl.Series]:
         return list(self.collection.queries), ids_in_order(self.collection.documents)
-
-
-def _is_whole(folder: Path, key: str) -> bool:
-    """Whether a kept index is what was written; one that is not is removed, to be made again."""
-    damaged = damage(folder, key)
-    if damaged is None:
-        return True
-    warnings.warn(f"{folder}: a damaged index ({damaged}). It is made again.", TruevalWarning, stacklevel=2)
-    with kept_if_possible(folder), tempfile.TemporaryDirectory(prefix=REMOVED, dir=folder.parent) as aside:
-        folder.rename(Path(aside) / folder.name)
-    return False
 
 
 @contextmanager
