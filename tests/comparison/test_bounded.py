@@ -147,6 +147,8 @@ def test_where_nothing_differs_the_width_is_said() -> None:
     note = "nDCG@10: intervals by bets hold for any law of the differences; where nothing differs those of 50 queries "
     notes = compared(made(np.zeros(50))).notes
     assert any(each.startswith(note + "reach from -0.134 to +0.134") for each in notes)
+    three = [made_scores(f"r{at}", np.full(50, 0.5)) for at in range(3)]  # three pairs share the level out
+    assert any(each.startswith(note + "reach from -0.168 to +0.168") for each in compared(three).notes)
     clusters = {f"q{query}": f"c{query // 2}" for query in range(50)}
     (said,) = (each for each in compared(made(np.zeros(50)), clusters=clusters).notes if "by bets" in each)
     assert "of 25 clusters" in said

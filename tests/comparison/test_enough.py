@@ -172,13 +172,14 @@ def test_runs_of_one_name_are_told_apart() -> None:
 def test_a_mean_that_is_known_by_bounds_passes_by_its_lower_one() -> None:
     made = made_scores("run", np.full(10, 0.5))
     bounded = replace(made, exact=(False,), details=({"expected_within": 0.1},))
-    low, open_, high = (tv.gate(bounded, [Minimum("nDCG@10", limit)])[0] for limit in (0.4, 0.45, 0.65))
-    assert (low.passed, open_.passed, high.passed) == (True, False, False)
+    low, open_, above, high = (tv.gate(bounded, [Minimum("nDCG@10", limit)])[0] for limit in (0.4, 0.45, 0.55, 0.65))
+    assert (low.passed, open_.passed, above.passed, high.passed) == (True, False, False, False)
     assert (low.bounded, open_.verdict) == (True, "failed")
     assert (
         open_.line
         == "run: nDCG@10 is 0.5, or up to 0.1 less or more, as ties leave it: that may be below --min nDCG@10=0.45."
     )
+    assert above.line == open_.line.replace("0.45", "0.55")
     assert high.line.endswith("is 0.5, below --min nDCG@10=0.65.")
     assert not tv.gate(made, [Minimum("nDCG@10", 0.4)])[0].bounded
 

@@ -12,6 +12,7 @@ from scipy.stats import t
 from tests.comparison.made_scores import LOSS, made_scores
 
 import trueval as tv
+from trueval.comparison.compare import compare_scores
 from trueval.comparison.drops import verdict_of
 from trueval.comparison.gate import Limit, MaxDrop, MaxRange, Minimum, MinQueries, parse_limit
 from trueval.errors import InputError, MeasureError, PolicyError
@@ -87,6 +88,23 @@ def test_the_drop_of_a_measure_of_which_less_is_better_is_a_rise() -> None:
     (check,) = tv.gate(bad, [MaxDrop(None, 0.9)], baseline=good)
     assert (check.value, check.high, check.verdict) == (-1, -1, "worse")
     assert tv.gate(good, [MaxDrop(None, 0)], baseline=bad)[0].passed
+
+
+def test_the_ends_of_a_rise_change_places() -> None:
+    """The interval of a loss is that of the rise of Harm, turned: [-high, -low]."""
+    rises = 0.1 + np.random.default_rng(1).exponential(0.1, 40)
+    base, run = (made_scores(name, each, measures="Harm@5") for name, each in (("b", np.zeros(40)), ("r", rises)))
+    (row,) = compare_scores([run, base], baseline="b").differences
+    (check,) = tv.gate(run, [MaxDrop(None, 0.15)], baseline=base)
+    low, high = row.simultaneous_realized_interval
+    assert (check.low, check.high) == (-high, -low)
+    assert check.low is not None
+    assert check.high is not None
+    assert check.low < check.value < check.high < 0
+    assert [tv.gate(run, [MaxDrop(None, limit)], baseline=base)[0].verdict for limit in (low - 0.01, high + 0.01)] == [
+        "worse",
+        "not worse",
+    ]
 
 
 RNG = np.random.default_rng(7)

@@ -479,6 +479,13 @@ def test_short_lists() -> None:
     data = ({"q": {"a": 3.0, "b": 2.0}}, {"q": {"a": 1}})
     assert ours(data, ["P@4", "P(short='listed')@4"], Policy()).expected[0].tolist() == [0.25, 0.5]
     assert ours(data, ["P@4"], preset(short="listed")).expected[0, 0] == 0.5
+    longer = ({"q": {name: 6.0 - place for place, name in enumerate("abcdef")}}, data[1])
+    assert ours(longer, ["P@4", "P(short='listed')@4", "P", "P(short='listed')"], Policy()).expected[0].tolist() == [
+        0.25,
+        0.25,
+        1 / 6,
+        1 / 6,
+    ]
 
 
 def test_first_results_are_dropped_by_score_then_input() -> None:

@@ -141,9 +141,15 @@ def test_scores_are_rounded_to_the_format_before_the_tie_precision(format: str, 
 
 
 def test_float64_is_counted_in_float64() -> None:
+    """Scores 2^-40 apart are one score in float32, and none tie in float64."""
     table, judgments = world()
-    table = replace(table, scores=table.scores.astype(np.float64) + 2.0**-40, format="float64")
-    assert_same(count(table, judgments, Policy()), count(listed(table), judgments, Policy()))
+    apart = np.random.default_rng(4).permuted(np.tile(np.arange(130), (8, 1)), axis=1) * 2.0**-40
+    table = replace(table, scores=table.scores.astype(np.float64) + apart, format="float64")
+    found = count(table, judgments, Policy())
+    assert_same(found, count(listed(table), judgments, Policy()))
+    assert (found.tied == 1).all()
+    rounded = count(replace(table, scores=table.scores.astype(np.float32), format="float32"), judgments, Policy())
+    assert (rounded.tied > 1).mean() > 0.5
 
 
 @pytest.mark.parametrize("choices", [{"depth": 20}, {"nonpositive": "not-retrieved"}, {"float_grades": "truncate"}])
