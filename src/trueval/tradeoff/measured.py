@@ -62,7 +62,7 @@ class Measured:
     ceilings: Floats
     totals: Floats
     notes: tuple[str, ...]
-    folder: Path
+    folder: Path = Path()
 
     @property
     def configurations(self) -> Sequence[Mapping[str, Any]]:
