@@ -296,3 +296,45 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
             Ledger(tmp_path / name)
     with pytest.raises(InputError, match="cannot be used"):
         Ledger(tmp_path / "no folder" / "l.sqlite")
+
+
+def test_a_full_disk_names_the_ledger_and_keeps_what_was_written(tmp_path: Path) -> None:
+    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+        ledger.ask(Counted(), ASKED)
+        pages = ledger._base.execute("PRAGMA page_count").fetchone()[0]
+        ledger._base.execute(f"PRAGMA max_page_count = {pages}")  # SQLite then says that the disk is full
+        long = ASKED._replace(passages=("x" * 100_000,))
+        with pytest.raises(InputError, match=r"l\.sqlite: cannot be written \(.*disk is full\)\. Make room"):
+            ledger.ask(Counted(), long)
+        ledger._base.execute("PRAGMA max_page_count = 100000")
+        assert ledger.ask(Counted(), ASKED)[1] is False
+        assert ledger.ask(Counted(), long)[1] is True
+        assert ledger.totals().calls == 2
+
+
+@pytest.mark.parametrize("part", [0.3, 0.6, 0.9])
+def test_a_damaged_ledger_is_named_by_every_question(tmp_path: Path, part: float) -> None:
+    path = tmp_path / "l.sqlite"
+    with opened_ledger(path) as ledger:
+        for sample in range(200):
+            ledger.ask(Counted(), ASKED._replace(sample=sample))
+    whole = path.read_bytes()
+    begin = int(len(whole) * part) // 4096 * 4096
+    for end in (begin + 4096, len(whole)):
+        path.write_bytes(whole[:begin] + b"\xa5" * (end - begin) + whole[end:])
+        refused: list[InputError] = []
+        for use in (
+            lambda ledger: [ledger.ask(Counted(), ASKED._replace(sample=n)) for n in range(220)],
+            lambda ledger: ledger.labels(),
+            lambda ledger: ledger.totals(),
+            lambda ledger: list(ledger.calls()),
+            lambda ledger: ledger.audit(),
+            lambda ledger: ledger.times(),
+        ):
+            try:
+                with opened_ledger(path) as ledger:
+                    use(ledger)
+            except InputError as error:
+                refused.append(error)
+        assert refused
+        assert all("l.sqlite: " in str(error) for error in refused)

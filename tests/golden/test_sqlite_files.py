@@ -57,6 +57,10 @@ def about(path: Path) -> Path:
     )
 
 
+def about_by_a_view(path: Path) -> Path:
+    return made(path, "CREATE VIEW about AS SELECT 'kind' AS name, 'x' AS value")
+
+
 def about_nothing(path: Path) -> Path:
     return made(path, "CREATE TABLE about (author INTEGER)")
 
@@ -99,7 +103,7 @@ def contents(path: Path) -> dict[str, str]:
     return {name: hashlib.sha256(each.read_bytes()).hexdigest() for name, each in found.items()}
 
 
-FOREIGN = (songs, songs_ahead, songs_in_the_log, about, about_nothing, newer, no_number, text)
+FOREIGN = (songs, songs_ahead, songs_in_the_log, about, about_by_a_view, about_nothing, newer, no_number, text)
 
 
 @pytest.mark.parametrize("make", [*FOREIGN, audit])

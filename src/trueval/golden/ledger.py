@@ -26,7 +26,7 @@ import polars as pl
 from trueval.errors import InputError, Place
 from trueval.files.whole import write_whole
 from trueval.golden.judge import Answer, Judge, Key, Question, Task, key_for, key_of
-from trueval.golden.ledger_calls import answer_of, lines_in, question_of, read_call
+from trueval.golden.ledger_calls import Billed, answer_of, lines_in, question_of, read_call
 from trueval.golden.ledger_tables import (
     BUSY,
     EVERY,
@@ -83,20 +83,6 @@ class Totals(NamedTuple):
     cost: float
 
 
-class Billed(NamedTuple):
-    """What answers of one judge to one task were billed.
-
-    Attributes:
-        calls: whose tokens are told.
-        passages: in these calls.
-        tokens_out: of these answers, what a model thinks before it answers included where it does.
-    """
-
-    calls: int
-    passages: int
-    tokens_out: int
-
-
 class Ledger:
     """A ledger in a file; made if absent. Use `opened_ledger`, which closes it.
 
@@ -127,14 +113,27 @@ class Ledger:
     @contextmanager
     def _writing(self, synchronous: str = "FULL") -> Iterator[sqlite3.Connection]:
         with self._lock:
-            self._base.execute(f"PRAGMA synchronous = {synchronous}")
-            self._base.execute("BEGIN IMMEDIATE")
             try:
-                yield self._base
-            except BaseException:
-                self._base.execute("ROLLBACK")
-                raise
-            self._base.execute("COMMIT")
+                self._base.execute(f"PRAGMA synchronous = {synchronous}")
+                self._base.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self._base
+                except BaseException:
+                    if self._base.in_transaction:  # SQLite itself ends one that a full disk stopped
+                        self._base.execute("ROLLBACK")
+                    raise
+                self._base.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise unusable(self.path, error) from error
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Take the one connection, and say what is wrong with a damaged file."""
+        with self._lock:
+            try:
+                yield
+            except sqlite3.Error as error:
+                raise unusable(self.path, error) from error
 
     @contextmanager
     def _readable(self, call: str) -> Iterator[None]:
@@ -158,7 +157,7 @@ class Ledger:
         Args:
             key: of the question.
         """
-        with self._lock:
+        with self._reading():
             row = self._base.execute(f"{EVERY} WHERE key = ?", (key.call,)).fetchone()
         if row is None:
             return None
@@ -264,14 +263,14 @@ class Ledger:
             "FROM labels JOIN calls ON calls.key = labels.call WHERE ?1 IS NULL OR calls.judge = ?1 "
             "ORDER BY calls.time, calls.key, labels.slot"
         )
-        with self._lock:
+        with self._reading():
             rows = self._base.execute(query, (judge,)).fetchall()
         with self._readable("labels"):
             return pl.DataFrame(rows, schema=_LABELS, orient="row")
 
     def times(self) -> dict[str, str]:
         """When each call was answered, by its key."""
-        with self._lock:
+        with self._reading():
             return dict(self._base.execute("SELECT key, time FROM calls").fetchall())
 
     def totals(self) -> Totals:
@@ -280,7 +279,7 @@ class Ledger:
             "SELECT COUNT(*), (SELECT COUNT(*) FROM labels), COALESCE(SUM(problems != '[]'), 0), "
             "COALESCE(SUM(tokens_in), 0), COALESCE(SUM(tokens_out), 0), COALESCE(SUM(cost), 0.0) FROM calls"
         )
-        with self._lock:
+        with self._reading():
             return Totals(*self._base.execute(query).fetchone())
 
     def billed(self, judge: Judge, task: Task) -> Billed:
@@ -294,13 +293,13 @@ class Ledger:
             "SELECT COUNT(*), COALESCE(SUM(json_array_length(passages)), 0), COALESCE(SUM(tokens_out), 0) FROM calls "
             "WHERE task = ? AND identity = ? AND tokens_out IS NOT NULL"
         )
-        with self._lock:
+        with self._reading():
             identity = json.dumps(dict(judge.identity(task)), sort_keys=True)
             return Billed(*self._base.execute(query, (task, identity)).fetchone())
 
     def calls(self) -> Iterator[dict[str, Any]]:
         """All calls in the order of their keys, each with the texts that it was about in the place of their hashes."""
-        with self._lock:
+        with self._reading():
             rows = self._base.execute(f"{EVERY} ORDER BY key").fetchall()
             found = self._base.execute("SELECT hash, text FROM texts").fetchall()
         texts = {key: text.decode("utf-8", "surrogatepass") for key, text in found}
@@ -342,7 +341,7 @@ class Ledger:
 
     def audit(self) -> list[str]:
         """What is wrong in the ledger, one line each: keys that are not those of what was asked, changed labels."""
-        with self._lock:
+        with self._reading():
             calls = self._base.execute(f"{EVERY} ORDER BY key").fetchall()
             rows = self._base.execute(f"SELECT {', '.join(LABEL_COLUMNS)} FROM labels").fetchall()  # noqa: S608  ours
         kept: dict[str, set[tuple[Any, ...]]] = {}

@@ -5,10 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from trueval.errors import Place
 from trueval.golden.judge import TASKS, Answer, Label, Question, Usage, key_for
+
+
+class Billed(NamedTuple):
+    """What answers of one judge to one task were billed.
+
+    Attributes:
+        calls: whose tokens are told.
+        passages: in these calls.
+        tokens_out: of these answers, what a model thinks before it answers included where it does.
+    """
+
+    calls: int
+    passages: int
+    tokens_out: int
 
 
 def answer_of(call: Mapping[str, Any]) -> Answer:

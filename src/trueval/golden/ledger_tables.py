@@ -119,6 +119,11 @@ def unusable(path: Path, error: sqlite3.Error) -> InputError:
         path: of the file.
         error: what SQLite said.
     """
+    if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY):
+        return InputError(
+            f"{path}: cannot be written ({error}). Make room on the disk, or end the program that holds the file, and "
+            "run the same command again: what was written is kept."
+        )
     return InputError(
         f"{path}: cannot be used as a ledger ({error}). It must be a file that trueval made, in a folder that can be "
         "written. Name another file, or move this one away."

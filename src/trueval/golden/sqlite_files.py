@@ -20,7 +20,7 @@ class Contents(NamedTuple):
     """What a SQLite file holds.
 
     Attributes:
-        tables: their names; none where there is no file, or it is new.
+        tables: their names, and those of views; none where there is no file, or it is new.
         about: value by name, of the table about; empty where there is none of this form.
     """
 
@@ -53,9 +53,9 @@ def look_into(path: Path) -> Contents:
 
 def _read(uri: str) -> Contents:
     with closing(sqlite3.connect(uri, uri=True)) as base:
-        names = base.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
-        tables = frozenset(str(name) for (name,) in names.fetchall())
-        if ABOUT not in tables:
+        found = base.execute("SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'").fetchall()
+        tables = frozenset(str(name) for kind, name in found if kind in ("table", "view"))
+        if ("table", ABOUT) not in found:
             return Contents(tables, {})
         try:
             rows = base.execute(f"SELECT name, value FROM {ABOUT}").fetchall()  # noqa: S608  the name is ours
