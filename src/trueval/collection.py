@@ -18,7 +18,7 @@ from trueval.files.texts.parts import Parts, find_parts, parts_of
 from trueval.files.texts.row import TextRow, joined
 from trueval.files.texts.rows import read_rows
 from trueval.files.texts.store import StoredTexts, TextHash, as_bytes
-from trueval.judgments import QRELS, Judgments
+from trueval.judgments import QRELS, Judgments, qrels_in
 from trueval.printable import encodable, first_ids
 
 if TYPE_CHECKING:
@@ -273,7 +273,7 @@ def _read_folder(
             "no such folder. A collection must be a folder with corpus.jsonl, queries.jsonl and, if there are "
             f"judgments, qrels.trec, or {names}. Correct the path."
         )
-    place = qrels or next((str(folder / name) for name in QRELS if (folder / name).is_file()), None)
+    place = qrels or qrels_in(folder)
     judgments = None if place is None else Judgments.read(place)  # the shortest first: a fault in it is found at once
     parts = find_parts(folder, "queries") if queries is None else parts_of(Path(queries))
     asked = _read_texts(parts, QUERY_FIELDS, "query")

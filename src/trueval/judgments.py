@@ -33,6 +33,7 @@ from trueval.forks import need_polars
 # Where the judgments of a folder are: a collection, or a golden set.
 QRELS: Final = ("qrels.trec", "qrels.tsv", "qrels/test.tsv", "qrels/dev.tsv", "qrels/train.tsv")
 GOLDEN: Final = "golden.json"  # beside the qrels.trec of a golden set
+ENDINGS: Final = ("", ".gz", ".zst")  # of a file, as it is or compressed
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,11 +213,17 @@ def judgments_file(source: Source) -> Source:
     """
     if not isinstance(source, str | PathLike) or not Path(source).is_dir():
         return source
-    return next((str(Path(source) / name) for name in QRELS if (Path(source) / name).is_file()), source)
+    return qrels_in(Path(source)) or source
+
+
+def qrels_in(folder: Path) -> str | None:
+    """The file of judgments in a folder, compressed or not; None if there is none."""
+    places = (folder / f"{name}{ending}" for name in QRELS for ending in ENDINGS)
+    return next((str(place) for place in places if place.is_file()), None)
 
 
 def on_rubric(given: Any) -> bool:
-    """Whether judgments are those of a golden set: its folder, or the file qrels.trec in it.
+    """Whether judgments are those of a golden set: its folder, or the file qrels.trec in it, compressed or not.
 
     Args:
         given: as `Judgments.of` takes it; a file is not read, but for the golden.json beside it.
@@ -226,7 +233,7 @@ def on_rubric(given: Any) -> bool:
     if not isinstance(given, str | PathLike):
         return False
     file = Path(str(judgments_file(given)))
-    if file.name != QRELS[0]:
+    if file.name not in [QRELS[0] + ending for ending in ENDINGS]:
         return False
     try:
         about = json.loads((file.parent / GOLDEN).read_text(encoding="utf-8"))

@@ -1,5 +1,6 @@
 """A golden set knows its scale: what is measured, and from which grade, where nobody says it."""
 
+import gzip
 import json
 import warnings
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 import trueval as tv
 from trueval.collection import Collection
+from trueval.comparison.limits import MaxDrop, Minimum, MinQueries
 from trueval.errors import MeasureError, TruevalWarning
 from trueval.retrieval.cuts import cut_runs
 
@@ -147,3 +149,30 @@ def test_a_scale_from_one_is_told_with_the_map_to_choose() -> None:
     mapped = tv.Judgments.from_dict(GRADES).map_grades({1: 0, 2: 0, 3: 0, 4: 1, 5: 2})
     assert evaluated(mapped, "RR@10")["RR@10"].expected == (1 / 2 + 1 / 4) / 2
     assert not evaluated(mapped).notes
+
+
+def test_a_compressed_golden_set_is_one(golden: Path) -> None:
+    """qrels.trec.gz beside golden.json, as the folder and as the file."""
+    plain = golden / "qrels.trec"
+    packed = golden / "qrels.trec.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    plain.unlink()
+    for judgments in (golden, packed):
+        found = tv.evaluate(RUN, judgments)
+        assert list(found) == OF_RUBRIC
+        assert found.policy.rel == 4
+
+
+@pytest.mark.parametrize(("evaluated_by", "named"), [("AP(rel=4)", "map"), ("map", "AP(rel=4)"), ("RR", "RR(rel=4.0)")])
+def test_a_measure_is_named_by_what_it_means(golden: Path, evaluated_by: str, named: str) -> None:
+    """4 and 4.0 are one threshold, and with rel=4 AP is AP(rel=4), whichever of the two was asked for."""
+    found = tv.evaluate(RUN, golden, evaluated_by, rel=4.0)
+    assert found[named].expected == found[evaluated_by].expected
+    few = MinQueries(2)
+    least = [each for each in tv.gate(found, [Minimum(named, 0.1), few]) if each.name == "min"]
+    assert [(each.measure, each.passed) for each in least] == [(next(iter(found)), True)]
+    with pytest.raises(MeasureError, match="was not evaluated"):
+        found["AP(rel=3)"]
+    other = tv.evaluate({query: {"b": 1.0} for query in RUN}, golden, named, rel=4)
+    checks = tv.gate(found, [MaxDrop(named, 1), few], baseline=other)
+    assert [each.measure for each in checks if each.name == "max-drop"] == list(found)

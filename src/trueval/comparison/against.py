@@ -14,6 +14,7 @@ from trueval.comparison.enough import CURES
 from trueval.comparison.limits import EVERY, MinQueries
 from trueval.errors import InputError, MeasureError
 from trueval.evaluation.content import choices_that_matter
+from trueval.evaluation.defaults import named_measure
 from trueval.evaluation.scores import STATISTICS, Scores
 from trueval.measures import Measure
 from trueval.policy.policy import OURS
@@ -92,13 +93,14 @@ def against(
     Raises:
         MeasureError: the baseline was not evaluated by one of the measures.
     """
-    if absent := [measure for measure in measures if measure not in baseline.measures]:
+    named = [named_measure(measure, baseline.measures, baseline.policy) for measure in measures]
+    if absent := [measure for measure in named if measure not in baseline.measures]:
         known = ", ".join(map(str, baseline.measures))
         raise MeasureError(
             f"The baseline {baseline.name} was not evaluated by {absent[0]}. It has {known}. Name measures that it has "
             "(--max-drop MEASURE=X), or evaluate it again."
         )
-    runs, baseline = [run.of(measures) for run in runs], baseline.of(measures)
+    runs, baseline = [run.of(measures) for run in runs], replace(baseline.of(named), measures=tuple(measures))
     refused = [_refusal(run, baseline, why) for run in runs if (why := differences(run, baseline))]
     fit = [run for run in runs if run.name not in {check.run for check in refused}]
     if any(run.name == baseline.name for run in fit):

@@ -105,10 +105,18 @@ def named_measure(measure: Measure, measures: Sequence[Measure], policy: Policy)
     Args:
         measure: as somebody wrote it.
         measures: those evaluated.
-        policy: behind them.
+        policy: behind them, which says what measures leave open.
 
     Returns:
         One of the measures, or the measure itself where none is meant.
+
+    >>> from trueval.measures import parse
+    >>> from trueval.policy.policy import Policy
+    >>> [str(named_measure(parse(text), [parse("AP")], Policy(rel=4))) for text in ("AP(rel=4.0)", "AP(rel=2)")]
+    ['AP', 'AP(rel=2)']
     """
-    named = measure.with_threshold(policy.rel)
-    return named if measure not in measures and named in measures else measure
+    same = next((each for each in measures if each == measure), None)
+    if same is not None:
+        return same
+    meant = measure.under(policy)
+    return next((each for each in measures if each.under(policy) == meant), measure)
