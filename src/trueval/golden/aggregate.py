@@ -2,11 +2,18 @@
 
     median     the middle label; of an even number the lower one of the middle two
     majority   the most frequent label; of several the one nearest to the median, of these the lower one
-    posterior  the most probable grade g under P(g) ∏ P(label | g): P(g) the share of grades in all pools, and
-               P(label | g) a normal error of one standard deviation, cut into grades, both found by EM
+    posterior  the highest grade g with P(grade >= g | labels) >= F/2, under P(g) ∏ P(label | g): P(g) the share of
+               grades in all pools, and P(label | g) a normal error of one standard deviation, cut into grades, or with
+               chance γ a gross error, any grade alike; all three found by EM. F is the highest F1 of "grade g or more"
+               that these chances let expect, and half of it the threshold that gives it (Lipton et al. 2014), here at
+               least .4: where hardly any passage has the grade, F1 would give it to all
 
 The median forgets one wild label in three. The posterior pulls a lone 5 among many 1s towards them as far as the
-judge's labels differ between rounds, and no farther: without repeated labels it is the label.
+judge's labels differ between rounds, and no farther: without repeated labels it is the label. The most probable grade
+would do for the share of right grades, but it loses useful passages, which are rare, where the judge errs much.
+
+σ and γ are found together, since noise alone makes labels of one passage differ by two grades now and then: noise of .8
+in 13 % of them. A judge repeats its misreadings, so the γ of labels that differ is the least that there can be.
 """
 
 from __future__ import annotations
@@ -27,6 +34,10 @@ STEPS: Final = 200  # of EM, which is done when the error moves by less than SMA
 SMALL: Final = 1e-5
 # Of the error in grades: a smaller one cannot be told from none by whole grades, a larger one says nothing.
 LEAST, MIDDLE, MOST = 0.05, 0.5, 5.0
+LEAST_SURE: Final = 0.4  # that a passage has at least the grade that the posterior gives it
+RIGHT: Final = 19  # of Beta(1, 19), which is believed of γ: FORMULAS §7
+MOST_GROSS: Final = 0.99  # a grade never says nothing at all
+GROSS: Final = 1 / (1 + RIGHT)  # its mean: γ where no passage has two labels
 
 
 def median(labels: Sequence[int]) -> int:
@@ -53,12 +64,14 @@ class Errors(NamedTuple):
     """What the labels of a judge say about its errors.
 
     Attributes:
-        sd: of a label around the grade.
+        sd: σ, of a label around the grade.
+        gross: γ, share of labels that are any grade alike, whatever the passage.
         shares: [grade] share of each grade.
         likelihood: [grade, label] chance of each label.
     """
 
     sd: float
+    gross: float
     shares: Floats
     likelihood: Floats
 
@@ -72,33 +85,84 @@ def errors_of(labels: Sequence[Sequence[int]]) -> Errors:
     from scipy.optimize import minimize_scalar  # late: it takes as long as the start of a command
 
     counts = _counts(labels)
-    repeated = bool((counts.sum(axis=1) > 1).any())
-    sd, shares = (MIDDLE if repeated else LEAST), counts.sum(axis=0) / counts.sum()
-    for _ in range(STEPS if repeated else 0):
-        weights = _posterior(counts, shares, _likelihood(sd))
+    sd, gross, shares = MIDDLE, GROSS, counts.sum(axis=0) / counts.sum()
+    if not (counts.sum(axis=1) > 1).any():
+        return Errors(LEAST, GROSS, shares, _likelihood(LEAST, 0.0))  # nothing is learned: the label is the grade
+    for _ in range(STEPS):
+        weights = _posterior(counts, shares, _likelihood(sd, gross))
         shares, pairs = weights.mean(axis=0), weights.T @ counts  # [grade, label] expected numbers
+        wild = pairs * _wild(sd, gross)
+        fair = pairs - wild
 
-        def surprise(each: float, pairs: Floats = pairs) -> float:
-            return -float((pairs * _logs(_likelihood(each))).sum())
+        def surprise(each: float, pairs: Floats = fair) -> float:
+            return -float((pairs * _logs(_likelihood(each, 0.0))).sum())
 
         new = float(minimize_scalar(surprise, bounds=(LEAST, MOST), method="bounded").x)
-        done, sd = abs(new - sd) < SMALL, new
+        share = float((1 + wild.sum()) / (1 + RIGHT + pairs.sum()))
+        done, sd, gross = abs(new - sd) + abs(share - gross) < SMALL, new, share
         if done:
             break
-    return Errors(sd, shares, _likelihood(sd))
+    return Errors(sd, gross, shares, _likelihood(sd, gross))
 
 
 def posterior(labels: Sequence[Sequence[int]]) -> list[int]:
-    """[passage] the most probable grade; of equally probable ones the lower.
+    """[passage] the grade that makes the F1 of each grade or more highest, as expected.
 
     Args:
         labels: [passage] its labels, one at least, of all pools together.
     """
     if not len(labels):
         return []
-    found = errors_of(labels)
-    best = np.argmax(_posterior(_counts(labels), found.shares, found.likelihood), axis=1)
-    return [GRADES[place] for place in best.tolist()]
+    chances, _ = _chances(labels)
+    at_least = np.cumsum(chances[:, ::-1], axis=1)[:, ::-1]  # [passage, grade] P(grade >= g)
+    taken = at_least >= [_best_threshold(each) for each in at_least.T]
+    taken[:, 0] = True
+    places: list[int] = np.where(taken, np.arange(len(GRADES)), 0).max(axis=1).tolist()
+    return [GRADES[place] for place in places]
+
+
+def _best_threshold(chances: Floats) -> float:
+    """The chance from which on taking a passage raises the expected F1, 2·Σ taken/(taken + Σ all): half of it."""
+    ordered = np.sort(chances)[::-1]
+    f1 = 2 * ordered.cumsum() / (np.arange(1, len(ordered) + 1) + ordered.sum())
+    return max(float(f1.max()) / 2, LEAST_SURE)
+
+
+class Expected(NamedTuple):
+    """What the labels of a passage say of its grade.
+
+    Attributes:
+        grade: expected, a number between grades.
+        gross: chance that the true grade is more than one grade away from it. Labels raise it above .05, and never
+            lower it: a judge repeats its misreadings, and rounds do not show these.
+    """
+
+    grade: float
+    gross: float
+
+
+def expectations(labels: Sequence[Sequence[int]]) -> list[Expected]:
+    """[passage] the expected grade, and the chance that it is grossly wrong.
+
+    Args:
+        labels: [passage] its labels, one at least, of all pools together.
+
+    >>> [tuple(round(number, 2) for number in found) for found in expectations([[4], [1]])]
+    [(4.0, 0.05), (1.0, 0.05)]
+    """
+    if not len(labels):
+        return []
+    chances, errors = _chances(labels)
+    grades = chances @ np.array(GRADES, np.float64)
+    away = np.abs(np.array(GRADES) - grades[:, None]) > 1
+    gross = np.clip((chances * away).sum(axis=1), max(errors.gross, GROSS), MOST_GROSS)
+    return [Expected(*found) for found in zip(grades.tolist(), gross.tolist(), strict=True)]
+
+
+def _chances(labels: Sequence[Sequence[int]]) -> tuple[Floats, Errors]:
+    """[passage, grade] chances of each grade, and the errors behind them."""
+    errors = errors_of(labels)
+    return _posterior(_counts(labels), errors.shares, errors.likelihood), errors
 
 
 def _counts(labels: Sequence[Sequence[int]]) -> Floats:
@@ -109,13 +173,22 @@ def _counts(labels: Sequence[Sequence[int]]) -> Floats:
     return counts
 
 
-def _likelihood(sd: float) -> Floats:
-    """[grade, label] chances of a normal error that is cut at the middle between grades; the ends take all beyond."""
+def _likelihood(sd: float, gross: float) -> Floats:
+    """[grade, label] chances: any label alike, or a normal error that is cut at the middle between grades.
+
+    The ends of the scale take all that is beyond.
+    """
     from scipy.special import ndtr  # late: it takes as long as the start of a command
 
     edges = np.array([-np.inf, 1.5, 2.5, 3.5, 4.5, np.inf])
     below = np.asarray(ndtr((edges[None, :] - np.array(GRADES)[:, None]) / sd), dtype=np.float64)
-    chances: Floats = np.diff(below, axis=1)
+    chances: Floats = (1 - gross) * np.diff(below, axis=1) + gross / len(GRADES)
+    return chances
+
+
+def _wild(sd: float, gross: float) -> Floats:
+    """[grade, label] the chance that a label is grossly wrong, of a passage of this grade."""
+    chances: Floats = gross / len(GRADES) / _likelihood(sd, gross)
     return chances
 
 

@@ -49,7 +49,7 @@ class Grading:
     mode: str = "batch"
     batch: int = 8
     rounds: int = 2
-    aggregate: str = "median"
+    aggregate: str = "posterior"
     seed: int = 0
     first: int = 0
 
