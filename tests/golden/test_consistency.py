@@ -20,7 +20,8 @@ def random_orders(seed: int, pool: int = 6, count: int = 25) -> Orders:
 def some_posterior(seed: int, pool: int = 7) -> Posterior:
     rng = np.random.default_rng(seed)
     root = rng.standard_normal((pool, pool))
-    return Posterior(rng.standard_normal(pool), 0.1 * root @ root.T, np.zeros(0), np.zeros(0), 0.0)
+    draws = rng.multivariate_normal(rng.standard_normal(pool), 0.1 * root @ root.T, 4000)
+    return Posterior(draws, np.zeros((4000, 0)))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -80,7 +81,7 @@ def test_gains_are_those_of_the_formula() -> None:
     found, members = some_posterior(3), np.random.default_rng(0).random(7)
     gains, above = pair_gains(found, members), found.above()
     for i, j in permutations(range(7), 2):
-        variance = found.covariance[i, i] + found.covariance[j, j] - 2 * found.covariance[i, j]
+        variance = float(np.var(found.draws[:, i] - found.draws[:, j]))
         p = above[i, j]
         unsure = -p * np.log(p) - (1 - p) * np.log(1 - p)
         crossing = members[i] * (1 - members[j]) + members[j] * (1 - members[i]) + 0.3 * members[i] * members[j]

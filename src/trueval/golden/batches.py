@@ -31,7 +31,7 @@ def pair_gains(posterior: Posterior, members: Floats, inside: float = INSIDE) ->
     Returns:
         [document, document] gains, symmetric, 0 of a document and itself.
 
-    >>> even = Posterior(np.zeros(2), np.eye(2), np.zeros(0), np.zeros(0), 0.0)
+    >>> even = Posterior(np.sqrt([[2.0, 0.0], [0.0, 2.0]]), np.zeros((2, 0)))  # V = 2, and either is above
     >>> float(pair_gains(even, np.array([0.5, 0.5]))[0, 1].round(4))  # ln 2 · 2/(2 + π²/3) · (1/2 + .3/4)
     0.1507
     """

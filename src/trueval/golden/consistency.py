@@ -102,7 +102,7 @@ def inversions(posterior: Posterior, grades: Floats, sure: float = SURE_INVERSIO
         grades: [document].
         sure: least probability of the order.
 
-    >>> found = Posterior(np.array([0.0, 4.0]), np.eye(2), np.zeros(0), np.zeros(0), 0.0)
+    >>> found = Posterior(np.array([[0.0, 4.0], [1.0, 5.0]]), np.zeros((2, 0)))
     >>> inversions(found, np.array([5.0, 3.0]))[0][:2]
     (1, 0)
     """
@@ -126,7 +126,7 @@ def bands(posterior: Posterior, ranking: Ints, sure: float = SURE) -> Ints:
     Returns:
         [rank] number of the band, from 0. Ends of a long band can be known apart; each of it and the next are not.
 
-    >>> found = Posterior(np.array([9.0, 5.0, 4.9, 1.0]), np.eye(4), np.zeros(0), np.zeros(0), 0.0)
+    >>> found = Posterior(np.array([[9.0, 5.0, 4.9, 1.0], [8.0, 4.9, 5.0, 2.0]]), np.zeros((2, 0)))
     >>> bands(found, found.ranking()).tolist()
     [0, 1, 1, 2]
     """

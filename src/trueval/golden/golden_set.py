@@ -11,11 +11,12 @@ A label belongs to the texts of a question and a passage, whatever their ids are
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import polars as pl
 
 from trueval.collection import Collection, text_hash
@@ -33,6 +34,7 @@ from trueval.golden.steadiness import between_rounds, by_slot
 from trueval.judgments import Judgments
 from trueval.report.formats import to_json
 from trueval.report.provenance import recorded
+from trueval.report.text import percent
 from trueval.run import Run
 from trueval.version import __version__
 
@@ -155,7 +157,7 @@ def finish(name: str, folder: Path, collection: Collection, made: Mapping[str, A
         about |= _numbers(grades, labels, rows)
         about["sources"] = sources_worth(pool, judged)
     if "refine" in stages:
-        about["refinement"] = _refinement(read_lines(folder / "refined.jsonl"))
+        about["refinement"] = _refinement(read_lines(folder / "refined.jsonl"), about.get("judged", 0))
     # What golden.json does not speak of may be of another corpus; the ledger makes it again without asking anybody.
     for name in ((QRELS, LABELS) if "grade" not in stages else ()) + ((TOP,) if "refine" not in stages else ()):
         (folder / name).unlink(missing_ok=True)
@@ -213,9 +215,10 @@ def _numbers(grades: pl.DataFrame, labels: pl.DataFrame, rows: list[dict[str, An
     }
 
 
-def _refinement(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """What golden.json says of the refinement: of each query calls, claim and contradictions."""
+def _refinement(rows: list[dict[str, Any]], judged: int) -> dict[str, Any]:
+    """What golden.json says of the refinement: what it cannot know; of each query calls, claim and contradictions."""
     return {
+        "cannot_know": list(_cannot_know(rows, judged)),
         "queries": [
             {
                 "query": row["query"],
@@ -225,6 +228,8 @@ def _refinement(rows: list[dict[str, Any]]) -> dict[str, Any]:
                 "calls": row["calls"],
                 "stopped": row["stopped"],
                 "overlap": row["overlap"],
+                "gross": row["gross"],
+                "unchecked": _unchecked(row),
                 "bands": len({each["band"] for each in row["documents"][: row["top"]]}),
                 "disagreement": row["inconsistency"]["disagreement"],
                 "cycles": row["inconsistency"]["cycles"],
@@ -233,6 +238,33 @@ def _refinement(rows: list[dict[str, Any]]) -> dict[str, Any]:
             for row in rows
         ],
     }
+
+
+def _unchecked(row: Mapping[str, Any]) -> int:
+    """Passages of a query that are in no order."""
+    return sum(each["exposures"] == 0 for each in row["documents"])
+
+
+def _cannot_know(rows: Sequence[Mapping[str, Any]], judged: int) -> Iterator[str]:
+    """What no claimed overlap covers, as sentences."""
+    claiming = [row for row in rows if row["overlap"] is not None and len(row["documents"]) > row["top"]]
+    if not claiming:
+        return
+    refined = sum(len(row["documents"]) for row in claiming)
+    unchecked = sum(map(_unchecked, claiming))
+    gross = float(np.mean([row["gross"] for row in claiming]))
+    yield (
+        "The expected overlap is with the judge's own order. It does not know of errors that the judge repeats: a "
+        "passage that it misreads every time, or a preference that it always has, such as for long passages. People's "
+        "grades show these: trueval golden audit."
+    )
+    if judged > refined:
+        yield f"Nor does it cover the {judged - refined:,} graded passages that were not refined, or those in no pool."
+    if unchecked:
+        yield (
+            f"{unchecked:,} of {refined:,} refined passages are in no order: of these it knows the grades alone, and "
+            f"takes {percent(gross)} of them to be grossly wrong."
+        )
 
 
 def _cost(stages: list[Mapping[str, Any]]) -> dict[str, Any]:

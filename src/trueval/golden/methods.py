@@ -15,6 +15,7 @@ from trueval.golden.batches import INSIDE
 from trueval.golden.paper_s6 import AUTHORS_TURNS, PaperSettings, paper_s6
 from trueval.golden.posterior import Posterior
 from trueval.golden.posterior_s6 import PosteriorSettings, expected_overlap, posterior_s6
+from trueval.golden.refine_pools import Refining
 from trueval.golden.worlds import SimulatedJudge
 from trueval.standings.standings import Floats
 
@@ -22,6 +23,7 @@ TOP: Final = 20
 PAPER_BUDGET: Final = 500  # far above what it takes
 BUDGETS: Final = (20, 40, 80)
 STOPS: Final = (0.97, 0.98)
+AS_BUILT: Final = "posterior, as built"
 CURVE: Final = ": after every round"  # what the name of a method ends with where an answer is a point of its curve
 
 
@@ -80,19 +82,28 @@ def posterior(at_once: int = 1, *, slots: bool = False, inside: float = INSIDE) 
 
         settings = PosteriorSettings(at_once=at_once, overlap=2.0, slot_bias=1.0 if slots else None, inside=inside)
         posterior_s6(grades, judge, rng, top=TOP, budget=max(BUDGETS), settings=settings, watch=watch)
-        yield from ends_of(name, trace)
+        yield from ends_of(name, trace, -(-len(grades) // settings.batch))
 
     return method
 
 
-def ends_of(name: str, trace: list[Answer]) -> Iterator[Answer]:
+def as_built(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[Answer]:
+    """The refinement of `trueval golden build` with its defaults, to its own stop."""
+    how = Refining()
+    found = posterior_s6(
+        grades, judge, rng, top=how.top, budget=how.calls, settings=PosteriorSettings(at_once=how.parallel)
+    )
+    yield _answer(AS_BUILT, found.posterior.ranking(), judge, found.overlap)
+
+
+def ends_of(name: str, trace: list[Answer], least: int) -> Iterator[Answer]:
     """Where each budget and each stop ends a refinement, and every round as a point of its curve.
 
     Args:
         name: of the method.
         trace: before each round.
+        least: calls before which no stop ends it.
     """
-    least = -(-TOP // PosteriorSettings().batch)
     ends = [(f"{budget} calls", budget, 0.0) for budget in BUDGETS]
     ends += [(f"stop at {stop:g}", least, stop) for stop in STOPS]
     for about, calls, claimed in ends:
@@ -127,6 +138,7 @@ METHODS: Final[dict[str, Method]] = {
     "posterior-4": posterior(4),
     "posterior-members": posterior(inside=0.0),
     "posterior-slots": posterior(slots=True),
+    "posterior-built": as_built,
     "setwise": _listed("setwise heapsort", lambda *given: heapsort(*given, top=TOP)),
     "pairwise": _listed("pairwise heapsort", lambda *given: pairwise_heapsort(*given, top=TOP)),
     "window": _listed("window 20/10", sliding_window),
@@ -136,5 +148,5 @@ METHODS: Final[dict[str, Method]] = {
     "tournament-5": _listed("tournaments, 5 rounds", lambda *given: tournaments(*given, rounds=5)),
     "trueskill": trueskill,
 }
-# What is tried where nothing is named: all but those that ask about one thing more.
-USUAL_METHODS: Final = tuple(name for name in METHODS if name != "posterior-slots")
+# What is tried where nothing is named: all but those that ask about one thing more, or stop where another goes on.
+USUAL_METHODS: Final = tuple(name for name in METHODS if name not in ("posterior-slots", "posterior-built"))

@@ -10,18 +10,23 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 
 from trueval.errors import PolicyError
+from trueval.golden.aggregate import GROSS
 from trueval.golden.batches import ASKED, INSIDE, next_batches, pair_gains
+from trueval.golden.metropolis import sample
+from trueval.golden.mode import fit
 from trueval.golden.orders import Ask, Order, Orders, ask_round
 from trueval.golden.plackett_luce import NOISE
-from trueval.golden.posterior import Posterior, Prior, fit, membership
+from trueval.golden.posterior import Posterior, Prior
 from trueval.golden.scale import Learned, Scale, learn
 from trueval.standings.standings import Floats
 
 Watch: TypeAlias = "Callable[[int, Posterior, Floats], None]"
 OVERLAP: Final = 0.97  # docs/golden.md
 BUDGET: Final = 40
-DRAWS: Final = 1000
-LAST_DRAWS: Final = 10_000  # for what is claimed at the end
+DRAWS: Final = 500
+LAST_DRAWS: Final = 2500  # for what is claimed at the end
+SWEEPS: Final = 6  # of the chains after each round, before draws are kept
+FIRST_SWEEPS: Final = 80  # where the chains begin at the prior, and orders are there already
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,7 @@ class PosteriorSettings:
             be at least this; above 1 it goes on to the budget.
         inside: weight, in choosing what to ask, of the order among the best; with 0 only who belongs to them counts.
         noise: ε, share of stages that the judge decides at random.
+        gross: γ, share of grades that are grossly wrong and say nothing; where no chance is given for each grade.
         scale: κ and τ of the prior; None learns them from the orders.
         slot_bias: standard deviation of the prior of what being shown last, and not first, adds to a score; None where
             the judge is taken to favor no slot.
@@ -47,6 +53,7 @@ class PosteriorSettings:
     overlap: float = OVERLAP
     inside: float = INSIDE
     noise: float = NOISE
+    gross: float = GROSS
     scale: Scale | None = None
     slot_bias: float | None = None
     length_bias: float | None = None
@@ -60,6 +67,8 @@ class PosteriorSettings:
             raise PolicyError(
                 f"The share of stages decided at random must be at least 0 and below 1. Got {self.noise}."
             )
+        if not 0 <= self.gross < 1:
+            raise PolicyError(f"The share of grossly wrong grades must be at least 0 and below 1. Got {self.gross}.")
 
 
 class PosteriorRefined(NamedTuple):
@@ -68,6 +77,7 @@ class PosteriorRefined(NamedTuple):
     Attributes:
         posterior: of the scores.
         scale: of the prior.
+        gross: mean chance that a grade is grossly wrong, as learned from the orders.
         members: [document] probability of belonging to the best.
         overlap: expected share of the returned documents that belong to the best.
         orders: what was answered, what was known before included.
@@ -77,6 +87,7 @@ class PosteriorRefined(NamedTuple):
 
     posterior: Posterior
     scale: Scale
+    gross: float
     members: Floats
     overlap: float
     orders: tuple[Order, ...]
@@ -93,10 +104,11 @@ def posterior_s6(
     budget: int = BUDGET,
     settings: PosteriorSettings,
     lengths: Floats | None = None,
+    gross: Floats | None = None,
     known: Sequence[Order] = (),
     watch: Watch | None = None,
 ) -> PosteriorRefined:
-    """Refine a ranking: fit the posterior, ask what tells most, until the best are known or the budget ends.
+    """Refine a ranking: draw from the posterior, ask what tells most, until the best are known or the budget ends.
 
     Before so many calls as the returned documents fill batches it does not stop, however sure the grades make it: a
     refinement that asked nothing refined nothing. docs/golden.md.
@@ -109,23 +121,25 @@ def posterior_s6(
         budget: calls at most.
         settings: all parameters.
         lengths: [document] of their texts, in any unit; for `settings.length_bias`.
+        gross: [document] chance that its grade is grossly wrong; `settings.gross` for all if None.
         known: orders of these documents from before.
         watch: told before each round: calls so far, the posterior, and memberships.
     """
     seen, calls, stopped = list(known), 0, "budget"
     unanswered = np.ones((len(grades), len(grades)))  # what is left of gains where the judge gave no answer
-    least = math.ceil(min(top, len(grades)) / settings.batch)
-    found = _fitted(seen, grades, lengths, settings, None)
+    least = math.ceil(len(grades) / settings.batch)
+    model = _Model(grades, np.full(len(grades), settings.gross) if gross is None else gross, lengths, settings, rng)
     while True:
-        members = membership(found.posterior, top, settings.draws, rng)
+        found = model.draw(seen, settings.draws)
+        members = found.membership(top)
         if watch is not None:
-            watch(calls, found.posterior, members)
-        if len(seen) >= least and expected_overlap(found.posterior, members, top) >= settings.overlap:
+            watch(calls, found, members)
+        if len(seen) >= least and expected_overlap(found, members, top) >= settings.overlap:
             stopped = "overlap"
             break
         if calls >= budget or len(grades) < 2:
             break
-        gains = pair_gains(found.posterior, members, settings.inside) * unanswered
+        gains = pair_gains(found, members, settings.inside) * unanswered
         batches = next_batches(gains, min(settings.at_once, budget - calls), settings.batch, rng)
         for batch, order in zip(batches, ask_round(ask, batches), strict=True):
             if order is None:
@@ -133,10 +147,10 @@ def posterior_s6(
             else:
                 seen.append(order)
         calls += len(batches)
-        found = _fitted(seen, grades, lengths, settings, found)
-    members = membership(found.posterior, top, LAST_DRAWS, rng)
-    overlap = expected_overlap(found.posterior, members, top)
-    return PosteriorRefined(found.posterior, found.scale, members, overlap, tuple(seen), calls, stopped)
+    found = model.draw(seen, LAST_DRAWS)
+    members = found.membership(top)
+    overlap = expected_overlap(found, members, top)
+    return PosteriorRefined(found, model.scale, model.share, members, overlap, tuple(seen), calls, stopped)
 
 
 def expected_overlap(posterior: Posterior, members: Floats, top: int) -> float:
@@ -150,17 +164,67 @@ def expected_overlap(posterior: Posterior, members: Floats, top: int) -> float:
     return float(members[posterior.ranking()[:top]].mean())
 
 
-def _fitted(
-    seen: Sequence[Order], grades: Floats, lengths: Floats | None, settings: PosteriorSettings, before: Learned | None
-) -> Learned:
-    """The posterior of all orders, near the one of fewer of them."""
-    orders = Orders.of(seen, len(grades))
-    biases, covariates = _covariates(orders, lengths, settings)
-    if settings.scale is None:
-        return learn(orders, grades, before, settings.noise, biases, covariates)
-    start = None if before is None else np.concatenate([before.posterior.scores, before.posterior.biases])
-    prior = Prior.of_grades(grades, *settings.scale, settings.noise, biases)
-    return Learned(fit(orders, prior, covariates, start), settings.scale)
+class _Model:
+    """The posterior of more and more orders: each draw goes on from the one before."""
+
+    def __init__(
+        self,
+        grades: Floats,
+        gross: Floats,
+        lengths: Floats | None,
+        settings: PosteriorSettings,
+        rng: np.random.Generator,
+    ) -> None:
+        self.grades, self.gross, self.lengths, self.settings, self.rng = grades, gross, lengths, settings, rng
+        self._learned: Learned | None = None
+        self._posterior: Posterior | None = None
+
+    @property
+    def scale(self) -> Scale:
+        """Of the prior, as it is known by now."""
+        return Scale() if self._learned is None else self._learned.scale
+
+    @property
+    def share(self) -> float:
+        """Mean chance that a grade is grossly wrong, as it is known by now."""
+        known = self.gross if self._learned is None or self._learned.prior.gross is None else self._learned.prior.gross
+        return float(known.mean())
+
+    def draw(self, seen: Sequence[Order], draws: int) -> Posterior:
+        """Draws from the posterior of some orders.
+
+        Args:
+            seen: all orders so far.
+            draws: how many.
+        """
+        orders = Orders.of(seen, len(self.grades))
+        biases, covariates = _covariates(orders, self.lengths, self.settings)
+        before, learned = self._learned, self._fitted(orders, biases, covariates)
+        start, sweeps = None, FIRST_SWEEPS
+        if before is not None and self._posterior is not None:
+            ratio, sweeps = learned.scale.per_grade / before.scale.per_grade, SWEEPS
+            start = Posterior(self._posterior.draws * ratio, self._posterior.bias_draws)
+        self._posterior = sample(
+            orders,
+            learned.prior,
+            learned.mode,
+            self.rng,
+            draws=draws,
+            sweeps=sweeps,
+            covariates=covariates,
+            start=start,
+        )
+        self._learned = learned
+        return self._posterior
+
+    def _fitted(self, orders: Orders, biases: tuple[float, ...], covariates: Floats | None) -> Learned:
+        """The prior, and the mode near the one of fewer orders."""
+        settings, before = self.settings, self._learned
+        if settings.scale is None:
+            return learn(orders, self.grades, before, settings.noise, biases, covariates, self.gross)
+        start = None if before is None else np.concatenate([before.mode.scores, before.mode.biases])
+        prior = Prior.of_grades(self.grades, *settings.scale, settings.noise, biases, self.gross)
+        return Learned(fit(orders, prior, covariates, start), prior, settings.scale)
 
 
 def _covariates(

@@ -43,6 +43,7 @@ def refine(
     budget: int = BUDGET,
     settings: PosteriorSettings | PaperSettings | None = None,
     lengths: Sequence[float] | Floats | None = None,
+    gross: Sequence[float] | Floats | None = None,
     known: Sequence[JudgedOrder] = (),
     seed: int = 0,
 ) -> Refinement:
@@ -62,6 +63,7 @@ def refine(
         budget: calls at most.
         settings: of the method; the posterior with its defaults if None.
         lengths: [document] of their texts, for `PosteriorSettings.length_bias`.
+        gross: [document] chance that its grade is grossly wrong; `PosteriorSettings.gross` for all if None.
         known: orders of these documents from before, as `Refinement.orders` has them; for the posterior.
         seed: of batches and draws.
 
@@ -78,15 +80,19 @@ def refine(
     ask = _by_places(compare, ids, place)
     rng = np.random.default_rng(seed)
     if isinstance(settings, PaperSettings):
-        if known or lengths is not None:
+        if known or lengths is not None or gross is not None:
             raise PolicyError(
-                "The published refinement takes no orders from before, and no lengths. Use the posterior."
+                "The published refinement takes no orders from before, no lengths, and no chances of gross errors. Use "
+                "the posterior."
             )
         return _of_paper(paper_s6(values, ask, rng, top=top, budget=budget, settings=settings), ids, values, top)
     before = [Order(*(tuple(place[each] for each in side) for side in order)) for order in known]
     chosen = settings or PosteriorSettings()
     sizes = None if lengths is None else _lengths(lengths, len(ids))
-    refined = posterior_s6(values, ask, rng, top=top, budget=budget, settings=chosen, lengths=sizes, known=before)
+    wrong = None if gross is None else _chances(gross, len(ids))
+    refined = posterior_s6(
+        values, ask, rng, top=top, budget=budget, settings=chosen, lengths=sizes, gross=wrong, known=before
+    )
     return _of_posterior(refined, ids, values, top, chosen, sizes is not None)
 
 
@@ -117,6 +123,16 @@ def _lengths(lengths: Sequence[float] | Floats, count: int) -> Floats:
     return values
 
 
+def _chances(gross: Sequence[float] | Floats, count: int) -> Floats:
+    values = np.asarray(gross, np.float64)
+    if values.shape != (count,) or not ((values >= 0) & (values < 1)).all():
+        raise InputError(
+            "Every document needs a chance that its grade is grossly wrong, at least 0 and below 1. Got "
+            f"{values.size} for {count} documents{f', {values.min():g} to {values.max():g}' if values.size else ''}."
+        )
+    return values
+
+
 def _by_places(compare: CompareAll, ids: Sequence[str], place: dict[str, int]) -> Ask:
     """The judge of ids as one of places."""
 
@@ -137,6 +153,7 @@ def _of_paper(found: PaperRefined, ids: list[str], grades: Floats, top: int) -> 
         stopped="stable" if found.stable else "budget",
         overlap=None,
         scale=None,
+        gross=None,
         slot_bias=None,
         length_bias=None,
         inconsistency=inconsistency(orders),
@@ -149,7 +166,8 @@ def _of_posterior(
     found: PosteriorRefined, ids: list[str], grades: Floats, top: int, settings: PosteriorSettings, has_lengths: bool
 ) -> Refinement:
     posterior, orders = found.posterior, Orders.of(found.orders, len(ids))
-    biases = list(zip(map(float, posterior.biases), map(float, posterior.bias_sd), strict=True))
+    drawn = posterior.bias_draws
+    biases = list(zip(drawn.mean(axis=0).tolist(), drawn.std(axis=0).tolist(), strict=True))
     slot = biases.pop(0) if settings.slot_bias is not None else None
     length = biases.pop(0) if settings.length_bias is not None and has_lengths else None
     ranking = posterior.ranking()
@@ -161,6 +179,7 @@ def _of_posterior(
         found.stopped,
         found.overlap,
         (found.scale.per_grade, found.scale.spread),
+        found.gross,
         slot,
         length,
         inconsistency(orders),
@@ -176,7 +195,7 @@ def _ranked(
     ids: list[str], grades: Floats, ranking: Ints, scores: Floats, orders: Orders, found: PosteriorRefined | None
 ) -> tuple[Ranked, ...]:
     exposures = orders.exposures()
-    sds = None if found is None else np.sqrt(found.posterior.covariance.diagonal())
+    sds = None if found is None else found.posterior.sd
     numbers = None if found is None else bands(found.posterior, ranking) + 1
     return tuple(
         Ranked(

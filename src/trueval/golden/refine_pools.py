@@ -18,7 +18,7 @@ from trueval.golden.asking import Step, ask_all, side_by_side
 from trueval.golden.judge import Answer, Judge, Question
 from trueval.golden.ledger import Ledger
 from trueval.golden.paper_s6 import PaperSettings
-from trueval.golden.posterior_s6 import OVERLAP, PosteriorSettings
+from trueval.golden.posterior_s6 import GROSS, OVERLAP, PosteriorSettings
 from trueval.golden.refine import CompareAll, refine
 from trueval.golden.refinement import Refinement
 from trueval.golden.rounds import rng_of
@@ -36,6 +36,7 @@ class Refining:
         overlap: at which the posterior stops.
         calls: of each query, at most.
         slot_bias: whether the posterior takes slots to move the judge.
+        gross: share of grades that the posterior takes to be grossly wrong; None for what labels say of each.
         turns: at which the published method stops.
         regrade: whether what contradicts its grade is graded once more.
         seed: of the golden set.
@@ -48,6 +49,7 @@ class Refining:
     overlap: float = OVERLAP
     calls: int = 60
     slot_bias: bool = False
+    gross: float | None = None
     turns: int = 3
     regrade: bool = False
     seed: int = 0
@@ -58,7 +60,8 @@ class Refining:
         if self.method == "paper":
             return PaperSettings(turns=self.turns, batch=self.batch)
         slot = 1.0 if self.slot_bias else None
-        return PosteriorSettings(self.batch, self.parallel, self.overlap, slot_bias=slot)
+        gross = GROSS if self.gross is None else self.gross
+        return PosteriorSettings(self.batch, self.parallel, self.overlap, gross=gross, slot_bias=slot)
 
     @property
     def at_once(self) -> int:
@@ -75,6 +78,7 @@ class Pool(NamedTuple):
         doc_ids: the passages.
         texts: of the passages.
         grades: of the passages.
+        gross: chance of each grade that it is grossly wrong; empty for the share of the method.
     """
 
     query_id: str
@@ -82,6 +86,7 @@ class Pool(NamedTuple):
     doc_ids: tuple[str, ...]
     texts: tuple[str, ...]
     grades: tuple[float, ...]
+    gross: tuple[float, ...] = ()
 
 
 class Refined(NamedTuple):
@@ -138,7 +143,17 @@ def _refined(pool: Pool, judge: Judge, ledger: Ledger, how: Refining, at_once: i
     answers: list[Answer] = []
     compare = compare_by(judge, ledger, pool, at_once, asked, answers, stopped)
     seed = int(rng_of(how.seed, "refine", pool.query_id).integers(2**32))
-    found = refine(pool.doc_ids, pool.grades, compare, top=how.top, budget=how.calls, settings=how.settings, seed=seed)
+    by_labels = pool.gross if how.gross is None and how.method == "posterior" else ()
+    found = refine(
+        pool.doc_ids,
+        pool.grades,
+        compare,
+        top=how.top,
+        budget=how.calls,
+        settings=how.settings,
+        gross=by_labels or None,
+        seed=seed,
+    )
     return Refined(pool.query_id, found, tuple(asked), tuple(answers))
 
 

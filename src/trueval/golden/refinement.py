@@ -73,6 +73,7 @@ class Refinement:
         overlap: expected share of the returned documents that belong to the best in the judge's own order; None where
             the method claims nothing.
         scale: κ and τ of the prior; None where the method has none.
+        gross: mean chance that a grade is grossly wrong, as learned; None likewise.
         slot_bias: what being shown last, and not first, adds to a score, and its standard deviation; None where it was
             not asked for.
         length_bias: the same of one standard deviation of the lengths.
@@ -88,6 +89,7 @@ class Refinement:
     stopped: str
     overlap: float | None
     scale: tuple[float, float] | None
+    gross: float | None
     slot_bias: tuple[float, float] | None
     length_bias: tuple[float, float] | None
     inconsistency: Inconsistency
@@ -108,6 +110,7 @@ class Refinement:
             "stopped": self.stopped,
             "overlap": self.overlap,
             "scale": None if self.scale is None else dict(zip(("per_grade", "spread"), self.scale, strict=True)),
+            "gross": self.gross,
             "slot_bias": _value(self.slot_bias),
             "length_bias": _value(self.length_bias),
             "inconsistency": self.inconsistency.to_dict(),

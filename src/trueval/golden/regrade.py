@@ -8,12 +8,14 @@ from typing import Any, Final
 
 from trueval.golden.grade import Grading
 
-WIDE: Final = 1.0  # grades apart, from which an order contradicts them
+# Grades apart, from which an order contradicts them. Expected grades are drawn towards each other: two labels of 5 and
+# two of 4 are less than one grade apart.
+WIDE: Final = 0.75
 REGRADED: Final = 16  # passages of a query that are graded once more, at most
 
 
 def contradicted(refined: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Query id → ids of the passages whose order contradicts their grades by one or more.
+    """Query id → ids of the passages whose order contradicts their grades by `WIDE` or more.
 
     Args:
         refined: lines of refined.jsonl.

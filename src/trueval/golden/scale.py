@@ -1,13 +1,16 @@
-"""Scale: how much a grade weighs against the judge's own noise, learned from the orders themselves."""
+"""Scale: how much a grade weighs against the judge's own noise, and how often it is wrong, learned from the orders."""
 
 from __future__ import annotations
 
 import math
 from typing import Final, NamedTuple
 
+import numpy as np
+
+from trueval.golden.mode import Mode, fit
 from trueval.golden.orders import Orders
 from trueval.golden.plackett_luce import NOISE
-from trueval.golden.posterior import Posterior, Prior, fit
+from trueval.golden.posterior import Prior
 from trueval.standings.standings import Floats
 
 STEP: Final = 1.25  # factor between neighbors of the search
@@ -16,6 +19,10 @@ REACH: Final = 17
 # What is believed of ln κ and ln(τ/κ) before any order: normal, around the default, so wide.
 WIDTH: Final = 0.8
 RATIO_WIDTH: Final = 0.5
+# Factor between neighbors of the odds of gross errors, and how far it goes: from 5 % to 57 %.
+GROSS_STEP: Final = 1.5
+GROSS_REACH: Final = 8
+RIGHT: Final = 19  # of Beta(1, 19), which is believed of γ: FORMULAS §7
 
 
 class Scale(NamedTuple):
@@ -31,15 +38,19 @@ class Scale(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """A posterior, and the scale of its prior.
+    """A mode of the posterior, its prior, and the scale of that.
 
     Attributes:
-        posterior: of the scores.
+        mode: of the posterior of the scores.
+        prior: under which it is one.
         scale: of the prior.
+        more: factors of `GROSS_STEP` by which the odds of gross errors are above those that were given.
     """
 
-    posterior: Posterior
+    mode: Mode
+    prior: Prior
     scale: Scale
+    more: int = 0
 
 
 def learn(
@@ -49,12 +60,15 @@ def learn(
     noise: float = NOISE,
     biases: tuple[float, ...] = (),
     covariates: Floats | None = None,
+    gross: Floats | None = None,
 ) -> Learned:
-    """The scale under which the orders are most probable, and the posterior under it.
+    """The scale under which the orders are most probable, and the mode of the posterior under it.
 
     Maximizes Laplace's evidence times a wide prior of ln κ and ln(τ/κ) around `Scale()`, on a grid of factors of 1.25,
     from neighbor to neighbor: a judge that contradicts itself more has a smaller κ and τ. Without this, what a
-    refinement says of its own certainty would depend on a guess.
+    refinement says of its own certainty would depend on a guess. The odds of gross errors go up from those that are
+    given, in factors of 1.5 and with the prior Beta(1, 19) of their mean: a judge repeats its misreadings, so what
+    grades say of their own errors is the least that there can be. FORMULAS §7.
 
     Args:
         orders: what the judge said.
@@ -63,29 +77,52 @@ def learn(
         noise: ε.
         biases: standard deviations of the covariates.
         covariates: [order, place, covariate].
+        gross: [document] chance that its grade is grossly wrong, at least; None for no such grade.
     """
-    tried: dict[tuple[int, int], tuple[float, Learned]] = {}
+    tried: dict[tuple[int, int, int], tuple[float, Learned]] = {}
 
-    def score(place: tuple[int, int], near: Learned | None) -> float:
+    def score(place: tuple[int, int, int], near: Learned | None) -> float:
         if place not in tried:
-            scale = _scale(*place)
-            prior = Prior.of_grades(grades, *scale, noise, biases)
+            scale, chances = _scale(*place[:2]), _raised(gross, place[2])
+            prior = Prior.of_grades(grades, *scale, noise, biases, chances)
             begin = None if near is None else _moved(near, scale)
             found = fit(orders, prior, covariates, begin)
             belief = (place[0] / WIDTH) ** 2 + (place[1] / RATIO_WIDTH) ** 2
-            tried[place] = (found.evidence - 0.5 * belief * math.log(STEP) ** 2, Learned(found, scale))
+            value = found.evidence - 0.5 * belief * math.log(STEP) ** 2 + _belief_of_gross(chances)
+            tried[place] = (value, Learned(found, prior, scale, place[2]))
         return tried[place][0]
 
-    at = (0, 0) if start is None else _place(start.scale)
+    at = (0, 0, 0) if start is None else (*_place(start.scale), start.more)
     best = score(at, start)
     while True:
-        around = [(at[0] + up, at[1] + wide) for up, wide in ((1, 0), (-1, 0), (0, 1), (0, -1))]
-        around = [place for place in around if max(map(abs, place)) <= REACH]
+        around = _around(at, grossly=gross is not None and len(orders) > 0 and bool(gross.any()))
         values = [score(place, tried[at][1]) for place in around]
         if max(values) <= best:
             return tried[at][1]
         best = max(values)
         at = around[values.index(best)]
+
+
+def _around(at: tuple[int, int, int], *, grossly: bool) -> list[tuple[int, int, int]]:
+    """Neighbors on the grid."""
+    up, wide, more = at
+    found = [(up + 1, wide, more), (up - 1, wide, more), (up, wide + 1, more), (up, wide - 1, more)]
+    found = [place for place in found if max(map(abs, place[:2])) <= REACH]
+    return found + [(up, wide, each) for each in (more - 1, more + 1) if grossly and 0 <= each <= GROSS_REACH]
+
+
+def _raised(gross: Floats | None, more: int) -> Floats | None:
+    """Chances whose odds are so many factors higher."""
+    if gross is None or not more:
+        return gross
+    odds = GROSS_STEP**more * gross / (1 - gross)
+    return np.asarray(odds / (1 + odds), np.float64)
+
+
+def _belief_of_gross(gross: Floats | None) -> float:
+    """The logarithm of the density of ln γ under Beta(1, 19) of γ, but for a constant."""
+    mean = 0.0 if gross is None else float(gross.mean())
+    return math.log(mean) + (RIGHT - 1) * math.log1p(-mean) if 0 < mean < 1 else 0.0
 
 
 def _scale(up: int, wide: int) -> Scale:
@@ -104,6 +141,4 @@ def _place(scale: Scale) -> tuple[int, int]:
 
 def _moved(near: Learned, scale: Scale) -> Floats:
     """Where Newton's method begins: scores in the proportions of a neighbor."""
-    import numpy as np
-
-    return np.concatenate([near.posterior.scores * (scale.per_grade / near.scale.per_grade), near.posterior.biases])
+    return np.concatenate([near.mode.scores * (scale.per_grade / near.scale.per_grade), near.mode.biases])

@@ -162,6 +162,7 @@ def _result(name: str, trials: list[Trial], curves: tuple[Curve, ...]) -> Method
     members = np.array([trial.membership for trial in trials])
     claims = trials[0].claimed is not None
     claimed, judged = (_mean(trials, "claimed") if claims else None), _mean(trials, "judged")
+    gaps = np.array([trial.claimed - trial.judged for trial in trials if trial.claimed is not None])
     membership = float(members.mean())
     needed = [calls for curve in curves if (calls := calls_to_reach(membership, curve.points)) is not None]
     return MethodResult(
@@ -169,14 +170,20 @@ def _result(name: str, trials: list[Trial], curves: tuple[Curve, ...]) -> Method
         calls=_mean(trials, "calls"),
         passages=_mean(trials, "passages"),
         membership=membership,
-        error=float(members.std(ddof=1) / np.sqrt(len(members))) if len(members) > 1 else 0.0,
+        error=_error(members),
         judged=judged,
         tau=_mean(trials, "tau"),
         claimed=claimed,
         gap=None if claimed is None else claimed - judged,
+        gap_error=_error(gaps) if claims else None,
         wrong=float((members < 1).mean()),
         posterior_calls=min(needed, default=None),
     )
+
+
+def _error(values: Floats) -> float:
+    """The standard error of the mean of some values; 0 of one."""
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
 def calls_to_reach(membership: float, curve: Sequence[Point]) -> int | None:

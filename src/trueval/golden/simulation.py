@@ -26,6 +26,7 @@ class MethodResult(NamedTuple):
         tau: Kendall's τ between the order returned and the true one, of the documents returned.
         claimed: expected overlap as the method claims it; None where it claims nothing.
         gap: claimed − judged; None likewise.
+        gap_error: standard error of that mean; None likewise.
         wrong: share of the lists with at least one wrong member.
         posterior_calls: calls after which one of the curves has this membership and keeps it; None where none does.
     """
@@ -39,6 +40,7 @@ class MethodResult(NamedTuple):
     tau: float
     claimed: float | None
     gap: float | None
+    gap_error: float | None
     wrong: float
     posterior_calls: int | None
 

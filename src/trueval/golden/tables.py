@@ -109,6 +109,13 @@ REFINE: Final[Mapping[str, Parameter]] = MappingProxyType(
         "overlap": bounded(OVERLAP, 0, 1, "share of the returned that are expected to belong, at which it stops"),
         "calls": whole(60, 0, "for each query, at most"),
         "slot_bias": flag(False, "whether being shown first or last is taken to move the judge"),
+        "gross": bounded(
+            None,
+            0,
+            1,
+            "share of grades that are taken to be grossly wrong; by default what several rounds say, or 0.05",
+            below=True,
+        ),
         "turns": whole(TURNS, 1, "of the published method: turns in which the best stay the same"),
         "regrade": flag(False, "whether passages whose order contradicts their grades are graded once more"),
     }

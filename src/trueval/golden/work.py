@@ -13,6 +13,7 @@ import polars as pl
 
 from trueval.collection import Collection, texts_with_ids_hash
 from trueval.errors import InputError, TruevalWarning
+from trueval.golden.aggregate import expectations
 from trueval.golden.anchoring import in_other_words
 from trueval.golden.asking import Step
 from trueval.golden.estimate import announce, estimate_orders, estimate_stage
@@ -246,7 +247,11 @@ class Work:
 
     def prune(self) -> None:
         """S5."""
-        inputs, parameters = self.output("grade"), {"keep": self.plan.keep}
+        # What is kept of a passage is a parameter, so that folders without it are made anew.
+        inputs, parameters = (
+            self.output("grade"),
+            {"keep": self.plan.keep, "kept": ["grade", "mean", "expected", "gross"]},
+        )
         aggregate = self.plan.judge.grading.aggregate
 
         def make(_: Step) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -287,7 +292,8 @@ class Work:
                 queries[row["query"]],
                 tuple(row["documents"]),
                 tuple(documents[each] for each in row["documents"]),
-                tuple(map(float, row["means"])),
+                tuple(map(float, row["expected"])),
+                tuple(map(float, row["gross"])),
             )
             for row in rows
         ]
@@ -333,13 +339,16 @@ def kept_rows(
         keep: passages of a query, at most.
 
     Returns:
-        query, documents, grades and means of labels of each query, best grade first.
+        query, documents, grades, means of labels, and expected grades with the chance that they are grossly wrong, of
+        each query, best grade first.
     """
     given: dict[str, dict[str, list[int]]] = {query: {} for query in pools}
     valid = labels.filter(pl.col("grade").is_not_null())
     for query, document, one in valid.select("query_id", "doc_id", "grade").iter_rows():
         given[query].setdefault(document, []).append(one)
     made = {(query, document): one for query, document, one in grades.select("query_id", "doc_id", "grade").iter_rows()}
+    every = [(query, document) for query, pool in given.items() for document in pool]
+    expected = dict(zip(every, expectations([given[query][document] for query, document in every]), strict=True))
     rows = []
     for query, pool in pools.items():
         means = means_of(given[query])
@@ -350,6 +359,8 @@ def kept_rows(
                 "documents": [each.doc_id for each in kept],
                 "grades": [each.grade for each in kept],
                 "means": [each.mean for each in kept],
+                "expected": [expected[query, each.doc_id].grade for each in kept],
+                "gross": [expected[query, each.doc_id].gross for each in kept],
             }
         )
     return rows

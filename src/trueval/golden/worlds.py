@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +14,24 @@ from trueval.standings.standings import Floats
 
 USUAL: Final = 5  # documents of a batch for which the disagreement of a judge is meant
 GRADE_NOISE: Final = 0.35  # docs/golden.md
+TRUE_ORDER: Final = "the true order"
+# Of utilities around their grade, with a standard deviation of 1 (heavy tails have none).
+SHAPES: Final[Mapping[str, Callable[[np.random.Generator, int], Floats]]] = MappingProxyType(
+    {
+        "normal": lambda rng, count: rng.standard_normal(count),
+        "bimodal": lambda rng, count: 0.97 * rng.choice([-1.0, 1.0], count) + 0.24 * rng.standard_normal(count),
+        "plateaus": lambda rng, count: 0.05 * rng.standard_normal(count),
+        "heavy tails": lambda rng, count: rng.standard_t(2, count),
+    }
+)
+# [slot] what a judge takes off, by the share of the way from the first slot to the last.
+SLOTS: Final[Mapping[str, Callable[[Floats], Floats]]] = MappingProxyType(
+    {
+        "line": lambda way: way,
+        "ends": lambda way: 1 - (2 * way - 1) ** 2,
+        "first": lambda way: np.minimum(way * len(way), 1.0),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -22,30 +41,48 @@ class World:
     Attributes:
         name: of the world.
         about: one sentence.
-        sizes: (grade, documents of it), best first.
+        sizes: (true grade, documents of it), best first.
         grade_noise: standard deviation of the true utilities around their grade.
+        shape: of the utilities around their grade, of `SHAPES`.
+        gross: share of the documents of each true grade that are given another grade of the pool.
+        reversed: whether the best documents are given the lowest grade, and so on.
         disagreement: share of all pairs of the pool on which the judge contradicts itself when it is asked twice.
-        slot_bias: by how many grades the first slot is favored over the last.
+        slot_bias: by how many grades the best slot is favored over the worst.
+        slot_shape: of `SLOTS`.
+        contrast: what the judge takes off a document for each grade by which the one shown before it is better than
+            the mean of the pool.
+        cycles: standard deviation, in grades, of what the judge adds to a document for each other document beside it,
+            and takes off that other: preferences in circles. A batch counts the mean over the others in it.
         persistent_bias: standard deviation, in grades, of what the judge always adds to a document.
         list_noise: power of (documents in the list / 5) by which the noise grows in lists of more than 5.
         accidents: share of answers that are random orders.
+        truth: what the claims are about, where the judge errs in a way that no call of it shows.
     """
 
     name: str
     about: str
     sizes: tuple[tuple[int, int], ...] = ((5, 4), (4, 6), (3, 14), (2, 16))
     grade_noise: float = GRADE_NOISE
+    shape: str = "normal"
+    gross: float = 0.0
+    reversed: bool = False
     disagreement: float = 0.05
     slot_bias: float = 0.0
+    slot_shape: str = "line"
+    contrast: float = 0.0
+    cycles: float = 0.0
     persistent_bias: float = 0.0
     list_noise: float = 0.0
     accidents: float = 0.0
+    truth: str = TRUE_ORDER
 
     def to_dict(self) -> dict[str, Any]:
         """The world in the JSON of a simulation."""
         return {**vars(self), "sizes": [list(size) for size in self.sizes]}
 
 
+_TWO: Final = ((4, 20), (2, 20))
+_SLOTS: Final = "the judge's order, averaged over slots"
 WORLDS: Final = {
     world.name: world
     for world in (
@@ -53,10 +90,49 @@ WORLDS: Final = {
         World("flat", "40 documents, all of grade 3: grades say nothing", sizes=((3, 40),)),
         World("large", "80 documents of four grades", sizes=((5, 8), (4, 12), (3, 28), (2, 32))),
         World("noisy", "the judge contradicts itself on 15 % of the pairs", disagreement=0.15),
-        World("position", "the judge favors the first slot by 0.3 grades over the last", slot_bias=0.3),
-        World("biased", "the judge misjudges each document for good, by 0.25 grades (sd)", persistent_bias=0.25),
+        World("position", "the judge favors the first slot by 0.3 grades over the last", slot_bias=0.3, truth=_SLOTS),
+        World(
+            "biased",
+            "the judge misjudges each document for good, by 0.25 grades (sd)",
+            persistent_bias=0.25,
+            truth="the judge's own order, with what it always gets wrong",
+        ),
         World("long lists", "the judge's noise grows with the length of the list: four times at 20", list_noise=1.0),
         World("accidents", "5 % of the answers are random orders", accidents=0.05),
+        World("bimodal", "documents of a grade are all well above or well below it", shape="bimodal"),
+        World("plateaus", "documents of a grade are nearly equal", shape="plateaus"),
+        World("heavy tails", "utilities around a grade have tails of Student's t with 2 degrees", shape="heavy tails"),
+        World(
+            "intransitive",
+            "the judge's preferences go in circles, by 0.3 grades (sd) for each pair",
+            cycles=0.3,
+            truth="the judge's order, averaged over companions",
+        ),
+        World(
+            "contrast",
+            "a document loses 0.3 grades for each grade by which the one shown before it is above the mean",
+            contrast=0.3,
+            truth="the judge's order, averaged over companions",
+        ),
+        World(
+            "ends",
+            "the judge favors the first and the last slot by 0.3 grades over the middle",
+            slot_bias=0.3,
+            slot_shape="ends",
+            truth=_SLOTS,
+        ),
+        World(
+            "first slot",
+            "the judge favors the first slot by 0.3 grades over all others",
+            slot_bias=0.3,
+            slot_shape="first",
+            truth=_SLOTS,
+        ),
+        World("reversed", "grades are upside down: the best documents have the lowest", reversed=True),
+        World("gross", "5 % of the documents have another grade of the pool", gross=0.05),
+        World("1 of 20", "twenty 4s and twenty 2s; 1 of each 20 has the other grade", sizes=_TWO, gross=0.05),
+        World("2 of 20", "twenty 4s and twenty 2s; 2 of each 20 have the other grade", sizes=_TWO, gross=0.1),
+        World("4 of 20", "twenty 4s and twenty 2s; 4 of each 20 have the other grade", sizes=_TWO, gross=0.2),
     )
 }
 
@@ -69,17 +145,19 @@ class Pool:
         grades: [document] as a first judge gave them.
         utilities: [document] the truth, in grades.
         judged: [document] the truth as the judge sees it on average: with what it always adds.
+        beside: [document, other] what the judge adds to a document for another beside it; None for nothing.
         noise: standard deviation of what the judge adds anew in every call, in grades.
     """
 
     grades: Floats
     utilities: Floats
     judged: Floats
+    beside: Floats | None
     noise: float
 
 
 def draw_pool(world: World, rng: np.random.Generator) -> Pool:
-    """One pool of a world: utilities are grades plus noise, and the judge is as noisy as the world says.
+    """One pool of a world: utilities are true grades plus noise, and the judge is as noisy as the world says.
 
     Args:
         world: what kind.
@@ -90,9 +168,26 @@ def draw_pool(world: World, rng: np.random.Generator) -> Pool:
     0.05
     """
     grades = np.repeat(np.array([float(grade) for grade, _ in world.sizes]), [count for _, count in world.sizes])
-    utilities = grades + world.grade_noise * rng.standard_normal(len(grades))
+    utilities = grades + world.grade_noise * SHAPES[world.shape](rng, len(grades))
     judged = utilities + world.persistent_bias * rng.standard_normal(len(grades))
-    return Pool(grades, utilities, judged, _noise_for(judged, world.disagreement))
+    beside = None
+    if world.cycles:
+        drawn = world.cycles * rng.standard_normal((len(grades), len(grades)))
+        beside = (drawn - drawn.T) / np.sqrt(2)
+        judged = judged + beside.sum(axis=1) / (len(grades) - 1)
+    if world.reversed:
+        grades = grades.max() + grades.min() - grades
+    return Pool(_misread(grades, world.gross, rng), utilities, judged, beside, _noise_for(judged, world.disagreement))
+
+
+def _misread(grades: Floats, share: float, rng: np.random.Generator) -> Floats:
+    """Grades of which a share of each is another grade of the pool."""
+    found, kinds = grades.copy(), np.unique(grades)
+    for grade in kinds if share else ():
+        of = np.flatnonzero(grades == grade)
+        wrong = rng.permutation(of)[: round(share * len(of))]
+        found[wrong] = rng.choice(kinds[kinds != grade], len(wrong))
+    return found
 
 
 def disagreement(judged: Floats, noise: float) -> float:
@@ -153,6 +248,16 @@ class SimulatedJudge:
         if self.rng.random() < self.world.accidents:
             return tuple(map(int, self.rng.permutation(shown)))
         noise = self.pool.noise * max(count / USUAL, 1.0) ** self.world.list_noise
-        seen = self.pool.judged[list(shown)] + noise * self.rng.standard_normal(count)
-        seen -= self.world.slot_bias * np.arange(count) / max(count - 1, 1)
+        seen = self.pool.judged[list(shown)] + noise * self.rng.standard_normal(count) + self._by_place(shown)
         return tuple(shown[place] for place in np.argsort(-seen))
+
+    def _by_place(self, shown: Batch) -> Floats:
+        """[slot] what the judge adds for the slot, and for the companions."""
+        count, judged = len(shown), self.pool.judged
+        added: Floats = -self.world.slot_bias * SLOTS[self.world.slot_shape](np.arange(count) / max(count - 1, 1))
+        if self.world.contrast:
+            added[1:] -= self.world.contrast * (judged[list(shown[:-1])] - judged.mean())
+        if self.pool.beside is not None:
+            usual = self.pool.beside.sum(axis=1)[list(shown)] / (len(judged) - 1)  # is in `judged`
+            added += self.pool.beside[np.ix_(shown, shown)].sum(axis=1) / max(count - 1, 1) - usual
+        return added

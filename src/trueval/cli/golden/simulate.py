@@ -21,15 +21,17 @@ class SimulateOptions:
         typer.Option(
             metavar="LIST",
             help="Kinds of pools and judges, separated by commas: usual, flat, large, noisy, position, biased, long "
-            "lists, accidents; or all.",
+            "lists, accidents, bimodal, plateaus, heavy tails, intransitive, contrast, ends, first slot, reversed, "
+            "gross, 1 of 20, 2 of 20, 4 of 20; or all.",
         ),
     ] = "usual"
     methods: Annotated[
         str | None,
         typer.Option(
             metavar="LIST",
-            help="Ways to rank: grades, paper, paper-15, posterior, posterior-4, posterior-slots, setwise, pairwise, "
-            "window, window-3, window-5, tournament, tournament-5, trueskill. Default: all but posterior-slots.",
+            help="Ways to rank: grades, paper, paper-15, posterior, posterior-4, posterior-members, posterior-slots, "
+            "posterior-built (to the stop of golden build), setwise, pairwise, window, window-3, window-5, tournament, "
+            "tournament-5, trueskill. Default: all but posterior-slots and posterior-built.",
         ),
     ] = None
     pools: Annotated[int, typer.Option(metavar="N", min=1, help="How many pools of each world.")] = 100

@@ -157,6 +157,7 @@ def _refined(result: Entry) -> Iterator[str]:
             f"least; {budget} ended at the budget of calls"
         )
     yield f"{told}. It certifies the order of the judge, not the truth."
+    yield from result["refinement"].get("cannot_know", ())
 
 
 def to_csv(result: Entry) -> str:

@@ -208,6 +208,7 @@ def _refinement(file: ResultFile) -> Iterator[Block]:
         counts("calls", "/calls"),
         Column("stopped by", "/stopped"),
         Column("expected overlap", "/overlap", numeric=True, show=fixed, strong=lambda _: True),
+        counts("in no order", "/unchecked"),
         counts("tie bands", "/bands"),
         Column("pairs that differ", "/disagreement", numeric=True, show=fixed),
         counts("cycles", "/cycles"),
@@ -222,7 +223,8 @@ def _refinement(file: ResultFile) -> Iterator[Block]:
     claimed = [each for each in queries if each["overlap"] is not None]
     about = "Calls of each query, and the expected overlap at which its refinement stopped."
     figures = (Figure("golden-stop", "Where it stopped", about, stop_plot(claimed)),) if claimed else ()
-    yield Block("golden-refinement", "The best in order", words=((words,),), figures=figures, tables=(table,))
+    unknown = tuple((line,) for line in file.data["refinement"].get("cannot_know", ()))
+    yield Block("golden-refinement", "The best in order", words=((words,), *unknown), figures=figures, tables=(table,))
 
 
 def stop_plot(queries: Sequence[Entry], *, width: int = NARROW) -> Chart:

@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Group
 
 from trueval.golden.simulation import MethodResult, rows
+from trueval.golden.worlds import TRUE_ORDER
 from trueval.report import formats
 from trueval.report.sheets import Sheet, as_markdown, as_one_tabular, in_terminal
 from trueval.report.terminal import drawn
@@ -17,7 +18,7 @@ Entry = Mapping[str, Any]
 
 HEAD = (
     *("method", "calls", "passages", "member-\nship", "±", "of the\njudge", "τ"),
-    *("claimed", "claimed −\njudge", "wrong\nlists", "posterior\nneeds"),
+    *("claimed", "claimed −\njudge", "±", "wrong\nlists", "posterior\nneeds"),
 )
 
 
@@ -46,7 +47,8 @@ def heading(world: Entry) -> str:
     Args:
         world: an entry of "worlds".
     """
-    return f"{world['name']}: {world['about']}"
+    truth = "" if world["truth"] == TRUE_ORDER else f". Claims are about {world['truth']}"
+    return f"{world['name']}: {world['about']}{truth}"
 
 
 def legend(result: Entry) -> Iterator[str]:
@@ -64,8 +66,8 @@ def legend(result: Entry) -> Iterator[str]:
         "as the judge itself means them; τ: Kendall's, of the order returned and the true one."
     )
     yield (
-        "claimed: the overlap that the method expects, which is about the judge's order and not about the truth. wrong "
-        "lists: share with at least one wrong member."
+        "claimed: the overlap that the method expects, which is about the judge's order and not about the truth; "
+        "claimed − judge: less what is so, ± its standard error. wrong lists: share with at least one wrong member."
     )
     if any(method["posterior_calls"] is not None for world in result["worlds"] for method in world["methods"]):
         yield (
@@ -124,6 +126,7 @@ def _numbers(method: Entry, scale: Scale) -> Iterator[str]:
     yield from (f"{method[name]:.1f}" for name in ("calls", "passages"))
     yield from (fixed(method[name], scale) for name in ("membership", "error", "judged", "tau", "claimed"))
     yield signed(method["gap"], scale)
+    yield fixed(method["gap_error"], scale)
     yield fixed(method["wrong"], scale)
     needed = method["posterior_calls"]
     yield NOT_AVAILABLE if needed is None else str(needed)

@@ -152,6 +152,7 @@ def _table(file: ResultFile, at: int) -> Table:
         Column("τ", "/tau", numeric=True, show=fixed),
         Column("claimed", "/claimed", numeric=True, show=fixed),
         Column("claimed − judge", "/gap", numeric=True, show=signed),
+        Column("± of it", "/gap_error", numeric=True, show=fixed),
         Column("wrong lists", "/wrong", numeric=True, show=fixed),
         Column("posterior needs", "/posterior_calls", numeric=True, show=whole),
     )
