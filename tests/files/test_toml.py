@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tomllib
 
 import pytest
@@ -112,3 +113,33 @@ def test_long_words_and_sentences_are_no_long_keys(tmp_path) -> None:
     prose = "One sentence. " * 90 + "... " * 300
     path.write_text(f'x = \'{"a" * 300_000}\'\ny = """\n{prose}\n"""\n')
     assert len(Toml.read(path, "a file").tables["x"]) == 300_000
+
+
+@pytest.mark.parametrize("row", ["[1],", "'''x]''',", "{a = 1}, # ]", r'"\\]",'])
+def test_a_long_value_with_brackets_is_read_once(row: str) -> None:
+    text = "rows = [\n" + f"{row}\n" * 2000 + "]\nafter = 1\n"
+    toml = Toml("a.toml", text, tomllib.loads(text))
+    began = time.process_time()
+    assert toml.line("after") == 2003
+    assert time.process_time() - began < 1, "each line with a bracket is read with all before it"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "'#]'",
+        r'"a\"]#"',
+        "'''\n]\n'''",
+        "''''x'''''",
+        '"""\n"]"\n"""',
+        '"""\\\n  [""""',
+        "[[1],\n[2] # [\n]",
+        '["]", "["]',
+        '""',
+        "[\n'''\n]''',\n[]\n]",
+    ],
+)
+def test_a_value_ends_where_tomllib_ends_it(value: str) -> None:
+    text = f"a = {value} # ] ' \n# [\nb = 1\n"
+    toml = Toml("a.toml", text, tomllib.loads(text))
+    assert (toml.line("a"), toml.line("b")) == (1, text.count("\n"))

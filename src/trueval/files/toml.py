@@ -16,6 +16,17 @@ _PARTS = 100
 # tomllib takes the cube of the number of parts: a line of 50,000 would take a minute. Possessive quantifiers keep the
 # search itself linear.
 _LONG_KEY = re.compile(rf"""(?<![\w.-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{_PARTS}}}""")
+# What a valid file is made of, as far as brackets and ends of lines need it: texts of either quotes, of one line or of
+# several, which may end in up to two quotes more; comments; brackets; ends of lines.
+_TOKEN = re.compile(
+    r'"""(?:[^"\\]|\\.|"(?!""))*"{3,5}|'
+    r"'''(?:[^']|'(?!''))*'{3,5}|"
+    r'"(?:[^"\\\n]|\\.)*"|'
+    r"'[^'\n]*'|"
+    r"#[^\n]*|"
+    r"[\[\]{}\n]",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True)
@@ -126,30 +137,18 @@ class Toml:
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """Each header or `key = value` of a valid file, with its first line.
-
-    tomllib itself says where a value of several lines ends, so there is no grammar of ours to disagree with it.
-    """
-    first, statement = 1, ""
-    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
-        statement += line + "\n"
-        if _goes_on(statement, line):
-            continue
-        if statement.strip() and not statement.lstrip().startswith("#"):
-            yield first, statement
-        first, statement = number + 1, ""
-
-
-def _goes_on(statement: str, line: str) -> bool:
-    """Whether a value of several lines is open after a line; one ends in a line with a bracket or three quotes."""
-    several = len(statement) > len(line) + 1
-    if several and not any(end in line for end in ("]", "}", '"""', "'''")):
-        return True
-    try:
-        tomllib.loads(statement)
-    except tomllib.TOMLDecodeError:
-        return True
-    return False
+    """Each header or `key = value` of a valid file, with its first line: one ends with a line, outside of brackets."""
+    text = text.replace("\r\n", "\n") + "\n"
+    begin, first, line, depth = 0, 1, 1, 0
+    for token in _TOKEN.finditer(text):
+        found = token[0]
+        depth += (found in "[{") - (found in "]}")
+        line += found.count("\n")
+        if found == "\n" and not depth:
+            statement = text[begin : token.end()]
+            if statement.strip() and not statement.lstrip().startswith("#"):
+                yield first, statement
+            begin, first = token.end(), line
 
 
 def _ways(said: Any, before: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
