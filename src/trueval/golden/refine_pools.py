@@ -14,11 +14,12 @@ from threading import Event
 from typing import NamedTuple
 
 from trueval.errors import InputError
+from trueval.golden.aggregate import GROSS
 from trueval.golden.asking import Step, ask_all, side_by_side
 from trueval.golden.judge import Answer, Judge, Question
 from trueval.golden.ledger import Ledger
 from trueval.golden.paper_s6 import PaperSettings
-from trueval.golden.posterior_s6 import GROSS, OVERLAP, PosteriorSettings
+from trueval.golden.posterior_s6 import OVERLAP, PosteriorSettings
 from trueval.golden.refine import CompareAll, refine
 from trueval.golden.refinement import Refinement
 from trueval.golden.rounds import rng_of

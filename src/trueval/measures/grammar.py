@@ -115,8 +115,9 @@ def parse_list(measures: Measures) -> tuple[Measure, ...]:
 def measures_in(measures: Measures) -> tuple[Any, ...]:
     """What was named: one text or measure, or each of several."""
     # A measure of ir_measures has __getitem__, as what can be iterated.
-    several = isinstance(measures, Iterable) and not isinstance(measures, str | OtherMeasure)
-    return tuple(measures) if several else (measures,)
+    if isinstance(measures, str | OtherMeasure) or not isinstance(measures, Iterable):
+        return (measures,)
+    return tuple(measures)
 
 
 def _repeat_names(parts: list[str]) -> list[str]:

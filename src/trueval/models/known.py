@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from trueval.errors import InputError, TruevalWarning
-from trueval.files.digests import damage, used
-from trueval.models.kept import ABOUT, DIGESTS, FORMAT_VERSION, KEYS, KIND, LENGTHS, ROWS, read_shard
+from trueval.files.digests import DIGESTS, damage, used
+from trueval.models.kept import ABOUT, FORMAT_VERSION, KEYS, KIND, LENGTHS, ROWS, read_shard
 from trueval.numerics import storage_dtype
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trueval.models.hosted.services import is_hosted
-from trueval.models.outputs import Part, place_of, prefix_of, settings_of
+from trueval.models.known import prefix_of
+from trueval.models.outputs import Part, place_of, settings_of
 from trueval.models.reuse import missing_items
 from trueval.probes.entrants import EMBEDDER, RERANKER, TOKENS, Entrants
 from trueval.probes.model_scorers import different_pairs, part_of

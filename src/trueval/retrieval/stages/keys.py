@@ -15,7 +15,6 @@ from trueval.models.hosted.services import base_url_of, hosted_name, is_hosted
 from trueval.models.hosted.wire import need_hosted
 from trueval.models.outputs import recipe_hash, weights_hash
 from trueval.models.places import find_model, hardware
-from trueval.models.recipes import Recipe
 from trueval.models.reuse import BY_TEXT, TEXT
 from trueval.retrieval.index import read_spec
 from trueval.retrieval.stages.config import (
@@ -44,7 +43,7 @@ def decided(table: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         about |= {"model": place.name, "recipe": place.recipe.name, "weights": weights_hash(Path(place.path))}
         about |= {"path": place.path} if about["weights"] is None else {}
         about |= hardware(settings["device"])
-        about |= recipe_hash(place.recipe) if isinstance(place.recipe, Recipe) else {}
+        about |= recipe_hash(place.recipe)
         if settings.get("reuse") != TEXT or settings["dtype"] in BY_TEXT:  # then it decides nothing
             about.pop("reuse", None)
     if settings.get("sources") is not None:

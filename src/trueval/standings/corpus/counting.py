@@ -63,7 +63,7 @@ def count_corpus(source: CorpusScorer, judgments: Judgments, policy: Policy) -> 
     inside = counts.above < depth
     unknown = np.zeros_like(listed)
     rows = Rows(judged, counts.score, counts.above, counts.tied, ahead).take(inside)
-    counted = standings_of(pool, rows, Totals(listed, *[unknown] * 4, absent), policy.depth)
+    counted = standings_of(pool, rows, Totals(listed, unknown, unknown, unknown, unknown, absent), policy.depth)
     return replace(counted, sources=judgments.source_codes, merged=True)
 
 
