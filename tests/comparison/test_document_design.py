@@ -118,3 +118,32 @@ def test_merging_is_said() -> None:
     found = correct(tied_run(4, 3), judge, audited, "P@3").of("run", "P@3")
     assert "2 strata were merged to 1: the others have fewer than 2 answers." in found.warnings
     assert [each.name for each in found.strata] == ["a + b"]
+
+
+def test_the_least_answered_stratum_is_merged_first() -> None:
+    """Rates 0, 1/20, 5/125 and 17/200: none goes to few, which leaves 5/525; then one is nearer to many.
+
+    Had one been merged first, it would have gone to few, and none after it.
+    """
+    labels = ["one"] + ["few"] * 5 + ["many"] * 17
+    found = merged({"none": 400, "one": 20, "few": 125, "many": 200}, labels)
+    assert found.names == ("none + few", "one + many")
+    assert found.population.tolist() == [525.0, 220.0]
+
+
+@pytest.mark.parametrize("far", [0.0, 40.0])
+def test_degrees_are_the_fewer_ones_of_the_sample_and_of_the_queries(far: float) -> None:
+    """Of thirty queries that are alike the sample is what is not known; of those of which one is far off, they are."""
+    rng = np.random.default_rng(1)
+    people, queries = rng.random(60), np.repeat(np.arange(30), 2)
+    people[:2] += far
+    added = Contributions(np.zeros(60), people, np.zeros(30), np.ones(30, dtype=bool))
+    rows = np.arange(60)[4:16] if not far else np.arange(60)[:50]
+    asked = Strata(("all",), np.array([60.0]), np.zeros(len(rows), dtype=np.int64))
+    new, these = (by_documents(added, rows, asked, queries, target, 0.95).people.degrees for target in (NEW, THESE))
+    values = np.bincount(queries[rows], people[rows] * 60 / len(rows), 30)
+    spread, n = values.var(ddof=1), 30
+    fourth = ((values - values.mean()) ** 4).mean()
+    of_queries = 2 * spread**2 / max(2 * spread**2 / (n - 1), (fourth - spread**2 * (n - 3) / (n - 1)) / n)
+    assert new == pytest.approx(min(these, max(of_queries, 1.0)))
+    assert (new < these) == bool(far)

@@ -55,6 +55,37 @@ def test_ends_are_the_farther_ones_of_percentiles_and_studentized_ends(queries: 
     assert found.expected[0] == pytest.approx(plain_ends(differences, 0 * variance), rel=1e-9)
 
 
+def cluster_ends(sums: np.ndarray, sizes: np.ndarray) -> tuple[float, float]:
+    """Percentile and studentized ends of a mean over the queries of clusters, one resample after the other."""
+    n = len(sums)
+
+    def mean_and_error(own: np.ndarray, of: np.ndarray) -> tuple[float, float]:
+        mean = own.sum() / of.sum()
+        return mean, math.sqrt(((own - mean * of) ** 2).sum() * n / (n - 1)) / of.sum()
+
+    middle, error = mean_and_error(sums, sizes)
+    means, t = [], []
+    for chunk in range(RESAMPLED // CHUNK):
+        for drawn in generator(4, RESAMPLES, chunk).integers(0, n, (CHUNK, n)):
+            mean, own_error = mean_and_error(sums[drawn], sizes[drawn])
+            means.append(mean)
+            t.append((mean - middle) / max(own_error, math.sqrt(LEAST_ERROR) * error))
+    low, high = np.quantile(means, [tail(n, 0.9), 1 - tail(n, 0.9)])
+    right, left = np.quantile(t, [0.95, 0.05])
+    return min(low, middle - error * right), max(high, middle - error * left)
+
+
+@pytest.mark.parametrize("clusters", [3, 8, FEW - 1])
+def test_ends_of_clusters_of_unequal_sizes_are_those_of_ratios(clusters: int) -> None:
+    rng = np.random.default_rng(clusters)
+    sizes = rng.integers(1, 9, clusters).astype(float)
+    sums = rng.exponential(1, clusters).round(1) * sizes
+    expected = np.stack([sums, np.zeros(clusters)], axis=1)
+    options = {"level": 0.9, "resamples": RESAMPLED, "seed": 4, "threads": 1, "sizes": sizes}
+    found = bootstrap_intervals(expected, np.zeros_like(expected), ONE, OTHER, **options)
+    assert found.expected[0] == pytest.approx(cluster_ends(sums, sizes), rel=1e-9)
+
+
 def test_few_skewed_queries_reach_farther_than_percentiles_and_many_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(1).exponential(1, FEW)
     few, many = (intervals(values[:count]).expected[0] for count in (FEW - 1, FEW))

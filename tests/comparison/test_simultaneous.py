@@ -1,11 +1,15 @@
 """Intervals that hold together: what one pair of a family does to those of the others."""
 
+import math
+
 import numpy as np
 import pytest
+from scipy import stats
 from tests.comparison.made_scores import made_scores
 
 from trueval.comparison.compare import compare_scores
-from trueval.comparison.intervals import Draws, Sizes
+from trueval.comparison.intervals import Draws, Intervals, Resampled, Sizes
+from trueval.comparison.simultaneous import Family, deviations, simultaneous_intervals
 
 RNG = np.random.default_rng(3)
 BASE = RNG.random(40)
@@ -67,3 +71,28 @@ def test_clusters_are_alike_where_all_hold_as_many_queries() -> None:
     draws = Draws(10, 0, 1, 0.95)
     assert Sizes.of(np.array([2.0, 2.0, 2.0]), draws).alike is True
     assert Sizes.of(np.array([2.0, 1.0, 3.0]), draws).alike is False
+
+
+def test_scales_and_ends_by_hand() -> None:
+    """Two clusters of one query and of three, differences of 1 and 9 in all, tie variances of 2 and 6.
+
+    Mean 10 / 4, residuals 1 - 2.5 and 9 - 7.5: 4.5 * 2 / 1 / 16 = .5625 over queries; ties (2 + 6) / 16 = .5 more.
+    The ends are the mean less and more the quantile of the largest deviation times the scale, sqrt(2 / 1) and
+    t(.975) / z(.975) with one degree of freedom.
+    """
+    expected, variance = np.array([[1.0, 0.0], [9.0, 0.0]]), np.array([[2.0, 0.0], [6.0, 0.0]])
+    draws, one, other = Draws(500, 0, 1, 0.95), np.array([0]), np.array([1])
+    columns = Resampled.of(expected, variance, draws, np.array([1.0, 3.0]))
+    family = Family(one, other, np.array([0]), np.array([0, 1]))
+    found = deviations(columns, family, draws)
+    assert [scale.tolist() for scale in found.scales] == [[0.75], [pytest.approx(math.sqrt(0.5625 + 0.5))]]
+    # Resamples have the first cluster twice (mean 1), both (2.5) or the second twice (3).
+    means = {round(float(each), 9) for each in found.expected[0]}
+    assert means == {2.0, 0.0, round(0.5 / 0.75, 9)}
+    alone = Intervals(np.full((1, 2), 2.5), np.full((1, 2), 2.5), np.zeros(1, dtype=bool))
+    ends = simultaneous_intervals(columns, family, found, alone, draws)
+    wider = math.sqrt(2) * stats.t.ppf(0.975, 1) / stats.norm.ppf(0.975)
+    half = np.quantile(found.expected[0], 0.95) * 0.75 * wider
+    assert ends.expected[0] == pytest.approx([2.5 - half, 2.5 + half], rel=1e-12)
+    noisy = np.quantile(found.realized[0], 0.95) * math.sqrt(1.0625) * wider
+    assert ends.realized[0] == pytest.approx([2.5 - noisy, 2.5 + noisy], rel=1e-12)

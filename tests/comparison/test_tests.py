@@ -7,6 +7,7 @@ from scipy import stats
 from trueval.comparison.multiplicity import benjamini_hochberg, holm
 from trueval.comparison.tests import (
     effect_sizes,
+    joint_maxt,
     randomization_test,
     t_test,
     wilcoxon_test,
@@ -135,3 +136,17 @@ def test_cohen_and_hedges_by_hand(values: list[float], d: float, g: float) -> No
     found = effect_sizes(np.array(values)[:, None])
     assert found.cohen_d[0] == pytest.approx(d, rel=1e-14, nan_ok=True)
     assert found.hedges_g[0] == pytest.approx(g, rel=1e-14, nan_ok=True)
+
+
+def test_groups_of_one_family_are_put_together_as_if_they_were_independent() -> None:
+    """Two queries of 1 and 3, and three of 1: (1 + 3) / sqrt(10) and 3 / sqrt(3) are reached by 1 of 2 and 1 of 4.
+
+    The first statistic, 1.265, is reached in the second group by the one pattern of 1.732: p = 1 - (1 - 1/2) (1 - 1/4).
+    The second is reached in the first group by none: p = 1 - (1 - 0) (1 - 1/4).
+    """
+    one, other = np.array([0]), np.array([1])
+    groups = [
+        randomization_test(np.array([[x, 0.0] for x in values]), one, other, resamples=100, seed=0, threads=1)
+        for values in ([1.0, 3.0], [1.0, 1.0, 1.0])
+    ]
+    assert [float(each[0]) for each in joint_maxt(groups)] == [pytest.approx(0.625), pytest.approx(0.25)]

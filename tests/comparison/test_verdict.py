@@ -30,6 +30,10 @@ def win(low: float, high: float) -> WinProbability:
         ({"tie_range": 0.2, "tie_broken": -0.01, "win": win(0.99, 0.99)}, REVERSED),
         ({"tie_broken": 0.0}, SEPARATED),
         ({"tie_broken": float("nan")}, SEPARATED),
+        ({"tie_broken": -1e-13}, SEPARATED),  # rounding has no sign
+        ({"interval": (0.0, 0.2)}, NOT_SEPARATED),
+        ({"interval": (-0.2, 0.0)}, NOT_SEPARATED),
+        ({"interval": (-0.2, -1e-9)}, SEPARATED),
     ],
 )
 def test_each_condition(changes: dict, words: str) -> None:

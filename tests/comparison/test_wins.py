@@ -140,6 +140,14 @@ def test_average_precision_with_one_threshold_wins_by_single_orders(
     assert found.win.value == pytest.approx(won / 5**8, abs=1e-9 if method == "exact" else 0.03)
 
 
+def test_without_orders_a_measure_that_is_better_when_lower_is_turned() -> None:
+    """.4 with a deviation of .2 against .45: Phi(-1/4) = .4013 where more is better, 1 - .4013 where less is."""
+    for measures, value in (("nDCG@10", 0.40129), ((LOSS,), 0.59871)):
+        found = Winners(winners(0.0, measures=measures).aligned, None, 0, 0).probability(0, 0, 1)
+        assert found.method == "normal"
+        assert found.value == pytest.approx(value, abs=1e-5)
+
+
 def test_the_list_of_a_measure_that_is_better_when_lower_is_turned() -> None:
     """0.2 with a chance of 3/4, 1 with 1/4, mean 0.4: against 0.45 it is the lower one in three of four orders."""
     for measures, value in (("nDCG@10", 0.25), ((LOSS,), 0.75)):
