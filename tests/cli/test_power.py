@@ -13,6 +13,12 @@ Command = Callable[..., Outcome]
 QUERIES = 12
 
 
+@pytest.fixture(autouse=True)
+def few_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trueval.comparison.power.WORLDS", 200)
+    monkeypatch.setattr("trueval.comparison.power.OTHER_WORLDS", 40)
+
+
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
     """Twelve queries: good is right on all, half on every other, tied ties the relevant document with another."""
@@ -44,9 +50,9 @@ def test_json_holds_the_arithmetic(trueval: Command, runs: Path) -> None:
     assert (pair["first"], pair["expected"]["difference"], pair["wanted"]) == ("good", 0.5, 0.25)
     assert pair["expected"]["sd"] == pytest.approx(sd)
     assert pair["expected"]["half_width"] == pytest.approx(t.ppf(0.975, 11) * sd / QUERIES**0.5)
-    assert pair["expected"]["least_difference"] == pytest.approx(
-        (t.ppf(0.975, 11) + t.ppf(0.8, 11)) * sd / QUERIES**0.5
-    )
+    # The rule of compare takes a little more than a t test, the more so as differences are 0 or 1 and queries few.
+    alone = (t.ppf(0.975, 11) + t.ppf(0.8, 11)) * sd / QUERIES**0.5
+    assert alone < pair["expected"]["least_difference"] < 1.2 * alone
     assert pair["ties"] == {"half_width": 0.0, "share": 0.0}
 
 
@@ -55,10 +61,10 @@ def test_the_table_fits_80_columns_and_says_what_ties_make(trueval: Command, run
     assert status == 0, err
     assert max(len(line.rstrip()) for line in out.splitlines()) <= 80
     assert re.search(r"^1 good +1\.0000", out, re.MULTILINE)
-    assert re.search(r"1 - 2 \+0\.5000 +0\.3318 +0\.0000 +0\.4638 +0\.4638", out)
+    assert re.search(r"1 - 2 \+0\.5000 +0\.3318 +0\.0000 +(0\.[45]\d\d\d) +\1", out)
     assert "Ties make 0.00% to 100.00% of the variance" in out
     # tied and good differ by the same half on every query, but not under one order of the ties.
-    assert re.search(r"1 - 3 \+0\.5000 +0\.0000 +0\.3177 +– +0\.4441", out)
+    assert re.search(r"1 - 3 \+0\.5000 +0\.0000 +0\.3177 +– +0\.[45]\d\d\d", out)
     assert "–: not known, or no number of queries is enough." in out
     assert "note: P@1: the same difference on every query, which says nothing of other queries: good and tied." in err
 
@@ -81,7 +87,7 @@ def test_against_a_baseline_and_with_other_chances(trueval: Command, runs: Path)
     rows = list(csv.DictReader(out.splitlines()))
     assert [(row["first"], row["second"]) for row in rows] == [("good", "half"), ("tied", "half")]
     least, half = (float(rows[0][f"expected_{name}"]) for name in ("least_difference", "half_width"))
-    assert least / half == pytest.approx((t.ppf(0.995, 11) + t.ppf(0.9, 11)) / t.ppf(0.995, 11))
+    assert 1 < least / half / ((t.ppf(0.995, 11) + t.ppf(0.9, 11)) / t.ppf(0.995, 11)) < 1.6
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""What `power` promises, on simulated systems: at the least difference a paired t test finds it in 80 % of worlds.
+"""Student's t behind `power`, on simulated systems: at the least difference a paired t test finds it in 80 % of worlds.
+
+What the rule of `compare` adds, which is what `power` promises, is in test_separation_simulation.py.
 
 The queries of a world are in clusters of one query, of four, or of 1 to 7. A query is worth .5 u + .25 Beta(2, 3) plus
 .25 Beta(2, 3) of its cluster to either system, and the least difference more to one of them; u is shared. Ties move a
@@ -16,13 +18,22 @@ from tests.comparison.made_scores import made_scores
 
 from trueval import Judgments, Run, evaluate
 from trueval.comparison.detection import PairPower
-from trueval.comparison.power import least_difference, power_of_scores
+from trueval.comparison.power import power_of_scores
+from trueval.comparison.sample_size import least_difference
+from trueval.comparison.separation import Rise
 from trueval.measures import parse_list
 
 OPTIONS = {"level": 0.95, "power": 0.8}
 SHIFT = 0.1  # how far a tied value moves
 BETA = 2 * 3 / (5**2 * 6)  # variance of Beta(2, 3)
 SIZES = {"queries": (1,), "four": (4,), "unequal": (1, 2, 3, 4, 5, 6, 7), "very unequal": (1, 1, 1, 2, 3, 20)}
+
+
+@pytest.fixture(autouse=True)
+def t_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "trueval.comparison.power._rises", lambda aligned, at, pairs, *_: [Rise((2,), (1.0,))] * len(pairs)
+    )
 
 
 class Setting(NamedTuple):

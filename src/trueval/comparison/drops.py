@@ -13,8 +13,8 @@ from trueval.comparison.betting import Bets, units_needed
 from trueval.comparison.checks import CANNOT_TELL, NOT_WORSE, POWER, WORSE, Check
 from trueval.comparison.clusters import Units
 from trueval.comparison.limits import ROUNDING, MaxDrop
-from trueval.comparison.power import queries_needed
 from trueval.comparison.rare_losses import rare_losses
+from trueval.comparison.sample_size import queries_needed
 from trueval.evaluation.scores import Scores
 from trueval.numerics import or_null
 from trueval.standings.standings import Floats, Ints

@@ -266,7 +266,8 @@ class Resampled(NamedTuple):
         known: Bools = np.logical_not(np.isnan(variance).any(axis=0))
         grid, ties = to_grid(expected), to_grid(np.where(known, variance, 0.0))
         counted = Sizes.of(np.ones(len(expected)) if sizes is None else sizes, draws)
-        return cls(grid, ties, known, draws.sums(grid), draws.sums(ties), counted)
+        sums = draws.sums(grid)
+        return cls(grid, ties, known, sums, draws.sums(ties) if ties.values.any() else np.zeros_like(sums), counted)
 
 
 def bootstrap_intervals(

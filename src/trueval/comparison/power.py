@@ -1,14 +1,8 @@
-"""Power: how large a difference must be for so many queries to find it, and how many queries find one of a given size.
+"""Power: how large a difference must be for `compare` to separate it, and how many queries one of a given size needs.
 
-Paired, with Student's t: with C clusters (a query is its own unless told) and a standard deviation sd between them, the
-least difference that a test at a level finds with a power is
-
-    (t_{C-1}((1 + level) / 2) + t_{C-1}(power)) sd / sqrt(C)
-
-in which the second quantile is in place of a noncentral t: from 8 clusters on the power differs by less than .003 from
-the exact one (docs/power.md). A power of 0.5 adds nothing to the first quantile, and so gives the half width of the
-interval of a mean difference. For values under one tie order, the variance over the orders of both runs is added to
-sd^2; what is expected over tie orders has none.
+sample_size.py has what a t test finds; separation.py, by simulation, by how much the least difference of the rule of
+`compare` is larger at a number of clusters, every pair of the measure decided together. For values under one tie
+order, the variance over the orders of both runs is added to sd^2; what is expected over tie orders has none.
 
 Clusters of unequal size count as fewer: as C = n^2 / sum of n_c^2 of one size (Kish 1965), and sd / sqrt(C) is the
 jackknife's standard error of the mean over queries, which leaves out one of the c clusters at a time:
@@ -23,8 +17,7 @@ unequal size was wrong in up to 13 % of simulated worlds instead of 5 % (docs/po
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,6 +26,8 @@ import numpy as np
 from trueval.comparison.alignment import Aligned, align
 from trueval.comparison.clusters import Clusters
 from trueval.comparison.detection import Detection, MeasurePower, Noise, PairPower, Power
+from trueval.comparison.sample_size import check_chances, least_difference, queries_needed
+from trueval.comparison.separation import Population, Rise
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.evaluate import Measures, evaluate
@@ -45,7 +40,7 @@ if TYPE_CHECKING:
     from trueval.files import Source
     from trueval.policy.policy import Policy
 
-__all__ = ["Power", "least_difference", "power", "power_of_scores", "queries_needed"]
+__all__ = ["Power", "power", "power_of_scores"]
 
 # Differences closer together than this are equal: 2/3 - 1/3 is 1/3.
 NOTHING = 1e-12
@@ -53,101 +48,12 @@ NOTHING = 1e-12
 # Clusters that a curve begins with.
 FEWEST = 5
 
-# More queries than this are as good as never: nobody judges them, and differences that need them are rounding.
-MOST = 10**12
+# Numbers of clusters at which the rule is simulated, beside the measured one, and the most of that.
+SIMULATED = (6, 8, 12, 20, 50, 200)
+MOST_SIMULATED = 2_000
 
-# What rounding may do to a least difference that is given back to ask for its queries.
-ROUNDING = 1e-12
-
-
-def least_difference(sd: float, queries: float, *, level: float, power: float) -> float:
-    """The least difference that so many queries find with the power.
-
-    Args:
-        sd: standard deviation of paired differences between queries, or between clusters.
-        queries: how many, or how many clusters; broken where it says how many of one size some clusters are as good as.
-        level: of the test, 0.95.
-        power: the chance to find it, 0.8; 0.5 gives the half width of an interval.
-
-    Returns:
-        The difference on the scale of the measure; NaN below two queries, and where sd is NaN.
-
-    Raises:
-        PolicyError: level or power is out of range.
-
-    >>> round(least_difference(0.2, 50, level=0.95, power=0.8), 4)
-    0.0809
-    """
-    check_chances(level, power)
-    return sd * _factor(queries, level, power) if queries >= 2 else math.nan
-
-
-def queries_needed(difference: float, sd: float, *, level: float, power: float) -> int | None:
-    """The least number of queries whose least difference is no larger than a given one.
-
-    How many queries would decide a check against a limit is the same with the distance to the limit as difference and
-    a power of 0.5: their interval is then just narrow enough to end at the limit.
-
-    Args:
-        difference: that is to be found; its sign does not matter.
-        sd: as in least_difference.
-        level: of the test, 0.95.
-        power: the chance to find it, 0.8; 0.5 for an interval whose half width is the difference.
-
-    Returns:
-        Two or more queries, or clusters where sd is between clusters; None where no number is enough: the difference
-        is 0, would need more than 10^12, or one of the two is not known (NaN).
-
-    Raises:
-        PolicyError: level or power is out of range.
-
-    >>> queries_needed(0.05, 0.2, level=0.95, power=0.8), queries_needed(0.05, 0.2, level=0.95, power=0.5)
-    (128, 64)
-    >>> queries_needed(0.0, 0.2, level=0.95, power=0.8) is None
-    True
-    """
-    from scipy.special import ndtri
-
-    check_chances(level, power)
-    size = abs(difference)
-    if math.isnan(size) or math.isnan(sd):
-        return None
-    wanted = size / sd * (1 + ROUNDING) if sd else math.inf * size
-    if not wanted > 0:  # no difference, or none beside such an sd
-        return None
-    # Quantiles of the normal distribution are less than those of t, so no smaller number is enough.
-    first = float(ndtri((1 + level) / 2) + ndtri(power)) / wanted
-    if first > math.sqrt(MOST):
-        return None
-    low = high = max(2, int(first**2))
-    step = 1
-    while _factor(high, level, power) > wanted:
-        low, high, step = high + 1, high + step, 2 * step
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _factor(middle, level, power) <= wanted else (middle + 1, high)
-    return high
-
-
-def check_chances(level: float, power: float) -> None:
-    """Refuse a level or a power that is out of range.
-
-    Raises:
-        PolicyError: the level is not between 0.5 and 1, or the power is not at least 0.5 and below 1.
-    """
-    if not 0.5 < level < 1:
-        raise PolicyError(f"level must be between 0.5 and 1, such as 0.95. Got {level!r}.")
-    if not 0.5 <= power < 1:
-        raise PolicyError(f"power must be at least 0.5 and below 1, such as 0.8. Got {power!r}.")
-
-
-@lru_cache(maxsize=4096)
-def _factor(queries: float, level: float, power: float) -> float:
-    """The least difference in units of sd; it falls as queries are added."""
-    from scipy.special import stdtrit
-
-    free = queries - 1
-    return float(stdtrit(free, (1 + level) / 2) + stdtrit(free, power)) / math.sqrt(queries)
+# Worlds at the measured number of clusters, and at others.
+WORLDS, OTHER_WORLDS = 600, 200
 
 
 def power(
@@ -230,6 +136,7 @@ def power_of_scores(
     notes += [line for each in measures for line in _remarks(each)]
     choices = {
         **asked._asdict(),
+        "worlds": WORLDS,
         "clusters": None if told is None or known is None else {"source": told.source, "count": len(np.unique(known))},
         "policy": scores[0].policy.to_dict(),
     }
@@ -254,18 +161,24 @@ class _Asked(NamedTuple):
         """Of the interval of a mean difference."""
         return least_difference(sd, effective, level=self.level, power=0.5)
 
-    def least(self, sd: float, effective: float) -> float:
+    def least(self, sd: float, effective: float, rise: float = 1.0) -> float:
         """The least difference that is found; NaN where nothing varied, which says nothing of other queries."""
-        return least_difference(sd, effective, level=self.level, power=self.power) if sd > 0 else math.nan
+        least = least_difference(sd, effective, level=self.level, power=self.power) * rise if sd > 0 else math.nan
+        return least if math.isfinite(least) else math.nan
 
-    def detection(self, measured: float, sd: float, wanted: float, sizes: _Sizes) -> Detection:
+    def detection(self, measured: float, sd: float, wanted: float, sizes: _Sizes, rise: Rise) -> Detection:
         """What queries in clusters of such sizes find."""
-        needed = queries_needed(wanted, sd, level=self.level, power=self.power) if sd > 0 else None
+        needed = None
+        if sd > 0:
+            each = sizes.clusters / sizes.effective
+            needed = queries_needed(
+                wanted, sd, level=self.level, power=self.power, rise=lambda effective: rise.at(effective * each)
+            )
         return Detection(
             measured,
             sd,
             self.half_width(sd, sizes.effective),
-            self.least(sd, sizes.effective),
+            self.least(sd, sizes.effective, rise.at(sizes.clusters)),
             None if needed is None else math.ceil(needed * sizes.queries / sizes.effective),
             None if needed is None or not sizes.told else math.ceil(needed * sizes.clusters / sizes.effective),
         )
@@ -325,11 +238,11 @@ def _of_measure(aligned: Aligned, at: int, baseline: str | None, codes: Ints | N
     sizes = _Sizes(int(kept.sum()), None if codes is None else codes[kept])
     means = aligned.expected[:, kept, at].mean(axis=1) if sizes.queries else np.full(len(aligned.names), math.nan)
     order = np.argsort(-means if measure.better == "higher" else means, kind="stable").tolist()
-    pairs: Iterable[tuple[int, int]] = combinations(order, 2)
+    pairs = list(combinations(order, 2))
     if baseline is not None:
         second = aligned.names.index(baseline)
-        pairs = ((first, second) for first in order if first != second)
-    points = sizes.points()
+        pairs = [(first, second) for first in order if first != second]
+    points, rises = sizes.points(), _rises(aligned, at, pairs, sizes, asked)
     return MeasurePower(
         str(measure),
         measure.better,
@@ -340,11 +253,37 @@ def _of_measure(aligned: Aligned, at: int, baseline: str | None, codes: Ints | N
         tuple((aligned.names[run], float(means[run])) for run in order),
         tuple(round(point * sizes.queries / sizes.clusters) for point in points),
         points if sizes.told else None,
-        tuple(_of_pair(aligned, at, first, second, sizes, asked) for first, second in pairs),
+        tuple(_of_pair(aligned, at, *pair, sizes, asked, rise) for pair, rise in zip(pairs, rises, strict=True)),
     )
 
 
-def _of_pair(aligned: Aligned, at: int, first: int, second: int, sizes: _Sizes, asked: _Asked) -> PairPower:
+def _rises(aligned: Aligned, at: int, pairs: Sequence[tuple[int, int]], sizes: _Sizes, asked: _Asked) -> Sequence[Rise]:
+    """By how much `compare`, which decides all pairs together, needs larger differences than a t test of each."""
+    if sizes.clusters < 2:
+        return [Rise((), ())] * len(pairs)
+    kept = aligned.kept[:, at]
+    values, variances = aligned.expected[:, kept, at].T, aligned.sd[:, kept, at].T ** 2
+    deviations = np.array([sizes.sd(values[:, first] - values[:, second]) for first, second in pairs])
+    if not deviations.any():  # only ties differ: as pairs of bell curves do
+        from scipy.special import ndtri
+
+        scores = ndtri((np.arange(sizes.queries) + 0.5) / sizes.queries)
+        values, variances, pairs = np.stack([scores, 0 * scores], axis=1), np.zeros((sizes.queries, 2)), [(0, 1)]
+        deviations = np.full(len(deviations), sizes.sd(scores))
+    population = Population.of(values, variances, sizes.codes, np.array(pairs, dtype=np.int64))
+    own = min(sizes.clusters, MOST_SIMULATED)
+    numbers = sorted(number for number in {own, *SIMULATED} if sizes.at(number) >= 2)
+    ratio = np.empty((len(numbers), len(deviations)))
+    for row, number in enumerate(numbers):
+        worlds = WORLDS if number == own else OTHER_WORLDS
+        found = population.least_differences(number, level=asked.level, power=asked.power, worlds=worlds)
+        usual = least_difference(1.0, sizes.at(number), level=asked.level, power=asked.power)
+        ratio[row] = np.divide(found, deviations * usual, out=np.full(len(deviations), np.nan), where=deviations > 0)
+        ratio[row, deviations == 0] = np.nanmedian(ratio[row])
+    return [Rise(tuple(numbers), tuple(column)) for column in ratio.T.tolist()]
+
+
+def _of_pair(aligned: Aligned, at: int, first: int, second: int, sizes: _Sizes, asked: _Asked, rise: Rise) -> PairPower:
     kept = aligned.kept[:, at]
     expected, tie_broken = (
         values[first, kept, at] - values[second, kept, at] for values in (aligned.expected, aligned.tie_broken)
@@ -356,7 +295,7 @@ def _of_pair(aligned: Aligned, at: int, first: int, second: int, sizes: _Sizes, 
     measured = float(expected.mean()) if sizes.queries else math.nan
     broken = float(tie_broken.mean()) if sizes.queries else math.nan
     wanted = abs(measured) if asked.difference is None else asked.difference
-    reach = [sizes.at(point) for point in sizes.points()]
+    reach = [(sizes.at(point), rise.at(point)) for point in sizes.points()]
     sampling, tied = (
         Noise(asked.half_width(each, sizes.effective), each**2 / sd**2 if sd else math.nan) for each in (between, ties)
     )
@@ -364,12 +303,12 @@ def _of_pair(aligned: Aligned, at: int, first: int, second: int, sizes: _Sizes, 
         aligned.names[first],
         aligned.names[second],
         wanted,
-        asked.detection(measured, between, wanted, sizes),
-        asked.detection(broken, sd, wanted, sizes),
+        asked.detection(measured, between, wanted, sizes, rise),
+        asked.detection(broken, sd, wanted, sizes, rise),
         sampling,
         tied,
-        tuple(asked.least(between, each) for each in reach),
-        tuple(asked.least(sd, each) for each in reach),
+        tuple(asked.least(between, *each) for each in reach),
+        tuple(asked.least(sd, *each) for each in reach),
     )
 
 
@@ -388,6 +327,9 @@ def _remarks(found: MeasurePower) -> Iterator[str]:
         counted = f"{found.queries} queries" if found.clusters is None else f"{found.clusters} clusters"
         yield f"{found.measure}: {counted} are too few to see how much differences vary; it takes 2."
         return
+    if all(math.isnan(pair.expected.least_difference) and pair.expected.sd > 0 for pair in found.pairs):
+        units = f"{found.queries} queries" if found.clusters is None else f"{found.clusters} clusters"
+        yield f"{found.measure}: {units} separate no pair, however large a difference is."
     constant = [pair for pair in found.pairs if pair.expected.sd == 0]
     unknown = [pair for pair in found.pairs if math.isnan(pair.tie_broken.sd)]
     for pairs, reason in (

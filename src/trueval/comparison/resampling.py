@@ -30,6 +30,8 @@ TIE_ORDERS: Final = 3
 RUN_NOISE: Final = 1 << 32
 # Which queries the reshuffle of two runs looks at, and which ones a sample is.
 RESHUFFLE: Final = 1 << 33
+# Which units a simulated world has, by their number.
+WORLDS: Final = 1 << 34
 SAMPLE: Final = 1 << 33
 # Orders of queries that are bet on.
 BETS: Final = 1 << 34

@@ -21,6 +21,12 @@ from trueval.report.page import page
 from trueval.report.text import POINTS
 
 
+@pytest.fixture(autouse=True)
+def few_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trueval.comparison.power.WORLDS", 80)
+    monkeypatch.setattr("trueval.comparison.power.OTHER_WORLDS", 40)
+
+
 def asked(runs: int, queries: int = 30, reach: float = 0.05, **options: Any) -> dict[str, Any]:
     rng = np.random.default_rng(runs)
     scores = [made_scores(f"run-{at:02}", rng.random(queries) / 2 + at / 50, reach) for at in range(runs)]
@@ -51,8 +57,8 @@ def test_of_many_runs_neighbors_are_shown_and_the_text_says_so() -> None:
 def test_few_runs_show_all_pairs() -> None:
     result = asked(4)
     assert len(shown(result, result["measures"][0])) == 6
-    assert "about what --level 0.9917 gives here" in " ".join(text(result).split())
-    assert "about what --level" not in text(asked(2))
+    assert "on other queries like these, deciding all 6 pairs of a measure together;" in " ".join(text(result).split())
+    assert "deciding" not in text(asked(2))
 
 
 def test_the_middle_pair_has_as_many_above_as_below() -> None:

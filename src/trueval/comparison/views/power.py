@@ -105,13 +105,14 @@ def legend(result: Entry) -> Iterator[str]:
     """
     choices, most = result["choices"], max((len(each["pairs"]) for each in result["measures"]), default=0)
     level, wanted = f"{choices['level']:.4g}", choices["difference"]
+    family = f", deciding all {most} pairs of a measure together" if most > 1 else ""
     yield (
         "diff: of expected means, first - second. ± queries: half width of its interval over queries, level "
         f"{level}. ± ties: what the orders of tied documents add to a tie-broken difference; squares add up."
     )
     yield (
-        f"least: the difference that a paired t test at level {level} finds with a chance of {choices['power']:.4g} "
-        "on other queries like these; of expected values, and of tie-broken ones."
+        f"least: the difference that trueval compare separates at level {level} with a chance of "
+        f"{choices['power']:.4g} on other queries like these{family}; of expected values, and of tie-broken ones."
     )
     if wanted is None:
         yield (
@@ -120,12 +121,6 @@ def legend(result: Entry) -> Iterator[str]:
         )
     else:
         yield f"needed: queries that find a difference of {wanted:g} with that chance."
-    if most > 1:
-        adjusted = 1 - (1 - choices["level"]) / most
-        yield (
-            f"Each pair alone. A comparison of these {most} pairs adjusts for all of them and finds less, about what "
-            f"--level {adjusted:.4g} gives here."
-        )
     if any(NOT_AVAILABLE in _numbers(pair, FRACTIONS) for each in result["measures"] for pair in shown(result, each)):
         yield f"{NOT_AVAILABLE}: not known, or no number of queries is enough."
     if any(MANY_QUERIES in _numbers(pair, FRACTIONS) for each in result["measures"] for pair in shown(result, each)):

@@ -143,8 +143,8 @@ def curve_plot(
 
 def _lead(choices: Mapping[str, Any]) -> Words:
     return (
-        f"Differences from a curve on are found by a paired t test at level {choices['level']:.4g} with a chance of "
-        f"{choices['power']:.4g}, on other queries like these.",
+        f"Differences from a curve on are separated by trueval compare at level {choices['level']:.4g} with a chance "
+        f"of {choices['power']:.4g}, all pairs of a measure decided together, on other queries like these.",
     )
 
 

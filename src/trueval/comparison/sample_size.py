@@ -1,0 +1,128 @@
+"""Sample sizes by Student's t: the least difference that n queries find, and the queries that a difference needs.
+
+Paired: with C clusters (a query is its own unless told) and a standard deviation sd between them, the least difference
+that a test at a level finds with a power is
+
+    (t_{C-1}((1 + level) / 2) + t_{C-1}(power)) sd / sqrt(C)
+
+in which the second quantile is in place of a noncentral t: from 8 clusters on the power differs by less than .003 from
+the exact one (docs/power.md). A power of 0.5 adds nothing to the first quantile, and so gives the half width of the
+interval of a mean difference.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+
+from trueval.errors import PolicyError
+
+# More queries than this are as good as never: nobody judges them, and differences that need them are rounding.
+MOST = 10**12
+
+# What rounding may do to a least difference that is given back to ask for its queries.
+ROUNDING = 1e-12
+
+# No rule takes less than this part of what the t test takes.
+LEAST_PART = 0.7
+
+
+def least_difference(sd: float, queries: float, *, level: float, power: float) -> float:
+    """The least difference that so many queries find with the power.
+
+    Args:
+        sd: standard deviation of paired differences between queries, or between clusters.
+        queries: how many, or how many clusters; broken where it says how many of one size some clusters are as good as.
+        level: of the test, 0.95.
+        power: the chance to find it, 0.8; 0.5 gives the half width of an interval.
+
+    Returns:
+        The difference on the scale of the measure; NaN below two queries, and where sd is NaN.
+
+    Raises:
+        PolicyError: level or power is out of range.
+
+    >>> round(least_difference(0.2, 50, level=0.95, power=0.8), 4)
+    0.0809
+    """
+    check_chances(level, power)
+    return sd * _factor(queries, level, power) if queries >= 2 else math.nan
+
+
+def queries_needed(
+    difference: float, sd: float, *, level: float, power: float, rise: Callable[[float], float] | None = None
+) -> int | None:
+    """The least number of queries whose least difference is no larger than a given one.
+
+    How many queries would decide a check against a limit is the same with the distance to the limit as difference and
+    a power of 0.5: their interval is then just narrow enough to end at the limit.
+
+    Args:
+        difference: that is to be found; its sign does not matter.
+        sd: as in least_difference.
+        level: of the test, 0.95.
+        power: the chance to find it, 0.8; 0.5 for an interval whose half width is the difference.
+        rise: by how much the least difference of another rule is larger, at a number of queries; None for the t test.
+
+    Returns:
+        Two or more queries, or clusters where sd is between clusters; None where no number is enough: the difference
+        is 0, would need more than 10^12, or one of the two is not known (NaN).
+
+    Raises:
+        PolicyError: level or power is out of range.
+
+    >>> queries_needed(0.05, 0.2, level=0.95, power=0.8), queries_needed(0.05, 0.2, level=0.95, power=0.5)
+    (128, 64)
+    >>> queries_needed(0.0, 0.2, level=0.95, power=0.8) is None
+    True
+    """
+    from scipy.special import ndtri
+
+    check_chances(level, power)
+    size = abs(difference)
+    if math.isnan(size) or math.isnan(sd):
+        return None
+    wanted = size / sd * (1 + ROUNDING) if sd else math.inf * size
+    if not wanted > 0:  # no difference, or none beside such an sd
+        return None
+    # Quantiles of the normal distribution are less than those of t, so no smaller number is enough.
+    first = float(ndtri((1 + level) / 2) + ndtri(power)) / wanted
+    if first > math.sqrt(MOST):
+        return None
+
+    def is_enough(queries: int) -> bool:
+        factor = _factor(queries, level, power)
+        return factor * (1.0 if rise is None else rise(queries)) <= wanted
+
+    low = high = max(2, int((first * (1.0 if rise is None else LEAST_PART)) ** 2))
+    step = 1
+    while not is_enough(high):
+        low, high, step = high + 1, high + step, 2 * step
+        if high > MOST:
+            return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle + 1, high)
+    return high
+
+
+def check_chances(level: float, power: float) -> None:
+    """Refuse a level or a power that is out of range.
+
+    Raises:
+        PolicyError: the level is not between 0.5 and 1, or the power is not at least 0.5 and below 1.
+    """
+    if not 0.5 < level < 1:
+        raise PolicyError(f"level must be between 0.5 and 1, such as 0.95. Got {level!r}.")
+    if not 0.5 <= power < 1:
+        raise PolicyError(f"power must be at least 0.5 and below 1, such as 0.8. Got {power!r}.")
+
+
+@lru_cache(maxsize=4096)
+def _factor(queries: float, level: float, power: float) -> float:
+    """The least difference in units of sd; it falls as queries are added."""
+    from scipy.special import stdtrit
+
+    free = queries - 1
+    return float(stdtrit(free, (1 + level) / 2) + stdtrit(free, power)) / math.sqrt(queries)
