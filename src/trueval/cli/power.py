@@ -120,7 +120,8 @@ def _of_files(
 ) -> "tuple[Kind, dict[str, Any]]":
     """What the queries of some runs find."""
     from trueval.comparison.clusters import Clusters
-    from trueval.comparison.power import check_chances, power_of_scores
+    from trueval.comparison.power import power_of_scores
+    from trueval.comparison.sample_size import check_chances
     from trueval.comparison.views.kind import POWER
     from trueval.rag.evaluation import evaluate_files
 
