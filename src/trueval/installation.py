@@ -168,10 +168,17 @@ def read_installation() -> Installation:
         {"reading of TREC files": scan.is_compiled, "counting of a whole corpus": passing.is_compiled},
         extras,
         tuple(models),
-        user_cache(),
+        _cache(),
         plugins,
         tuple(problems),
     )
+
+
+def _cache() -> Path:
+    try:
+        return user_cache()
+    except OSError:  # a user without a home
+        return Path("~/.cache/trueval")
 
 
 def _extras() -> Iterator[Extra]:

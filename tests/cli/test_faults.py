@@ -33,9 +33,8 @@ def broken(*arguments: object, **named: object) -> object:
 
 
 def retrieve(trueval: Callable[..., Outcome], out: Path, *more: object) -> Outcome:
-    return trueval(
-        "retrieve", SAMPLE, "--index", "bm25", "--depth", "5", "--run", out / "run.trec", "--out", out, *more
-    )
+    places = ("--run", out / "run.trec", "--out", out, "--cache", out / "cache")
+    return trueval("retrieve", SAMPLE, "--index", "bm25", "--depth", "5", *places, *more)
 
 
 @pytest.mark.parametrize("place", ["trueval.report.page.page", "trueval.retrieval.views.stages.build"])

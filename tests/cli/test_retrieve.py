@@ -56,7 +56,7 @@ def test_a_result_directory_holds_run_manifest_and_page(trueval, tmp_path: Path)
     assert [stage["name"] for stage in manifest["stages"]] == ["sparse", "deduplicate"]
     assert manifest["collection"]["documents"] == 100
     assert manifest["settings"]["corpus"]["path"] == sample_path().name
-    assert {"run.trec", "retrieval.json", "report.html", "cache"} <= {path.name for path in out.iterdir()}
+    assert {"run.trec", "retrieval.json", "report.html", "report.json"} == {path.name for path in out.iterdir()}
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "p found" in page
     again = json.loads(trueval("retrieve", "--pipeline", toml, "--out", out, "--format", "json").out)

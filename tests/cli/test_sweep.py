@@ -25,7 +25,7 @@ def test_a_sweep_is_printed_and_kept(trueval, tmp_path: Path, monkeypatch: pytes
     assert "left out: dense+rerank top5 K=10 and 1 more: K is above the pool" in found.out
     result = json.loads((out / "sweep.json").read_text())
     assert {each["name"] for each in result["systems"]} >= {"sparse", "hybrid+rerank top5"}
-    assert {"sweep.json", "queries.parquet", "systems", "runs", "cache"} <= {each.name for each in out.iterdir()}
+    assert {"sweep.json", "queries.parquet", "systems", "runs"} <= {each.name for each in out.iterdir()}
     again = trueval("sweep", file, "--out", out, "--format", "json")
     assert [each["cached"] for each in json.loads(again.out)["systems"]] == [True] * 6
 

@@ -10,7 +10,7 @@ import pytest
 from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError
 from trueval.models.outputs import Part, part_outputs
-from trueval.retrieval.cache import age_of, chosen, read_cache, remove, user_cache
+from trueval.retrieval.cache import age_of, chosen, leaving, read_cache, remove, user_cache
 from trueval.retrieval.pipeline import Pipeline
 
 NOW = datetime.now(UTC)
@@ -160,3 +160,21 @@ def test_files_that_are_moved_meanwhile_are_no_fault(cache: Path, monkeypatch: p
     before, inside = read_cache(cache), Path.rglob
     monkeypatch.setattr(Path, "rglob", lambda path, pattern: [*inside(path, pattern), path / ".shard.half"])
     assert read_cache(cache) == before
+
+
+def test_entries_leave_by_when_they_were_last_used(cache: Path) -> None:
+    long_ago = NOW.timestamp() - 90 * 86400
+    for place in [*(cache / "outputs").glob("*-*"), *(cache / "indexes").glob("*-*"), *(cache / "stages").iterdir()]:
+        for file in [place, *place.rglob("*")]:
+            os.utime(file, (long_ago, long_ago))
+    found = read_cache(cache).entries
+    whole = next(each for each in found if each.about.startswith("org/whole"))
+    embed(cache, "org/whole")  # it is read
+    size = sum(each.bytes for each in found)
+    assert leaving(read_cache(cache), size, NOW) == ()
+    (first,) = leaving(read_cache(cache), size - 1, NOW)
+    assert first.used < NOW - timedelta(days=89)
+    gone = leaving(read_cache(cache), 0, NOW)
+    assert whole.name not in {each.name for each in gone}  # in use within the hour
+    assert len(gone) == len(found) - 1
+    assert [each.used for each in gone] == sorted(each.used for each in gone)

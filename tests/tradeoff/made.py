@@ -10,6 +10,7 @@ import pytest
 from tests.retrieval import models
 
 from trueval.errors import InputError
+from trueval.models.recipes import Recipe
 from trueval.numerics import storage_dtype
 from trueval.retrieval.stages import keys
 
@@ -99,7 +100,7 @@ class Model:
 def use(patch: pytest.MonkeyPatch, seen: list[Any], spoilt: str = "") -> None:
     """Have pipelines load these models."""
     models.use(patch, lambda name: Model(name, seen, spoilt))
-    recipe = SimpleNamespace(name="counts")
+    recipe = Recipe("counts", "embedder", "product")
     patch.setattr(keys, "find_model", lambda name, _: SimpleNamespace(name=name, path=f"nowhere/{name}", recipe=recipe))
 
 

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 def cache(
     folder: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[DIR]", help="What --cache named, or cache in --out. Default: the user's cache folder."
-        ),
+        typer.Argument(metavar="[DIR]", help="What --cache named. Default: the user's cache folder."),
     ] = None,
     remove: Annotated[
         list[str] | None,
@@ -30,14 +28,15 @@ def cache(
         ),
     ] = None,
     older_than: Annotated[
-        str | None, typer.Option(metavar="AGE", help="Only what was written before that: 12h, 30d, 4w.")
+        str | None, typer.Option(metavar="AGE", help="Only what was not used for so long: 12h, 30d, 4w.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Remove it.")] = False,
     form: Annotated[Literal["table", "json"], typer.Option("--format", help="What to print.")] = "table",
 ) -> None:
     """Shows the embeddings, logits, indexes and candidates that a cache holds, and removes some.
 
-    What trueval does not know is left alone, and so are costs.
+    What trueval does not know is left alone, and so are costs. Of the user's own cache the entries leave that were not
+    used longest when it is larger than TRUEVAL_CACHE_LIMIT, 20G by default.
 
     Example: trueval cache --remove stages --older-than 30d
     """
@@ -50,6 +49,7 @@ def cache(
             f"{folder} is not there. trueval cache alone shows the user's cache, and --remove NAME removes.",
             param_hint="DIR",
         )
+    library.limit_of()  # a size that cannot be read is told where somebody looks at sizes
     found, now = library.read_cache(folder or library.user_cache()), datetime.now(UTC)
     age = None if older_than is None else library.age_of(older_than)
     meant = library.chosen(found, remove or (), age, now)

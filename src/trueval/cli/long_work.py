@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from trueval.cli.output import say
+from trueval.cli.progress import Heartbeat
 from trueval.errors import TruevalWarning
 from trueval.printable import printable
 
@@ -48,7 +49,7 @@ def remarks() -> Iterator[None]:
 
 @contextmanager
 def bars() -> "Iterator[Callable[[str], Step]]":
-    """Shows a bar for each forward pass on stderr, where that is a terminal.
+    """Shows a bar for each forward pass on stderr; where that is no terminal, says every minute how far the work is.
 
     Yields:
         A function from a name to the function that `model_outputs` calls after every shard: with the name of a part,
@@ -59,7 +60,11 @@ def bars() -> "Iterator[Callable[[str], Step]]":
     from rich.progress import Progress
 
     console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as shown:
+    if not console.is_terminal:
+        with Heartbeat() as beat:
+            yield lambda name: _told_to(beat, name)
+        return
+    with Progress(console=console, transient=True) as shown:
 
         def bar(name: str) -> "Step":
             tasks: dict[str, Any] = {}
@@ -72,3 +77,9 @@ def bars() -> "Iterator[Callable[[str], Step]]":
             return step
 
         yield bar
+
+
+def _told_to(beat: Heartbeat, name: str) -> "Step":
+    """A step function of work that nobody watches."""
+    beat.tell(name)
+    return lambda part, done, total: beat.tell(f"{name}: {part}", done, total)

@@ -1,17 +1,74 @@
-"""A progress bar for whoever waits longer than two seconds, and for nobody else."""
+"""Progress: a bar for whoever waits longer than two seconds; in a pipe a line a minute."""
 
+import itertools
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Timer
+from threading import Event, Thread, Timer
 from typing import TYPE_CHECKING
 
+from trueval.cli.output import say
 from trueval.printable import printable_message
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 PATIENCE = 2.0  # seconds without a bar
+EVERY = 60.0  # seconds between two lines, where nobody watches
+
+
+class Heartbeat:
+    """Says on stderr every minute how far the work is, where that is no terminal: logs of long jobs are looked into."""
+
+    def __init__(self) -> None:
+        self._what, self._done, self._of = "", 0, 0
+        self._began = self._part_began = time.perf_counter()
+        self._over = Event()
+        self._thread = Thread(target=self._say_every_minute, daemon=True)
+
+    def __enter__(self) -> "Heartbeat":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def tell(self, what: str, done: int = 0, of: int = 0) -> None:
+        """Hear how far the work is.
+
+        Args:
+            what: is done now.
+            done: of it.
+            of: how much there is; 0 where nobody knows.
+        """
+        if what != self._what:
+            self._part_began = time.perf_counter()
+        self._what, self._done, self._of = what, done, of
+
+    def _say_every_minute(self) -> None:
+        while not self._over.wait(EVERY):
+            if self._what:
+                say(self._line(time.perf_counter()))
+
+    def _line(self, now: float) -> str:
+        what, done, of = self._what, self._done, self._of
+        far = f", {done:,} of {of:,}" if of else f", {done:,}" if done else ""
+        share = f" ({100 * done / of:.0f} %)" if of and done else ""
+        left = (now - self._part_began) * (of - done) / done if of and done else 0
+        return f"{what}{far}{share}, after {_time(now - self._began)}{f', about {_time(left)} left' if left else ''}"
+
+
+def _time(seconds: float) -> str:
+    """Seconds as people say them.
+
+    >>> _time(45), _time(200), _time(9000)
+    ('45 s', '3 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 @contextmanager
@@ -24,13 +81,15 @@ def progress(
         steps: how many there are.
         verb: what is done, before the name of each step.
         patience: seconds before the bar appears.
-        console: where to draw; stderr by default. Nothing is drawn where it is not a terminal.
+        console: where to draw; stderr by default. Where that is no terminal, a line is said every minute.
 
     Yields:
         A function to call with the name of each step as it begins.
     """
     if console is None and not sys.stderr.isatty():
-        yield lambda name: None
+        with Heartbeat() as beat:
+            count = itertools.count()
+            yield lambda name: beat.tell(f"{verb} {name}", next(count), steps)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn

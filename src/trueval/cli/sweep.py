@@ -65,7 +65,7 @@ def sweep(
     plan = Plan.read(config).reusing(reuse)
     if out is not None:
         check_folder(out)
-    place = cache_of(cache, out)
+    place = cache_of(cache, out, make=not dry_run)
     if dry_run:
         _show_estimate(plan, out, place, form)
         return

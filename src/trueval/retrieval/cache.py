@@ -10,6 +10,7 @@ What is not of these forms is somebody else's: it is counted, and left alone.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -24,14 +25,15 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from trueval.errors import InputError, PolicyError, nearest
+from trueval.files.source.memory import parse_size
 from trueval.models import kept
 from trueval.models.hosted.account import LEDGER
 from trueval.retrieval import index
 from trueval.retrieval.stages.kept import is_kept
 from trueval.retrieval.stages.shared import REMOVED
 
-# 1: the first.
-FORMAT: Final = 1
+# 2: when entries were used, and the limit. 1: the first.
+FORMAT: Final = 2
 KIND: Final = "cache"
 KINDS: Final = ("outputs", "indexes", "stages")
 HASHED: Final = re.compile(r".+-[0-9a-f]{12,16}")  # what the name of an entry ends with
@@ -39,6 +41,8 @@ LEFTOVER: Final = re.compile(r"\.(?P<name>.+-[0-9a-f]{12,16})(\.parquet|\.json)?
 COMPLETE: Final = "complete"
 BUSY: Final = timedelta(hours=1)  # what is not complete and newer than this may be in the hands of a process
 CACHE: Final = "TRUEVAL_CACHE"  # in the environment: another folder than that of the system
+LIMIT: Final = "TRUEVAL_CACHE_LIMIT"  # the size from which on entries leave that were not used longest
+DEFAULT_LIMIT: Final = "20G"
 UNITS: Final = {"d": "days", "h": "hours", "w": "weeks"}
 
 
@@ -53,7 +57,7 @@ class Entry:
         about: model and dtype, spec of the index, or nothing.
         items: texts, pairs, documents or candidates; None if it does not say.
         bytes: on the disk.
-        changed: when something of it was written last.
+        used: when it was last written or read.
         state: "complete", "interrupted" (the same command goes on with it) or "leftover" (nothing will).
     """
 
@@ -63,17 +67,17 @@ class Entry:
     about: str
     items: int | None
     bytes: int
-    changed: datetime
+    used: datetime
     state: str
 
     def is_busy(self, now: datetime) -> bool:
         """Whether a process may be at work on it."""
-        return self.state != COMPLETE and now - self.changed < BUSY
+        return self.state != COMPLETE and now - self.used < BUSY
 
     def to_dict(self) -> dict[str, Any]:
         """One entry of the JSON of `trueval cache`."""
         told = {name: getattr(self, name) for name in ("kind", "name", "about", "items", "bytes", "state")}
-        return {**told, "changed": self.changed.isoformat(timespec="seconds")}
+        return {**told, "used": self.used.isoformat(timespec="seconds")}
 
 
 class Cache(NamedTuple):
@@ -110,6 +114,9 @@ def user_cache(environment: Mapping[str, str] = os.environ, platform: str = sys.
         environment: TRUEVAL_CACHE of it decides, else XDG_CACHE_HOME, else LOCALAPPDATA on Windows.
         platform: as sys.platform says it.
 
+    Raises:
+        FileNotFoundError: the user has no home.
+
     >>> user_cache({"XDG_CACHE_HOME": "/big"}, "linux").as_posix()
     '/big/trueval'
     """
@@ -118,9 +125,74 @@ def user_cache(environment: Mapping[str, str] = os.environ, platform: str = sys.
     home = environment.get("XDG_CACHE_HOME", "")
     if Path(home).is_absolute():  # the rule of XDG: any other is to be ignored
         return Path(home) / "trueval"
+    if platform == "win32" and environment.get("LOCALAPPDATA"):
+        return Path(environment["LOCALAPPDATA"]) / "trueval" / "Cache"
+    try:
+        own = Path.home()
+    except RuntimeError as error:
+        raise FileNotFoundError(errno.ENOENT, "the user has no home folder", "~") from error
     if platform == "win32":
-        return Path(environment.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "trueval" / "Cache"
-    return (Path.home() / "Library" / "Caches" if platform == "darwin" else Path.home() / ".cache") / "trueval"
+        return own / "AppData" / "Local" / "trueval" / "Cache"
+    return (own / "Library" / "Caches" if platform == "darwin" else own / ".cache") / "trueval"
+
+
+def own_cache(environment: Mapping[str, str] = os.environ) -> Path:
+    """The cache of the user, made for nobody else to read where it is not there.
+
+    Args:
+        environment: as in `user_cache`.
+
+    Raises:
+        OSError: it cannot be made or written; of a user without a home, too.
+    """
+    place = user_cache(environment)
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=place):  # one that can only be read is no cache
+        return place
+
+
+def limit_of(environment: Mapping[str, str] = os.environ) -> int:
+    """Bytes that the cache of the user may hold.
+
+    Args:
+        environment: TRUEVAL_CACHE_LIMIT of it decides.
+
+    Raises:
+        PolicyError: that is no size.
+
+    >>> limit_of({"TRUEVAL_CACHE_LIMIT": "500M"})
+    500000000
+    """
+    return parse_size(environment.get(LIMIT) or DEFAULT_LIMIT, LIMIT)
+
+
+def size_of(folder: Path) -> int:
+    """Bytes of all files of a folder; much faster than to look at its entries."""
+    size = 0
+    try:
+        for each in os.scandir(folder):
+            size += size_of(Path(each.path)) if each.is_dir(follow_symlinks=False) else each.stat().st_size
+    except OSError:  # what another process removed meanwhile has no size
+        return size
+    return size
+
+
+def leaving(cache: Cache, limit: int, now: datetime) -> tuple[Entry, ...]:
+    """The entries that must leave a cache for it to keep to a limit: those first that were not used longest.
+
+    Args:
+        cache: what there is.
+        limit: bytes.
+        now: the time; what was used within the hour stays, since a process may be at work with it.
+    """
+    over = sum(entry.bytes for entry in cache.entries) - limit
+    gone = list[Entry]()
+    for entry in sorted(cache.entries, key=lambda entry: entry.used):
+        if over <= 0 or now - entry.used < BUSY:
+            break
+        gone.append(entry)
+        over -= entry.bytes
+    return tuple(gone)
 
 
 def read_cache(folder: Path) -> Cache:
@@ -153,7 +225,7 @@ def chosen(cache: Cache, names: Sequence[str], age: timedelta | None, now: datet
     Args:
         cache: what there is.
         names: each a kind, "all", or how names of entries begin; none for all.
-        age: only what was written before so long; None for any.
+        age: only what was not used for so long; None for any.
         now: the time.
 
     Raises:
@@ -168,7 +240,7 @@ def chosen(cache: Cache, names: Sequence[str], age: timedelta | None, now: datet
             known = nearest(name, [*KINDS, "all", *(entry.name for entry in cache.entries)])
             raise PolicyError(f"{cache.folder}: nothing there is called {name!r}.{known}")
         meant += found
-    return tuple(entry for entry in dict.fromkeys(meant) if age is None or now - entry.changed > age)
+    return tuple(entry for entry in dict.fromkeys(meant) if age is None or now - entry.used > age)
 
 
 def remove(entries: Sequence[Entry]) -> None:
@@ -244,8 +316,8 @@ def _entry(kind: str, name: str, paths: tuple[Path, ...], about: str, items: int
     files = [file for path in paths for file in (path.rglob("*") if path.is_dir() else (path,))]
     stats = [*_stats(paths), *(held := list(_stats(files)))]
     size = sum(each.st_size for each in held if stat.S_ISREG(each.st_mode))
-    changed = datetime.fromtimestamp(max((each.st_mtime for each in stats), default=0.0), UTC)
-    return Entry(kind, name, paths, about, items, size, changed, state)
+    used = datetime.fromtimestamp(max((each.st_mtime for each in stats), default=0.0), UTC)
+    return Entry(kind, name, paths, about, items, size, used, state)
 
 
 def _stats(paths: Sequence[Path]) -> Iterator[os.stat_result]:

@@ -28,7 +28,7 @@ def table(entries: Sequence[Entry], now: datetime) -> Group:
     rows = grid(HEAD, "lLLrrrl", spare=("items",))
     for entry in sorted(entries, key=lambda entry: (entry["kind"], -entry["bytes"], entry["name"])):
         items = "" if entry["items"] is None else f"{entry['items']:,}"
-        age = _age((now - datetime.fromisoformat(entry["changed"])).total_seconds())
+        age = _age((now - datetime.fromisoformat(entry["used"])).total_seconds())
         rows.add_row(entry["kind"], entry["name"], entry["about"], items, shown(entry["bytes"]), age, entry["state"])
     return Group(*([rows] if entries else []), *map(Text, totals(entries)))
 
