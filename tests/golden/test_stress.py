@@ -81,6 +81,15 @@ def test_a_judge_that_likes_the_runs_of_its_family_lifts_them(world: dict[str, A
     assert (found["judge"], found["family"], found["runs"]) == ("kin", "k", ["s3"])
     assert found["lift"]["own"]["value"] == 3.0  # last by people, first by its judge
     assert found["lift"]["extra"]["low"] > 0
+    by_name = {each["run"]: each for each in world["data"]["measures"][0]["systems"]}
+    judges = [each["judge"] for each in world["data"]["measures"][0]["judges"]]
+
+    def added(name: str) -> float:  # by the judge of the family
+        return by_name[name]["means"][judges.index("kin")] - by_name[name]["mean"]
+
+    beyond = added("s3") - np.mean([added(name) for name in ("s0", "s1", "s2")])
+    assert found["lift_in_measure"]["own"]["value"] == pytest.approx(beyond)
+    assert found["lift_in_measure"]["extra"]["low"] > 0
     assert found["tau_without"]["value"] > found["tau"]["value"]
     assert (found["without"]["pairs"], of(world, "kin")["all"]["pairs"]) == (3, 6)
 

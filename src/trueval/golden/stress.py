@@ -2,7 +2,8 @@
 
 A judge can agree little with people, passage by passage, and still rank systems as they do: errors cancel over
 passages. What does not cancel is a bias towards some systems. So beside κ and α stand the rank correlation of the
-systems, of the best of them, the differences that are falsely found or missed, and the lift of a judge's own kin.
+systems, of the best of them, the differences that are falsely found or missed, and the lift of a judge's own kin, in
+ranks and in the measure.
 
 All labels are compared on the pairs of query and passage that everybody labelled: what one of them did not look at
 would make another difference than how it looks.
@@ -34,7 +35,7 @@ from trueval.golden.agreement.ratings import KEYS, Ratings
 from trueval.golden.agreement.reading import Choices, Labels, read_labels, scale_of
 from trueval.golden.agreement.resampled import Resampler
 from trueval.golden.stressed.families import Families
-from trueval.golden.stressed.rankings import Means, lift, ranks, tau_b, taus, top_of
+from trueval.golden.stressed.rankings import Means, lift, lift_in_measure, ranks, tau_b, taus, top_of
 from trueval.golden.stressed.verdicts import NONE, ahead, in_short, rates, spread
 from trueval.judgments import Judgments, on_rubric
 from trueval.measures import Measure
@@ -301,6 +302,7 @@ def _kinship(
                 "family": family,
                 "runs": [runs[each] for each in kin],
                 "lift": lift(means, at + 1, others, kin, draw).to_dict(),
+                "lift_in_measure": lift_in_measure(means, at + 1, others, kin, draw).to_dict(),
                 "tau": taus(means, range(len(runs)), [at + 1], draw)[0].to_dict(),
                 "tau_without": taus(means, rest, [at + 1], draw)[0].to_dict(),
                 "without": rates(said[0], said[at + 1], [runs[place] for place in rest]),

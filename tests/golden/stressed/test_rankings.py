@@ -13,7 +13,7 @@ from tests.examples import examples
 from trueval.errors import InputError
 from trueval.golden.agreement.resampled import Resampler
 from trueval.golden.stressed.families import Families
-from trueval.golden.stressed.rankings import Means, lift, ranks, tau_b, taus, top_of
+from trueval.golden.stressed.rankings import Means, lift, lift_in_measure, ranks, tau_b, taus, top_of
 from trueval.golden.stressed.verdicts import in_short, outcome, rates, spread
 
 DRAW = Resampler(resamples=200)
@@ -54,6 +54,21 @@ def test_a_lift_is_how_many_ranks_kin_is_higher_than_by_people_and_than_by_other
     alone = lift(means([4, 3, 2, 1], [3, 2, 1, 4]), 1, [], [3], DRAW)
     assert alone.extra.value is None
     assert alone.extra.reason == "no judge of another family"
+
+
+def test_a_lift_in_the_measure_is_what_the_judge_adds_to_its_kin_beyond_the_others() -> None:
+    # The kin is second by people, and first by its judge, which adds .4 to it and .1 to the others; ranks say 1.
+    people, own, other = [0.8, 0.7, 0.2], [0.9, 1.1, 0.3], [0.9, 0.8, 0.4]
+    found = lift_in_measure(means(people, own, other), 1, [2], [1], DRAW)
+    assert found.own.value == pytest.approx(0.4 - 0.1)
+    assert found.others.value == pytest.approx(0.1 - 0.15)
+    assert found.extra.value == pytest.approx(0.35)
+    assert found.extra.low == pytest.approx(0.35)
+    assert lift(means(people, own, other), 1, [2], [1], DRAW).own.value == 1.0
+    generous = lift_in_measure(means([0.5, 0.2, 0.1], [0.9, 0.6, 0.5]), 1, [], [1], DRAW)
+    assert generous.own.value == pytest.approx(0)
+    assert generous.extra.reason == "no judge of another family"
+    assert lift_in_measure(means([0.5, 0.2], [0.9, 0.6]), 1, [], [0, 1], DRAW).own.value is None
 
 
 def test_queries_that_labels_do_not_count_are_not_zeros() -> None:

@@ -2,13 +2,14 @@
 
 τ is Kendall's τ-b (1945): of pairs of systems, those in the same order less those in opposite orders, over the
 geometric mean of the pairs that each ranking separates; equal means are ties. A lift is how many ranks a run is higher
-under a judge than under people; equal means share the mean of their ranks. Intervals draw queries, the same for all
-labels.
+under a judge than under people; equal means share the mean of their ranks. Ranks saturate: a run that people have
+second can rise by one, whatever the judge adds to it. So beside it stands the lift in the measure. Intervals draw
+queries, the same for all labels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from trueval.golden.agreement.resampled import Resampler, Value
 from trueval.standings.standings import Bools, Floats
 
+ByLabels = Callable[[Floats], Floats]  # [..., labels, system] means → [..., labels]
 DECIMALS: Final = 12  # of means: those that differ by less are equal
 
 
@@ -117,7 +119,7 @@ class Lift(NamedTuple):
     """How a judge ranks its kin.
 
     Attributes:
-        own: mean ranks that runs of its family are higher under the judge than under people.
+        own: how much higher runs of its family are under the judge than under people.
         others: the same runs under the judges of other families, or of none; unknown where there are none.
         extra: own less others: what is left when all judges like such runs.
     """
@@ -132,7 +134,7 @@ class Lift(NamedTuple):
 
 
 def lift(means: Means, judge: int, others: Sequence[int], kin: Sequence[int], draw: Resampler) -> Lift:
-    """How a judge ranks the runs of its family.
+    """How a judge ranks the runs of its family: in mean ranks.
 
     Args:
         means: of all labels, people first.
@@ -142,13 +144,47 @@ def lift(means: Means, judge: int, others: Sequence[int], kin: Sequence[int], dr
         draw: resamples queries.
     """
 
+    def higher(values: Floats) -> Floats:
+        place = ranks(values)[..., list(kin)]
+        return np.asarray((place[..., :1, :] - place).mean(axis=-1), np.float64)
+
+    return _lift(means, higher, judge, others, draw)
+
+
+def lift_in_measure(means: Means, judge: int, others: Sequence[int], kin: Sequence[int], draw: Resampler) -> Lift:
+    """How much the labels of a judge add to the runs of its family, beyond what they add to all other runs.
+
+    Mean over the kin of (value under the judge − value under people), less the same over the other runs: a judge that
+    is generous to all lifts nobody. Unknown where all runs are kin.
+
+    Args:
+        means: of all labels, people first.
+        judge: its place among the labels, from 1.
+        others: judges of other families, or of none.
+        kin: places of the runs.
+        draw: resamples queries.
+    """
+    rest = [place for place in range(means.values.shape[2]) if place not in kin]
+
+    def higher(values: Floats) -> Floats:
+        added = values - values[..., :1, :]
+        if not rest:
+            return np.full(added.shape[:-1], np.nan)
+        found: Floats = added[..., list(kin)].mean(axis=-1) - added[..., rest].mean(axis=-1)
+        return found
+
+    return _lift(means, higher, judge, others, draw)
+
+
+def _lift(means: Means, higher: ByLabels, judge: int, others: Sequence[int], draw: Resampler) -> Lift:
+    """The lift by each set of labels as own, of others, and their difference."""
+
     def found(sums: Floats) -> dict[str, Floats]:
-        place = ranks(means_of(sums))[..., list(kin)]
-        higher = (place[..., :1, :] - place).mean(axis=-1)  # [..., labels]
-        own = higher[..., judge]
+        by_labels = higher(means_of(sums))
+        own = by_labels[..., judge]
         if not others:
             return {"own": own}
-        rest = higher[..., list(others)].mean(axis=-1)
+        rest = by_labels[..., list(others)].mean(axis=-1)
         return {"own": own, "others": rest, "extra": own - rest}
 
     none = Value(None, reason="no judge of another family")

@@ -9,7 +9,7 @@ from rich.console import Group
 
 from trueval.report import formats
 from trueval.report.sheets import Sheet, as_latex, as_markdown, in_terminal
-from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, unit
+from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, signed, unit
 
 Entry = Mapping[str, Any]
 
@@ -75,7 +75,7 @@ def sheets(result: Entry, scale: Scale = FRACTIONS) -> list[Sheet]:
     for measure in result["measures"]:
         found += [_judges(result, measure, scale), _systems(measure, scale)]
         if measure["families"]:
-            found.append(_families(measure, scale))
+            found += [_families(measure, scale), _kin_values(measure, scale)]
     return found
 
 
@@ -119,6 +119,18 @@ def _families(measure: Entry, scale: Scale) -> Sheet:
         rows.append((each["judge"], each["family"], str(len(each["runs"])), *shown, span, *taus))
     head = ("judge", "family", "runs", "lift", "by\nothers", "extra", "interval", "τ", "τ without\nthem")
     return Sheet(f"{measure['measure']}: runs of the judge's own family", head, "LLrrrrrrr", tuple(rows), ("runs",))
+
+
+def _kin_values(measure: Entry, scale: Scale) -> Sheet:
+    rows = []
+    for each in measure["families"]:
+        found = each["lift_in_measure"]
+        lifts = [signed(found[name]["value"], scale) for name in ("own", "others", "extra")]
+        low, high = (signed(found["extra"][end], scale) for end in ("low", "high"))
+        span = NOT_AVAILABLE if found["extra"]["low"] is None else f"[{low}, {high}]"
+        rows.append((each["judge"], each["family"], *lifts, span))
+    head = ("judge", "family", "lift", "by\nothers", "extra", "interval")
+    return Sheet(f"{measure['measure']}: what judges add to runs of their own family", head, "LLrrrr", tuple(rows))
 
 
 def sentences(result: Entry) -> list[str]:
@@ -186,6 +198,14 @@ def _of_measure(result: Entry, measure: Entry) -> Iterator[str]:
             f"family rank them higher than other judges do, {most['judge']} by "
             f"{most['lift']['extra']['value']:.1f} ranks."
         )
+    added = [each for each in measure["families"] if (each["lift_in_measure"]["extra"]["low"] or 0) > 0]
+    if added:
+        most = max(added, key=lambda each: each["lift_in_measure"]["extra"]["value"])
+        own, others = (signed(most["lift_in_measure"][of]["value"]) for of in ("own", "others"))
+        yield (
+            f"{name}: {len(added)} of {counted(len(measure['families']), 'judge', 'judges')} with runs of the same "
+            f"family add more to them than other judges do, {most['judge']} {own} against {others}."
+        )
 
 
 def legend(result: Entry) -> Iterator[str]:
@@ -208,7 +228,9 @@ def legend(result: Entry) -> Iterator[str]:
     if any(measure["families"] for measure in result["measures"]):
         yield (
             "lift: mean ranks that runs of its family are higher under the judge than under people; by others: the "
-            "same runs under judges of other families; extra: the difference."
+            "same runs under judges of other families; extra: the difference. Ranks saturate: what judges add is in "
+            "the measure, the value of such runs under the judge less that under people, beyond the same of all other "
+            "runs."
         )
     yield (
         f"All labels are compared on the {result['shared']['pairs']:,} pairs of query and passage that everybody "

@@ -10,7 +10,7 @@ from trueval.report.content import Block, Column, Figure, Number, Part, Table, W
 from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW, Chart, axis_domain, tone
 from trueval.report.plots import Dot, dot_plot, row_height
-from trueval.report.text import fixed
+from trueval.report.text import fixed, signed
 
 Entry = Mapping[str, Any]
 
@@ -64,7 +64,9 @@ def _blocks(file: ResultFile, at: int) -> Iterator[Block]:
     if measure["families"]:
         words = (
             "A judge may like what a model of its own family wrote or ranked. lift: mean ranks that such runs are "
-            "higher under the judge than under people; by others: the same runs under judges of other families."
+            "higher under the judge than under people; by others: the same runs under judges of other families. Ranks "
+            "saturate; what a judge adds is in the measure: the value of such runs under the judge less that under "
+            "people, beyond the same of all other runs."
         )
         title = f"{name}: runs of the judge's own family"
         yield Block(f"stress-families-{at}", title, words=((words,),), tables=(_families(file, at),))
@@ -215,6 +217,11 @@ def _families(file: ResultFile, at: int) -> Table:
         _lift("extra", "/lift/extra/value", strong=True),
         _lift("low", "/lift/extra/low"),
         _lift("high", "/lift/extra/high"),
+        _added("adds", "/lift_in_measure/own/value"),
+        _added("others add", "/lift_in_measure/others/value"),
+        _added("adds more", "/lift_in_measure/extra/value", strong=True),
+        _added("least", "/lift_in_measure/extra/low"),
+        _added("most", "/lift_in_measure/extra/high"),
         _value("τ", "/tau/value"),
         _value("τ without them", "/tau_without/value"),
         _value("false rate without", "/without/false_rate"),
@@ -222,7 +229,7 @@ def _families(file: ResultFile, at: int) -> Table:
     )
     found = file.data["measures"][at]["families"]
     rows = tuple(row_of(pointer("measures", at, "families", place), columns, each) for place, each in enumerate(found))
-    return Table(f"stress-family-table-{at}", ("Lifts, in ranks.",), file.name, columns, rows)
+    return Table(f"stress-family-table-{at}", ("Lifts, in ranks and in the measure.",), file.name, columns, rows)
 
 
 def _value(title: str, field: str, *, strong: bool = False) -> Column:
@@ -235,3 +242,7 @@ def _rank(title: str, field: str) -> Column:
 
 def _lift(title: str, field: str, *, strong: bool = False) -> Column:
     return Column(title, field, numeric=True, show=lifted, strong=lambda _: strong)
+
+
+def _added(title: str, field: str, *, strong: bool = False) -> Column:
+    return Column(title, field, numeric=True, show=signed, strong=lambda _: strong)
