@@ -1,28 +1,32 @@
 """Gullibility: how often a judge calls relevant what is not, when the passage is dressed up for it.
 
-Each trap of traps.py is one question, a passage alone, asked through the ledger as any other: asked twice, it is paid
-for once. A query's traps are compared with its own clean passage, so a judge that is generous to all is told from one
-that is fooled: lifted are the queries whose trap has a higher grade than their clean passage, lowered those with a
-lower one, and the exact sign test asks whether so many are lifted by chance (one-sided; Holm over the kinds).
+Each trap of traps.py is one question in the mode in which golden sets are built, through the ledger as any other: asked
+twice, it is paid for once. In batches it stands among companions that no query asks for either, the same ones in the
+same slots for every trap of a query. A query's traps are compared with its own clean passage, so a judge that is
+generous to all is told from one that is fooled: lifted are the queries whose trap has a higher grade than their clean
+passage, lowered those with a lower one, and the exact sign test asks whether so many are lifted by chance (one-sided;
+Holm over the kinds). The same is asked of its companions: a passage in a batch can speak for the others too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from math import comb
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from trueval.collection import Collection
 from trueval.comparison.multiplicity import holm
 from trueval.comparison.published import clopper_pearson
 from trueval.errors import InputError, PolicyError
+from trueval.golden.asking import ask_all
 from trueval.golden.build import LEDGER, SENT, Estimates, opened_account
 from trueval.golden.estimate import announce, estimate_stage
-from trueval.golden.grade import Graded, Grading, grade, questions_of
-from trueval.golden.judge import Judge, Question
+from trueval.golden.judge import Answer, Judge, Label, Question, key_of
 from trueval.golden.judges import make_judge
 from trueval.golden.ledger import opened_ledger
 from trueval.golden.plan import Plan
@@ -37,8 +41,7 @@ FORMAT_VERSION: Final = 1
 QUERIES: Final = 20
 RELEVANT: Final = 4  # P-B: useful passages are those of grade 4 and 5
 LEVEL: Final = 0.95
-# A passage alone, once: companions would be graded beside it, and one trap could spoil another.
-ALONE: Final = Grading(mode="single", rounds=1)
+LISTED: Final = 20  # passages of a call, where golden sets are built with the whole pool in one
 
 
 @dataclass(frozen=True)
@@ -54,34 +57,6 @@ class Gullibility:
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `trueval golden stress --gullibility`."""
         return self.data
-
-
-@dataclass(frozen=True, eq=False)
-class _Traps:
-    """What is asked: ids of traps take the place of ids of documents."""
-
-    traps: dict[str, Trap]
-    queries: dict[str, str]
-
-    @classmethod
-    def of(cls, found: list[Trap], queries: Any) -> _Traps:
-        """Of some traps."""
-        traps = {f"{trap.query}\n{trap.kind}": trap for trap in found}
-        return cls(traps, {trap.query: queries[trap.query] for trap in found})
-
-    @property
-    def pools(self) -> dict[str, list[str]]:
-        """Query id → ids of its traps."""
-        return {query: [name for name, trap in self.traps.items() if trap.query == query] for query in self.queries}
-
-    @property
-    def texts(self) -> dict[str, str]:
-        """Id of a trap → its text."""
-        return {name: trap.text for name, trap in self.traps.items()}
-
-    def questions(self) -> list[Question]:
-        """All that is asked."""
-        return [each.question for each in questions_of(self.pools, self.queries, self.texts, ALONE)]
 
 
 def gullibility(
@@ -115,17 +90,22 @@ def gullibility(
     """
     _check(plan, queries, relevant, level, judge)
     collection = plan.read_collection()
-    asked = _Traps.of(traps_of(collection, queries, plan.seed), collection.queries)
+    traps = _traps(plan, collection, queries)
+    asked = [_question(trap, collection) for trap in traps]
     out.mkdir(parents=True, exist_ok=True)
     account = opened_account(out / SENT, plan.judge.values["max_cost"] if max_cost is None else max_cost)
     chosen = judge or make_judge(plan.judge, collection, account, plan.seed)
     with opened_ledger(ledger or out / LEDGER) as book:
-        announce(chosen, account, estimate_stage(chosen, book, "grade", asked.questions()))
+        announce(chosen, account, estimate_stage(chosen, book, "grade", asked))
         step = (begin or nobody)("grading traps")
-        at_once = int(plan.judge.values["concurrency"])
-        found = grade(asked.pools, asked.queries, asked.texts, chosen, book, ALONE, at_once=at_once, step=step)
+        answers = ask_all(book, chosen, asked, at_once=int(plan.judge.values["concurrency"]), step=step)
+    tried = [
+        _tried(trap, answer, key_of(chosen, question).call)
+        for trap, answer, question in zip(traps, answers, asked, strict=True)
+    ]
     about = {"judge": chosen.name, "seed": plan.seed, "relevant": relevant, "level": level}
-    return Gullibility(_result(asked, found, about))
+    about |= {"mode": plan.judge.grading.mode, "passages": max(len(each.passages) for each in asked)}
+    return Gullibility(_result(tried, about, usage_of(asked, answers)))
 
 
 def dry_run(
@@ -149,9 +129,9 @@ def dry_run(
     account = opened_account(out / SENT, limit)
     judge = make_judge(plan.judge, collection, account, plan.seed)
     file = ledger or out / LEDGER
-    asked = _Traps.of(traps_of(collection, queries, plan.seed), collection.queries)
+    asked = [_question(trap, collection) for trap in _traps(plan, collection, queries)]
     with opened_ledger(file) if file.is_file() else nullcontext() as book:
-        return Estimates((estimate_stage(judge, book, "grade", asked.questions()),), account.spent, limit)
+        return Estimates((estimate_stage(judge, book, "grade", asked),), account.spent, limit)
 
 
 def _check(plan: Plan, queries: int, relevant: int, level: float, judge: Judge | None) -> None:
@@ -168,50 +148,95 @@ def _check(plan: Plan, queries: int, relevant: int, level: float, judge: Judge |
         )
 
 
-def _result(asked: _Traps, found: Graded, about: dict[str, Any]) -> dict[str, Any]:
-    grades = {(row[0], asked.traps[row[1]].kind): row[2] for row in found.grades.iter_rows()}
-    told = {row["doc_id"]: row for row in found.labels.to_dicts()}
-    kinds = [_of_kind(kind, asked, grades, about) for kind in ABOUT]
-    p = np.array([each["p"] for each in kinds if each["kind"] != CLEAN])
-    adjusted = iter(holm(p).tolist())
-    for each in kinds:
-        each["p_holm"] = None if each["kind"] == CLEAN else next(adjusted)
-        each["fooled"] = each["p_holm"] is not None and each["p_holm"] < round(1 - about["level"], 12)
-    usage = usage_of([each.question for each in found.asked], found.answers)
+def _traps(plan: Plan, collection: Collection, queries: int) -> list[Trap]:
+    """The traps, among as many passages as golden sets of this plan have in a call."""
+    return traps_of(collection, queries, plan.seed, plan.judge.grading.size(LISTED))
+
+
+def _question(trap: Trap, collection: Collection) -> Question:
+    return Question("grade", collection.queries[trap.query], trap.passages, 0)
+
+
+class _Tried(NamedTuple):
+    """A trap with what the judge said.
+
+    Attributes:
+        trap: that was shown.
+        label: of it; None for no valid one.
+        beside: grades of its companions, None where there is no valid one.
+        call: key of the call.
+    """
+
+    trap: Trap
+    label: Label | None
+    beside: tuple[int | None, ...]
+    call: str
+
+    @property
+    def grade(self) -> int | None:
+        """Of the trap."""
+        return None if self.label is None else self.label.grade
+
+
+def _tried(trap: Trap, answer: Answer, call: str) -> _Tried:
+    beside = tuple(
+        None if label is None else label.grade for slot, label in enumerate(answer.labels) if slot != trap.slot
+    )
+    return _Tried(trap, answer.labels[trap.slot], beside, call)
+
+
+def _result(tried: Sequence[_Tried], about: dict[str, Any], usage: Mapping[str, Any]) -> dict[str, Any]:
+    clean = {each.trap.query: each for each in tried if each.trap.kind == CLEAN}
+    kinds = [
+        _of_kind(kind, some, clean, about)
+        for kind in ABOUT
+        if (some := [each for each in tried if each.trap.kind == kind])
+    ]
+    _decide(kinds, "fooled", about["level"])
+    if about["passages"] > 1:
+        _decide([each["companions"] for each in kinds], "raised_by_it", about["level"])
     return {
         "kind": KIND,
         "format": FORMAT_VERSION,
         "trueval": __version__,
         **about,
-        "queries": len(asked.queries),
+        "queries": len(clean),
         "kinds": kinds,
         "traps": [
             {
-                "query": trap.query,
-                "trap": trap.kind,
-                "document": trap.document,
-                "characters": len(trap.text),
-                "grade": grades[trap.query, trap.kind],
-                "clean": grades[trap.query, CLEAN],
-                "reason": told[name]["reason"],
-                "call": told[name]["call"],
+                "query": each.trap.query,
+                "trap": each.trap.kind,
+                "document": each.trap.document,
+                "characters": len(each.trap.text),
+                "slot": each.trap.slot + 1,
+                "grade": each.grade,
+                "clean": clean[each.trap.query].grade,
+                "companions": list(each.beside),
+                "reason": "" if each.label is None else each.label.reason,
+                "call": each.call,
             }
-            for name, trap in asked.traps.items()
+            for each in tried
         ],
         "usage": {name: usage[name] for name in ("calls", "invalid", "tokens_in", "tokens_out", "cost", "models")},
     }
 
 
+def _decide(tests: Sequence[dict[str, Any]], name: str, level: float) -> None:
+    """Adjust the p of all kinds but the control, which is the first, and decide."""
+    adjusted = [None, *holm(np.array([each["p"] for each in tests[1:]])).tolist()]
+    for each, p in zip(tests, adjusted, strict=True):
+        each["p_holm"] = p
+        each[name] = p is not None and p < round(1 - level, 12)
+
+
 def _of_kind(
-    kind: str, asked: _Traps, grades: dict[tuple[str, str], int | None], about: dict[str, Any]
+    kind: str, tried: Sequence[_Tried], clean: Mapping[str, _Tried], about: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What the judge makes of one kind of trap."""
-    given = [(grades[query, kind], grades[query, CLEAN]) for query in asked.queries]
-    valid = [grade for grade, _ in given if grade is not None]
+    valid = [each.grade for each in tried if each.grade is not None]
     fooled = sum(grade >= about["relevant"] for grade in valid)
     share = clopper_pearson(fooled, len(valid), about["level"]) if valid else (None, None)
-    apart = [one - clean for one, clean in given if one is not None and clean is not None]
-    lifted, lowered = sum(each > 0 for each in apart), sum(each < 0 for each in apart)
+    given = [(each.grade, clean[each.trap.query].grade) for each in tried]
     return {
         "kind": kind,
         "about": ABOUT[kind],
@@ -220,10 +245,32 @@ def _of_kind(
         "relevant": fooled,
         "share": {"value": fooled / len(valid) if valid else None, "low": share[0], "high": share[1]},
         "mean": sum(valid) / len(valid) if valid else None,
-        "lifted": lifted,
-        "lowered": lowered,
-        "p": sign_test(lifted, lowered),
+        **_against([one - other for one, other in given if one is not None and other is not None]),
+        "companions": _companions(tried, clean) if about["passages"] > 1 else None,
     }
+
+
+def _companions(tried: Sequence[_Tried], clean: Mapping[str, _Tried]) -> dict[str, Any]:
+    """What becomes of the companions of a trap: the mean grade per query, against that beside its clean passage."""
+    given = [grade for each in tried for grade in each.beside if grade is not None]
+    apart = []
+    for each in tried:
+        both = zip(each.beside, clean[each.trap.query].beside, strict=True)
+        found = [one - other for one, other in both if one is not None and other is not None]
+        if found:
+            apart.append(sum(found) / len(found))
+    return {
+        "graded": len(given),
+        "mean": sum(given) / len(given) if given else None,
+        "by": sum(apart) / len(apart) if apart else None,
+        **_against(apart),
+    }
+
+
+def _against(apart: Sequence[float]) -> dict[str, Any]:
+    """How many queries are lifted and lowered against their clean passage, and the sign test."""
+    lifted, lowered = sum(each > 0 for each in apart), sum(each < 0 for each in apart)
+    return {"lifted": lifted, "lowered": lowered, "p": sign_test(lifted, lowered)}
 
 
 def sign_test(lifted: int, lowered: int) -> float:

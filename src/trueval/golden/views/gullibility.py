@@ -22,7 +22,7 @@ def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
         result: the JSON of `trueval golden stress --gullibility`.
         scale: of shares.
     """
-    return in_terminal([sheet(result, scale)], [*sentences(result), *unit(scale)])
+    return in_terminal(sheets(result, scale), [*sentences(result), *unit(scale)])
 
 
 def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
@@ -32,7 +32,7 @@ def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
         result: the JSON of `trueval golden stress --gullibility`.
         scale: of shares.
     """
-    return as_markdown([sheet(result, scale)], [*sentences(result), *unit(scale)])
+    return as_markdown(sheets(result, scale), [*sentences(result), *unit(scale)])
 
 
 def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
@@ -42,7 +42,7 @@ def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
         result: the JSON of `trueval golden stress --gullibility`.
         scale: of shares.
     """
-    return as_latex([sheet(result, scale)], [*sentences(result), *unit(scale)])
+    return as_latex(sheets(result, scale), [*sentences(result), *unit(scale)])
 
 
 def to_csv(result: Entry) -> str:
@@ -54,13 +54,17 @@ def to_csv(result: Entry) -> str:
     return formats.to_csv(("query", "trap", "document", "characters", "grade", "clean", "call"), result["traps"])
 
 
-def sheet(result: Entry, scale: Scale = FRACTIONS) -> Sheet:
-    """The table.
+def sheets(result: Entry, scale: Scale = FRACTIONS) -> list[Sheet]:
+    """The tables: of traps, and of what is shown beside them.
 
     Args:
         result: the JSON of `trueval golden stress --gullibility`.
         scale: of shares.
     """
+    return [_traps(result, scale), *([_companions(result)] if result["passages"] > 1 else [])]
+
+
+def _traps(result: Entry, scale: Scale) -> Sheet:
     rows = tuple(
         (
             each["kind"],
@@ -78,11 +82,23 @@ def sheet(result: Entry, scale: Scale = FRACTIONS) -> Sheet:
     return Sheet(title, head, "Lrrrrrrrrl", rows, ("lowered", "graded", "mean\ngrade"))
 
 
-def _against(each: Entry) -> tuple[str, ...]:
+def _companions(result: Entry) -> Sheet:
+    rows = []
+    for kind in result["kinds"]:
+        each = kind["companions"]
+        mean, by = (NOT_AVAILABLE if each[name] is None else each[name] for name in ("mean", "by"))
+        shown = (mean if isinstance(mean, str) else f"{mean:.2f}", by if isinstance(by, str) else f"{by:+.2f}")
+        rows.append((kind["kind"], f"{each['graded']:,}", *shown, *_against(each, "raised_by_it")))
+    head = ("beside", "graded", "mean\ngrade", "by", "lifted", "lowered", "p", "raised")
+    title = f"{result['judge']}: the other {result['passages'] - 1} passages of the call"
+    return Sheet(title, head, "Lrrrrrrl", tuple(rows), ("lowered", "graded"))
+
+
+def _against(each: Entry, verdict: str = "fooled") -> tuple[str, ...]:
     """What a kind is against its clean passages; the control is against nothing."""
     if each["p_holm"] is None:
         return "", "", "", ""
-    return str(each["lifted"]), str(each["lowered"]), f"{each['p_holm']:.3g}", "yes" if each["fooled"] else "no"
+    return str(each["lifted"]), str(each["lowered"]), f"{each['p_holm']:.3g}", "yes" if each[verdict] else "no"
 
 
 def sentences(result: Entry) -> list[str]:
@@ -106,7 +122,16 @@ def told(result: Entry) -> Iterator[str]:
             f"{result['judge']} is fooled by a passage {each['about']}: it graded {percent(each['share']['value'])} "
             f"relevant, and {each['lifted']} of {result['queries']} higher than the clean passage."
         )
-    if not fooled:
+    raising = [
+        each for each in result["kinds"] if each["companions"] is not None and each["companions"]["raised_by_it"]
+    ]
+    for each in raising:
+        yield (
+            f"{result['judge']} grades what is shown beside a passage {each['about']} higher, by "
+            f"{each['companions']['by']:+.2f} on average, and in {each['companions']['lifted']} of {result['queries']} "
+            "queries: one passage can lift a whole call."
+        )
+    if not fooled and not raising:
         yield f"{result['judge']} was not seen to be fooled, over {counted(result['queries'], 'query', 'queries')}."
     clean = result["kinds"][0]
     yield (
@@ -129,6 +154,15 @@ def legend(result: Entry) -> Iterator[str]:
         "lifted, lowered: queries whose passage has a higher or lower grade than their clean one; p: exact sign test, "
         "adjusted by Holm."
     )
+    if result["passages"] > 1:
+        yield (
+            "beside: what is shown in one call with the passage, the same for all of a query and irrelevant too; by: "
+            "mean difference of its grades to those beside the clean passage; lifted, lowered: queries."
+        )
     cost = result["usage"]["cost"]
     paid = "" if cost is None else f", for {money(cost)}"
-    yield f"{counted(result['usage']['calls'], 'call', 'calls')}{paid}; every passage was shown alone, once."
+    among = f"among {result['passages'] - 1} others" if result["passages"] > 1 else "alone"
+    yield (
+        f"{counted(result['usage']['calls'], 'call', 'calls')}{paid}; every passage was shown {among}, once, as golden "
+        f"sets are graded in mode {result['mode']}."
+    )

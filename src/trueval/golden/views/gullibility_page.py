@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from trueval.golden.views.gullibility import legend, told
@@ -29,7 +30,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
     figures = (Figure("gullibility-shares", "Graded relevant", about, dot_plot(dots), key=KEY),) if dots else ()
     title = f"How easily {file.data['judge']} is fooled"
     blocks = (
-        Block("gullibility", title, figures=figures, tables=(_kinds(file),)),
+        Block("gullibility", title, figures=figures, tables=(_kinds(file), *_companions(file))),
         Block("gullibility-all", "Every passage", tables=(_traps(file),), place="details"),
     )
     return Part(verdict=_verdict(file), summary=tuple((line,) for line in told(file.data)), blocks=blocks)
@@ -38,6 +39,8 @@ def build(file: ResultFile, directory: Directory) -> Part:
 def _verdict(file: ResultFile) -> Words:
     found = file.data["kinds"]
     fooled = [at for at, each in enumerate(found) if each["fooled"]]
+    if not fooled and any(each["companions"] and each["companions"]["raised_by_it"] for each in found):
+        return (next(iter(told(file.data))),)
     if not fooled:
         return (f"{file.data['judge']} was not seen to be fooled, over {file.data['queries']:,} queries.",)
     worst = max(fooled, key=lambda at: found[at]["share"]["value"])
@@ -70,19 +73,39 @@ def _kinds(file: ResultFile) -> Table:
     return Table("gullibility-kinds", (caption,), file.name, columns, rows, notes=tuple(legend(file.data)))
 
 
+def _companions(file: ResultFile) -> Iterator[Table]:
+    if file.data["passages"] == 1:
+        return
+    columns = (
+        Column("beside", "/kind"),
+        _number("graded", "/companions/graded", ","),
+        _number("mean grade", "/companions/mean", ".2f"),
+        _number("by", "/companions/by", "+.2f"),
+        _number("lifted", "/companions/lifted", ","),
+        _number("lowered", "/companions/lowered", ","),
+        _number("p", "/companions/p_holm", ".3g"),
+        Column("raised", "/companions/raised_by_it", show=lambda value: "yes" if value else "no", strong=bool),
+    )
+    rows = tuple(row_of(pointer("kinds", at), columns, each) for at, each in enumerate(file.data["kinds"]))
+    caption = "What is shown in one call with each kind of passage, against the same beside the clean passage."
+    yield Table("gullibility-companions", (caption,), file.name, columns, rows)
+
+
 def _traps(file: ResultFile) -> Table:
     columns = (
         Column("query", "/query"),
         Column("passage", "/trap"),
         _number("grade", "/grade", "d"),
         _number("clean", "/clean", "d"),
+        Column("beside"),
         Column("made of", "/document"),
         _number("characters", "/characters", ","),
         Column("reason", "/reason"),
         Column("call"),
     )
     rows = tuple(
-        row_of(pointer("traps", at), columns, each, each["call"][:8]) for at, each in enumerate(file.data["traps"])
+        row_of(pointer("traps", at), columns, each, _grades(each["companions"]), each["call"][:8])
+        for at, each in enumerate(file.data["traps"])
     )
     return Table("gullibility-traps", ("Every passage, and the grades.",), file.name, columns, rows, folded=True)
 
@@ -92,3 +115,7 @@ def _number(title: str, field: str, form: str) -> Column:
         return NOT_AVAILABLE if value is None else format(value, form)
 
     return Column(title, field, numeric=True, show=show)
+
+
+def _grades(given: list[int | None]) -> str:
+    return ", ".join(NOT_AVAILABLE if each is None else str(each) for each in given)
