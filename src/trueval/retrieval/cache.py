@@ -161,7 +161,7 @@ def limit_of(environment: Mapping[str, str] = os.environ) -> int:
         PolicyError: that is no size.
 
     >>> limit_of({"TRUEVAL_CACHE_LIMIT": "500M"})
-    500000000
+    524288000
     """
     return parse_size(environment.get(LIMIT) or DEFAULT_LIMIT, LIMIT)
 
