@@ -192,7 +192,7 @@ def test_probes_are_paid_from_the_account_of_the_sweep(
     monkeypatch.setattr("trueval.tradeoff.probing.probe_noise", noticed)
     few = SMALL.replace(METHODS, '"dense", "sparse"')
     sweep(made.written(tmp_path, few + PROBES + "names = false\n"), max_cost=0.25)
-    assert {each.max_cost for each in accounts} == {0.25}
+    assert {each.within.max_cost for each in accounts} == {0.25}
     assert len(set(map(id, accounts))) == 1
 
 
@@ -217,4 +217,4 @@ def test_the_drop_of_routing_is_counted_before_and_paid_from_the_same_account(
     sweep(file, out=out, max_cost=0.25)
     assert len(seen) == made.QUERIES
     assert not estimate(file, out=out).tasks
-    assert [each.max_cost for each in accounts] == [0.25]
+    assert [each.within.max_cost for each in accounts] == [0.25]

@@ -28,13 +28,14 @@ class Contents(NamedTuple):
     about: Mapping[str, str]
 
 
-def look_into(path: Path) -> Contents:
+def look_into(path: Path, wait: float = 5.0) -> Contents:
     """Look at a file, opened for reading alone.
 
     A log beside the file (path-wal) is read too, and then SQLite may put its index (path-shm) beside them.
 
     Args:
         path: of the file.
+        wait: seconds, at most, for another process that has the file for itself.
 
     Raises:
         sqlite3.Error: it cannot be read, is not SQLite, or another process has it for itself.
@@ -45,14 +46,14 @@ def look_into(path: Path) -> Contents:
     if not log.exists():
         try:
             # Without a log nothing else is needed: "immutable" makes no file beside it either.
-            return _read(f"{uri}?immutable=1")
+            return _read(f"{uri}?immutable=1", wait)
         except sqlite3.Error:
             pass  # another process may have begun to write just now: its log is read below
-    return _read(f"{uri}?mode=ro")
+    return _read(f"{uri}?mode=ro", wait)
 
 
-def _read(uri: str) -> Contents:
-    with closing(sqlite3.connect(uri, uri=True)) as base:
+def _read(uri: str, wait: float) -> Contents:
+    with closing(sqlite3.connect(uri, uri=True, timeout=wait)) as base:
         found = base.execute("SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'").fetchall()
         tables = frozenset(str(name) for kind, name in found if kind in ("table", "view"))
         if ("table", ABOUT) not in found:

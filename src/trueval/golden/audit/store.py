@@ -76,7 +76,7 @@ class Store:
         path = folder / EVENTS
         base: sqlite3.Connection | None = None
         try:
-            _refuse_other(path, look_into(path))  # before anything is written to it
+            _refuse_other(path, look_into(path, wait=0))  # before anything is written to it
             base = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
             base.row_factory = sqlite3.Row
             # Held until it is closed, or its process ends however: two servers would serve one item twice.
