@@ -67,6 +67,7 @@ def test_a_narrow_terminal_shows_what_a_wide_one_does(
 
 def test_a_pipe_has_room(trueval: Callable[..., Outcome], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = COMMANDS["evaluate"].format(*(f"{name}.trec" for name in NAMES)).split()
+    monkeypatch.delenv("COLUMNS", raising=False)  # which a process of pytest-xdist has
     monkeypatch.setattr("tests.cli.conftest.pytest.MonkeyPatch.setenv", lambda *_: None)
     out = trueval(*words).out
     assert "No room" not in out
