@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from trueval.comparison.limits import rounding
 from trueval.comparison.resampling import thread_count
 from trueval.errors import PolicyError, nearest
 from trueval.standings.standings import Bools, Floats
@@ -181,7 +182,7 @@ class Frontier:
         band = float(said) / 1000 if band is None and said is not None else band
         latency, system = measured.latency(percentile), measured.system
         if band is not None:
-            return Ties(np.abs(latency[:, None] - latency) > band, "band_ms", band)
+            return Ties(np.abs(latency[:, None] - latency) > band + rounding(band), "band_ms", band)
         own = np.full(len(measured.systems), np.nan)
         own[system] = latency
         logs = log_percentiles(measured.totals, PERCENTILES[percentile])

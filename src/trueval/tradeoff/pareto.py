@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from trueval.comparison.limits import ROUNDING
 from trueval.errors import PolicyError, nearest
 from trueval.standings.standings import Bools, Floats, Ints
 
@@ -36,14 +37,33 @@ class Objectives(NamedTuple):
         """Those of some configurations."""
         return Objectives(*(values[some] for values in self))
 
+    @property
+    def joined(self) -> Objectives:
+        """The same, with values that differ by rounding alone made equal: neither of two such is better."""
+        return Objectives(*map(_joined, self))
+
+
+def _joined(values: Floats) -> Floats:
+    """[configuration] or [configuration, resample]: each the least of those that steps of rounding lead to."""
+    order = np.argsort(values, axis=0)
+    ordered = np.take_along_axis(values, order, axis=0)
+    alike = np.diff(ordered, axis=0) <= ROUNDING * np.maximum(np.abs(ordered[1:]), 1)
+    rows = np.arange(1, len(values)).reshape(-1, *[1] * (values.ndim - 1))
+    first = np.zeros(values.shape, dtype=np.intp)
+    first[1:] = np.maximum.accumulate(np.where(alike, 0, rows), axis=0)
+    out = np.empty_like(ordered)
+    np.put_along_axis(out, order, np.take_along_axis(ordered, first, axis=0), axis=0)
+    return out
+
 
 def on_frontier(points: Objectives, *, rule: str = PARETO, apart: Bools | None = None) -> Bools:
     """Which configurations no other one removes.
 
     By the rule `pareto` j goes if some i is no worse in cost, latency and quality and better in one of them; by `paper`
     (P-B section 3.3) only if some i is better in all three. Of latencies that tie neither is worse, and neither is
-    better. Equal configurations stay together. An objective that no configuration knows is left out. Where one of two
-    configurations alone knows an objective, neither removes the other.
+    better. Equal configurations stay together, and values that rounding alone takes apart are equal. An objective that
+    no configuration knows is left out. Where one of two configurations alone knows an objective, neither removes the
+    other.
 
     With ties "is removed by" is not transitive, but it has no circles, so somebody always stays: around a circle cost
     and quality could not change, and each latency had to be less than the one before.
@@ -125,7 +145,7 @@ class _Compared(NamedTuple):
     def of(cls, points: Objectives, rule: str, apart: Bools | None) -> _Compared:
         check_rule(rule)
         known = tuple(name in points.known for name in points._fields)
-        filled = (each if here else np.zeros_like(each) for each, here in zip(points, known, strict=True))
+        filled = (each if here else np.zeros_like(each) for each, here in zip(points.joined, known, strict=True))
         used = (each[:, None] if each.ndim == 1 else each for each in filled)
         return cls(Objectives(*used), known, rule, apart)
 

@@ -22,6 +22,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from trueval.comparison.limits import rounding
 from trueval.standings.standings import Bools, Floats
 from trueval.tradeoff.panels import Panel
 from trueval.tradeoff.pareto import PARETO, Objectives, on_frontier
@@ -143,6 +144,8 @@ def apply_rules(known: Known, limits: Limits, panels: Sequence[Panel] | None = N
         limits: those of the user.
         panels: each of which has its own answer to a rule; None: all are compared.
     """
+    equal = None if known.draws is None else known.draws.joined
+    known = known._replace(points=known.points.joined, draws=equal)
     for rule, seeks, own in _asked(known, limits):
         for panel in panels or (None,):
             yield choose(known, rule, seeks, own, panel)
@@ -231,14 +234,15 @@ def _worth(points: Objectives, seeks: str) -> Floats:
 
 
 def _inside(points: Objectives, target: Floats | None, limits: Limits) -> Bools:
-    """[configuration], or [configuration, resample], inside all limits."""
+    """[configuration], or [configuration, resample], inside all limits; what equals one but for rounding is."""
     found = np.ones((len(points.cost), *[1] * (points.quality.ndim - 1)), dtype=bool)
     if limits.latency is not None:
-        found = found & (points.latency <= limits.latency)
+        found = found & (points.latency <= limits.latency + rounding(limits.latency))
     if limits.cost is not None:
-        found = found & (points.cost <= limits.cost).reshape(found.shape[0], *[1] * (found.ndim - 1))
+        cheap = points.cost <= limits.cost + rounding(limits.cost)
+        found = found & cheap.reshape(found.shape[0], *[1] * (found.ndim - 1))
     if limits.quality is not None:
-        found = found & ((points.quality if target is None else target) >= limits.quality)
+        found = found & ((points.quality if target is None else target) >= limits.quality - rounding(limits.quality))
     inside: Bools = found
     return inside
 
@@ -299,4 +303,5 @@ def _share(known: Known, seeks: str, one: int, other: int) -> float | None:
     if known.draws is None or seeks == COST:
         return None
     draws = _worth(known.draws, seeks)
-    return float((draws[one] > draws[other]).mean() + (draws[one] == draws[other]).mean() / 2)
+    twice = 2 * (draws[one] > draws[other]).sum() + (draws[one] == draws[other]).sum()
+    return float(twice / (2 * draws.shape[1]))

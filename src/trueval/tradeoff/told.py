@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from trueval.comparison.limits import ROUNDING, rounding
 from trueval.tradeoff.advice import advise
 from trueval.tradeoff.changes import Bootstrap
 from trueval.tradeoff.cross_fit import cross_fit
@@ -174,7 +175,7 @@ def _equal(found: Frontier, choice: Choice) -> bool:
     if choice.answer is None or choice.runner_up is None:
         return False
     draws = {QUALITY: found.qualities.plain, LATENCY: found.latencies, COST: found.known.cost}[choice.seeks]
-    return bool(np.array_equal(draws[choice.answer], draws[choice.runner_up]))
+    return bool(np.allclose(draws[choice.answer], draws[choice.runner_up], rtol=ROUNDING, atol=ROUNDING))
 
 
 def _slo(found: Frontier) -> Iterator[dict[str, Any]]:
@@ -184,7 +185,7 @@ def _slo(found: Frontier) -> Iterator[dict[str, Any]]:
         for percentile in PERCENTILES:
             points, ties = found.measured.points(percentile), found.ties_at(percentile)
             for k, places in found.measured.panels:
-                inside = places[points.latency[places] <= limit]
+                inside = places[points.latency[places] <= limit + rounding(limit)]
                 apart = ties.apart[np.ix_(inside, inside)]
                 there = inside[on_frontier(points.select(inside), rule=found.choices.rule, apart=apart)]
                 quality = np.nan_to_num(points.quality[there], nan=-np.inf)
