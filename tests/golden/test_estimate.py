@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.golden import small
 from tests.golden.chat import ChatServer, Trouble, chat_server, thirds
+from tests.models.hosted import loopback
 
 from trueval.errors import TruevalWarning
 from trueval.golden.build import Estimates, build, dry_run
@@ -170,14 +171,15 @@ def test_where_nothing_limits_an_answer_no_most_is_said(tmp_path: Path, server: 
         build(plan, out, max_cost=9.0)
 
 
-def test_embeddings_of_a_service_are_said_not_to_be_in_it(tmp_path: Path) -> None:
+def test_a_service_without_a_price_is_said_to_have_none(tmp_path: Path) -> None:
     path = small.written(tmp_path, f"{small.LABELS}\nunknown = 1")
     path.write_text(path.read_text().replace("[sparse]", '[embed]\nmodel = "openai:text-embedding-3-small"\n[sparse]'))
     found = dry_run(Plan.read(path), tmp_path / "out", ledger=tmp_path / "none.sqlite")
-    (note,) = found.notes
-    assert note.startswith("Pools are found with embeddings of openai:text-embedding-3-small, a service")
-    assert found.sentences()[-1] == note
-    assert found.to_dict()["notes"] == [note]
+    (embedder,) = found.models
+    assert (embedder.name, embedder.left, embedder.cost) == ("openai:text-embedding-3-small", 27, None)
+    assert "in all: at most" in found.sentences()[-1]
+    assert "a price that is not known" in found.sentences()[-1]
+    assert json.loads(json.dumps(found.to_dict()))["models"][0]["calls"] == embedder.calls > 0
 
 
 def _thinks(answered: tuple[object, str], tokens: int) -> tuple[object, str]:
@@ -186,3 +188,24 @@ def _thinks(answered: tuple[object, str], tokens: int) -> tuple[object, str]:
     whole = json.loads(text)
     whole["usage"]["completion_tokens"] = tokens
     return trouble, json.dumps(whole)
+
+
+def test_what_finds_the_pools_is_counted_as_a_service_then_bills_it(tmp_path: Path, server: ChatServer) -> None:
+    pytest.importorskip("faiss", reason='needs the extra "retrieval"')
+    with loopback.serving() as service:
+        path = small.written(tmp_path, small.served(server.url), queries=2)
+        table = f'[embed]\nmodel = "openai:m"\nbase_url = "{service.url}"\nprice_per_million_tokens = 1000\n[index]\n'
+        path.write_text(path.read_text().replace("[sparse]\n", f"{table}[sparse]\n"))
+        plan, out, cache = Plan.read(path), tmp_path / "out", tmp_path / "cache"
+        given: dict[str, Any] = {"ledger": out / "ledger.sqlite", "cache": cache}
+        (embedder,) = dry_run(plan, out, **given).models
+        assert not service.seen
+        build(plan, out, until="pool", cache=cache)
+        sent = [text for each in service.seen for text in each.texts]
+        assert (embedder.calls, embedder.left) == (len(service.seen), len(sent))
+        billed = sum(map(loopback.tokens, sent)) * 1000 / 1e6
+        assert billed <= (embedder.at_most or 0.0)
+        again = dry_run(plan, out, **given)
+        assert (again.models, again.spent) == ((), pytest.approx(billed))
+        (kept,) = dry_run(plan, tmp_path / "other", ledger=tmp_path / "none", cache=cache).models
+        assert (kept.left, kept.calls, kept.cost) == (0, 0, 0.0)

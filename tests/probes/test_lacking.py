@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -86,7 +87,7 @@ def test_a_dry_run_of_services_says_the_calls_and_tokens_that_then_go_out(
             (0, 0, 0),
             (0, 0, 0),
         ]
-    told = NamesEstimate(found.designs, found.models, max_cost=found.cost / 2 if found.cost else None).sentences()
+    told = replace(found, max_cost=found.cost / 2 if found.cost else None).sentences()
     assert re.search(
         r"openai:small \(embedder\): \d+ different texts, 0 of them kept; \d+ go out in \d calls of", told[2]
     )

@@ -85,6 +85,9 @@ def test_calls_of_a_service_are_counted_with_their_price(tmp_path: Path, monkeyp
         assert task.cost is not None
         assert task.cost > 0
         assert said.cost == task.cost
+        assert said.at_most == task.cost_at_most
+        assert task.cost < task.cost_at_most
+        assert f"for about {task.cost:.4g}, at most {task.cost_at_most:.4g}." in " ".join(said.sentences())
         assert json.loads(json.dumps(said.to_dict()))["calls"] == task.calls
         free = estimate(
             made.written(tmp_path, text.replace("\nprice_per_million_tokens = 100", "")), out=tmp_path / "o"

@@ -13,8 +13,8 @@ the judgments are made of all labels: qrels.trec, labels.jsonl and golden.json (
 
 from __future__ import annotations
 
-from collections.abc import Collection as AnyOf
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -35,10 +35,12 @@ from trueval.golden.regrade import contradicted
 from trueval.golden.stages import NAMES, read_lines
 from trueval.golden.tables import JUDGE_REWRITES
 from trueval.golden.work import Work
-from trueval.models.hosted.account import Account
-from trueval.models.hosted.services import is_hosted
+from trueval.models.hosted.account import Account, in_words, summed
+from trueval.retrieval.expected import ModelCounts, ModelTexts
 from trueval.retrieval.pipeline import Pipeline
-from trueval.retrieval.stages.shared import Begin, nobody
+from trueval.retrieval.rewriting import rewritten
+from trueval.retrieval.stages.shared import Begin, nobody, shared_work
+from trueval.retrieval.stages.work import Work as Retrieval
 
 LEDGER: Final = "ledger.sqlite"
 POOLS: Final = "pool.parquet"
@@ -114,36 +116,37 @@ class Estimates(NamedTuple):
         spent: so far.
         max_cost: what may be spent in all.
         notes: what is not in the numbers, one line each.
+        models: what goes through models, so that pools are found.
     """
 
     tasks: tuple[Estimate, ...]
     spent: float
     max_cost: float | None
     notes: tuple[str, ...] = ()
+    models: tuple[ModelTexts, ...] = ()
 
     def sentences(self) -> list[str]:
         """A line for each task, and one for all."""
         paid = [each for each in self.tasks if each.tokens_in is not None]
+        services = [each for each in self.models if each.calls]
+        every: list[Estimate | ModelTexts] = [*self.tasks, *services]
         limit = "" if self.max_cost is None else f", of at most {self.max_cost:g}"
-        most = "at most " * any(each.most for each in self.tasks)
-        total = f"in all: {most}{sum(each.calls for each in self.tasks):,} calls"
-        total += f", {_price(paid)}; {self.spent:.4g} is spent{limit}." if paid else "."
+        most = "at most " * any(each.most for each in every)
+        total = f"in all: {most}{sum(each.calls for each in every):,} calls"
+        total += f", {_price([*paid, *services])}; {self.spent:.4g} is spent{limit}." if paid or services else "."
         endless = any(each.calls and each.cost is not None and each.at_most is None for each in paid)
-        told = [each.sentence() for each in self.tasks]
+        told = [*(each.sentence for each in self.models), *(each.sentence() for each in self.tasks)]
         return [*told, total, *([INVALID] if paid else []), *([ENDLESS] if endless else []), *self.notes]
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of a dry run."""
-        return {**self._asdict(), "tasks": [each._asdict() for each in self.tasks], "notes": list(self.notes)}
+        models, tasks = [vars(each) for each in self.models], [each._asdict() for each in self.tasks]
+        return {**self._asdict(), "tasks": tasks, "notes": list(self.notes), "models": models}
 
 
-def _price(tasks: Sequence[Estimate]) -> str:
-    """What tasks cost together, in words."""
-    costs, most = [each.cost for each in tasks], [each.at_most for each in tasks]
-    if None in costs:
-        return "a price that is not known"
-    told = f"about {sum(each or 0.0 for each in costs):.4g}"
-    return told if None in most else f"{told}, at most {sum(each or 0.0 for each in most):.4g}"
+def _price(parts: Sequence[Estimate | ModelTexts]) -> str:
+    """What parts cost together, in words."""
+    return in_words(summed(each.cost for each in parts), summed(each.at_most for each in parts)).removeprefix("for ")
 
 
 def dry_run(
@@ -185,7 +188,8 @@ def dry_run(
         )
         notes = _checked(plan, known, collection, judge, cache)
         tasks = tuple(estimate(plan, known, collection, judge, book))
-        return Estimates(tasks, account.spent, limit, (*_uncounted(plan, known.left), *notes))
+        models = _searching(plan, collection, cache) if "pool" in known.left else ()
+        return Estimates(tasks, account.spent, limit, notes, models)
 
 
 def _checked(plan: Plan, known: Known, collection: Collection, judge: Judge, cache: Path | None) -> tuple[str, ...]:
@@ -212,12 +216,15 @@ def _checked(plan: Plan, known: Known, collection: Collection, judge: Judge, cac
     return ()
 
 
-def _uncounted(plan: Plan, left: AnyOf[str]) -> tuple[str, ...]:
-    """What a service bills and no estimate of a judge has: the embeddings of pools that must be found."""
-    model = plan.settings.get("embed", {}).get("model", "")
-    if "pool" not in left or not is_hosted(str(model)):
-        return ()
-    return (f"Pools are found with embeddings of {model}, a service: what it bills is not in the numbers.",)
+def _searching(plan: Plan, collection: Collection, cache: Path | None) -> tuple[ModelTexts, ...]:
+    """What goes through the models that find the pools; queries that a judge rewrites are taken to be as long."""
+    unknown = plan.rewrite == JUDGE_REWRITES
+    queries = collection.queries if unknown else rewritten(collection.queries, plan.rewrite)
+    counts = ModelCounts()
+    with shared_work(cache, Account(), kept=False) as shared:
+        counts.add(Retrieval(replace(collection, queries=queries, judgments=None), plan.settings, shared, nobody))
+        found = counts.found()
+    return tuple(replace(each, at_most=None) if unknown and each.calls else each for each in found)
 
 
 def stages_of(plan: Plan, until: str | None = None) -> tuple[str, ...]:

@@ -42,9 +42,10 @@ from trueval.probes.mentions import Mentions
 from trueval.probes.named import Trials, trials_of
 from trueval.probes.noise import Design, drawn, judged_queries
 from trueval.probes.prediction import COLUMNS, MARGIN, Choices, Prediction, predict
-from trueval.probes.searching import AS_IT_IS, Searched, named_texts, search
+from trueval.probes.searching import AS_IT_IS, Searched, named_texts, search, work_of
 from trueval.report.provenance import recorded
 from trueval.report.text import counted
+from trueval.retrieval.expected import ModelCounts, ModelTexts
 from trueval.retrieval.ranks.lists import listed
 from trueval.retrieval.stages.config import Settings
 from trueval.retrieval.stages.shared import Begin, Shared, nobody, shared_work
@@ -132,15 +133,71 @@ def probe_join(
     chosen, rules = fill_defaults(collection.judgments, measures, policy, plain=PLAIN, rubric=OF_RUBRIC)
     choices = choices or Choices()
     _check(pipelines, conditions, chosen)
-    # As the probe of noise draws them: the same queries for the same seed.
-    named = collection if mentions is None else _naming(collection, mentions)
-    asked = drawn(named, Design("en", queries=queries or max(2, len(collection.queries)), seed=choices.seed))
-    forms = {each.name: {query: each.change(text) for query, text in asked.queries.items()} for each in conditions}
-    trials = None if mentions is None else trials_of(asked, mentions, choices.seed)
+    asked, forms, trials = _asked(collection, conditions, mentions, queries, choices.seed)
     with shared_work(cache, Account(max_cost, None if cache is None else cache / LEDGER), kept=True) as shared:
         join = _Join(asked, forms, chosen, k, rules, shared, begin or nobody, trials)
         found = predict(pl.concat([join.rows(name, settings) for name, settings in pipelines.items()]), choices)
     return found.noted(join.about(collection, conditions), join.notes)
+
+
+def estimate_join(
+    collection: Collection,
+    pipelines: Mapping[str, Settings],
+    conditions: Sequence[Condition],
+    *,
+    mentions: Mentions | None = None,
+    queries: int | None = None,
+    seed: int = 0,
+    cache: Path | None = None,
+) -> list[ModelTexts]:
+    """Say what `probe_join` would give to models, without doing it.
+
+    Args:
+        collection: as in probe_join, and so are the others.
+        pipelines: name → settings.
+        conditions: ways to change a query.
+        mentions: of a table of authors.
+        queries: so many judged ones are drawn.
+        seed: of `choices`.
+        cache: that is looked into.
+
+    Raises:
+        InputError: as in probe_join.
+        PolicyError: as in probe_join.
+    """
+    _check(pipelines, conditions, ())
+    asked, forms, trials = _asked(collection, conditions, mentions, queries, seed)
+    ids, counts = _named(asked, forms), ModelCounts()
+    with shared_work(cache, Account(), kept=True) as shared:
+        for settings in pipelines.values():
+            counts.add(work_of(settings, asked, ids, shared, nobody))
+            if "embed" in settings and trials is not None and trials.places:
+                counts.add_texts(_other_names(asked, trials, settings, shared, nobody), "documents")
+        return counts.found()
+
+
+def _asked(
+    collection: Collection, conditions: Sequence[Condition], mentions: Mentions | None, queries: int | None, seed: int
+) -> tuple[Collection, dict[str, dict[str, str]], Trials | None]:
+    """The queries that are drawn, their forms, and the names that are tried."""
+    # As the probe of noise draws them: the same queries for the same seed.
+    named = collection if mentions is None else _naming(collection, mentions)
+    asked = drawn(named, Design("en", queries=queries or max(2, len(collection.queries)), seed=seed))
+    forms = {each.name: {query: each.change(text) for query, text in asked.queries.items()} for each in conditions}
+    return asked, forms, None if mentions is None else trials_of(asked, mentions, seed)
+
+
+def _named(asked: Collection, forms: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """Each different text → the id of the query that it is."""
+    texts = [list(each.values()) for each in (asked.queries, *forms.values())]
+    return named_texts([AS_IT_IS, *forms], list(asked.queries), texts)
+
+
+def _other_names(asked: Collection, trials: Trials, settings: Settings, shared: Shared, begin: Begin) -> Work:
+    """The work of a pipeline over documents with other names."""
+    # Other documents: what is shared but the models is of those of the collection.
+    shared = replace(shared, vectors={}, stages={}, hashes={})
+    return Work(replace(asked, documents=trials.documents), settings, shared, begin)
 
 
 def _naming(collection: Collection, mentions: Mentions) -> Collection:
@@ -234,10 +291,8 @@ class _Join:
         """
         if self.trials is None or not self.trials.places:
             return [np.full(len(self.ids), np.nan) for _ in asked]
-        # Other documents: what is shared but the models is of those of the collection.
-        shared = replace(self.shared, vectors={}, stages={}, hashes={})
-        texts = replace(self.collection, documents=self.trials.documents)
-        documents = Work(texts, settings, shared, self.begin).document_vectors(self.begin(f"{name}: other names"))
+        other = _other_names(self.collection, self.trials, settings, self.shared, self.begin)
+        documents = other.document_vectors(self.begin(f"{name}: other names"))
         return [self.trials.margins(self.ids, each, documents) for each in asked]
 
     def _scores(self, run: Run) -> Scores:
@@ -253,7 +308,7 @@ class _Join:
     def rows(self, name: str, settings: Settings) -> pl.DataFrame:
         """The table of `predict` for one pipeline."""
         texts = [list(each.values()) for each in (self.collection.queries, *self.forms.values())]
-        ids = named_texts([AS_IT_IS, *self.forms], self.ids, texts)
+        ids = _named(self.collection, self.forms)
         found = search(settings, self.collection, ids, self.shared, lambda stage: self.begin(f"{name}: {stage}"))
         clean, *others = (self.form(found, each) for each in texts)
         self.notes += [note for note in (*found.notes, *clean.notes) if note not in self.notes]

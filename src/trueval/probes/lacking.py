@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,11 +13,13 @@ from trueval.models.hosted.services import is_hosted
 from trueval.models.known import prefix_of
 from trueval.models.outputs import Part, place_of, settings_of
 from trueval.models.reuse import missing_items
-from trueval.probes.entrants import EMBEDDER, RERANKER, TOKENS, Entrants
+from trueval.probes.entrants import EMBEDDER, RERANKER, Entrants
+from trueval.probes.expected import ProbeEstimate
 from trueval.probes.model_scorers import different_pairs, part_of
 from trueval.probes.names import NamesDesign
 from trueval.probes.scorers import Pairs
 from trueval.report.text import counted
+from trueval.retrieval.expected import ModelTexts, texts_of_model
 from trueval.standings.standings import Ints
 
 Texts = Mapping[str, Sequence[Any]]
@@ -85,62 +87,14 @@ def _parts(pairs: Pairs, role: str) -> Texts:
 
 
 @dataclass(frozen=True)
-class ModelTexts:
-    """What goes through one model.
-
-    Attributes:
-        name: of it, as it was asked for.
-        role: "embedder", "tokens" or "reranker".
-        count: different texts, or pairs of texts.
-        left: of these that are not kept.
-        calls: to a service; 0 of a model that runs here.
-        tokens: of these calls, by our estimate.
-        cost: of these calls; None where the price is not known.
-    """
-
-    name: str
-    role: str
-    count: int
-    left: int
-    calls: int = 0
-    tokens: int = 0
-    cost: float | None = 0.0
-
-    @property
-    def sentence(self) -> str:
-        """What a person reads."""
-        what = ("pair", "pairs") if self.role == RERANKER else ("text", "texts")
-        role = "MaxSim" if self.role == TOKENS else self.role
-        told = f"{self.name} ({role}): {counted(self.count, f'different {what[0]}', f'different {what[1]}')}, "
-        told += f"{self.count - self.left:,} of them kept; "
-        if not self.left:
-            return f"{told}none goes through the model."
-        if not self.calls:
-            return f"{told}{self.left:,} go through the model."
-        price = "at a price that is not known" if self.cost is None else f"for about {self.cost:.4g}"
-        out = f"{self.left:,} go out in {counted(self.calls, 'call', 'calls')}"
-        return f"{told}{out} of about {counted(self.tokens, 'token', 'tokens')}, {price}."
-
-
-@dataclass(frozen=True)
-class NamesEstimate:
+class NamesEstimate(ProbeEstimate):
     """What there is to do for a probe of names.
 
     Attributes:
         designs: of the languages.
-        models: what goes through each.
-        max_cost: what hosted models may cost in all; None for no limit.
     """
 
-    designs: tuple[NamesDesign, ...]
-    models: tuple[ModelTexts, ...]
-    max_cost: float | None = None
-
-    @property
-    def cost(self) -> float | None:
-        """Of all calls; None where a price is not known."""
-        costs = [each.cost for each in self.models]
-        return None if None in costs else sum(filter(None, costs))
+    designs: tuple[NamesDesign, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `trueval probe names --dry-run`."""
@@ -149,9 +103,7 @@ class NamesEstimate:
             "languages": [each.language for each in self.designs],
             **{name: getattr(first, name) for name in ("queries", "runs", "seed")},
             "conditions": list(first.conditions),
-            "models": [vars(each) for each in self.models],
-            **{name: sum(getattr(each, name) for each in self.models) for name in ("calls", "tokens")},
-            "cost": self.cost,
+            **super().to_dict(),
         }
 
     def sentences(self) -> list[str]:
@@ -162,12 +114,7 @@ class NamesEstimate:
             f"{each.texts:,} different texts."
             for each in self.designs
         ]
-        told += [each.sentence for each in self.models]
-        if not self.models:
-            told.append("No text goes through a model.")
-        if self.max_cost is not None and self.cost is not None and self.cost > self.max_cost:
-            told.append(f"That is more than --max-cost {self.max_cost:g}: the probe would stop before it is spent.")
-        return told
+        return [*told, *super().sentences()]
 
 
 def estimate_names(
@@ -186,7 +133,7 @@ def estimate_names(
         InputError: there is no such model.
     """
     found = [_of_model(entrants, role, name, list(texts_of_names(designs, role))) for role, name in entrants.models()]
-    return NamesEstimate(tuple(designs), tuple(found), max_cost)
+    return NamesEstimate(tuple(found), max_cost=max_cost, designs=tuple(designs))
 
 
 def _of_model(entrants: Entrants, role: str, name: str, given: Sequence[Texts]) -> ModelTexts:
@@ -195,15 +142,7 @@ def _of_model(entrants: Entrants, role: str, name: str, given: Sequence[Texts]) 
         return ModelTexts(name, role, count, count)
     model = entrants.model(role, name)
     found = [each for texts in given for each in lacking(model, texts, entrants.folder)]
-    left = sum(len(each.places) for each in found)
-    if not is_hosted(name):
-        return ModelTexts(name, role, count, left)
-    expected = [model.expected(each.part.name, each.items) for each in found if len(each.places)]
-    costs = [model.price.cost(each.usage) for each in expected]
-    cost = None if None in costs else sum(filter(None, costs))
-    return ModelTexts(
-        name, role, count, left, sum(each.calls for each in expected), sum(each.tokens for each in expected), cost
-    )
+    return replace(texts_of_model(model, role, [(each.part, each.places) for each in found], count), name=name)
 
 
 def _may_be_kept(entrants: Entrants, role: str, name: str) -> bool:

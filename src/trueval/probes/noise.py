@@ -342,18 +342,19 @@ def texts_of(
     return Written(tuple(rows), added)
 
 
-def asked_texts(collection: Collection, design: Design) -> dict[str, str]:
-    """The queries that an embedder gets for a design without a judge: id → text.
+def asked_texts(collection: Collection, design: Design, rewriter: Rewriter | None = None) -> dict[str, str]:
+    """The queries that an embedder gets for a design: id → text.
 
     Args:
         collection: documents, queries and judgments.
         design: of the probe.
+        rewriter: of the way "judge", where the design has it.
 
     Raises:
         InputError: as in `drawn`.
     """
     conditions, queries = tuple(design.conditions()), drawn(collection, design).queries
-    texts = texts_of(conditions, queries, design, None).texts
+    texts = texts_of(conditions, queries, design, rewriter).texts
     return {name: text for text, name in _named(conditions, tuple(queries), texts).items()}
 
 

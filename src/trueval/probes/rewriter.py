@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,17 +13,23 @@ from trueval.errors import InputError
 from trueval.golden.asking import Step
 from trueval.golden.build import opened_account
 from trueval.golden.estimate import announce, estimate_stage
-from trueval.golden.judge import Judge, Question
+from trueval.golden.judge import Judge, Question, key_of
 from trueval.golden.judges import make_judge
-from trueval.golden.ledger import Ledger, opened_ledger
+from trueval.golden.ledger import Ledger, known_ledger, opened_ledger
 from trueval.golden.plan import read_judge
 from trueval.golden.pool import rewrite
 from trueval.golden.tables import JUDGE_REWRITES
 from trueval.models.hosted.account import Account
+from trueval.probes.expected import ProbeEstimate, estimate_noise
 from trueval.probes.noise import JUDGE, Design, drawn, raw_texts
+from trueval.retrieval.pipeline import Pipeline
 
 LEDGER = "probe-noise.ledger.sqlite"
 CALLS = "probe-noise.calls.jsonl"
+UNWRITTEN = (
+    "What the judge has not written yet is counted as long as what it rewrites: embedding and reranking it may cost "
+    "more than is said here. --max-cost holds for all."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +42,15 @@ class JudgeRewriter:
         account: what is spent.
         at_once: calls under way at once.
         step: as in ask_all.
+        cache: folder of the ledger, and of what models gave; None for none.
     """
 
     judge: Judge | None
-    ledger: Ledger
+    ledger: Ledger | None
     account: Account
     at_once: int
     step: Step
+    cache: Path | None
 
     def rewrite(self, texts: Sequence[str]) -> list[str]:
         """Other words for each text; the text itself where the answer is not valid.
@@ -50,24 +58,42 @@ class JudgeRewriter:
         Raises:
             InputError: there is no judge, it cannot be asked, or the money is spent.
         """
-        judge = self._judge()
-        announce(judge, self.account, estimate_stage(judge, self.ledger, "rewrite", _questions(texts)))
+        judge, ledger = self._judge(), self.ledger
+        if ledger is None:
+            raise InputError("Rewriting needs a ledger of answers. Open it with make=True.")
+        announce(judge, self.account, estimate_stage(judge, ledger, "rewrite", _questions(texts)))
         asked = {str(place): text for place, text in enumerate(texts)}
-        found = rewrite(asked, JUDGE_REWRITES, judge, self.ledger, at_once=self.at_once, step=self.step)
+        found = rewrite(asked, JUDGE_REWRITES, judge, ledger, at_once=self.at_once, step=self.step)
         return list(found.texts.values())
 
-    def estimate(self, collection: Collection, design: Design) -> str:
-        """What rewriting the texts of a probe takes, in one line; nothing is asked.
+    def estimate(self, pipelines: Sequence[Pipeline], collection: Collection, design: Design) -> ProbeEstimate:
+        """What a probe takes, with what it rewrites; nothing is asked.
 
         Args:
+            pipelines: that search.
             collection: with the queries.
             design: of the probe.
 
         Raises:
-            InputError: there is no judge.
+            InputError: there is no judge where one is needed, or as in probe_noise.
         """
-        texts = raw_texts(drawn(collection, design).queries, design) if JUDGE in design.denoised else []
-        return estimate_stage(self._judge(), self.ledger, "rewrite", _questions(texts)).sentence()
+        if JUDGE not in design.denoised:
+            models = estimate_noise(pipelines, collection, design, cache=self.cache)
+            return ProbeEstimate(tuple(models), max_cost=self.account.max_cost)
+        judge, texts = self._judge(), raw_texts(drawn(collection, design).queries, design)
+        asked = estimate_stage(judge, self.ledger, "rewrite", _questions(texts))
+        models = estimate_noise(pipelines, collection, design, rewriter=self._likely, cache=self.cache)
+        if not asked.calls:
+            return ProbeEstimate(tuple(models), asked, self.account.max_cost)
+        # Nothing limits what the judge writes but the length of its answer, in tokens of its own.
+        unknown = tuple(replace(each, most=True, at_most=None if each.calls else each.at_most) for each in models)
+        return ProbeEstimate(unknown, asked, self.account.max_cost, (UNWRITTEN,) if models else ())
+
+    def _likely(self, texts: Sequence[str]) -> list[str]:
+        """What the ledger has for each text; else a stand-in, which no other text is equal to."""
+        judge = self._judge()
+        known = [None if self.ledger is None else self.ledger.find(key_of(judge, each)) for each in _questions(texts)]
+        return [f"{text} *" if found is None else found.text or text for text, found in zip(texts, known, strict=True)]
 
     def _judge(self) -> Judge:
         if self.judge is None:
@@ -83,7 +109,13 @@ def _questions(texts: Sequence[str]) -> list[Question]:
 
 @contextmanager
 def opened_rewriter(
-    named: str | None, collection: Collection, cache: Path | None, max_cost: float | None, step: Step
+    named: str | None,
+    collection: Collection,
+    cache: Path | None,
+    max_cost: float | None,
+    step: Step,
+    *,
+    make: bool = True,
 ) -> Iterator[JudgeRewriter]:
     """A rewriter whose ledger is in a cache.
 
@@ -93,17 +125,23 @@ def opened_rewriter(
         cache: folder of the ledger; None for one that is gone at the end.
         max_cost: that wins over the file.
         step: as in ask_all.
+        make: whether the ledger is made where it is not there; a dry run makes nothing.
 
     Raises:
         InputError: as in read_judge and make_judge.
     """
+    if named is None:
+        yield JudgeRewriter(None, None, Account(max_cost), 1, step, cache)
+        return
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory())) if cache is None else cache
-        folder.mkdir(parents=True, exist_ok=True)
-        ledger = stack.enter_context(opened_ledger(folder / LEDGER))
-        if named is None:
-            yield JudgeRewriter(None, ledger, Account(max_cost), 1, step)
-            return
+        ledger: Ledger | None
+        if make:
+            folder.mkdir(parents=True, exist_ok=True)
+            ledger = stack.enter_context(opened_ledger(folder / LEDGER))
+        else:
+            ledger = stack.enter_context(known_ledger(folder / LEDGER))
         plan = read_judge(named, {} if max_cost is None else {"max_cost": max_cost})
         account = opened_account(folder / CALLS, plan.values["max_cost"])
-        yield JudgeRewriter(make_judge(plan, collection, account), ledger, account, plan.values["concurrency"], step)
+        judge = make_judge(plan, collection, account)
+        yield JudgeRewriter(judge, ledger, account, plan.values["concurrency"], step, cache)

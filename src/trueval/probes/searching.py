@@ -134,10 +134,15 @@ def search(
     Raises:
         InputError: as in Pipeline.retrieve; no text finds anything.
     """
-    asked = replace(collection, queries={name: text for text, name in names.items()}, judgments=None)
-    scoring = settings.get("pipeline", {}).get("scoring", STAGES)
-    work = Work(asked, scored_in(settings, HIGH if scoring == BOTH else scoring), shared, begin)
+    work = work_of(settings, collection, names, shared, begin)
     (stages,) = stages_of([work])
     vectors = work.query_vectors(begin("queries")).astype(np.float64) if "embed" in settings else None
     notes = tuple(dict.fromkeys(note for stage in stages for note in stage.notes))
     return Searched(names, stages[0].run, stages[0].name, stages[-1].run, vectors, notes)
+
+
+def work_of(settings: Settings, collection: Collection, names: Mapping[str, str], shared: Shared, begin: Begin) -> Work:
+    """The work of a pipeline whose queries are texts; otherwise as `search`."""
+    asked = replace(collection, queries={name: text for text, name in names.items()}, judgments=None)
+    scoring = settings.get("pipeline", {}).get("scoring", STAGES)
+    return Work(asked, scored_in(settings, HIGH if scoring == BOTH else scoring), shared, begin)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -23,11 +23,14 @@ from numpy.typing import NDArray
 from trueval.collection import Candidates, Collection, ids_in_order, texts_in_order
 from trueval.errors import InputError, TruevalError
 from trueval.models.hosted.account import Account
+from trueval.models.hosted.account import summed as summed_costs
+from trueval.models.hosted.model import Expected
 from trueval.models.hosted.services import is_hosted
 from trueval.models.kept import item_keys
 from trueval.models.outputs import Part, parts_of, place_of, settings_of
 from trueval.models.pairs import PAIRED
 from trueval.models.reuse import is_by_text, missing_by, missing_items
+from trueval.retrieval.expected import longest_candidates, spread_candidates
 from trueval.retrieval.ranks.union import together
 from trueval.retrieval.rerank import candidates_of
 from trueval.retrieval.stages.shared import nobody
@@ -47,6 +50,7 @@ from trueval.tradeoff.tasks import OF_PROBES, PROBED, TIMED, Estimate, Task, by_
 from trueval.tradeoff.timing import Timer, protocol_of
 
 Probe = Callable[[Any, Part, Sequence[int]], float]
+Unknown = Callable[[Collection, int], Candidates]
 
 
 def estimate(
@@ -248,8 +252,12 @@ class _Estimating:
             places = missing_items(settings_of(model), part, self.outputs)
             return [self._task(model, part, places, "pairs")] if len(places) else []
         depth = min(sum(depth for _, depth in pairs.pools), len(work.collection.documents))
-        part = self._pairs(model, work.collection, _some(work.collection, depth))
-        return [self._task(model, part, np.arange(len(part.items)), "pairs", at_most=True)]
+        part = self._pairs(model, work.collection, spread_candidates(work.collection, depth))
+        task = self._task(model, part, np.arange(len(part.items)), "pairs", at_most=True)
+        if task.calls:
+            longest = self._pairs(model, work.collection, longest_candidates(work.collection, depth))
+            task = replace(task, cost_at_most=model.expected("pairs", longest.items).at_most)
+        return [task]
 
     def _timing(self, table: str, work: Work) -> list[Task]:
         """Queries that a model of a system is asked one at a time; equal work of two systems is timed once."""
@@ -263,15 +271,12 @@ class _Estimating:
         if not times or not len(part.items):
             return []
         if is_hosted(model.name):
-            ends = np.cumsum([0, *sizes]).tolist()
-            each = [
-                model.expected(part.name, [part.items[place] for place in range(begin, end)])
-                for begin, end in pairwise(ends)
-            ]
-            costs = [model.price.cost(one.usage) for one in each]
-            cost = None if None in costs else sum(filter(None, costs)) / len(asked) * times
+            each = _by_query(model, part, sizes)
+            dearest = _by_query(model, *self._asked(table, work, model, asked, longest_candidates)[:2])
+            sums = summed_costs(one.cost for one in each), summed_costs(one.at_most for one in dearest)
+            cost, most = (None if total is None else total / len(asked) * times for total in sums)
             calls = round(sum(one.calls for one in each) / len(asked) * times)
-            return [Task(model.name, TIMED, times, at_most, calls, cost, None)]
+            return [Task(model.name, TIMED, times, at_most, calls, cost, None, most)]
         speed = self.speeds.get((model.name, part.name))
         if speed is None:
             places = np.arange(len(part.items))
@@ -279,7 +284,9 @@ class _Estimating:
             self.speeds[model.name, part.name] = speed
         return [Task(model.name, TIMED, times, at_most, 0, 0.0, speed * len(part.items) / len(asked) * times)]
 
-    def _asked(self, table: str, work: Work, model: Any, asked: list[str]) -> tuple[Part, list[int], bool]:
+    def _asked(
+        self, table: str, work: Work, model: Any, asked: list[str], unknown: Unknown = spread_candidates
+    ) -> tuple[Part, list[int], bool]:
         """What goes through a model for some queries, the number for each, and whether there may be fewer."""
         if table == "embed" or model.scoring not in PAIRED:
             texts = [work.collection.queries[each] for each in asked]
@@ -287,7 +294,7 @@ class _Estimating:
         depth = work.settings["rerank"]["depth"]
         known = work.candidates_before("rerank", depth)
         if known is None:
-            given = _some(work.collection, min(depth, len(work.collection.documents)))
+            given = unknown(work.collection, min(depth, len(work.collection.documents)))
         else:
             given = candidates_of(known, work.collection)
         lists = {query: each for query, each in zip(given.query_ids, given.lists, strict=True) if query in set(asked)}
@@ -308,8 +315,8 @@ class _Estimating:
         if is_hosted(model.name):
             self._tell_missing_key(model)
             expected = model.expected(part.name, [part.items[place] for place in places.tolist()])
-            cost = model.price.cost(expected.usage)
-            return Task(model.name, what, len(places), at_most, expected.calls, cost, None)
+            told = expected.calls, expected.cost, None, expected.at_most
+            return Task(model.name, what, len(places), at_most, *told)
         # Items of all lengths, as many are.
         lengths = np.array([part.length(part.items[place]) for place in places.tolist()])
         order = places[np.argsort(lengths, kind="stable")]
@@ -318,9 +325,7 @@ class _Estimating:
         return Task(model.name, what, len(places), at_most, 0, 0.0, seconds)
 
 
-def _some(collection: Collection, depth: int) -> Candidates:
-    """As many candidates of each query as there can be, spread over the corpus: stand-ins for those of a search."""
-    documents = ids_in_order(collection.documents).to_list()
-    places = np.linspace(0, len(documents) - 1, depth).astype(np.int64)
-    queries = tuple(collection.queries)
-    return Candidates("some", queries, tuple(documents), (places,) * len(queries))
+def _by_query(model: Any, part: Part, sizes: Sequence[int]) -> list[Expected]:
+    """What a service is asked for each query, of so many items."""
+    ends = np.cumsum([0, *sizes]).tolist()
+    return [model.expected(part.name, [part.items[at] for at in range(*span)]) for span in pairwise(ends)]

@@ -34,7 +34,7 @@ from trueval.golden.plan import JudgePlan
 from trueval.golden.rounds import rng_of
 from trueval.golden.stages import lines_of
 from trueval.judgments import grade_map
-from trueval.models.hosted.account import Account
+from trueval.models.hosted.account import Account, summed
 from trueval.retrieval.ranks.lists import listed
 from trueval.run import Run
 from trueval.tradeoff.grid import System
@@ -292,7 +292,8 @@ def estimate_judging(plan: Plan, inputs: Inputs, store: Store, keys: Sequence[st
 def _task(judge: Judge, parts: Sequence[Estimate]) -> Task:
     """What several estimates are together; a judge without tokens costs nothing."""
     free = all(each.tokens_in is None for each in parts)
-    costs = [each.cost for each in parts if each.calls]
-    cost = 0.0 if free else None if None in costs else sum(each or 0.0 for each in costs)
+    asked = [each for each in parts if each.calls]
+    cost = 0.0 if free else summed(each.cost for each in asked)
+    at_most = 0.0 if free else summed(each.at_most for each in asked)
     calls, passages = sum(each.calls for each in parts), sum(each.passages for each in parts)
-    return Task(judge.name, TO_JUDGE, passages, any(each.most for each in parts), calls, cost, None)
+    return Task(judge.name, TO_JUDGE, passages, any(each.most for each in parts), calls, cost, None, at_most)

@@ -37,6 +37,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.collection import ids_in_order
+from trueval.models.hosted.account import summed
 from trueval.models.hosted.model import HostedModel
 from trueval.models.hosted.services import is_hosted
 from trueval.models.outputs import settings_of
@@ -225,8 +226,8 @@ class Served:
             model = self.models.get(stage.name)
             if asked and isinstance(model, HostedModel):
                 each = [model.expected(*self._items(stage.name, query)) for query in range(asked)]
-                costs = [model.price.cost(one.usage) for one in each]
-                cost = None if None in costs else sum(filter(None, costs)) / asked * times
+                once = summed(one.cost for one in each)
+                cost = None if once is None else once / asked * times
                 calls = round(sum(one.calls for one in each) / asked * times)
                 found.append(Outgoing(stage.task.name, model.name, model.host, calls, cost))
         return found

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from trueval.models.hosted.account import in_words
+from trueval.models.hosted.account import summed as total
 from trueval.tradeoff.grid import Reason
 
 TIMED: Final = "timed queries"
@@ -27,6 +29,7 @@ class Task:
         calls: to a service; 0 of a model that runs here.
         cost: of these calls; None where the price is not known.
         seconds: that it takes, by the probe; None of a service.
+        cost_at_most: that these calls can cost where none is cut; None where nobody knows.
     """
 
     model: str
@@ -36,6 +39,7 @@ class Task:
     calls: int
     cost: float | None
     seconds: float | None
+    cost_at_most: float | None = 0.0
 
 
 def by_model(tasks: Sequence[Task]) -> list[Task]:
@@ -59,11 +63,11 @@ def summed(tasks: Sequence[Task]) -> Task:
         tasks: of one model.
     """
     first = tasks[0]
-    costs = [task.cost for task in tasks]
     known: Mapping[str, Any] = {
         "count": sum(task.count for task in tasks),
         "calls": sum(task.calls for task in tasks),
-        "cost": None if None in costs else sum(cost or 0.0 for cost in costs),
+        "cost": total(task.cost for task in tasks),
+        "cost_at_most": total(task.cost_at_most for task in tasks),
         "seconds": None if first.seconds is None else sum(task.seconds or 0.0 for task in tasks),
     }
     return Task(model=first.model, what=first.what, at_most=False, **known)
@@ -103,8 +107,12 @@ class Estimate:
     @property
     def cost(self) -> float | None:
         """Of all calls; None where a price is not known."""
-        costs = [task.cost for task in self.tasks if task.calls]
-        return None if None in costs else sum(cost for cost in costs if cost is not None)
+        return total(task.cost for task in self.tasks if task.calls)
+
+    @property
+    def at_most(self) -> float | None:
+        """What all calls can cost; None where nobody knows."""
+        return total(task.cost_at_most for task in self.tasks if task.calls)
 
     @property
     def seconds(self) -> float:
@@ -131,6 +139,7 @@ class Estimate:
             "pairs": self.count("pairs"),
             "calls": self.calls,
             "cost": self.cost,
+            "at_most": self.at_most,
             "seconds": self.seconds,
             "tasks": [vars(task) for task in self.tasks],
             "left_out": [each._asdict() for each in self.left_out],
@@ -149,8 +158,7 @@ class Estimate:
             of = task.what if task.what != TIMED else "items"
             if task.seconds is None:
                 server = "its service" if task.what != JUDGED else "the judge"
-                price = "at a price that is not known" if task.cost is None else f"for about {task.cost:.4g}"
-                how = f"in {task.calls:,} calls to {server}, {price}"
+                how = f"in {task.calls:,} calls to {server}, {in_words(task.cost, task.cost_at_most)}"
             else:
                 how = f"about {task.seconds / 60:.1f} minutes, by the speed of {PROBED} {of}"
             told.append(f"{task.model}: {most}{task.count:,} {task.what}, {how}.")

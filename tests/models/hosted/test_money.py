@@ -51,14 +51,15 @@ def test_a_notice_says_what_goes_to_whom_for_how_much(service: Loopback, load: C
     host = service.url.removeprefix("http://")
     cheap = load("openai:m", price_per_million_tokens=1000, account=Account(max_cost=1))
     assert told(cheap, ask) == (
-        f"3 documents, about 13 tokens in 1 call(s), go to {host} (openai:m) for about 0.014 (1000 per million "
-        "tokens), of at most 1 in all."
+        f"3 documents, about 13 tokens in 1 call(s), go to {host} (openai:m) for about 0.014, at most 0.052 (1000 per "
+        "million tokens); the limit is 1 in all."
     )
     unknown = load("voyage:m", batch_size=2)
     assert told(unknown, ask).endswith(f"in 2 call(s), go to {host} (voyage:m) at a price that is not known.")
     searches = load("cohere:m", price_per_thousand_searches=2)
-    assert f"billed as 1 search(es), go to {host} (cohere:m) for about 0.002 (2 per thousand searches)." in told(
-        searches, ask
+    assert (
+        f"billed as 1 search(es), go to {host} (cohere:m) for about 0.002, at most 0.002 (2 per thousand searches)."
+        in told(searches, ask)
     )
     assert is_this_machine("http://localhost:1")
     assert is_this_machine("http://[::1]:8080/v1")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from trueval.cli.caching import CacheFolder, cache_of
+from trueval.cli.estimates import check_form, show_estimates
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import MEASURES, Form, Memory, Percent, ResultFolder, in_list, measures_of, with_groups
 from trueval.cli.output import check_folder, save, show, talk
@@ -104,6 +105,10 @@ def join(
     max_cost: Annotated[
         float | None, typer.Option(metavar="X", min=0, help="Stop before hosted models cost more than this.")
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say how many texts, calls, tokens and how much money it takes; ask nothing."),
+    ] = False,
     form: Form = "table",
     percent: Percent = False,
     memory: Memory = None,
@@ -118,7 +123,8 @@ def join(
     """
     from trueval.collection import Collection
     from trueval.probes.conditions import find_conditions
-    from trueval.probes.joined import probe_join
+    from trueval.probes.expected import ProbeEstimate
+    from trueval.probes.joined import estimate_join, probe_join
     from trueval.probes.mentions import Mentions
     from trueval.probes.people import read_people
     from trueval.probes.prediction import Choices
@@ -129,7 +135,21 @@ def join(
     names = None if asked.conditions is None else in_list(asked.conditions)
     mentions = None if asked.table is None else Mentions(read_people(str(asked.table)))
     chosen: Any = find_conditions(names, asked.language, seed=asked.seed, mentions=mentions)
-    place = cache_of(cache, out)
+    place = cache_of(cache, out, make=not dry_run)
+    if dry_run:
+        check_form(form)
+        with remarks():
+            models = estimate_join(
+                Collection.read(collection),
+                search.settings(asked.language),
+                chosen,
+                mentions=mentions,
+                queries=asked.queries,
+                seed=asked.seed,
+                cache=place,
+            )
+        show_estimates(ProbeEstimate(tuple(models), max_cost=max_cost), form)
+        return
     kept = "Nothing is kept." if place is None else f"What was computed is kept in {place}."
     with interruptible(f"{kept} The same command goes on from there."), remarks(), bars() as bar:
         found = probe_join(

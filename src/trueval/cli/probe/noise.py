@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import typer
 
 from trueval.cli.caching import CacheFolder, cache_of
+from trueval.cli.estimates import check_form, show_estimates
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import Form, MeasureList, Memory, Percent, PolicyOptions, ResultFolder, in_list, with_groups
-from trueval.cli.output import check_folder, save, say, show, talk
+from trueval.cli.output import check_folder, save, show, talk
 
 if TYPE_CHECKING:
     from trueval.probes.noise import Design
@@ -97,7 +98,7 @@ class RewriterOptions:
     ] = None
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Say how many calls, tokens and how much money rewriting takes; ask nothing."),
+        typer.Option("--dry-run", help="Say how many texts, calls, tokens and how much money it takes; ask nothing."),
     ] = False
 
 
@@ -132,7 +133,9 @@ def noise(
 
     if out is not None:
         check_folder(out)
-    design, place = chosen.design(policy.seed or 0), cache_of(cache, out)
+    if rewriter.dry_run:
+        check_form(form)
+    design, place = chosen.design(policy.seed or 0), cache_of(cache, out, make=not rewriter.dry_run)
     pipelines = system.found(design.language)
     kept = (
         "Nothing is kept."
@@ -145,9 +148,11 @@ def noise(
         talk(texts.notes)
         if (grades := policy.grade_map()) is not None:
             texts = replace(texts, judgments=texts.graded.map_grades(grades))
-        with opened_rewriter(rewriter.judge, texts, place, rewriter.max_cost, bar("rewriting")) as rewrites:
+        with opened_rewriter(
+            rewriter.judge, texts, place, rewriter.max_cost, bar("rewriting"), make=not rewriter.dry_run
+        ) as rewrites:
             if rewriter.dry_run:
-                say(rewrites.estimate(texts, design), err=False)
+                show_estimates(rewrites.estimate(pipelines, texts, design), form)
                 return
             probes = probe_noise(
                 pipelines,
@@ -158,7 +163,7 @@ def noise(
                 cache=place,
                 begin=bar,
                 max_cost=rewriter.max_cost,
-                account=None if rewriter.max_cost is None else rewrites.account,
+                account=None if rewriter.judge is None or rewriter.max_cost is None else rewrites.account,
                 **policy.choices(),
             )
     talk(dict.fromkeys(note for each in probes for note in each.notes))

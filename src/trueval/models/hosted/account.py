@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -63,6 +63,32 @@ class Price(NamedTuple):
         if self.per_thousand_searches is not None:
             return f"{self.per_thousand_searches:g} per thousand searches"
         return "" if self.per_million_tokens is None else f"{self.per_million_tokens:g} per million tokens"
+
+
+def in_words(cost: float | None, at_most: float | None) -> str:
+    """What work is estimated to cost, in words.
+
+    Args:
+        cost: to expect; None where the price is not known.
+        at_most: that it can cost; None where nobody knows.
+
+    >>> in_words(0.01399, 0.0371), in_words(None, None)
+    ('for about 0.01399, at most 0.0371', 'at a price that is not known')
+    """
+    if cost is None:
+        return "at a price that is not known"
+    return f"for about {cost:.4g}" + ("" if at_most is None else f", at most {at_most:.4g}")
+
+
+def summed(costs: Iterable[float | None]) -> float | None:
+    """The sum of costs; None where one of them is not known.
+
+    >>> summed([0.5, 0.25]), summed([0.5, None]), summed([])
+    (0.75, None, 0.0)
+    """
+    every = list(costs)
+    known = [each for each in every if each is not None]
+    return math.fsum(known) if len(known) == len(every) else None
 
 
 class NoMoneyError(InputError):

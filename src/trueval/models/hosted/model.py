@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from trueval.collection import text_hash
 from trueval.errors import InputError, TruevalWarning
-from trueval.models.hosted.account import Account, NoMoneyError, Price, Usage
+from trueval.models.hosted.account import Account, NoMoneyError, Price, Usage, in_words, summed
 from trueval.models.hosted.calls import Answered, Call, Limits, estimated_tokens, most_tokens, spread
 from trueval.models.hosted.failures import CallError, Kind, cure_of
 from trueval.models.hosted.keys import Key
@@ -45,11 +45,15 @@ class Expected(NamedTuple):
         calls: that they go out in.
         tokens: by our estimate.
         usage: that is billed.
+        cost: to expect; None where the price is not known.
+        at_most: that they cost where no call is cut; None likewise.
     """
 
     calls: int
     tokens: int
     usage: Usage
+    cost: float | None
+    at_most: float | None
 
 
 @dataclass(eq=False, repr=False)
@@ -242,15 +246,14 @@ class HostedModel(ABC):
 
     def _announce(self, part: str, items: int, planned: Iterable[Call]) -> None:
         """Say what leaves this machine, to whom and for how much, and refuse what would cost too much."""
-        number, tokens, usage = self._sum(planned)
-        cost = self.price.cost(usage)
+        number, tokens, usage, cost, at_most = self._sum(planned)
         self.account.expect(cost, f"{items} {part} for {self.name}")
         leaves = "go to" if is_this_machine(self.url) else "leave this machine for"
         billed = "" if usage.searches is None else f", billed as {usage.searches:g} search(es)"
         amount = f"about {tokens} tokens in {number} call(s){billed}"
         key = f", with the key in {variable}," if (variable := self.key.variable) else ""
-        price = "at a price that is not known" if cost is None else f"for about {cost:.4g} ({self.price})"
-        limit = "" if self.account.max_cost is None else f", of at most {self.account.max_cost:g} in all"
+        price = in_words(cost, at_most) + (f" ({self.price})" if cost is not None else "")
+        limit = "" if self.account.max_cost is None else f"; the limit is {self.account.max_cost:g} in all"
         told = f"{items} {part}, {amount}, {leaves} {self.host} ({self.name}){key} {price}{limit}."
         warnings.warn(told, TruevalWarning, stacklevel=3)
 
@@ -266,11 +269,14 @@ class HostedModel(ABC):
     def _sum(self, planned: Iterable[Call]) -> Expected:
         number = tokens = billed = 0
         searches = 0.0
+        most: list[float | None] = []
         for call in planned:
             usage = self._usage(call)
             number, tokens = number + 1, tokens + call.tokens
             billed, searches = billed + (usage.tokens or 0), searches + (usage.searches or 0.0)
-        return Expected(number, tokens, Usage(billed, searches if self.named.service.search else None))
+            most.append(self.price.cost(self._usage(call, most_tokens)))
+        usage = Usage(billed, searches if self.named.service.search else None)
+        return Expected(number, tokens, usage, self.price.cost(usage), summed(most))
 
     def answer(self, part: str, items: Sequence[Any], called: Sequence[str]) -> NDArray[Any]:
         """Send the items of one query, one call after another, without a notice: for who said before what all cost.
