@@ -14,7 +14,8 @@ from trueval.errors import MeasureError
 from trueval.evaluation.arrays import evaluate_arrays
 from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
-from trueval.measures.orders.survival import Takers, gone, gone_together
+from trueval.measures.orders import survival
+from trueval.measures.orders.survival import Takers, gone, gone_together, second_moments
 from trueval.run import Run
 
 CLOSE = 1e-12
@@ -79,6 +80,30 @@ def test_what_is_gone_is_the_mean_over_subsets() -> None:
         for u in range(6 - s):
             products = [taken(inner, order[:s]) * taken(outer, order[: s + u]) for order in orders]
             assert both[s, u] == pytest.approx(np.mean(products), abs=CLOSE)
+
+
+@pytest.mark.parametrize(("tied", "takers", "ranks"), [(5, 3, 5), (5, 5, 5), (9, 2, 4), (6, 5, 2), (4, 1, 1)])
+def test_second_moments_are_sums_over_pairs_of_ranks(tied: int, takers: int, ranks: int) -> None:
+    """From what two numbers of ranks take together; a second group of the block has fewer of everything."""
+    taken = np.array([[0.5, 0.2, 0.9, 1.0, 0.03][:takers], [0.7] + [0.0] * (takers - 1)])
+    given = Takers(taken, 1 - taken, np.array([takers, 1]))
+    steps = np.array([[0.0, *range(1, ranks + 1)], [0.0, 1.0] + [0.0] * (ranks - 1)])
+    joint = gone_together(np.array([tied, 2]), given, given, ranks)
+    s, t = np.meshgrid(*[np.arange(ranks + 1)] * 2)
+    pairs = joint[:, np.minimum(s, t), abs(s - t)] * steps[:, s] * steps[:, t]
+    found = second_moments(np.array([tied, 2]), given, steps)
+    assert found == pytest.approx(pairs.sum(axis=(1, 2)), rel=CLOSE)
+
+
+def test_pairs_are_walked_of_the_documents_that_satisfy_not_of_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seven such documents in a group take a table of eight by eight, however many tie with them."""
+    widths = []
+    together = survival.gone_together
+    monkeypatch.setattr(survival, "gone_together", lambda *given: widths.append(given[-1]) or together(*given))
+    for tied in (100, 1600):
+        grades = np.where((np.arange(tied) + 1) % (tied // 7) == 0, 3.0, 0.0)
+        assert evaluate_arrays([np.zeros(tied)], [grades], "ERR").sd[0, 0] > 0
+    assert widths == [7, 7]
 
 
 @pytest.mark.parametrize("policy", [{"depth": 2}, {"depth": 4}, {"judged_only": True}])

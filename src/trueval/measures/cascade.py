@@ -18,16 +18,17 @@ from trueval.measures.linear import extreme_ranks
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
 from trueval.measures.orders.arrivals import Kinds, PairSums, few_chances
 from trueval.measures.orders.blocks import blocks
-from trueval.measures.orders.survival import Takers, gone, gone_together, horizon, sum_pairs
+from trueval.measures.orders.facet_pairs import blocks as alike_blocks
+from trueval.measures.orders.survival import Takers, gone, horizon, second_moments
 from trueval.measures.parameters import exponential_gain
 from trueval.measures.span import UNIT
 from trueval.specs import bounded
 from trueval.standings.standings import Bools, Floats, Ints, Standings, root_sum_squares, sum_by
 
-# Pairs of offsets held at once, groups times ranks squared: 8 MiB per array.
+# Offsets held at once, groups times ranks: 8 MiB per array.
 BLOCK = 1 << 20
-# Documents times pairs of ranks of a group from which on they are not walked one by one but arrive at random times; and
-# up to which they are walked where that leaves digits in doubt.
+# Ranks times pairs of counts of documents that satisfy, in a group from which on these are not walked but arrive at
+# random times; and up to which they are walked where that leaves digits in doubt.
 LONG, MOST_CELLS = 1 << 21, 1 << 24
 # A group with more ranks that matter than this has no standard deviation.
 MOST_RANKS = 1 << 14
@@ -122,16 +123,20 @@ def _moments(standings: Standings, stop: Floats, groups: Ints, best: Stops, last
     mean, deviation = np.zeros(len(groups)), np.zeros(len(groups))
     taken = np.add.reduceat(stop * (2 - stop), found.start)[groups] / tied
     spans = _spans(tied, np.minimum(tied, last - found.above[groups]), taken)
-    cells = np.add.reduceat(stop > 0, found.start, dtype=np.int64)[groups] * (spans.ranks + 1) ** 2
-    long = cells > LONG
+    takers = np.add.reduceat(stop > 0, found.start, dtype=np.int64)[groups]
+    counts = np.minimum(takers, spans.ranks)
+    cells = (takers + spans.ranks) / 2 * (counts + 1.0) ** 2
+    walked = spans.ranks <= MOST_RANKS
+    long = ~(walked & (cells <= LONG))
     short = np.flatnonzero(~long)
-    for block in blocks((spans.ranks[short] + 1) ** 2, BLOCK):
-        some = short[block]
-        mean[some], deviation[some] = _block_moments(standings, stop, groups[some], spans.take(some))
+    for alike in alike_blocks(np.column_stack((counts, counts))[short], spans.ranks[short]):
+        for block in blocks(spans.ranks[short[alike]] + 1, BLOCK):
+            some = short[alike[block]]
+            mean[some], deviation[some] = _block_moments(standings, stop, groups[some], spans.take(some))
     for each in np.flatnonzero(long).tolist():
         own = groups[[each]], spans.take(np.array([each]))
         mean[each], deviation[each] = _long_moments(standings, stop, *own)
-        if np.isnan(deviation[each]) and cells[each] <= MOST_CELLS:
+        if np.isnan(deviation[each]) and walked[each] and cells[each] <= MOST_CELLS:
             mean[[each]], deviation[[each]] = _block_moments(standings, stop, *own)
     return arrived * mean - highest, arrived * deviation
 
@@ -189,10 +194,7 @@ def _block_moments(standings: Standings, stop: Floats, groups: Ints, spans: Span
     tied, takers, unit = standings.groups.tied[groups], *_takers(standings, stop, groups)
     steps, width = _falls(standings.groups.above[groups], spans), int(spans.ranks.max())
     c = gone(tied, takers, width)
-    joint = gone_together(tied, takers, takers, width)
-    second = sum_pairs(joint, steps.open, steps.open, equal=True) + sum_pairs(
-        joint, steps.open, steps.open, equal=False
-    )
+    second = second_moments(tied, takers, steps.open)
     variance = second - (steps.open * c).sum(axis=1) ** 2
     return unit * (steps.all * c).sum(axis=1), unit * np.sqrt(np.maximum(variance, 0))
 

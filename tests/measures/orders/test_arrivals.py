@@ -17,15 +17,15 @@ from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
 from trueval.measures import cascade, diversity
 from trueval.measures.orders.arrivals import Kinds, PairSums, few_chances
-from trueval.measures.orders.survival import Takers, falls, gone, gone_together, horizon, sum_pairs
+from trueval.measures.orders.survival import Takers, falls, gone, gone_together, horizon
 from trueval.run import Run
 
 
 def of_walk(tied: int, first: np.ndarray, second: np.ndarray, steps: np.ndarray) -> float:
     one, other = (Takers(each[None], 1 - each[None], np.array([len(each)])) for each in (first, second))
     joint = gone_together(np.array([tied]), one, other, len(steps) - 1)
-    both = [sum_pairs(joint, steps[None], steps[None], equal=equal)[0] for equal in (True, False)]
-    return float(sum(both)) / 2
+    pairs = [(s, t) for t in range(len(steps)) for s in range(t + 1)]
+    return float(sum(steps[s] * steps[t] * joint[0, s, t - s] / (2 if s == t else 1) for s, t in pairs))
 
 
 @pytest.mark.parametrize("keep", [Fraction(1, 2), Fraction(0), Fraction(19, 20)])
@@ -136,7 +136,7 @@ def test_err_of_long_groups_is_that_of_a_walk(name: str, above: int, monkeypatch
 def test_ten_thousand_tied_documents_take_few_steps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps are cells of arrays: of the walk for the mean, of times and kinds for the deviation; none by pairs."""
     steps = []
-    monkeypatch.setattr(cascade, "gone_together", lambda *_: pytest.fail("pairs of ranks are walked"))
+    monkeypatch.setattr(cascade, "second_moments", lambda *_: pytest.fail("pairs of counts are walked"))
     monkeypatch.setattr(cascade, "gone", lambda m, t, w: steps.append(t.taken.size * (w + 1)) or gone(m, t, w))
     joint = Kinds.joint
     monkeypatch.setattr(Kinds, "joint", lambda k, u, v: steps.append(len(k.first) * u.size) or joint(k, u, v))

@@ -59,9 +59,9 @@ class Group(NamedTuple):
         """[value] ranks on which some precision can be above it."""
         return self.places_above(self.relevant, self.within, values)
 
-    def places_above(self, found: int, ranks: int, values: Floats) -> Ints:
+    def places_above(self, found: int | Ints, ranks: int, values: Floats) -> Ints:
         """[value] how many of the first ranks give relevant document `found` of the group a precision above it."""
-        hits = float(self.relevant_above + found)
+        hits = np.asarray(self.relevant_above + found, dtype=float)
         with np.errstate(divide="ignore"):
             count = np.clip(np.floor(hits / values) - self.above, 0, ranks)
         # The floor of a rounded quotient can be one off; what counts is how the precision itself rounds.
@@ -152,12 +152,12 @@ def _block(group: Group, firsts: list[int], values: Floats, last: int) -> Floats
     most = int(group.most_found(np.array([last]), values[-1:])[0])
     left = np.tile(after[relevant - most] * heads, (len(values), 1))
     chances = np.zeros((len(firsts), len(values)))
-    for j in range(most, firsts[0] - 1, -1):
-        barred = group.places_above(j, last, values)
-        reach = last - int(barred.min())
-        first = last - int(barred.max())
+    barred = last - group.places_above(np.arange(firsts[0], most + 1)[:, None], last, values)
+    stretches = zip(barred.min(axis=1).tolist(), barred.max(axis=1).tolist(), strict=True)
+    column = np.arange(last)
+    for j, (begin, reach) in reversed(list(enumerate(stretches, firsts[0]))):
         # Column q is rank last - q: those on which the j-th would have a precision above the value are barred.
-        left[:, first:reach] *= np.arange(first, reach) < last - barred[:, None]
+        np.copyto(left[:, begin:reach], 0.0, where=column[begin:reach] >= barred[j - firsts[0], :, None])
         if j in firsts:
             placed = rho * binomial_by_size(j - 1, last - reach, last - 1, rho)[::-1]
             chances[firsts.index(j)] = left[:, :reach] @ (placed * powers[:reach])

@@ -10,7 +10,8 @@ everything is said in what is gone, C_t = 1 - S_t, of which nothing is ever subt
 
 Under a random order of m tied documents, E[C_t] is found one document at a time: the n-th is among the first t with
 chance t / n, and then it takes what it takes and leaves a part of what the others took. E[C_s C'_{s+u}] is the same
-with two numbers of ranks; of long groups, whole sums of these come from arrivals.py. Source: docs/formulas.md §3.
+with two numbers of ranks. Of the takers alone that is enough: how many of them are among the first ranks of their group
+is a chain of its own. Of long groups, whole sums come from arrivals.py. Source: docs/formulas.md §3.
 """
 
 from __future__ import annotations
@@ -151,16 +152,43 @@ def falls(weights: Floats) -> Floats:
     return steps
 
 
-def sum_pairs(joint: Floats, first: Floats, second: Floats, *, equal: bool) -> Floats:
-    """[group] sum over s, u of first_s second_{s+u} E[C_s C'_{s+u}]; pairs with u = 0 only where `equal` says so."""
-    width = first.shape[1] - 1
-    padded = np.concatenate((second, np.zeros_like(second)), axis=1)
-    # s + u; past the width the second weight is 0, so that the cells there, which mean nothing, add nothing.
-    offsets = np.add.outer(np.arange(width + 1), np.arange(width + 1))
-    pairs = first[:, :, None] * padded[:, offsets]
-    if not equal:
-        pairs[:, :, 0] = 0
-    total: Floats = (pairs * joint).sum(axis=(1, 2))
+def second_moments(tied: Ints, takers: Takers, steps: Floats) -> Floats:
+    """[group] E[X^2] of X = sum over t of delta_t C_t: sum over s, t of delta_s delta_t E[C_s C_t].
+
+    What the first s of m documents take depends on how many of the n takers are among them, K_s, and on which. Which
+    they are is any subset as likely as another, so that E[C_s C_t] is the mean of g(K_s, K_t), which `gone_together`
+    finds for the takers alone, and the pairs of counts go down the ranks as one chain::
+
+        F_t(i, k) = sum over s < t of delta_s P(K_s = i, K_t = k),   q = (n - k) / (m - t) of rank t + 1
+        E[X^2]    = sum over t of delta_t (2 sum over i, k of F_t(i, k) g(i, k) + delta_t E[g(K_t, K_t)])
+
+    Args:
+        tied: [group] documents, m.
+        takers: what they take.
+        steps: [group, t = 0 .. width] delta_t; 0 for t = 0.
+
+    >>> takers = Takers(np.array([[0.5]]), np.array([[0.5]]), np.array([1]))
+    >>> second_moments(np.array([2]), takers, np.array([[0.0, 0.5, 0.5]])).tolist()
+    [0.15625]
+    """
+    ranks = steps.shape[1] - 1
+    counts = np.arange(min(int(takers.given.max(initial=0)), ranks) + 1)
+    # [i, k] from [i, k - i], and a row for how likely each count is, which adds nothing by itself.
+    worth = np.zeros((len(tied), len(counts) + 1, len(counts)))
+    first, last = np.triu_indices(len(counts))
+    worth[:, first, last] = gone_together(takers.given, takers, takers, len(counts) - 1)[:, first, last - first]
+    chain = np.zeros_like(worth)
+    chain[:, -1, 0] = 1
+    left, total = np.maximum(takers.given[:, None] - counts, 0), np.zeros(len(tied))
+    for t in range(1, ranks + 1):
+        rest = np.maximum(tied[:, None] - t + 1, 1)
+        come = chain[:, :, :-1] * np.minimum(left / rest, 1)[:, None, :-1]
+        chain *= (np.maximum(rest - left, 0) / rest)[:, None]
+        chain[:, :, 1:] += come
+        added = steps[:, t, None] * chain[:, -1]
+        pairs = np.einsum("gik,gik->g", chain, worth)
+        total += steps[:, t] * (2 * pairs + (added * worth[:, counts, counts]).sum(axis=1))
+        chain[:, counts, counts] += added
     return total
 
 
