@@ -21,21 +21,24 @@ OF_IMPORTS: Final = "tests/test_floors.py::test_what_a_room_gives_cannot_be_chan
 BUDGET: Final = 60.0
 
 
-def map_tests(*, anew: bool) -> None:
-    """Runs every test once and records what it runs, unless that is known.
+def map_tests(rooms: Iterable[str], *, anew: bool) -> None:
+    """Runs the tests of some rooms once and records what they run, folder by folder, unless that is known.
 
     Args:
+        rooms: of `ROOMS`.
         anew: also where it is known.
     """
     MAP.mkdir(exist_ok=True)
     if anew:
         STATE.unlink(missing_ok=True)
-    if STATE.exists():
-        return
-    for room in TESTS:
+    known: dict[str, str] = json.loads(STATE.read_text(encoding="utf-8")) if STATE.exists() else {}
+    for room in _folders(rooms):
+        if any(name.startswith(f"tests/{room}/") for name in known):
+            continue
         places = [f"tests/{room}", *([f"src/trueval/{room}"] if room in ROOMS else [])]
         record(["-m", "not evidence and not slow", *places], MAP / room)
-    STATE.write_text(json.dumps(_hashes(), indent=0), encoding="utf-8")
+        known |= {name: found for name, found in _hashes().items() if name.startswith(f"tests/{room}/")}
+        STATE.write_text(json.dumps(known, indent=0), encoding="utf-8")
 
 
 class Selection:
@@ -43,12 +46,16 @@ class Selection:
 
     def __init__(self) -> None:
         self.maps = [
-            (MAP / room).with_suffix(".sqlite") for room in TESTS if (MAP / room).with_suffix(".json").exists()
+            (MAP / room).with_suffix(".sqlite")
+            for room in _folders(ROOMS)
+            if (MAP / room).with_suffix(".json").exists()
         ]
         self.seconds: dict[str, float] = {}
         for each in self.maps:
             self.seconds |= json.loads(each.with_suffix(".json").read_text(encoding="utf-8"))
-        then, now = json.loads(STATE.read_text(encoding="utf-8")), _hashes()
+        then = json.loads(STATE.read_text(encoding="utf-8"))
+        folders = {Path(name).parts[1] for name in then}
+        now = {name: found for name, found in _hashes().items() if Path(name).parts[1] in folders}
         self.changed = {name for name, found in now.items() if then.get(name) != found}
         self.state = digest(TREE / name for name in now)
 
@@ -87,7 +94,12 @@ class Selection:
         return found
 
 
+def _folders(rooms: Iterable[str]) -> list[str]:
+    """The folders of tests that look at some rooms, each once."""
+    return list(dict.fromkeys(folder for room in rooms for folder in TESTS[room]))
+
+
 def _hashes() -> dict[str, str]:
     """The hash of every file of tests."""
-    paths = sorted(path for room in TESTS for path in (TREE / "tests" / room).rglob("*.py"))
+    paths = sorted(path for room in _folders(ROOMS) for path in (TREE / "tests" / room).rglob("*.py"))
     return {path.relative_to(TREE).as_posix(): digest([path]) for path in paths}

@@ -19,10 +19,16 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 FOLDER: Final = ROOT / ".mutants"
 TREE: Final = FOLDER / "tree"
-# The rooms whose numbers people decide by.
-ROOMS: Final = ("standings", "evaluation", "comparison", "measures")
-# Tests that look at what these rooms give.
-TESTS: Final = ("standings", "evaluation", "comparison", "measures", "policy", "rag", "truth")
+# The rooms whose numbers people decide by, and the tests that look at what they give.
+TESTS: Final = {
+    "standings": ("standings", "evaluation", "measures", "truth"),
+    "evaluation": ("evaluation", "comparison", "policy", "rag", "truth"),
+    "comparison": ("comparison",),
+    "measures": ("measures", "evaluation", "rag", "truth"),
+    "tradeoff": ("tradeoff",),
+    "golden": ("golden",),
+}
+ROOMS: Final = tuple(TESTS)
 # One processor, so that others can be used beside.
 ALONE: Final = dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 # What most tests import, two thirds of the time of a short one. Nothing of polars runs before the processes part.

@@ -79,7 +79,7 @@ def main() -> int:
     os.nice(10)
     FOLDER.mkdir(exist_ok=True)
     copy_tree()
-    map_tests(anew=asked.map)
+    map_tests(asked.rooms, anew=asked.map)
     by_room = {room: [_session(file) for file in sources([room])] for room in asked.rooms}
     chosen = tried(by_room) if asked.tried else sample(by_room, asked.sample, asked.seed)
     equivalents, selection, tester = read_equivalents(), Selection(), Tester()
