@@ -1,7 +1,10 @@
 """Engines in pipelines, and what their adapters share."""
 
 import json
+import socket
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,7 +24,7 @@ from trueval.retrieval.stages.config import settings_of_tables
 from trueval.retrieval.stages.retrieved import Retrieved
 
 pytest.importorskip("elasticsearch", reason='needs the extra "elastic"')
-pytest.importorskip("pymilvus", reason='needs the extra "milvus"')
+pymilvus = pytest.importorskip("pymilvus", reason='needs the extra "milvus"')
 pytest.importorskip("milvus_lite", reason='needs the extra "milvus"')
 pytest.importorskip("safetensors", reason='needs the extra "models"')
 
@@ -157,3 +160,48 @@ def test_sizes_are_bytes():
     assert given.sizes.tolist() == [5 + 12, 1 + 12]
     assert len(given) == 2
     assert len(Given(None, np.zeros((4, 3), dtype=np.float32))) == 4
+
+
+@pytest.mark.parametrize(
+    ("spec", "address"),
+    [
+        ("elastic(url='http://192.0.2.1:9200', api_key_env='SEARCH_KEY')", "url"),
+        ("elastic(url='http://search.invalid:9200', api_key_env='SEARCH_KEY')", "url"),
+        ("milvus(uri='http://192.0.2.1:19530', api_key_env='SEARCH_KEY')", "uri"),
+        ("milvus(uri='tcp://milvus.invalid:19530', api_key_env='SEARCH_KEY')", "uri"),
+    ],
+)
+def test_a_key_goes_over_plain_http_to_this_machine_alone(
+    spec: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEARCH_KEY", "a-secret-of-search")
+    connected: list[object] = []
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *given, **_: connected.append(given))
+    monkeypatch.setattr(pymilvus, "MilvusClient", lambda *given, **_: connected.append(given))
+    with pytest.raises(InputError, match=f"over plain http.*{address} must begin with https://") as raised:
+        make_index(spec).ready()
+    assert "a-secret" not in str(raised.value)
+    assert not connected
+
+
+def test_what_goes_to_an_engine_of_this_machine_passes_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as proxy, socket.create_server(("127.0.0.1", 0)) as engine:
+
+        def listen() -> None:
+            with suppress(OSError):
+                while True:
+                    asked, _ = proxy.accept()
+                    seen.append(asked.recv(1000))
+                    asked.close()
+
+        threading.Thread(target=listen, daemon=True).start()
+        for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "grpc_proxy"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.getsockname()[1]}")
+        monkeypatch.setenv("SEARCH_KEY", "a-secret-of-search")
+        place = f"http://127.0.0.1:{engine.getsockname()[1]}"
+        for spec in (f"milvus(uri={place!r}, timeout=1", f"elastic(url={place!r}, timeout=1"):
+            with pytest.raises(InputError):
+                make_index(f"{spec}, api_key_env='SEARCH_KEY')").ready()
+        proxy.shutdown(socket.SHUT_RDWR)
+    assert not seen

@@ -87,12 +87,13 @@ class Key(NamedTuple):
 
     variable: str
 
-    def read(self, model: str, url: str) -> Secret:
+    def read(self, model: str, url: str, address: str = "base_url") -> Secret:
         """What the variable holds; an empty one where no key is sent.
 
         Args:
             model: what an error calls the model.
             url: of the server that gets the key.
+            address: the setting that holds the URL.
 
         Raises:
             InputError: the variable is not set, what it holds cannot be a key, or anybody on the way could read it.
@@ -103,7 +104,7 @@ class Key(NamedTuple):
         if urlsplit(url).scheme != "https" and not is_this_machine(url):
             raise InputError(
                 f"{model}: the key in {self.variable} would go to {host} over plain http, where anybody on the way can "
-                "read it. Give a base_url that begins with https://. Nothing of this was sent."
+                f"read it. {address} must begin with https://. Nothing of this was sent."
             )
         key = os.environ.get(self.variable, "").strip()
         if not (key and key.isascii() and key.isprintable()):

@@ -226,7 +226,10 @@ def is_this_machine(url: str) -> bool:
     >>> is_this_machine("http://127.0.0.1:8080"), is_this_machine("https://api.cohere.com/v2")
     (True, False)
     """
-    host = urlsplit(url).hostname or ""
+    found = urlsplit(url)
+    if found.scheme == "unix":  # a socket, which is a file
+        return True
+    host = found.hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

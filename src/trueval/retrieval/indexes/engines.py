@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from trueval.collection import text_hash
 from trueval.errors import InputError, PolicyError, TruevalWarning
-from trueval.models.hosted.keys import Secret
+from trueval.models.hosted.keys import Key, Secret
 from trueval.models.hosted.services import is_this_machine
 from trueval.printable import encodable
 from trueval.retrieval.index import LocalIndex, Takes, TextsAndVectors
@@ -248,17 +248,10 @@ class Engine(LocalIndex):
         """The key of the environment variable that the spec names; None if it names none.
 
         Raises:
-            InputError: there is no such variable.
+            InputError: the variable holds no key, or anybody on the way to the server could read it.
         """
-        name = self.values["api_key_env"]
-        if name is None:
-            return None
-        key = os.environ.get(str(name))
-        if not key:
-            raise InputError(
-                f"{self.engine} needs the key in the environment variable {name}, which is not set. Set it."
-            )
-        return key
+        url = str(self.values[self.address] or "")
+        return Key(str(self.values["api_key_env"] or "")).read(self.engine, url, self.address).value or None
 
     def announce(self, items: int, what: str) -> None:
         """Say once what leaves this machine, and to whom.

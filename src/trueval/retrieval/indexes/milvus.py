@@ -20,11 +20,13 @@ from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from trueval.errors import InputError, MissingExtraError, PolicyError
+from trueval.models.hosted.services import is_this_machine
 from trueval.retrieval.indexes.engines import BUILDING, CONNECTION, Engine, Given, Held, asked, batches
 from trueval.retrieval.indexes.hits import Hits, check_depth, joined
 from trueval.specs import Value, bounded, choice, text, whole
@@ -41,6 +43,8 @@ QUERIES: Final = 20
 LITE: Final = "milvus_lite"  # how the version of Milvus Lite begins
 SEALED: Final = 3  # SegmentState of Milvus's protocol
 NO_CONNECTION: Final = 2  # code of pymilvus
+# gRPC asks the proxy of the environment for servers of this machine too, and what stays here would go there.
+DIRECT: Final[Mapping[str, int]] = MappingProxyType({"grpc.enable_http_proxy": 0})
 
 
 class Milvus(Engine):
@@ -271,10 +275,12 @@ class Milvus(Engine):
     def _opened(self) -> Any:
         wait = self.patience
         if self.path is None:
-            return self.library.MilvusClient(str(self.values["uri"]), token=self.key() or "", timeout=wait)
+            uri = str(self.values["uri"])
+            direct = dict(DIRECT) if is_this_machine(uri) else {}
+            return self.library.MilvusClient(uri, token=self.key() or "", timeout=wait, grpc_options=direct)
         if find_spec("milvus_lite") is None:
             raise MissingExtraError(self.feature, self.extra)
-        return self.library.MilvusClient(str(self.path), timeout=wait)
+        return self.library.MilvusClient(str(self.path), timeout=wait, grpc_options=dict(DIRECT))
 
     def _check_sizes(self, given: Given) -> None:
         lengths = given.text_sizes
