@@ -14,7 +14,7 @@ from tests.tradeoff import made
 from tests.tradeoff.made import FILE, SMALL
 
 import trueval as tv
-from trueval.errors import InputError
+from trueval.errors import InputError, TruevalWarning
 from trueval.report.directory import Directory, ResultFile
 from trueval.report.terminal import drawn
 from trueval.retrieval.pipeline import Pipeline
@@ -97,10 +97,26 @@ def test_a_second_run_does_nothing_and_gives_the_same(tmp_path: Path, seen: list
     assert all(each["cached"] for each in again["systems"])
     assert written == {each: each.stat().st_mtime_ns for each in written}
     assert without_times(again) == without_times(first)
-    # Another directory with the same cache makes the systems again, and no model sees anything.
-    elsewhere = sweep(file, out=tmp_path / "other", cache=out / "cache").to_dict()
+    # Another directory has the same cache, the user's, and makes the systems again: no model sees anything.
+    elsewhere = sweep(file, out=tmp_path / "other").to_dict()
     assert not seen
     assert without_times(elsewhere) == without_times(first)
+    assert not (out / "cache").exists()
+
+
+@pytest.mark.parametrize("end", ["out", "nowhere"])
+def test_a_user_without_a_cache_has_one_beside_the_results(
+    tmp_path: Path, seen: list[Any], own_cache: Path, end: str
+) -> None:
+    file, out = made.written(tmp_path, SMALL), tmp_path / "out" if end == "out" else None
+    own_cache.write_text("a file where the folder belongs")
+    with pytest.warns(TruevalWarning, match="the cache cannot be written"):
+        sweep(file, out=out)
+    if out is None:
+        assert not (tmp_path / "cache").exists()
+        return
+    assert (out / "cache" / "outputs").is_dir()
+    assert not estimate(file, out=tmp_path / "other", cache=out / "cache").count("texts")
 
 
 def without_times(result: Any) -> Any:
@@ -157,7 +173,7 @@ def test_a_pair_that_breaks_the_reranker_fails_the_systems_that_ask_for_it(
     made.use(monkeypatch, [])
     pools = {
         each.system.name: set(tv.Run.read(tmp_path / "clean" / "runs" / f"{each.key}.parquet").frame["doc_id"])
-        for each in sweep(file, out=tmp_path / "clean").systems
+        for each in sweep(file, out=tmp_path / "clean", cache=tmp_path / "other cache").systems
         if each.system.reranks
     }
     counts = Counter(doc for each in pools.values() for doc in each)

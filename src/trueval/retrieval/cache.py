@@ -25,9 +25,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from trueval.errors import InputError, PolicyError, nearest
-from trueval.files.source.memory import parse_size
+from trueval.files.source.memory import parse_size, shown
 from trueval.models import kept
 from trueval.models.hosted.account import LEDGER
+from trueval.report.text import counted
 from trueval.retrieval import index
 from trueval.retrieval.stages.kept import is_kept
 from trueval.retrieval.stages.shared import REMOVED
@@ -43,6 +44,7 @@ BUSY: Final = timedelta(hours=1)  # what is not complete and newer than this may
 CACHE: Final = "TRUEVAL_CACHE"  # in the environment: another folder than that of the system
 LIMIT: Final = "TRUEVAL_CACHE_LIMIT"  # the size from which on entries leave that were not used longest
 DEFAULT_LIMIT: Final = "20G"
+ANOTHER: Final = f"--cache DIR, cache= in Python, or {CACHE} names another."
 UNITS: Final = {"d": "days", "h": "hours", "w": "weeks"}
 
 
@@ -164,6 +166,63 @@ def limit_of(environment: Mapping[str, str] = os.environ) -> int:
     524288000
     """
     return parse_size(environment.get(LIMIT) or DEFAULT_LIMIT, LIMIT)
+
+
+class Chosen(NamedTuple):
+    """The cache of a piece of work.
+
+    Attributes:
+        place: of it; None where nothing can be kept.
+        notes: one-line remarks.
+    """
+
+    place: Path | None
+    notes: tuple[str, ...] = ()
+
+
+def cache_for(given: Path | None, out: Path | None, *, make: bool = True) -> Chosen:
+    """The cache of a piece of work: the one that is named, or the user's.
+
+    Of the user's own, what was not used longest leaves where it is larger than its limit. Where it cannot be written,
+    the folder `cache` of the results takes its place.
+
+    Args:
+        given: by its name; None for the user's.
+        out: folder of the results; None for none.
+        make: whether the user's is made where it is not there; a dry run makes nothing.
+
+    Raises:
+        PolicyError: the limit of the user's is no size.
+    """
+    if given is not None:
+        return Chosen(given)
+    limit = limit_of()
+    instead = None if out is None else out / "cache"
+    try:
+        if not make:
+            place = user_cache()
+            there = next(each for each in (place, *place.parents) if each.exists())
+            return Chosen(place if there.is_dir() and os.access(there, os.W_OK) else instead)
+        place = own_cache()
+    except OSError as error:
+        kept = "Nothing is kept" if instead is None else f"What is computed is kept in {instead}"
+        told = f"{error.filename}: the cache cannot be written ({error.strerror}). {kept}. {ANOTHER}"
+        return Chosen(instead, (told,))
+    return Chosen(place, _made_room(place, limit))
+
+
+def _made_room(place: Path, limit: int) -> tuple[str, ...]:
+    """Remove what was not used longest from a cache above its limit, and say so."""
+    if size_of(place) <= limit:
+        return ()
+    gone = leaving(read_cache(place), limit, datetime.now(UTC))
+    if not gone:
+        return ()
+    with suppress(OSError):  # another process may have been faster
+        remove(gone)
+    entries = counted(len(gone), "entry that was", "entries that were")
+    since, size = f"{max(each.used for each in gone):%Y-%m-%d}", shown(sum(each.bytes for each in gone))
+    return (f"{entries} not used since {since} left the cache ({size}), which may hold {shown(limit)}: {LIMIT}.",)
 
 
 def size_of(folder: Path) -> int:

@@ -30,6 +30,7 @@ from trueval.models.kept import item_keys
 from trueval.models.outputs import Part, parts_of, place_of, settings_of
 from trueval.models.pairs import PAIRED
 from trueval.models.reuse import is_by_text, missing_by, missing_items
+from trueval.retrieval.cache import cache_for
 from trueval.retrieval.expected import longest_candidates, spread_candidates
 from trueval.retrieval.ranks.union import together
 from trueval.retrieval.rerank import candidates_of
@@ -72,7 +73,7 @@ def estimate(
     check_measures(chosen, inputs)
     if chosen.judge is not None:
         refuse_unlike_scale(chosen, inputs)
-    place = cache or (out / "cache" if out else Path("no cache"))
+    place = cache_for(cache, out, make=False).place or Path("no cache")
     return _Estimating(chosen, inputs, place, Store(out), probe or seconds_of).estimate()
 
 

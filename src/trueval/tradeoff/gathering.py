@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,9 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from trueval.errors import TruevalWarning
 from trueval.models.hosted.account import LEDGER, Account
 from trueval.numerics import or_null
 from trueval.report.provenance import date
+from trueval.retrieval.cache import cache_for
 from trueval.retrieval.stages.config import formats_used
 from trueval.retrieval.stages.shared import Begin, nobody
 from trueval.run import Run
@@ -205,11 +208,13 @@ def check_measures(plan: Plan, inputs: Inputs) -> None:
 
 @contextmanager
 def _place(out: Path | None, cache: Path | None) -> Iterator[Path]:
-    """The folder of the cache; a temporary one where nobody names one."""
-    chosen = cache or (None if out is None else out / "cache")
-    if chosen is not None:
-        chosen.mkdir(parents=True, exist_ok=True)
-        yield chosen
+    """The folder of the cache; a temporary one where nothing can be kept."""
+    found = cache_for(cache, out)
+    for note in found.notes:
+        warnings.warn(note, TruevalWarning, stacklevel=2)
+    if found.place is not None:
+        found.place.mkdir(parents=True, exist_ok=True)
+        yield found.place
         return
     # Memory maps of files that are removed stay readable; where they cannot be removed, the system does it later.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:

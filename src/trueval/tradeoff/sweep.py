@@ -30,7 +30,8 @@ def sweep(
     Args:
         plan: a Plan, or the path of its TOML.
         out: directory that gets each system as soon as it is done, and the result; None keeps nothing there.
-        cache: keeps embeddings, logits, indexes and candidates; `out`/cache if None.
+        cache: keeps embeddings, logits, indexes and candidates; if None the user's, as on the command line, or
+            `out`/cache where that cannot be written.
         begin: called with the name of each piece of work; what it returns is called as the work goes on.
         max_cost: what hosted models and the judge may cost together, in the currency of prices; None for no limit.
 
