@@ -18,6 +18,7 @@ from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.tradeoff.estimate import estimate
 from trueval.tradeoff.plan import Plan
 from trueval.tradeoff.sweep import sweep
+from trueval.tradeoff.tasks import Task
 
 pytest.importorskip("faiss", reason='needs the extra "retrieval"')
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
@@ -139,6 +140,56 @@ def test_before_and_after_the_work_it_is_said_what_there_is_to_judge(tmp_path: P
         task for task in estimate(file, out=out, probe=lambda *_: 0.0).tasks if task.what == "passages to judge"
     )
     assert (after.at_most, after.count, after.calls) == (False, found["judge"]["new"], found["judge"]["calls"])
+
+
+def judging(file: Path, out: Path) -> Task:
+    return next(
+        task for task in estimate(file, out=out, probe=lambda *_: 0.0).tasks if task.what == "passages to judge"
+    )
+
+
+def test_what_is_in_the_cache_is_estimated_as_it_is_judged(tmp_path: Path, seen: list[Any]) -> None:
+    with chat.chat_server(true_grade) as server:
+        server.bills = chat.thirds
+        file = written(tmp_path, SERVED.format(url=server.url) + "max_completion_tokens = 2000\n")
+        first = judging(file, tmp_path / "out")
+        with pytest.warns(TruevalWarning, match="passages"):
+            paid = sweep(file, out=tmp_path / "out").to_dict()["judge"]
+        assert first.cost_at_most is not None
+        assert paid["new"] <= first.count
+        assert paid["cost"] <= first.cost_at_most
+        # Another directory: the runs of all systems are in the cache, and the ledger is not there.
+        known = judging(file, tmp_path / "other")
+        assert (known.at_most, known.count, known.calls) == (False, paid["new"], paid["calls"])
+        server.seen.clear()
+        with pytest.warns(TruevalWarning, match="passages") as told:
+            again = sweep(file, out=tmp_path / "other").to_dict()["judge"]
+        assert (known.count, known.calls) == (again["new"], len(server.seen))
+        assert again["cost"] <= known.cost_at_most
+        notice = next(str(each.message) for each in told if "grader" in str(each.message))
+        assert f"for about {known.cost:.4g}, at most {known.cost_at_most:.4g}" in notice
+
+
+def test_documents_that_tie_at_the_last_place_are_in_what_it_costs_at_most(tmp_path: Path, seen: list[Any]) -> None:
+    with chat.chat_server(true_grade) as server:
+        server.bills = chat.thirds
+        file = written(tmp_path, SERVED.format(url=server.url) + "max_completion_tokens = 2000\ndepth = 1\n")
+        rows = [json.loads(line) for line in (tmp_path / "made" / "corpus.jsonl").read_text().splitlines()]
+        text = next(row["text"] for row in rows if len(row["text"]) > 10)
+        same = "".join(json.dumps({**row, "text": text}) + "\n" for row in rows)
+        (tmp_path / "made" / "corpus.jsonl").write_text(same)
+        queries = [json.loads(line) for line in (tmp_path / "made" / "queries.jsonl").read_text().splitlines()]
+        (tmp_path / "made" / "queries.jsonl").write_text(
+            "".join(json.dumps({**row, "text": text}) + "\n" for row in queries)
+        )
+        before = estimate(file, out=tmp_path / "out", probe=lambda *_: 0.0)
+        (task,) = (each for each in before.tasks if each.what == "passages to judge")
+        assert any("tie with the last" in note for note in before.notes)
+        with pytest.warns(TruevalWarning, match="passages"):
+            paid = sweep(file, out=tmp_path / "out").to_dict()["judge"]
+        assert paid["unjudged"] > task.count, "everything ties"
+        assert task.cost_at_most is not None
+        assert paid["cost"] <= task.cost_at_most
 
 
 def test_the_budget_is_hard_and_what_was_paid_is_kept(tmp_path: Path, seen: list[Any]) -> None:

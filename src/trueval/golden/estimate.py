@@ -187,7 +187,7 @@ def estimate_orders(
     pools = [(query, texts) for query, texts in pools if len(texts) > 1]
     number = len(pools) if queries is None else queries
     examples = [Question("order", query, batch) for query, texts in pools for batch in _batches(texts, how.batch)]
-    groups = [(how.calls, Question("order", query, _longest(texts, how.batch))) for query, texts in pools]
+    groups = [(how.calls, Question("order", query, longest(texts, how.batch))) for query, texts in pools]
     if largest is not None:
         groups = [(number * how.calls, largest)]
     return estimate_stage(judge, ledger, "order", examples, most_orders(number, how, repeat), groups)
@@ -203,8 +203,13 @@ def _batches(texts: Sequence[str], size: int) -> list[tuple[str, ...]]:
     return [tuple(texts[(place + each) % count] for each in range(size)) for place in range(0, count, size)]
 
 
-def _longest(texts: Iterable[str], count: int) -> tuple[str, ...]:
-    """The longest texts, by their bytes."""
+def longest(texts: Iterable[str], count: int) -> tuple[str, ...]:
+    """The longest texts, by their bytes, the longest one first.
+
+    Args:
+        texts: any.
+        count: how many, at most.
+    """
     return tuple(heapq.nlargest(count, texts, key=lambda text: len(text.encode("utf-8", "replace"))))
 
 
@@ -332,8 +337,8 @@ class _Tasks:
         """A question that none about these pools, or about any where they are not known, is larger than."""
         documents, known = self.collection.documents, self.known.pools
         ids = documents if known is None else {each for pool in known.values() for each in pool}
-        longest = _longest((documents[each] for each in ids), passages)
-        return Question(task, _longest(self.collection.queries.values(), 1)[0], longest)
+        texts = longest((documents[each] for each in ids), passages)
+        return Question(task, longest(self.collection.queries.values(), 1)[0], texts)
 
     def _questions(self, pools: Mapping[str, Sequence[str]], how: Grading) -> list[Question]:
         texts = self.collection

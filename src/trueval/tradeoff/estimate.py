@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,10 @@ from trueval.tradeoff.tasks import OF_PROBES, PROBED, TIMED, Estimate, Task, by_
 from trueval.tradeoff.timing import Timer, protocol_of
 
 Probe = Callable[[Any, Part, Sequence[int]], float]
+TIED: Final = (
+    "Documents that tie with the last that is judged are judged too: of systems that are not made yet nobody knows how "
+    "many. The price says at most what all that they can find would cost."
+)
 Unknown = Callable[[Collection, int], Candidates]
 
 
@@ -188,7 +192,15 @@ class _Estimating:
         """What a judge is asked: exactly where all systems are done, else at most."""
         if self.plan.judge is None:
             return []
-        found = estimate_judging(self.plan, self.inputs, self.store, [*self.keys])
+        runs: dict[str, Run] = {}
+        for key, system in self.keys.items():
+            if self.store.read(key) is None:
+                with self.maker.guarded(system):
+                    run = self.maker.work(system).last_candidates()
+                    runs |= {} if run is None else {key: run}
+        found = estimate_judging(self.plan, self.inputs, self.store, self.keys, runs)
+        if found.at_most:
+            self.notes.append(TIED)
         return [found] if found.calls else []
 
     def _guarded(self, estimate: Callable[[Any], list[Task]], of: Any, table: str = "") -> list[Task]:

@@ -20,15 +20,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError
 from trueval.files.whole import write_whole
 from trueval.golden.asking import Step
 from trueval.golden.build import opened_account
-from trueval.golden.estimate import SAMPLED, Estimate, estimate_stage
+from trueval.golden.estimate import SAMPLED, Estimate, estimate_stage, longest
 from trueval.golden.grade import questions_of
-from trueval.golden.judge import Judge
+from trueval.golden.judge import Judge, Question
 from trueval.golden.judges import make_judge
-from trueval.golden.ledger import opened_ledger
+from trueval.golden.ledger import Ledger, known_ledger, opened_ledger
 from trueval.golden.on_demand import Demand, Extended, demand, extend, refuse_other_scale
 from trueval.golden.plan import JudgePlan
 from trueval.golden.rounds import rng_of
@@ -247,22 +248,26 @@ def first_places(run: Run, depth: int) -> Run:
     return lists.only(lists.first_rank <= depth, run.name, run.source)
 
 
-def estimate_judging(plan: Plan, inputs: Inputs, store: Store, keys: Sequence[str]) -> Task:
+def estimate_judging(
+    plan: Plan, inputs: Inputs, store: Store, systems: Mapping[str, System], runs: Mapping[str, Run]
+) -> Task:
     """What a judge would be asked; nothing is asked and nothing is written.
 
-    Of systems that are done it is known what nobody judged. Any other one may find as many new documents as it has
-    places, so that the sum is what there is at most.
+    Of systems whose runs are there it is known what nobody judged. Any other one may find as many new documents as it
+    has places, so that the sum is what there is at most, but for documents that tie with the last of these places: they
+    are judged too, and the most that it costs counts all that such a system can find.
 
     Args:
         plan: of the sweep, with a judge.
         inputs: of the sweep.
         store: of the sweep.
-        keys: of its systems.
+        systems: of the sweep, by the keys of their runs.
+        runs: of those that are in the cache alone, by their keys.
 
     Raises:
         InputError: the judge cannot be made, or a file of a system is damaged.
     """
-    depth, how, asked = depth_of(plan), judge_of(plan).grading, inputs.as_asked
+    depth, asked = depth_of(plan), inputs.as_asked
     folder = store.folder
     account = (
         Account(judge_of(plan).values["max_cost"])
@@ -270,23 +275,39 @@ def estimate_judging(plan: Plan, inputs: Inputs, store: Store, keys: Sequence[st
         else opened_account(folder / CALLS, judge_of(plan).values["max_cost"])
     )
     judge = make_judge(judge_of(plan), asked, account)
-    firsts = [first_places(kept[1], depth) for key in keys if (kept := store.read(key)) is not None]
+    found = {key: kept[1] for key in systems if (kept := store.read(key)) is not None} | dict(runs)
+    firsts = [first_places(run, depth) for run in found.values()]
     wanted = demand(inputs.judgments, firsts, asked, depth) if firsts else Demand({}, 0, ())
-    questions = [each.question for each in questions_of(wanted.pools, asked.queries, asked.documents, how)]
-    ledger = None if folder is None else folder / LEDGER
-    with opened_ledger(ledger) if ledger is not None and ledger.is_file() else nullcontext() as book:
-        known = estimate_stage(judge, book, "grade", questions)
-    new = min(depth * (len(keys) - len(firsts)), len(asked.documents))
-    if not new:
-        return _task(judge, [known])
+    unknown = [system for key, system in systems.items() if key not in found]
+    with known_ledger(folder / LEDGER) if folder is not None else nullcontext() as book:
+        known = estimate_stage(judge, book, "grade", _questions(wanted.pools, plan, asked))
+        if not unknown:
+            return _task(judge, [known])
+        return _task(judge, [known, _of_unknown(unknown, plan, asked, judge, book)])
+
+
+def _of_unknown(
+    unknown: Sequence[System], plan: Plan, asked: Collection, judge: Judge, book: Ledger | None
+) -> Estimate:
+    """What is asked about systems whose runs are not there."""
     rng, ids = rng_of(plan.measuring.seed, "estimate"), list(asked.documents)
+    new = min(depth_of(plan) * len(unknown), len(ids))
     pools = {
         query: [ids[place] for place in rng.choice(len(ids), new, replace=False).tolist()]
         for query in list(asked.queries)[:SAMPLED]
     }
-    examples = [each.question for each in questions_of(pools, asked.queries, asked.documents, how)]
+    examples = _questions(pools, plan, asked)
     calls = round(len(examples) * len(asked.queries) / len(pools))
-    return _task(judge, [known, estimate_stage(judge, None, "grade", examples, calls)])
+    most = min(sum(system.pool for system in unknown), len(ids))
+    query = longest(asked.queries.values(), 1)[0]
+    texts = longest(asked.documents.values(), judge_of(plan).grading.size(most))
+    every = len(_questions({next(iter(pools)): ids[:most]}, plan, asked)) * len(asked.queries)
+    largest = [(max(every, calls), Question("grade", query, texts))]
+    return estimate_stage(judge, book, "grade", examples, calls, largest)
+
+
+def _questions(pools: Mapping[str, Sequence[str]], plan: Plan, asked: Collection) -> list[Question]:
+    return [each.question for each in questions_of(pools, asked.queries, asked.documents, judge_of(plan).grading)]
 
 
 def _task(judge: Judge, parts: Sequence[Estimate]) -> Task:

@@ -96,14 +96,22 @@ class StageKeys:
         """
         keys = self._keys()
         before = list(keys)[list(keys).index(name) - 1]
-        known = self.shared.stages.get(keys[before])
+        run = self._candidates(before, keys[before])
+        if run is None:
+            return None
+        lists = listed(run, depth)
+        return lists.only(np.ones(len(lists.rank), dtype=bool), run.name, run.source)
+
+    def last_candidates(self) -> Run | None:
+        """The run of the last stage, as the cache has it; None where it has not."""
+        return self._candidates(*list(self._keys().items())[-1])
+
+    def _candidates(self, name: str, key: str) -> Run | None:
+        known = self.shared.stages.get(key)
         if known is None and self.shared.cache is None:
             return None
-        kept = known or read_kept(self.file_of(before, keys[before]), before, keys[before])
-        if kept is None:
-            return None
-        lists = listed(kept.run, depth)
-        return lists.only(np.ones(len(lists.rank), dtype=bool), kept.run.name, kept.run.source)
+        kept = known or read_kept(self.file_of(name, key), name, key)
+        return None if kept is None else kept.run
 
     def file_of(self, name: str, key: str) -> Path:
         """Where the candidates of a stage are kept."""
