@@ -154,6 +154,16 @@ def test_a_price_that_no_book_has_is_refused_with_its_line(tmp_path: Path, seen:
         estimate(made.written(tmp_path, text + 'book = "mine.toml"\n'))
 
 
+def test_a_grade_of_the_unjudged_that_no_measure_takes_is_refused_before_any_work(tmp_path: Path, seen: list[Any]):
+    file = made.written(tmp_path, SMALL.replace("resamples", "unjudged = 7\nresamples"))
+    for make in (estimate, sweep):
+        with pytest.raises(InputError, match="Got grade 7"):
+            make(file, out=tmp_path / "out")
+    assert not seen
+    made.written(tmp_path, SMALL.replace("resamples", "unjudged = 1\nresamples"))
+    assert not estimate(file, out=tmp_path / "out", probe=second_each).failed
+
+
 def test_a_changed_document_is_estimated_as_it_is_embedded(
     tmp_path: Path, seen: list[Any], monkeypatch: pytest.MonkeyPatch
 ):

@@ -202,6 +202,11 @@ def test_measures_take_every_number_of_contexts_and_the_choices_of_evaluate(tmp_
         ("[[configuration]]\nname = 'a'\ncorpus.path = 'b'\n", 6, "all configurations search the same documents"),
         ("[generate]\ncontext = [3]\n", 5, r"\[generate\] has no parameter 'context'.*Did you mean contexts"),
         ("[measure]\nrel = 'two'\n", 5, "rel of"),
+        ("[embed]\nmodel = 'm'\n[fuse]\nweights = [1, -1]\n", 7, r"weights of \[fuse\] must be two numbers above 0"),
+        ("[embed]\nmodel = 'm'\n[fuse]\nweights = [0, 0.0]\n", 7, r"two numbers above 0.* Got \[0, 0.0\]"),
+        ("[embed]\nmodel = 'm'\n[fuse]\nweights = [nan, 1]\n", 7, "two numbers above 0"),
+        ("[embed]\nmodel = 'm'\n[fuse]\nweights = [1, inf]\n", 7, "two numbers above 0"),
+        ("[route]\ndrop = true\n", 4, r"\[route\] needs depths: fewer and more candidates of the reranker"),
         ("[embed]\nmodel = 'm'\ndimension = [24, -1]\n[pipeline]\nmethods = 'sparse'\n", 6, "dimension of"),
     ],
 )

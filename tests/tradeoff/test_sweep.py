@@ -425,7 +425,7 @@ def test_ladders_graphs_and_routing_are_derived_once(tmp_path: Path, seen: list[
     file, out = made.written(tmp_path, text), tmp_path / "out"
     result = sweep(file, out=out).to_dict()
     assert result["notes"] == [
-        f"{model} ran in bfloat16; dtype in [{table}] names another format."
+        f"{model} ran in bfloat16; to run it in another format, set dtype in [{table}]."
         for model, table in (("counts", "embed"), ("pairs", "rerank"))
     ]
     assert {each["name"]: [step["name"] for step in each["steps"]] for each in result["ladder"]} == {
@@ -458,7 +458,7 @@ def test_results_say_nothing_of_the_folders_of_the_machine(tmp_path: Path, seen:
         corpus.write('{"_id": "empty", "text": ""}\n')
     found = sweep(file, out=tmp_path / "out")
     assert found.notes[0] == "corpus.jsonl: 1 of 61 documents have no text, such as 'empty'."
-    assert found.notes[1:] == ("counts ran in bfloat16; dtype in [embed] names another format.",)
+    assert found.notes[1:] == ("counts ran in bfloat16; to run it in another format, set dtype in [embed].",)
     written = [each for each in (tmp_path / "out").rglob("*.json") if "cache" not in each.parts]
     assert len(written) > 3
     assert [each for each in written if str(tmp_path) in each.read_text()] == []

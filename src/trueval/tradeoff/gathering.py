@@ -200,8 +200,11 @@ def check_measures(plan: Plan, inputs: Inputs) -> None:
         MeasureError: a measure cannot be computed.
     """
     judgments = inputs.judgments
-    one = judgments.frame.group_by("query_id", maintain_order=True).first()
-    run = Run.from_frame(one.select("query_id", "doc_id", score=pl.lit(0.0)), name="the sweep")
+    listed = judgments.frame.group_by("query_id", maintain_order=True).first().select("query_id", "doc_id")
+    if plan.measuring.unjudged is not None:  # a list that holds no such document does not show its grade
+        longest = int(judgments.frame["doc_id"].str.len_bytes().max() or 0)  # type: ignore[arg-type]
+        listed = pl.concat([listed, listed.with_columns(doc_id=pl.lit("u" * (longest + 1)))])
+    run = Run.from_frame(listed.with_columns(score=pl.lit(0.0)), name="the sweep")
     contexts = sorted({k for system in plan.systems for k in system.contexts})
     qualities_of(run, judgments, contexts[:1], plan.measuring, pool=contexts[-1])
 

@@ -48,7 +48,7 @@ from trueval.tradeoff.grid import (
     systems_of,
     within_pools,
 )
-from trueval.tradeoff.tables import ASKED_FOR, CONTEXTS, METHOD_NAMES, SWEEP_TABLES, check_limits
+from trueval.tradeoff.tables import ASKED_FOR, CONTEXTS, METHOD_NAMES, SWEEP_TABLES, check_limits, own_table
 
 CONFIGURATION: Final = "configuration"
 AT_K: Final = re.compile(r"@K\b")
@@ -158,7 +158,7 @@ class Plan:
 def _plan(toml: Toml, path: Path) -> Plan:
     tables = dict(toml.tables)
     given = {name: tables.pop(name) for name in SWEEP_TABLES if name in tables}
-    own = {name: _own_table(name, given.get(name, {}), toml) for name in SWEEP_TABLES}
+    own = {name: own_table(name, given, toml.place) for name in SWEEP_TABLES}
     configurations = _configurations(tables.pop(CONFIGURATION, []), toml)
     _refuse_unknown(tables, toml)
     if "path" not in (tables.get("corpus") or {}):
@@ -224,12 +224,6 @@ def _judge(
     if faceted:
         raise toml.place("judge").error(f"{faceted[0]} needs facets, and a judge gives none. Remove one of the two.")
     return found
-
-
-def _own_table(name: str, given: Any, toml: Toml) -> dict[str, Any]:
-    if not isinstance(given, Mapping):
-        raise toml.place(name).error(f"{name} must be a table, [{name}]. Got {given!r}.")
-    return checked_table(name, given, SWEEP_TABLES[name], toml.place)
 
 
 def _configurations(given: Any, toml: Toml) -> list[Mapping[str, Any]]:

@@ -15,7 +15,7 @@ from trueval.policy.policy import OPTIONS, OURS
 from trueval.probes.ablations import ABLATIONS
 from trueval.probes.chatter import LANGUAGES, LEVELS
 from trueval.retrieval.rewriting import AS_IS, NORMALISED
-from trueval.retrieval.stages.config import Where
+from trueval.retrieval.stages.config import Where, checked_table
 from trueval.specs import Parameter, Value, bounded, choice, flag, text, whole
 
 STAGES_BY_METHOD: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -177,6 +177,28 @@ SWEEP_TABLES: Final[Mapping[str, Mapping[str, Parameter]]] = MappingProxyType(
 )
 METHOD_NAMES: Final = several(_of(METHODS, "stages that a system has; by default all that have a table"))
 CONTEXTS: Final = several(whole(None, 1, "documents in a prompt, K"))
+# Keys of these without which a table that is there cannot be used.
+NEEDED: Final = {"route": "depths"}
+
+
+def own_table(name: str, tables: Mapping[str, Any], place: Where) -> dict[str, Any]:
+    """The values of a table that a pipeline file does not have, defaults where the file does not name them.
+
+    Args:
+        name: of the table.
+        tables: of the file.
+        place: of a table, or a key of it, in the file.
+
+    Raises:
+        InputError: it is no table, a key or a value is none of it, or it lacks a key.
+    """
+    given = tables.get(name, {})
+    if not isinstance(given, Mapping):
+        raise place(name).error(f"{name} must be a table, [{name}]. Got {given!r}.")
+    values, needed = checked_table(name, given, SWEEP_TABLES[name], place), NEEDED.get(name)
+    if name in tables and needed is not None and values[needed] is None:
+        raise place(name).error(f"[{name}] needs {needed}: {SWEEP_TABLES[name][needed].about}.")
+    return values
 
 
 def check_limits(tables: Mapping[str, Mapping[str, Any]], place: Where, *, priced: bool) -> None:

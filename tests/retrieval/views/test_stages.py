@@ -58,7 +58,7 @@ def test_the_format_that_a_model_ran_in_is_said():
         "rerank": {"model": "cohere:m", "price_per_million_tokens": 1},
     }
     told = " ".join(drawn(stages.table(found)).split())
-    assert "mine ran in bfloat16; dtype in [embed] names another format." in told
+    assert "mine ran in bfloat16; to run it in another format, set dtype in [embed]." in told
     assert "cohere:m ran" not in told
     assert "mine ran in bfloat16" in stages.to_markdown(found)
 

@@ -13,6 +13,7 @@ A table that is not there is a stage that is not done. An unknown key is refused
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -220,9 +221,9 @@ def settings_of_tables(given: Mapping[str, Any], source: str, place: Where | Non
     if {"embed", "sparse"} <= found.keys():
         found.setdefault("fuse", _table("fuse", {}, at))
     weights = found.get("fuse", {}).get("weights")
-    if weights is not None and len(weights) != 2:
+    if weights is not None and (len(weights) != 2 or not all(0 < each < math.inf for each in weights)):
         raise at("fuse", "weights").error(
-            f"weights of [fuse] must be two, of the dense and the sparse run. Got {weights}."
+            f"weights of [fuse] must be two numbers above 0, of the dense and the sparse run. Got {list(weights)}."
         )
     for name in SPECS.keys() & found.keys():
         _check_spec(name, found, at)
@@ -332,10 +333,10 @@ def formats_used(settings: Settings) -> list[str]:
         settings: of the pipeline, also as its manifest has them.
 
     >>> formats_used({"embed": {"model": "m", "dtype": "bfloat16"}})
-    ['m ran in bfloat16; dtype in [embed] names another format.']
+    ['m ran in bfloat16; to run it in another format, set dtype in [embed].']
     """
     return [
-        f"{recorded(values['model'])} ran in {values['dtype']}; dtype in [{name}] names another format."
+        f"{recorded(values['model'])} ran in {values['dtype']}; to run it in another format, set dtype in [{name}]."
         for name, values in settings.items()
         if "dtype" in values
     ]
