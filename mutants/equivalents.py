@@ -94,12 +94,17 @@ def function_at(source: str, row: int) -> str:
     return ".".join(found)
 
 
-def decorated_by(source: str, row: int) -> range:
-    """The rows of what a decorator in a row decorates, which run when that does; else the row itself."""
+def run_with(source: str, first: int, last: int) -> range:
+    """The rows whose tests run a change from a first to a last row: those rows.
+
+    Of a change to a decorator, which itself runs at import, those of the function that it decorates; of one to the
+    decorator of a class none.
+    """
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and row in {each.lineno for each in node.decorator_list}:
-            return range(node.body[0].lineno, (node.end_lineno or 0) + 1)
-    return range(row, row + 1)
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and first in {each.lineno for each in node.decorator_list}:
+            end = node.end_lineno or 0
+            return range(node.body[0].lineno, end + 1) if isinstance(node, ast.FunctionDef) else range(0)
+    return range(first, last + 1)
 
 
 class Span(NamedTuple):

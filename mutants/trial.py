@@ -25,7 +25,7 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.work_db import WorkDB, use_db
 from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome, WorkItem, WorkResult
 
-from mutants.equivalents import Change, Equivalent, annotations, decorated_by, explanation, read_equivalents
+from mutants.equivalents import Change, Equivalent, annotations, explanation, read_equivalents, run_with
 from mutants.selection import Selection, map_tests
 from mutants.tree import FOLDER, ROOMS, TREE, Tester, copy_tree, digest, sources
 
@@ -140,8 +140,7 @@ def trial(mutant: Mutant, selection: Selection, tester: Tester) -> WorkResult:
     if change is None:
         return WorkResult(WorkerOutcome.NO_TEST)
     first, last = mutant.spec.start_pos[0], mutant.spec.end_pos[0]
-    rows = range(first, last + 1) if last > first else decorated_by(original, first)
-    tests, seconds = selection.of(mutant.file, rows)
+    tests, seconds = selection.of(mutant.file, run_with(original, first, last))
     if not tests:
         return WorkResult(WorkerOutcome.NORMAL, selection.state, TestOutcome.SURVIVED, change.diff)
     listed = FOLDER / "tests.txt"

@@ -7,10 +7,10 @@ from mutants.equivalents import (
     Change,
     Equivalent,
     annotations,
-    decorated_by,
     explanation,
     function_at,
     read_equivalents,
+    run_with,
 )
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -76,5 +76,11 @@ def test_types_are_no_place_for_a_mutant() -> None:
 
 
 def test_a_decorator_is_tried_with_what_runs_what_it_decorates() -> None:
-    assert list(decorated_by(CODE, 2)) == [4, 5, 6]
-    assert list(decorated_by(CODE, 5)) == [5]
+    assert list(run_with(CODE, 2, 2)) == [4, 5, 6]
+    assert list(run_with(CODE, 2, 3)) == [4, 5, 6]  # removed, it ends where the next row begins
+    assert list(run_with(CODE, 5, 5)) == [5]
+    assert list(run_with(CODE, 4, 5)) == [4, 5]
+
+
+def test_the_decorator_of_a_class_is_tried_with_what_looks_at_imports() -> None:
+    assert not run_with("@dataclass(frozen=True)\n" + CODE, 1, 1)
