@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from trueval.comparison.audited import Audited
+from trueval.comparison.labels import people_only
 from trueval.errors import InputError
 from trueval.judgments import Judgments
 
@@ -119,3 +120,15 @@ def test_in_memory_too_labels_must_be_of_the_sample_and_on_its_scale() -> None:
         Audited("documents", items, said, {"s": 1}, (0.0, 3.0))
     with pytest.raises(InputError, match=r"stratum 'queries' has 1 queries in the sample and a population of 0"):
         Audited("queries", items, said, {"s": 1}, (0.0, 3.0))
+
+
+@pytest.mark.parametrize(
+    ("skipped", "words"), [("b", "1 passage that they skipped keeps"), ("bc", "2 passages that they skipped keep")]
+)
+def test_skipped_passages_of_whole_queries_are_counted(skipped: str, words: str) -> None:
+    items = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": ["a", "b", "c"], "stratum": ["queries"] * 3})
+    said = [("q", document, 1.0) for document in "abc" if document not in skipped]
+    labels = pl.DataFrame(said, schema=["query_id", "doc_id", "grade"], orient="row")
+    audited = Audited("queries", items, labels, {"queries": 2}, (0.0, 1.0), frozenset(("q", each) for each in skipped))
+    judgments = Judgments.from_dict({"q": {"a": 0, "b": 1, "c": 0}, "r": {"a": 1}})
+    assert f"; {words} the judge's grade." in " ".join(people_only(judgments, audited).notes)

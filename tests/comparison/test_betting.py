@@ -8,6 +8,7 @@ import pytest
 from scipy.optimize import brentq
 
 from trueval.comparison.betting import ORDERS, Bets, lower_ends, units_needed
+from trueval.standings.standings import Floats
 
 RNG = np.random.default_rng(11)
 LAWS = {
@@ -103,6 +104,12 @@ def test_to_exclude_a_small_loss_where_nothing_differs_takes_many_queries(repeat
     assert units_needed(np.zeros(20), np.ones(20), 1.0, -0.01, bets, power=0.8) == units
     ends = [lower_ends(np.zeros((n, 1)), np.ones(n), np.ones(1), bets)[0] for n in (units - 2, units + 2)]
     assert ends[0] < -0.01 < ends[1]
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+@pytest.mark.parametrize("sums", [np.full(20, 0.1), np.tile([0.4, -0.2], 10)])
+def test_no_number_of_queries_decides_about_the_measured_mean_itself(sums: Floats, repeated: bool) -> None:
+    assert units_needed(sums, np.ones(20), 1.0, 0.1, Bets(0.05, repeated), power=0.8) is None
 
 
 @pytest.mark.parametrize("repeated", [False, True])

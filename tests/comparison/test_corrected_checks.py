@@ -155,6 +155,8 @@ def test_less_is_better_turns_a_drop(scores: list[Scores]) -> None:
     assert (check.verdict, check.value) == ("worse", -0.2)
     assert check.low is not None
     assert check.low < check.high < 0  # type: ignore[operator]
+    half = 0.01 * t.ppf(0.975, 20)
+    assert (check.low, check.high) == pytest.approx((-0.2 - half, -0.2 + half))
 
 
 def test_needed_is_enough_and_no_more(scores: list[Scores]) -> None:

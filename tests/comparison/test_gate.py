@@ -325,8 +325,11 @@ def test_a_folder_of_results_is_a_baseline(tmp_path: Path) -> None:
     write(GOOD, TIED)
     (chosen,) = tv.gate(BAD, [MaxDrop("RR", 0.4)], baseline=f"{tmp_path}#tied")
     assert chosen.value == -0.25
-    (alike,) = tv.gate(replace(BAD, name="tied"), [MaxDrop("RR", 0.4)], baseline=tmp_path)
+    same = replace(BAD, name="tied")
+    (alike,) = tv.gate(same, [MaxDrop("RR", 0.4)], baseline=tmp_path)
     assert alike.value == -0.25
+    with pytest.raises(InputError, match="it holds several runs"):
+        tv.gate([same, BAD], [MaxDrop("RR", 0.4)], baseline=tmp_path)
     with pytest.raises(InputError, match="it holds several runs"):
         tv.gate(BAD, [MaxDrop("RR", 0.4)], baseline=tmp_path)
     write(tv.evaluate(run("good"), tv.Judgments.from_dict({f"q{at}": {"b": 1} for at in range(QUERIES)}), "RR P@1"))

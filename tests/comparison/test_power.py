@@ -59,6 +59,12 @@ def test_many_queries_are_those_of_the_normal_distribution() -> None:
     assert needed == pytest.approx(((norm.ppf(0.975) + norm.ppf(0.8)) * 3000) ** 2, rel=1e-6)
 
 
+def test_nearly_as_many_queries_as_are_ever_asked_for_are_found() -> None:
+    quantiles = norm.ppf(0.975) + norm.ppf(0.8)
+    found = queries_needed(quantiles / math.sqrt(8e11), 1.0, level=0.95, power=0.8)
+    assert found == pytest.approx(8e11)
+
+
 def test_no_number_of_queries_is_enough_for_nothing() -> None:
     options = {"level": 0.95, "power": 0.8}
     assert queries_needed(0.0, 0.2, **options) is None

@@ -132,6 +132,19 @@ def test_of_all_worlds_the_variance_for_new_queries_is_the_truth(weight: Fractio
     assert mean(squares) == mean(variances)
 
 
+def test_strata_drawn_whole_weigh_as_if_a_part_were_drawn() -> None:
+    """Of populations c times as large the factors are c (c - 1) n, those of whole strata n: the same weights."""
+    people, judge = (np.array(values, dtype=float) for values in (PEOPLE, JUDGE))
+    whole = Units(people, judge, np.array([0, 0, 1, 1, 1, 1]), np.array([2.0, 4.0]), float(judge.sum()))
+    part = whole._replace(population=5 * whole.population)
+    assert 0 < tuned(part)[0] < 1
+    assert tuned(whole) == pytest.approx(tuned(part))
+
+
+def test_where_there_are_no_values_rounding_is_no_less_than_nothing() -> None:
+    assert 0 <= rounding(np.array([])) < 1e-300
+
+
 def test_a_judge_that_says_the_same_of_all_has_no_weight() -> None:
     people = np.array([0.1, 0.4, 0.9])
     found = Units(people, np.full(3, 0.3), np.zeros(3, dtype=np.int64), np.array([10.0]), 3.0)

@@ -212,7 +212,7 @@ def units_needed(sums: Floats, sizes: Floats, reach: float, least: float, bets: 
         sums, least = -sums, -least
     shares, mean = sizes / bets.largest, (least / reach + 1) / 2
     values = (sums / reach + sizes) / 2 / bets.largest
-    if not 0 < mean < 1 or abs(values.sum() / shares.sum() - mean) < EXACT:
+    if not 0 < mean < 1:
         return None
     spread = float(np.std(values - values.sum() / shares.sum() * shares))
 
