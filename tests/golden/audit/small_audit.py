@@ -13,9 +13,16 @@ def hash_of(text: str) -> str:
 
 
 def small_audit(
-    folder: Path, *, items: int = 5, raters: int = 1, order: bool = True, what: str = "what?", word: str = "passage"
+    folder: Path,
+    *,
+    items: int = 5,
+    raters: int = 1,
+    order: bool = True,
+    what: str = "what?",
+    word: str = "passage",
+    scale: tuple[int, int] = (1, 5),
 ) -> Path:
-    """Write the sample of an audit, in which questions and passages are called as the last two say; its folder."""
+    """Write the sample of an audit, in which questions and passages are called as `what` and `word` say; its folder."""
     texts = {hash_of(text): text for text in (what, "why?", *(f"{word} {at}" for at in range(items + 2)))}
     grades = tuple(
         Item(
@@ -25,15 +32,14 @@ def small_audit(
             (f"d{at}",),
             "grade 5, heavy" if at % 2 else "grade 1, light",
             (hash_of("why?" if at % 2 else what), hash_of(f"{word} {at}")),
-            1,
-            5,
+            *scale,
         )
         for at in range(items)
     )
     # The lower one of the two is shown first.
     hashes = tuple(map(hash_of, (what, f"{word} {items}", f"{word} {items + 1}")))
     pair = Item("o1", "order", "q0", ("lower", "upper"), "lists", hashes, -1, 1, ranks=(4, 3))
-    scales = {"grade": (1, 5), "order": (-1, 1)} if order else {"grade": (1, 5)}
+    scales = {"grade": scale, "order": (-1, 1)} if order else {"grade": scale}
     about = {"size": items, "qrels": "hash", "measure": None, "runs": [], "judged": 40, "unjudged": 0}
     strata = (Stratum("grade 1, light", 20, items - items // 2, 0.5), Stratum("grade 5, heavy", 20, items // 2, 0.5))
     drawn = Sample("documents", 0, raters, scales, strata, (*grades, *((pair,) if order else ())), about)

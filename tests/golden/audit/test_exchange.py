@@ -225,10 +225,10 @@ def answered(file: Path) -> Path:
     return rewrite(file, lambda rows: [row.update(grade=1) for row in rows])
 
 
-@pytest.mark.parametrize("other", [{"word": "other"}, {"what": "which?"}])
-def test_answers_of_another_audit_are_refused(store: Store, tmp_path: Path, other: dict[str, str]) -> None:
-    """It has the same ids and items; its raters read other passages, or were asked otherwise."""
-    with Store.open(small_audit(tmp_path / "other", raters=3, **other)) as opened:  # type: ignore[arg-type]
+@pytest.mark.parametrize("other", [{"word": "other"}, {"what": "which?"}, {"scale": (0, 3)}, {"scale": (1, 4)}])
+def test_answers_of_another_audit_are_refused(store: Store, tmp_path: Path, other: dict[str, Any]) -> None:
+    """It has the same ids and items; its raters read other passages, or were asked otherwise, or for other grades."""
+    with Store.open(small_audit(tmp_path / "other", raters=3, **other)) as opened:
         export_items(opened, tmp_path / "other.jsonl")
     with pytest.raises(InputError, match=r"other\.jsonl:1: item g0 .* other texts"):
         import_answers(store, answered(tmp_path / "other.jsonl"), "ann")
@@ -239,6 +239,16 @@ def test_answers_of_another_audit_are_refused(store: Store, tmp_path: Path, othe
 def test_answers_to_texts_that_were_changed_are_refused(store: Store, file: Path, text: str) -> None:
     rewrite(answered(file), lambda rows: next(row for row in rows if text in row).update({text: "changed"}))
     with pytest.raises(InputError, match=f"its {text} is not the text of this audit"):
+        import_answers(store, file, "ann")
+    assert store.labels() == {}
+
+
+@pytest.mark.parametrize(
+    "choices", [{"0": "", "1": "", "2": "", "3": ""}, {}, None, ["1", "2"], {"1": "best", "5": "worst"}]
+)
+def test_answers_on_a_scale_that_was_changed_are_refused(store: Store, file: Path, choices: Any) -> None:
+    rewrite(answered(file), lambda rows: rows[1].update(choices=choices))
+    with pytest.raises(InputError, match=r"items\.jsonl:2: item g1: its choices are not those of this audit"):
         import_answers(store, file, "ann")
     assert store.labels() == {}
 

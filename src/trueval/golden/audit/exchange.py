@@ -1,8 +1,9 @@
 """Exchange: what people said as people.jsonl, items as a file for raters without the server, and their answers back.
 
-A rater's file has a line for each item: its name, the texts and their hash ("shown"), what each value means, and three
-empty places: grade, skip and note. It tells nothing of strata, grades, scores or ranks. The same file comes back with
-the places filled in. Texts may be left out on the way, their hash may not: another audit can have the same items.
+A rater's file has a line for each item: its name, the texts, the hash of texts and scale ("shown"), what each value
+means, and three empty places: grade, skip and note. It tells nothing of strata, grades, scores or ranks. The same file
+comes back with the places filled in. Texts may be left out on the way, their hash may not: another audit can have the
+same items.
 """
 
 from __future__ import annotations
@@ -151,17 +152,22 @@ def export_items(store: Store, path: Path) -> int:
 def _blind(store: Store, item: str) -> dict[str, Any]:
     """An item without all that its rater must not know."""
     shown = store.shown(item)
-    meanings = _ORDERS if shown.task == "order" else anchors_of(shown.task, (shown.low, shown.high))
     return {
         "item": shown.item,
         "task": shown.task,
         **_texts(shown),
         "shown": store.items[item].shown,
-        "choices": {str(value): meanings.get(value, "") for value in range(shown.low, shown.high + 1)},
+        "choices": _choices(shown),
         "grade": None,
         "skip": False,
         "note": "",
     }
+
+
+def _choices(shown: Shown) -> dict[str, str]:
+    """What each value means."""
+    meanings = _ORDERS if shown.task == "order" else anchors_of(shown.task, (shown.low, shown.high))
+    return {str(value): meanings.get(value, "") for value in range(shown.low, shown.high + 1)}
 
 
 def _texts(shown: Shown) -> dict[str, str]:
@@ -293,8 +299,12 @@ def _refuse_other_texts(row: Mapping[str, Any], store: Store, item: str, place: 
         )
     if said != store.items[item].shown:
         raise place.error(
-            f"item {item} was answered of other texts than this audit shows. The file is of another audit, or of "
-            "another version of its corpus: give it to that one."
+            f"item {item} was answered of other texts than this audit shows, or on another scale. The file is of "
+            "another audit, or of another version of its corpus: give it to that one."
+        )
+    if "choices" in row and row["choices"] != _choices(store.shown(item)):
+        raise place.error(
+            f"item {item}: its choices are not those of this audit. Answers are to the scale as exported."
         )
     for name, text in _texts(store.shown(item)).items():
         if name in row and row[name] != text.encode("utf-8", "replace").decode():

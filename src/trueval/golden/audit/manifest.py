@@ -64,8 +64,8 @@ class Item:
 
     @property
     def shown(self) -> str:
-        """The hash of the question and of what is shown below it: two audits of the same ids may show other texts."""
-        return text_hash(self.texts).upper()
+        """The hash of question, texts and scale: two audits of the same ids may show others, and mean others by a 3."""
+        return text_hash((self.task, f"{self.low} to {self.high}", *self.texts)).upper()
 
     @property
     def subject(self) -> dict[str, Any]:
