@@ -269,3 +269,12 @@ def test_reuse_is_told_to_every_model_that_runs_here(tmp_path: Path):
     found = PipelineOptions(pipeline=file, reuse="text").read().settings
     assert (found["embed"]["reuse"], "reuse" in found["rerank"]) == ("text", False)
     assert PipelineOptions(pipeline=file).read().settings["embed"]["reuse"] == "pass"
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no folder here that nobody can write")
+@pytest.mark.parametrize("option", ["--run", "--contexts"])
+def test_a_folder_that_cannot_be_written_is_refused_before_the_work(trueval, tmp_path: Path, option: str) -> None:
+    """Else it is told when all was paid for."""
+    done = trueval("retrieve", tmp_path / "gone", "--index", "bm25", option, "/proc/self/run.trec", columns=300)
+    assert done.status == 2
+    assert "the folder /proc/self cannot be written" in done.err

@@ -232,12 +232,19 @@ def make_parent(file: Path, option: str) -> None:
         option: as it is written.
 
     Raises:
-        typer.BadParameter: there is a file of the folder's name, or it may not be made.
+        typer.BadParameter: there is a file of the folder's name, or it may not be made or written.
     """
+    from tempfile import TemporaryFile
+
+    done = "made"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
+        done = "written"
+        if file.is_file() or not file.exists():
+            with TemporaryFile(dir=file.parent):  # only this tells of disks that can be read alone
+                return
     except OSError as error:
-        told = f"the folder {file.parent} cannot be made ({error.strerror}). Name a file in another one."
+        told = f"the folder {file.parent} cannot be {done} ({error.strerror}). Name a file in another one."
         raise typer.BadParameter(told, param_hint=option) from error
 
 
