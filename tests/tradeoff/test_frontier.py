@@ -71,6 +71,24 @@ def test_pareto_sets_are_those_of_brute_force(rule: str) -> None:
         assert any(found)
 
 
+def test_what_some_or_nobody_knows_decides_in_resamples_as_pair_by_pair() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(150):
+        size, draws = (int(each) for each in rng.integers(1, 9, 2))
+        points = [rng.integers(0, int(rng.integers(2, 6)), (size, draws)).astype(float) for _ in range(3)]
+        for at, chance in enumerate(rng.random(3)):
+            if chance < 0.2:
+                points[at][rng.random(size) < 0.5] = np.nan
+            elif chance < 0.3:
+                points[at][:] = np.nan
+        for rule in ("pareto", "paper"):
+            found = on_frontier(Objectives(*points), rule=rule)
+            for at in range(draws):
+                one = Objectives(*(each[:, at] for each in points))
+                pairs = [not removers(one, place, rule=rule).any() for place in range(size)]
+                assert found[:, at].tolist() == pairs, (points, rule)
+
+
 def test_resamples_are_each_a_pareto_set() -> None:
     rng = np.random.default_rng(3)
     for count, draws in ((1, 4), (9, 30), (25, 20)):

@@ -13,6 +13,8 @@ from trueval.standings.standings import Bools, Floats, Ints
 PARETO: Final = "pareto"
 PAPER: Final = "paper"
 RULES: Final = (PARETO, PAPER)
+# Configurations times resamples that are looked at together.
+CELLS: Final = 1 << 20
 
 
 class Objectives(NamedTuple):
@@ -84,11 +86,16 @@ def on_frontier(points: Objectives, *, rule: str = PARETO, apart: Bools | None =
         [True, True, False]
     """
     compared = _Compared.of(points, rule, apart)
-    out: Bools = np.ones((len(points.cost), compared.draws), dtype=bool)
-    if any(compared.known):
-        middle = Objectives(*(values.mean(axis=1, keepdims=True) for values in compared.points))
-        for place in range(len(out)):
-            out[place] = compared.stays(place, middle)
+    size = len(points.cost)
+    out: Bools = np.ones((size, compared.draws), dtype=bool)
+    if any(compared.known) and size and apart is not None:
+        for place in range(size):
+            out[place] = ~compared.removers(place, np.arange(size)).any(axis=0)
+    elif any(compared.known) and size:
+        step = max(CELLS // size, 1)
+        for begin in range(0, compared.draws, step):
+            end = min(begin + step, compared.draws)
+            out[:, begin:end] = compared.sweep(begin, end)
     if all(values.ndim == 1 for values in points):
         out = out.reshape(len(out))
     return out
@@ -112,7 +119,7 @@ def removers(points: Objectives, place: int, *, rule: str = PARETO, apart: Bools
         [True, False, False]
     """
     every = np.arange(len(points.cost))
-    found = _Compared.of(points, rule, apart).removers(place, every, slice(None))
+    found = _Compared.of(points, rule, apart).removers(place, every)
     return found.reshape(len(every))
 
 
@@ -154,19 +161,17 @@ class _Compared(NamedTuple):
         """Resamples."""
         return int(max(values.shape[1] for values in self.points))
 
-    def removers(self, place: int, others: Ints, some: slice | Ints) -> Bools:
-        """[other, resample] whether each of some configurations removes one, in some resamples."""
-        wide = [some if values.shape[1] > 1 else slice(None) for values in self.points]
-        # Rows first: of few others these are small, whatever the resamples.
-        c, s, q = (values[others][:, part] for values, part in zip(self.points, wide, strict=True))
-        cost, latency, quality = (values[place][part] for values, part in zip(self.points, wide, strict=True))
+    def removers(self, place: int, others: Ints) -> Bools:
+        """[other, resample] whether each of some configurations removes one."""
+        c, s, q = (values[others] for values in self.points)
+        cost, latency, quality = (values[place] for values in self.points)
         faster, no_slower = s < latency, s <= latency
         if self.apart is not None:
             differ = self.apart[others, place][:, None]
             faster, no_slower = faster & differ, no_slower | (~differ & ~np.isnan(s) & ~np.isnan(latency))
         better = (c < cost, faster, q > quality)
         if not any(self.known):  # nothing is better or worse than anything
-            return np.zeros((len(others), self.draws if isinstance(some, slice) else len(some)), dtype=bool)
+            return np.zeros((len(others), self.draws), dtype=bool)
         if self.rule == PAPER:
             asked = np.broadcast_arrays(*(each for each, here in zip(better, self.known, strict=True) if here))
             found: Bools = np.logical_and.reduce(asked)
@@ -175,21 +180,87 @@ class _Compared(NamedTuple):
         at_all: Bools = no_worse & (better[0] | better[1] | better[2])
         return at_all
 
-    def stays(self, place: int, middle: Objectives) -> Bools:
-        """[resample] where nobody removes a configuration.
+    def sweep(self, begin: int, end: int) -> Bools:
+        """[configuration, resample] which stay in some resamples where all latencies differ, in n log n steps for each.
 
-        Those that remove it at the means of all resamples are tried first, so most resamples need not look at others.
+        Configurations are gone through by latency, and of equal ones so that no later one removes an earlier one. The
+        best quality so far at every cost up to one's own is found and kept in a tree of prefixes (Fenwick 1994, "A new
+        data structure for cumulative frequency tables", Software: Practice and Experience 24: 327-336), without those
+        that are removed: what they remove, their removers remove too.
+
+        Args:
+            begin: the first of these resamples.
+            end: behind the last.
         """
-        others = np.flatnonzero((self.points.cost <= self.points.cost[place]).any(axis=1))
-        at_means = _Compared(middle, self.known, self.rule, self.apart).removers(place, others, slice(None))[:, 0]
-        order = np.concatenate([others[at_means], others[~at_means]])
-        alive, begin = np.arange(self.draws), 0
-        for size in (4, 16, len(order)):
-            part, begin = order[begin : begin + size], begin + size
-            if len(part) and len(alive):
-                some = slice(None) if len(alive) == self.draws else alive
-                removed = np.broadcast_to(self.removers(place, part, some).any(axis=0), len(alive))
-                alive = alive[~removed]
-        found = np.zeros(self.draws, dtype=bool)
-        found[alive] = True
+        shape, strict = (len(self.points.cost), end - begin), self.rule == PAPER
+        cost, latency, quality = (
+            np.broadcast_to(each if each.shape[1] == 1 else each[:, begin:end], shape) for each in self._signed()
+        )
+        rank = _ranks(cost)
+        order = np.lexsort((-quality, -rank if strict else rank, latency), axis=0)
+        cost, latency, quality, rank = (
+            np.take_along_axis(each, order, axis=0) for each in (cost, latency, quality, rank)
+        )
+        known = ~(np.isnan(cost) | np.isnan(latency) | np.isnan(quality))
+        # What is equal in all three goes or stays together.
+        same = np.zeros(shape, dtype=bool)
+        if not strict:
+            same[1:] = (np.diff(latency, axis=0) == 0) & (np.diff(rank, axis=0) == 0) & (np.diff(quality, axis=0) == 0)
+        kept, stays, tree = np.ones(shape[1], dtype=bool), np.ones(shape, dtype=bool), _Greatest.of(*shape)
+        for place in range(shape[0]):
+            best = tree.up_to(rank[place] - strict)
+            free = best <= quality[place] if strict else best < quality[place]
+            kept = np.where(same[place], kept, free | ~known[place])
+            tree.keep(np.flatnonzero(kept & known[place]), rank[place], quality[place])
+            stays[place] = kept
+        found = np.empty(shape, dtype=bool)
+        np.put_along_axis(found, order, stays, axis=0)
         return found
+
+    def _signed(self) -> tuple[Floats, Floats, Floats]:
+        """Cost, latency and quality; in place of one that nobody knows another one, which then decides alone."""
+        less = (self.points.cost, self.points.latency, -self.points.quality)
+        known = next(each for each, here in zip(less, self.known, strict=True) if here)
+        cost, latency, worse = (each if here else known for each, here in zip(less, self.known, strict=True))
+        return cost, latency, -worse
+
+
+def _ranks(cost: Floats) -> Ints:
+    """[configuration, resample] 1 for the least cost, 2 for the next one; what is not known has the last ones."""
+    order = np.argsort(cost, axis=0, kind="stable")
+    rises = np.diff(np.take_along_axis(cost, order, axis=0), axis=0) != 0
+    found = np.ones(cost.shape, dtype=np.intp)
+    np.put_along_axis(found, order[1:], 1 + np.cumsum(rises, axis=0), axis=0)
+    return found
+
+
+class _Greatest(NamedTuple):
+    """Numbers that are kept at ranks from 1, of every resample for itself, and the greatest one up to a rank.
+
+    Attributes:
+        cells: [rank, resample]; row 0 stays empty.
+        resample: [resample] 0, 1, 2 ...
+    """
+
+    cells: Floats
+    resample: Ints
+
+    @classmethod
+    def of(cls, ranks: int, resamples: int) -> _Greatest:
+        return cls(np.full((ranks + 1, resamples), -np.inf), np.arange(resamples))
+
+    def up_to(self, rank: Ints) -> Floats:
+        """[resample] the greatest number at ranks up to one; -inf where there is none."""
+        found = self.cells[rank, self.resample]
+        while (rank := rank & (rank - 1)).any():
+            np.maximum(found, self.cells[rank, self.resample], out=found)
+        return found
+
+    def keep(self, some: Ints, rank: Ints, values: Floats) -> None:
+        """Keeps numbers, [resample] as all arguments, of some resamples."""
+        rank, values = rank[some], values[some]
+        while len(some):
+            self.cells[rank, some] = np.maximum(self.cells[rank, some], values)
+            rank = rank + (rank & -rank)
+            inside = rank < len(self.cells)
+            some, rank, values = some[inside], rank[inside], values[inside]

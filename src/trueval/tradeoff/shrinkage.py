@@ -47,6 +47,7 @@ OWN: Final = (0.03, 3.0, 14)
 SURFACE: Final = (0.3, 4.0, 8)
 APART: Final = 1e-3  # of what a configuration is by itself: the part that it shares with no other
 LIMIT: Final = 1.0  # standard errors by which the others may move a value, at most
+ROUNDED: Final = 10.0  # eigenvalues below so many roundings of the greatest are 0
 LEAST: Final = 1e-9  # of the measured spread, added to variances so that they can be inverted
 
 
@@ -67,22 +68,32 @@ class Shrunk(NamedTuple):
 
 
 class _Prior(NamedTuple):
-    """The prior of true values less the center: covariances of the surface, a root of them, and what is free."""
+    """The prior of true values less the center.
+
+    Attributes:
+        surface: [configuration, configuration] covariance of the surface.
+        root: [configuration, configuration] whose product with its transpose that is.
+        thin: [configuration, column] the columns of the root that are more than rounding: of a smooth surface few.
+        free: [configuration, 2] whose product with its transpose is the covariance of a and b.
+    """
 
     surface: Floats
     root: Floats
+    thin: Floats
     free: Floats
 
     @classmethod
     def of(cls, features: Floats, spread: float, deviations: Floats) -> _Prior:
-        apart = ((features[:, None] - features[None]) ** 2).sum(axis=2)
+        apart = sum((np.subtract.outer(each, each) ** 2 for each in features.T), np.zeros((len(features),) * 2))
         surface = np.exp(-apart / 2) + features @ features.T
         if not features.shape[1]:
             surface = np.zeros_like(surface)
         found, vectors = np.linalg.eigh(surface)
         shared = deviations / np.sqrt((deviations**2).mean())
         free = FREE * spread * np.stack([np.ones(len(shared)), shared], axis=1)
-        return cls(surface, vectors * np.sqrt(np.maximum(found, 0.0)), free)
+        root = vectors * np.sqrt(np.maximum(found, 0.0))
+        least = ROUNDED * np.finfo(np.float64).eps * max(float(found[-1]), 0.0)
+        return cls(surface, root, root[:, found > least], free)
 
     def covariance(self, surface: float) -> Floats:
         total: Floats = self.free @ self.free.T + surface**2 * self.surface
@@ -115,19 +126,19 @@ def shrink(measured: Floats, errors: Floats, covariance: Floats, features: Float
     prior = _Prior.of(features, spread, np.sqrt(np.diag(covariance)))
     known = covariance + (LEAST * spread) ** 2 * np.eye(size)
     surfaces, owns = _grid(noise, spread, surface=bool(features.shape[1]))
-    # Where what configurations are by themselves has covariance 1, one decomposition for each sd of the surface serves
-    # every sd of theirs.
     alike = _alike(covariance)
     root = np.asarray(np.linalg.cholesky(alike), dtype=np.float64)
-    spectra = [_Spectrum.of(prior.covariance(surface) + known, root) for surface in surfaces]
-    weights = _weights(spectra, surfaces, owns, measured - center)
+    spectrum = _Spectrum.of(prior.free @ prior.free.T + known, root)
+    turned = spectrum.vectors.T @ prior.thin
+    inverses = [_Inverse.of(spectrum, turned, own) for own in owns]
+    weights = _weights(inverses, surfaces, owns, measured - center)
     counts = rng.multinomial(errors.shape[1], weights.ravel())
     out, begin = np.empty_like(errors), 0
     for place in np.flatnonzero(counts):
         (row, column), count = divmod(int(place), len(owns)), int(counts[place])
         surface, own, part = surfaces[row], owns[column], slice(begin, begin + count)
         drawn = prior.draw(surface, own * root, count, rng)
-        solved = spectra[row].solve(own, (measured - center)[:, None] - drawn - errors[:, part])
+        solved = inverses[column].solve(surface, (measured - center)[:, None] - drawn - errors[:, part])
         out[:, part] = center + drawn + (prior.covariance(surface) + own**2 * alike) @ solved
         begin += count
     limited = _limited(out, measured, errors, np.sqrt(np.diag(covariance)))
@@ -143,26 +154,89 @@ def _limited(drawn: Floats, measured: Floats, errors: Floats, deviations: Floats
 
 
 class _Spectrum(NamedTuple):
-    """Eigenvalues and eigenvectors of the covariance of measured values, without that of each configuration itself."""
+    """Eigenvalues and eigenvectors of a covariance, where what configurations are by themselves has covariance 1."""
 
     values: Floats
     vectors: Floats
 
     @classmethod
     def of(cls, covariance: Floats, root: Floats) -> _Spectrum:
-        """Where what configurations are by themselves has covariance 1.
+        """Decompose a covariance.
 
         Args:
-            covariance: of measured values, without that.
+            covariance: [configuration, configuration] of measured values, without the surface and without what they are
+                by themselves.
             root: lower triangle whose product with its transpose is the covariance of what they are by themselves.
         """
-        white = np.linalg.solve(root, np.linalg.solve(root, covariance).T)
-        values, vectors = np.linalg.eigh((white + white.T) / 2)
-        return cls(values, np.linalg.solve(root.T, vectors))
+        from scipy.linalg import solve_triangular
 
-    def solve(self, own: float, right: Floats) -> Floats:
-        """The inverse of the covariance with sd `own` of each configuration itself, times something."""
-        found: Floats = self.vectors @ ((self.vectors.T @ right) / (self.values + own**2)[:, None])
+        white = solve_triangular(root, solve_triangular(root, covariance, lower=True).T, lower=True)
+        values, vectors = np.linalg.eigh((white + white.T) / 2)
+        return cls(values, solve_triangular(root, vectors, lower=True, trans="T"))
+
+
+class _Inverse(NamedTuple):
+    """The inverses of the covariances of measured values with one sd u of configurations themselves, and any sd f.
+
+    C + u² R + f² V V' has the covariance C + u² R, diagonal among the eigenvectors W of C, and a surface of few columns
+    V: its inverse is that of the diagonal D less a correction with as many columns (Woodbury 1950). With the spectrum
+    U μ U' of V' W D W' V, that of every f is at hand:
+
+        W (D - f² D Z diag(1 / (1 + f² μ)) Z' D) W',    Z = W' V U
+
+    Attributes:
+        vectors: W, [configuration, configuration].
+        diagonal: of D, [configuration].
+        turned: W' V, [configuration, column].
+        mixed: U, [column, column].
+        values: μ, [column], at least 0.
+    """
+
+    vectors: Floats
+    diagonal: Floats
+    turned: Floats
+    mixed: Floats
+    values: Floats
+
+    @classmethod
+    def of(cls, spectrum: _Spectrum, turned: Floats, own: float) -> _Inverse:
+        """That of one sd.
+
+        Args:
+            spectrum: of the covariance without the surface.
+            turned: W' V.
+            own: u.
+        """
+        diagonal = 1 / (spectrum.values + own**2)
+        values, mixed = np.linalg.eigh((turned * diagonal[:, None]).T @ turned)
+        return cls(spectrum.vectors, diagonal, turned, mixed, np.maximum(values, 0.0))
+
+    def solve(self, surface: float, right: Floats) -> Floats:
+        """The inverse with sd f of the surface, times something.
+
+        Args:
+            surface: f.
+            right: [configuration, column].
+        """
+        found = self.diagonal[:, None] * (self.vectors.T @ right)
+        share = surface**2 / (1 + surface**2 * self.values)
+        explained = self.mixed @ (share[:, None] * (self.mixed.T @ (self.turned.T @ found)))
+        found -= self.diagonal[:, None] * (self.turned @ explained)
+        solved: Floats = self.vectors @ found
+        return solved
+
+    def log_density(self, surfaces: Floats, measured: Floats) -> Floats:
+        """[surface] log densities of measured values, a constant apart.
+
+        Args:
+            surfaces: f of each.
+            measured: [configuration].
+        """
+        first = self.vectors.T @ measured
+        grown = 1 + surfaces[:, None] ** 2 * self.values
+        explained = surfaces[:, None] ** 2 * (self.mixed.T @ (self.turned.T @ (self.diagonal * first))) ** 2 / grown
+        squares = (self.diagonal * first**2).sum() - explained.sum(axis=1)
+        found: Floats = -0.5 * (squares - np.log(self.diagonal).sum() + np.log(grown).sum(axis=1))
         return found
 
 
@@ -221,14 +295,11 @@ def _grid(noise: float, spread: float, *, surface: bool) -> tuple[Floats, Floats
     return np.concatenate([[0.0], smooth]), np.geomspace(least * noise, most * spread + noise, steps)
 
 
-def _weights(spectra: list[_Spectrum], surfaces: Floats, owns: Floats, measured: Floats) -> Floats:
+def _weights(inverses: list[_Inverse], surfaces: Floats, owns: Floats, measured: Floats) -> Floats:
     """[surface, own] posterior of the sds; their prior is uniform, so on a grid of equal ratios it is the sd itself."""
-    logs = np.empty((len(surfaces), len(owns)))
     least = surfaces[1] if len(surfaces) > 1 else 1.0  # of the sd 0, which a grid of ratios does not have
-    for row, spectrum in enumerate(spectra):
-        found = spectrum.values + owns[:, None] ** 2
-        turned = spectrum.vectors.T @ measured
-        logs[row] = -0.5 * (turned**2 / found + np.log(found)).sum(axis=1) + np.log(owns * (surfaces[row] or least))
+    steps = np.log(owns * np.where(surfaces > 0, surfaces, least)[:, None])
+    logs = steps + np.stack([each.log_density(surfaces, measured) for each in inverses], axis=1)
     weights = np.exp(logs - logs.max())
     total: Floats = weights / weights.sum()
     return total
