@@ -15,9 +15,11 @@ from tests.probes.models import KeptLetters, LetterReranker, Letters, LetterToke
 from trueval.errors import InputError, PolicyError
 from trueval.models.hosted.account import Account
 from trueval.numerics import FORMATS, find_format, round_to
+from trueval.probes import scorers
 from trueval.probes.entrants import Asked, Entrants
 from trueval.probes.model_scorers import CosineScorer, LogitScorer, MaxSimScorer, Passed
 from trueval.probes.scorers import Bm25Scorer, Hybrid, Once, Pairs, PairScorer, PairScores, spacings
+from trueval.retrieval.indexes.sparse import Bm25
 
 TEXTS = ["red fox", "red foxes", "blue whale song", "a fox and a whale", "red fox"]
 PAIRS = [(query, text) for query in ("who is the red fox", "whale song") for text in TEXTS]
@@ -149,6 +151,22 @@ def test_bm25_counts_words_over_the_candidates_of_a_set() -> None:
     assert 0 < found.values[4] < found.values[0] / 3
     idf, tf = np.log(1 + (3 - 1 + 0.5) / 1.5), 1 / (1 + 0.9 * (1 - 0.4 + 0.4))
     assert alone.values[0] == pytest.approx(idf * tf)
+
+
+def test_bm25_holds_the_lists_of_few_queries_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many queries there are, and with the same scores: memory grew with queries times candidates."""
+    pytest.importorskip("bm25s", reason="bm25s, of the extra retrieval, is not installed")
+    pairs = Pairs.of(
+        [(query, text) for at, query in enumerate("abcdefghij") for text in (f"{query} z", f"z {at} {query}")]
+    )
+    whole, held = Bm25Scorer("en").score(pairs), []
+    search = Bm25.search
+    monkeypatch.setattr(Bm25, "search", lambda index, some, most: held.append(len(some)) or search(index, some, most))
+    monkeypatch.setattr(scorers, "MOST_CELLS", 3 * len(pairs.candidates))
+    found = Bm25Scorer("en").score(pairs)
+    assert held == [3, 3, 3, 1]
+    assert found.values.tolist() == whole.values.tolist()
+    assert (found.values > 0).any()
 
 
 class _Fixed:

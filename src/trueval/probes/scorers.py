@@ -7,7 +7,7 @@ of runs and of changes to the texts. Numbers of one scorer are comparable with e
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from trueval.numerics import find_format
 from trueval.retrieval.index import make_index
 from trueval.specs import written
 from trueval.standings.standings import Bools, Floats, Ints
+
+# Scores of queries by candidates that are held at once: 8 MiB.
+MOST_CELLS: Final = 1 << 20
 
 
 class Pairs(NamedTuple):
@@ -135,10 +138,17 @@ class Bm25Scorer:
         queries, query = np.unique(pairs.query[chosen], return_inverse=True)
         index = make_index(self.spec)
         index.build([pairs.candidates[at] for at in candidates.tolist()])
-        hits = index.search([pairs.queries[at] for at in queries.tolist()], len(candidates))
-        table = np.zeros((len(queries), len(candidates)))
-        table[np.repeat(np.arange(len(queries)), np.diff(hits.offsets)), hits.places] = hits.scores
-        found: Floats = table[query, candidate]
+        order = np.argsort(query, kind="stable")
+        found = np.zeros(len(chosen))
+        # The list of a query is as long as the corpus: so many queries at once as fit into memory.
+        step = max(1, MOST_CELLS // len(candidates))
+        for begin in range(0, len(queries), step):
+            some = queries[begin : begin + step]
+            hits = index.search([pairs.queries[at] for at in some.tolist()], len(candidates))
+            table = np.zeros((len(some), len(candidates)))
+            table[np.repeat(np.arange(len(some)), np.diff(hits.offsets)), hits.places] = hits.scores
+            own = order[slice(*np.searchsorted(query[order], (begin, begin + step)))]
+            found[own] = table[query[own] - begin, candidate[own]]
         return found
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pytest
+
 from trueval.golden.audit.manifest import Item
 from trueval.golden.audit.turns import Turns
 
@@ -67,3 +69,28 @@ def test_turns_are_those_of_the_rules() -> None:
                 turns.take({**row, "kind": kind, "item": found[0], "grade": grade})
         done = [turns.progress(task).labels for task in ("grade", "order")]
         assert sum(done) == sum(grade is not None for grade in said.values())
+
+
+@pytest.mark.parametrize("raters", [1, 2])
+def test_what_was_answered_is_not_walked_again(raters: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forty answers of one rater look at as many items after 20 answers as after 400."""
+    looks = 0
+    for name in ("_is_open", "_is_wanted"):
+        plain = getattr(Turns, name)
+
+        def counted(*given: Any, plain: Any = plain) -> Any:
+            nonlocal looks
+            looks += 1
+            return plain(*given)
+
+        monkeypatch.setattr(Turns, name, counted)
+    items = {f"i{at}": Item(f"i{at}", "grade", "q", ("d",), "s", ("h", "h"), 1, 5) for at in range(500)}
+    turns, found = Turns(items, raters), []
+    for number in range(440):
+        if number in (20, 60, 400):
+            found.append(looks)
+        (item,) = turns.next_items("ann", 1, "grade", number)
+        turns.show("ann", item, number + HOLD)
+        row = {"rater": "ann", "note": "", "seconds": None, "time": "", "number": number, "undone": None}
+        turns.take({**row, "kind": "grade", "item": item, "grade": 1})
+    assert found[1] - found[0] == looks - found[2] < 200

@@ -36,9 +36,12 @@ class Turns:
         self.order: dict[str, list[int]] = {}
         self.about: dict[int, str] = {}
         self.shown: dict[str, dict[str, float]] = {}
-        self._seen: dict[str, dict[str, float]] = {}  # the same as shown, rater → item → until when
+        # rater → item → until when: shown, without what the rater has answered, so that no walk goes through that.
+        self._seen: dict[str, dict[str, float]] = {}
         self._places = {item: place for place, item in enumerate(items)}
         self._short = dict.fromkeys(items)  # items with fewer grades than are wanted, in their order
+        # (rater, task) → those of them that are of the task and not answered by the rater; made when first asked for.
+        self._open: dict[tuple[str, str | None], dict[str, None]] = {}
 
     def show(self, rater: str, item: str, until: float) -> None:
         """Note that a rater is shown an item.
@@ -48,7 +51,9 @@ class Turns:
             item: its name.
             until: when it is held no longer.
         """
-        self.shown.setdefault(item, {})[rater] = self._seen.setdefault(rater, {})[item] = until
+        self.shown.setdefault(item, {})[rater] = until
+        if not self.has_answered(rater, item):
+            self._seen.setdefault(rater, {})[item] = until
 
     def take(self, row: Mapping[str, Any]) -> None:
         """Follow one event.
@@ -60,6 +65,9 @@ class Turns:
         if row["kind"] == "undo":
             self.order[rater].remove(row["undone"])
             del self.answers[item][rater]
+            if rater in self.shown.get(item, ()):
+                self._seen.setdefault(rater, {})[item] = self.shown[item][rater]
+            self._open.clear()
         elif row["kind"] == "note":
             self.answers[item][rater] = self.answers[item][rater]._replace(note=row["note"])
         else:
@@ -67,10 +75,15 @@ class Turns:
             self.answers.setdefault(item, {})[rater] = label
             self.order.setdefault(rater, []).append(row["number"])
             self.about[row["number"]] = item
-        if self._grades(item) >= self.raters:
+            self._seen.get(rater, {}).pop(item, None)
+        enough = self._grades(item) >= self.raters
+        if enough:
             self._short.pop(item, None)
         elif item not in self._short:  # taken back: it has its old place again
             self._short = dict.fromkeys(sorted([*self._short, item], key=self._places.__getitem__))
+        for (who, _), each in self._open.items():
+            if enough or who == rater:
+                each.pop(item, None)
 
     def next_items(self, rater: str, most: int, task: str | None, now: float) -> list[str]:
         """The items that a rater is shown now: those that the rater holds, then the first that need a label.
@@ -84,11 +97,10 @@ class Turns:
         seen = self._seen.get(rater, {})
         held = [item for item, until in seen.items() if until > now and self._is_open(item, rater, task)]
         held.sort(key=self._places.__getitem__)
-        free = (
-            item
-            for item in self._short
-            if seen.get(item, now) <= now and self._is_open(item, rater, task) and self._is_wanted(item, rater, now)
-        )
+        if (rater, task) not in self._open:
+            self._open[rater, task] = {item: None for item in self._short if self._is_open(item, rater, task)}
+        left = self._open[rater, task]
+        free = (item for item in left if seen.get(item, now) <= now and self._is_wanted(item, rater, now))
         return [*held, *islice(free, max(most - len(held), 0))][:most]
 
     def has_answered(self, rater: str, item: str) -> bool:
