@@ -198,9 +198,8 @@ class _Compared(NamedTuple):
         )
         rank = _ranks(cost)
         order = np.lexsort((-quality, -rank if strict else rank, latency), axis=0)
-        cost, latency, quality, rank = (
-            np.take_along_axis(each, order, axis=0) for each in (cost, latency, quality, rank)
-        )
+        cost, latency, quality = (np.take_along_axis(each, order, axis=0) for each in (cost, latency, quality))
+        rank = np.take_along_axis(rank, order, axis=0)
         known = ~(np.isnan(cost) | np.isnan(latency) | np.isnan(quality))
         # What is equal in all three goes or stays together.
         same = np.zeros(shape, dtype=bool)
