@@ -202,6 +202,9 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
         gullibility(plan, tmp_path / "out", queries=0)
     with pytest.raises(PolicyError, match="relevant must be a grade"):
         gullibility(plan, tmp_path / "out", relevant=1)
+    for level in (0.0, 0.5, 1.0):
+        with pytest.raises(PolicyError, match=r"level must be between 0\.5 and 1"):
+            gullibility(plan, tmp_path / "out", level=level)
 
 
 def test_traps_are_what_they_are_called(tmp_path: Path) -> None:

@@ -73,6 +73,9 @@ def test_a_judge_by_name_or_by_file(tmp_path: Path) -> None:
     found = read_judge(str(tmp_path / "j.toml"), {"batch": 5})
     assert (found.model, found.grading.rounds, found.grading.batch) == (f"labels:{tmp_path}/q.trec", 4, 5)
     assert read_judge("labels:q.trec", {}).model == "labels:q.trec"
+    assert read_judge("gpt", {}).grading.seed == 0
+    (tmp_path / "j.toml").write_text('[golden]\nseed = 7\n[judge]\nmodel = "gpt"\n')
+    assert read_judge(str(tmp_path / "j.toml"), {}).grading.seed == 7
 
 
 def test_queries_are_drawn_as_a_sweep_draws_them(tmp_path: Path) -> None:

@@ -108,6 +108,7 @@ def test_a_judge_that_refuses_some_costs_calls_and_is_asked_about_others() -> No
         (lambda batches: [], "must answer for each of 1 batches. Got 0"),
         (lambda batches: [batch[1:] for batch in batches], "must order the documents"),
         (lambda batches: [("d99", *batch[1:]) for batch in batches], "must order the documents"),
+        (lambda batches: [(*batch, max(batch)) for batch in batches], "must order the documents"),
         (lambda batches: [(batch[1], *batch[1:]) for batch in batches], "must order the documents"),
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 from trueval.golden.judge import Question
 from trueval.golden.label_judge import Errors, LabelJudge
 from trueval.golden.ledger import opened_ledger
-from trueval.golden.refine_pools import Pool, compare_by
+from trueval.golden.refine_pools import Pool, Refining, compare_by, refine_pools
 
 
 def test_documents_of_the_same_text_are_asked_about_anew_each_time(tmp_path: Path) -> None:
@@ -21,3 +21,15 @@ def test_documents_of_the_same_text_are_asked_about_anew_each_time(tmp_path: Pat
         assert ledger.totals().calls == 16
     assert len(set(asked)) == 16
     assert len({order is not None and order[0] == "b" for order in found}) == 2  # noise is drawn anew for each
+
+
+def test_every_pool_that_is_refined_is_told(tmp_path: Path) -> None:
+    pools = [Pool(query, query, ("a", "b"), ("one", "two"), (3.0, 3.0)) for query in ("q1", "q2")]
+    judge = LabelJudge({(query, text): 3 for query in ("q1", "q2") for text in ("one", "two")}, Errors(noise=1.0))
+    told: list[tuple[str, int, int]] = []
+    how = Refining(top=1, calls=1)
+    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+        found = refine_pools(pools, judge, ledger, how, step=lambda *each: told.append(each))
+        again = refine_pools(pools, judge, ledger, how)
+    assert told == [("queries", 1, 2), ("queries", 2, 2)]
+    assert [each.query_id for each in found] == [each.query_id for each in again] == ["q1", "q2"]

@@ -57,6 +57,9 @@ def test_baselines_with_a_judge_that_is_always_right(seed: int) -> None:
     assert len(judge.asked) == 5  # begins at 15, 11, 7, 3 and 0
     assert tournaments(grades, Counting(), rng, rounds=20, group=6)[:2] == [0, 1]
     assert trueskill_stop(grades, Counting(), rng, top=5, budget=200).overlap > 0.95
+    judge = Counting()
+    tournaments(np.zeros(8), judge, rng, rounds=1, group=4)
+    assert sorted(map(len, judge.asked)) == [2, 4, 4, 4]  # nobody asks about the winner alone
 
 
 def test_trueskill_is_that_of_its_own_package() -> None:
@@ -222,6 +225,7 @@ def test_companions_move_a_document_as_the_world_says() -> None:
     pool = draw_pool(WORLDS["intransitive"], np.random.default_rng(0))
     assert pool.beside is not None
     assert pool.beside + pool.beside.T == pytest.approx(0)
+    assert pool.beside[np.triu_indices(40, 1)].std() == pytest.approx(0.3, rel=0.1)  # 780 pairs: 2.5 % (sd)
     judge = SimulatedJudge(pool, WORLDS["intransitive"], np.random.default_rng(0))
     seen = [pool.judged[0] + judge._by_place((0, other))[0] for other in range(1, 40)]
     assert np.mean(seen) == pytest.approx(pool.judged[0])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from trueval.comparison.compare import compare
 from trueval.errors import InputError, PolicyError
@@ -109,6 +110,15 @@ def test_verdicts_are_those_of_compare(world: dict[str, Any]) -> None:
             assert pair["judges"][verdicts[pair["first"], pair["second"]]] >= 1
 
 
+def test_whether_agreement_on_labels_tells_which_tau_is_high_is_kendalls_tau(world: dict[str, Any]) -> None:
+    for measure in world["data"]["measures"]:
+        high = [each["tau"]["value"] for each in measure["judges"]]
+        assert len(set(high)) > 1
+        for name, value in measure["kappa_and_tau"].items():
+            labels = [each["coefficients"][name]["value"] for each in world["data"]["labels"]]
+            assert value == pytest.approx(stats.kendalltau(labels, high).statistic), name
+
+
 def test_systems_say_the_range_of_every_conclusion(world: dict[str, Any]) -> None:
     measure = world["data"]["measures"][0]
     assert [each["run"] for each in measure["systems"]] == ["s0", "s1", "s2", "s3"]
@@ -132,6 +142,7 @@ def test_labels_are_compared_on_what_everybody_labelled(world: dict[str, Any], t
     assert found["shared"] == {"pairs": len(lines) // 2, "queries": QUERIES // 2}
     assert found["notes"][0] == f"Labels that not everybody gave are left out: {len(lines) // 2} of people."
     assert found["measures"][0]["judges"][0]["tau"]["value"] == 1.0
+    assert set(found["measures"][0]["kappa_and_tau"].values()) == {None}  # one judge ranks nothing
 
 
 def test_what_cannot_be_is_refused(world: dict[str, Any], tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from trueval.errors import InputError, PolicyError
-from trueval.golden.agreement.reading import Choices, read_labels
+from trueval.golden.agreement.reading import Choices, read_labels, scale_of
 from trueval.judgments import Judgments
 
 LINES = ["q1 0 a 3", "q1 0 b 1", "q2 0 a 0", "q1 0 a 2", "q2 0 c 10", "q2 0 d -1"]
@@ -45,6 +45,11 @@ def test_what_is_left_out_is_chosen_and_counted(file: Path, how: str, kept: floa
 def test_without_a_scale_every_grade_from_0_up_is_taken(file: Path) -> None:
     found = read_labels(file, "people", Choices("first"), None)
     assert sorted(found.frame["grade"].to_list()) == [0.0, 1.0, 3.0, 10.0]
+
+
+def test_the_scale_of_labels_is_from_their_least_to_their_greatest_grade(tmp_path: Path) -> None:
+    (tmp_path / "people.qrels").write_text("q 0 a 2\nq 0 b 5\nq 0 c 3\n")
+    assert scale_of(read_labels(tmp_path / "people.qrels", "people", Choices(), None).frame) == (2.0, 5.0)
 
 
 def test_a_choice_that_is_none_and_a_file_without_labels_are_refused(tmp_path: Path) -> None:

@@ -162,6 +162,9 @@ def test_judgments_without_a_golden_set_have_their_own_scale(place: Path, tmp_pa
     with pytest.raises(PolicyError, match="a scale must have 2 to 10 grades"):
         open_audit(path, tmp_path / "other", Choices(scale=(0, 10), collection=str(place / "c")))
     assert not (tmp_path / "other").exists()
+    path.write_text(f"q0 0 boilers-0 -1\n{path.read_text()}")  # nobody judged it: it has no grade
+    found = open_audit(path, tmp_path / "unjudged", Choices(size=10, scale=(0, 3), collection=str(place / "c")))
+    assert (found.scales["grade"], found.about["unjudged"]) == ((0, 3), 1)
 
 
 def test_a_changed_corpus_is_refused_before_anything_is_drawn(place: Path) -> None:

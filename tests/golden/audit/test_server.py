@@ -46,6 +46,12 @@ def test_other_machines_do_not_reach_it(host: str) -> None:
         listening(host, 0)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere the option lets two servers share a port")
+def test_the_port_of_a_server_that_was_killed_is_free() -> None:
+    with listening(HOST, 0) as place:
+        assert place.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR) != 0
+
+
 def test_a_port_in_use_is_named(tmp_path: Path) -> None:
     drawn(tmp_path / "a", grades=plain(1))
     with socket.create_server((HOST, 0)) as other, Store.open(tmp_path / "a") as store:
