@@ -129,7 +129,7 @@ def test_views_are_known_to_their_own_room_and_above_only() -> None:
         assert strangers <= below, f"{name} looks into the views of {strangers}"
 
 
-@pytest.mark.parametrize("room", ["standings", "evaluation", "comparison", "measures", "policy"])
+@pytest.mark.parametrize("room", ["standings", "evaluation", "comparison", "measures", "policy", "tradeoff"])
 def test_what_a_room_gives_cannot_be_changed(room: str) -> None:
     """Data classes are frozen, and those that hold arrays are equal only to themselves: arrays compare item by item."""
     found = 0

@@ -71,6 +71,16 @@ def test_what_cannot_begin_is_told(tmp_path: Path, seen: list[Any]):
     assert said.count("texts") == 68
 
 
+def test_a_model_that_fails_is_named(tmp_path: Path, seen: list[Any]):
+    def broken(model: Any, part: Any, places: Any) -> float:
+        raise InputError(f"{model.name} is out of order.")
+
+    said = estimate(made.written(tmp_path, SMALL), out=tmp_path / "out", probe=broken)
+    assert [(each.name, each.reason) for each in said.failed] == [
+        (f"systems with {model}", f"{model} is out of order.") for model in ("counts", "pairs")
+    ]
+
+
 def test_calls_of_a_service_are_counted_with_their_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("openai", reason='needs the extra "hosted"')
     monkeypatch.setenv("OPENAI_API_KEY", "k")

@@ -19,6 +19,7 @@ from trueval.report.text import FRACTIONS, POINTS
 from trueval.tradeoff.changes import Bootstrap
 from trueval.tradeoff.draws import draw_latencies, draw_qualities, features_of, percentiles
 from trueval.tradeoff.groups import group
+from trueval.tradeoff.marginals import efficiencies
 from trueval.tradeoff.measured import read_sweep
 from trueval.tradeoff.pareto import Objectives, on_frontier, removers
 from trueval.tradeoff.views.frontier import lines
@@ -311,6 +312,7 @@ def test_directories_that_are_no_sweep_are_refused_in_one_line(swept: Path, tmp_
         ({"percentile": "p90"}, "percentile must be p50, p95, p99"),
         ({"rule": "parato"}, "Did you mean pareto"),
         ({"level": 1.0}, "level must be a number between 0 and 1"),
+        ({"resamples": 0}, "resamples must be an integer >= 1. Got 0"),
         ({"min_quality": "nDCG@10=0.5"}, "not a measure of this sweep"),
         ({"min_quality": "high"}, "min_quality must be X or MEASURE=X"),
         ({"max_cost": -1.0}, "max_cost must be a number >= 0"),
@@ -319,6 +321,25 @@ def test_directories_that_are_no_sweep_are_refused_in_one_line(swept: Path, tmp_
 def test_bad_options_say_what_is_accepted(swept: Path, asked: dict[str, object], said: str) -> None:
     with pytest.raises(PolicyError, match=said):
         tv.frontier(swept, **asked)  # type: ignore[arg-type]
+
+
+def test_one_resample_is_enough(swept: Path) -> None:
+    assert tv.frontier(swept, resamples=1).to_dict()["resamples"] == 1
+    assert Bootstrap(resamples=1, threads=1).mean(np.ones(3)).low == 1
+    with pytest.raises(PolicyError, match=r"resamples must be an integer >= 1\. Got 0"):
+        Bootstrap(resamples=0)
+
+
+def test_efficiencies_are_quality_by_latency_best_first(swept: Path) -> None:
+    measured = read_sweep(swept)
+    found = efficiencies(measured, "p95")
+    assert sorted(each["system"] for each in found) == list(range(len(measured.systems)))
+    values = [each["efficiency"] for each in found]
+    assert values == sorted(values, reverse=True)
+    for each in found:
+        seconds = measured.systems[each["system"]]["latency"]["p95"]["value"]
+        assert each["latency"] == seconds
+        assert each["efficiency"] == pytest.approx(each["performance"] / seconds)
 
 
 def test_intervals_are_of_the_level_that_is_asked(swept: Path) -> None:

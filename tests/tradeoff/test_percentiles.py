@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from trueval.errors import InputError
+from trueval.tradeoff import percentiles
 from trueval.tradeoff.percentiles import NAMES, Latency, Times, independent, latency, resampled, times_of
 
 Floats = NDArray[np.float64]
@@ -62,6 +63,13 @@ def test_resamples_are_those_of_drawn_queries() -> None:
             for second in of.seconds[query == number].tolist() * int(count)
         ]
         assert row == pytest.approx([type_7(spelled, share) for share in SHARES], rel=1e-12)
+
+
+def test_resamples_in_several_blocks_are_those_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = times(np.random.default_rng(4).exponential(size=(5, 2)))
+    at_once = resampled(of, SHARES, 11, np.random.default_rng(3))
+    monkeypatch.setattr(percentiles, "CELLS", 4 * 10)  # 4 of 11 resamples of 10 samples
+    assert resampled(of, SHARES, 11, np.random.default_rng(3)).tolist() == at_once.tolist()
 
 
 def test_the_upper_end_is_known_from_as_many_samples_as_the_percentile_needs() -> None:

@@ -14,12 +14,13 @@ from tests.tradeoff.made import SMALL
 
 from trueval.cli.output import save, save_page
 from trueval.errors import InputError
-from trueval.probes.chatter import noisy
-from trueval.probes.noise import probe_noise
+from trueval.probes.chatter import KNOWN, noisy
+from trueval.probes.noise import CLEAN, NONE, Condition, probe_noise
 from trueval.report.terminal import drawn
 from trueval.tradeoff.estimate import estimate
 from trueval.tradeoff.inputs import read_inputs
 from trueval.tradeoff.plan import Plan
+from trueval.tradeoff.probing import noise_entry
 from trueval.tradeoff.signals import route_pipeline
 from trueval.tradeoff.sweep import sweep
 from trueval.tradeoff.views.kind import SWEEP
@@ -89,6 +90,21 @@ def test_the_drop_is_that_of_the_queries_of_the_sweep(tmp_path: Path, seen: list
     )
     assert dense["probes"]["names"] is None
     assert dense["probes"]["noise"]["queries"] == made.QUERIES
+
+
+def test_the_change_under_chatter_is_that_of_the_means() -> None:
+    noisy_one = Condition(2, KNOWN, NONE, False)
+    found: Any = SimpleNamespace(
+        row=(CLEAN, noisy_one).index,
+        conditions=(CLEAN, noisy_one),
+        lists=SimpleNamespace(overlap=np.array([[1.0, 1.0], [0.5, 0.75]])),
+        worth={"R@10": np.array([[1.0, 0.5], [0.25, 0.75]])},
+        design=SimpleNamespace(language="en"),
+        query_ids=("q", "r"),
+        cosines=np.array([[1.0, 1.0], [0.875, 0.625]]),
+    )
+    told = noise_entry(found, 2)
+    assert (told["drop"], told["overlap"], told["change"]) == (0.25, 0.625, {"R@10": -0.25})
 
 
 def test_a_probe_that_fails_stops_nothing(tmp_path: Path, seen: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,7 +96,7 @@ def seconds_of(model: Any, part: Part, places: Sequence[int]) -> float:
     return time.perf_counter() - began
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Pairs:
     """Pools whose pairs go through one reranker.
 

@@ -77,7 +77,7 @@ class Labelled(NamedTuple):
     notes: tuple[str, ...]
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Judging:
     """Gathers what the systems of a sweep found, and has a judge label what nobody judged.
 
