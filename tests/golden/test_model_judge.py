@@ -15,7 +15,7 @@ from trueval.golden.asking import ask_all
 from trueval.golden.judge import Answer, Label, Question, Usage
 from trueval.golden.judges import model_judge
 from trueval.golden.ledger import opened_ledger
-from trueval.golden.model_judge import JudgeSettings, ModelJudge, Prices
+from trueval.golden.model_judge import JudgeSettings, ModelJudge, Prices, _reply_of
 from trueval.golden.plan import read_judge
 from trueval.golden.prompt import prompts_for
 from trueval.models.hosted.account import Account
@@ -448,3 +448,13 @@ def test_calls_at_once_fall_to_what_a_server_takes(server: ChatServer, tmp_path:
         ask_all(ledger, asked, [ASKED._replace(sample=n) for n in range(60)], at_once=16)
         assert ledger.totals().calls == 60
     assert asked.throttle.limit < 8
+
+
+@pytest.mark.parametrize("said", [True, False, -1, 7.0, "7", None, 2**60])
+def test_what_is_no_count_of_tokens_is_not_billed_as_one(said: object) -> None:
+    choice = {"message": {"content": "5"}, "finish_reason": "stop"}
+    found = _reply_of({"choices": [choice], "usage": {"prompt_tokens": said, "completion_tokens": said}})
+    assert (found.tokens_in, found.tokens_out) == (None, None)
+    # An answer may be empty, a question is not.
+    found = _reply_of({"choices": [choice], "usage": {"prompt_tokens": 0, "completion_tokens": 0}})
+    assert (found.tokens_in, found.tokens_out) == (None, 0)

@@ -27,7 +27,7 @@ from trueval.models.hosted.failures import BROKEN, KEPT, CallError, Kind
 from trueval.models.hosted.keys import Key
 from trueval.models.hosted.retries import Retries
 from trueval.models.hosted.services import SERVICES, checked_url, key_name
-from trueval.models.hosted.wire import MOST_BILLED, OpenAIClient
+from trueval.models.hosted.wire import OpenAIClient, count_of
 
 OPENAI: Final = SERVICES["openai"].base_url
 FORMS: Final = ("json_schema", "json_object", "text")
@@ -347,7 +347,10 @@ def _reply_of(found: Any) -> Reply:
         problem = "a filter took the answer away"
     elif choice.get("finish_reason") == "length":
         problem = "the answer was cut off"
-    asked, given = (each if isinstance(each, int) and 0 <= each < MOST_BILLED else None for each in tokens)
+    # An answer may be empty, a question is not.
+    asked, given = (
+        count_of(each, least) if isinstance(each, int) else None for each, least in zip(tokens, (0, -1), strict=True)
+    )
     written = text if isinstance(text, str) else ""
     return Reply(sendable(written or str(refusal or "")), problem, sendable(str(model or "")), asked, given)
 

@@ -347,3 +347,12 @@ def test_calls_hold_no_more_than_they_may() -> None:
         pairs = list(pairwise(cut))
         full = [a.tokens + b.tokens > limits.tokens or len(a.texts) == limits.texts for a, b in pairs]
         assert sum(full) >= len(pairs) // 2, "calls are filled"
+
+
+@QUIET
+@pytest.mark.parametrize("said", [True, False, 0, -50, 12.5, "7", None, 2**60, [1]])
+def test_what_is_no_count_of_tokens_counts_at_its_most(service: Loopback, load: Callable[..., Any], said: Any) -> None:
+    service.troubles = [Trouble(change=lambda found: {**found, "usage": {"total_tokens": said}})]
+    account = Account()
+    load("openai:m", price_per_million_tokens=1e6, account=account).embed_queries(["lift"])
+    assert account.spent == account.at_most == len("lift") + 8

@@ -236,16 +236,25 @@ def scores_of(found: Any, count: int, shape: RerankShape) -> NDArray[np.float64]
 
 
 def usage_of(found: Any) -> Usage:
-    """What an answer says that it is billed as: tokens, or searches (Cohere)."""
+    """What an answer says that it is billed as: tokens, or searches (Cohere); none is no count, since none is free."""
     about = found if isinstance(found, Mapping) else {}
     meta, usage = about.get("meta"), about.get("usage")
     units = meta.get("billed_units") if isinstance(meta, Mapping) else None
     searches = units.get("search_units") if isinstance(units, Mapping) else None
     tokens = usage.get("total_tokens", usage.get("prompt_tokens")) if isinstance(usage, Mapping) else None
-    return Usage(
-        tokens if isinstance(tokens, int) and 0 <= tokens < MOST_BILLED else None,
-        float(searches) if isinstance(searches, int | float) and 0 <= searches < MOST_BILLED else None,
-    )
+    searched = count_of(searches)
+    return Usage(count_of(tokens) if isinstance(tokens, int) else None, None if searched is None else float(searched))
+
+
+def count_of(found: Any, least: float = 0.0) -> Any:
+    """A number of things that are billed; None of what is no such number, as true is none.
+
+    Args:
+        found: what an answer says.
+        least: it must be more than that: no question is of 0 tokens.
+    """
+    number = isinstance(found, int | float) and not isinstance(found, bool)
+    return found if number and least < found < MOST_BILLED else None
 
 
 def _list(found: Any, name: str) -> list[Any]:
