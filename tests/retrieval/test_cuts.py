@@ -18,6 +18,7 @@ from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError
 from trueval.report.formats import to_json
 from trueval.report.terminal import drawn
+from trueval.report.text import POINTS
 from trueval.retrieval.cuts import cut_index, cut_runs
 from trueval.retrieval.cutting.calls import Opened
 from trueval.retrieval.cutting.cutoff import Cut
@@ -334,6 +335,19 @@ def test_what_the_cut_does_and_what_ties_above_it_do_are_told_apart():
     assert result["cuts"][0]["measures"]["nDCG@2"]["cut"]["lowest"] == pytest.approx(1 / both)
     sets = cut_runs([TIED_ABOVE], 4, judgments={"q": {"a": 1, "d": 1}}, measures="R@4")
     assert "Equal scores above" not in shown(sets)
+
+
+def test_sentences_are_in_the_unit_of_their_table():
+    """With --percent a line below the table says that values are points, of sentences too."""
+    found = cut_runs([TIED_ABOVE], 4, judgments={"q": {"a": 1, "d": 1}}, measures="nDCG@4").to_dict()
+    for said in (
+        drawn(views.table(found, scale=POINTS)),
+        views.to_markdown(found, scale=POINTS),
+        views.to_latex(found, scale=POINTS),
+    ):
+        told = " ".join(said.split())
+        assert "nDCG@4 lies between 61.31 and 87.72 by the engine's choice alone." in told
+        assert "move nDCG@4 between 65.09 and 87.72." in told
 
 
 def test_ties_above_are_told_of_where_nothing_is_cut():

@@ -114,7 +114,7 @@ def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
         result: the JSON of `trueval cuts`.
         scale: of values and shares.
     """
-    parts: list[Any] = [Text(plain(quoted(result)), style="bold")]
+    parts: list[Any] = [Text(plain(quoted(result, scale)), style="bold")]
     if result["measures"]:
         shown = grid(MEASURES, "Lrrrrrl", spare=("calls",))
         for name, value in result["measures"].items():
@@ -135,7 +135,7 @@ def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
         parts += [Text(), queries]
     if len(order) > MOST:
         parts.append(Text(f"{len(order) - MOST:,} more queries are in --format csv.", style="dim"))
-    told = [*lines(result, notes=False), *unit(scale)]
+    told = [*lines(result, notes=False, scale=scale), *unit(scale)]
     return Group(*parts, *([Text(), *map(Text, told)] if told else []))
 
 
@@ -178,13 +178,13 @@ def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
         result: the JSON of `trueval cuts`.
         scale: of values and shares.
     """
-    parts = [f"{markdown(plain(quoted(result)))}\n"]
+    parts = [f"{markdown(plain(quoted(result, scale)))}\n"]
     if result["measures"]:
         parts.append(pipes(MEASURES, _rows_of_measures(result, scale), words=1))
     if result["stages"]:
         stages = [cells_of_stage(stage, scale) for stage in result["stages"]["stages"]]
         parts.append(pipes(STAGES, stages, words=1))
-    told = [*lines(result), *unit(scale)]
+    told = [*lines(result, scale=scale), *unit(scale)]
     return "\n".join([*parts, *(f"{markdown(line)}\n" for line in told)])
 
 
@@ -200,5 +200,5 @@ def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
         [*map(latex, MEASURES)],
         rows,
         "lrrrrrl",
-        notes=[plain(quoted(result)), *lines(result), *unit(scale)],
+        notes=[plain(quoted(result, scale)), *lines(result, scale=scale), *unit(scale)],
     )

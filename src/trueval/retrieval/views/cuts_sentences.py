@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from trueval.report.text import fixed, percent
+from trueval.report.text import FRACTIONS, Scale, fixed, percent
 
 Entry = Mapping[str, Any]
 
@@ -54,11 +54,12 @@ def value_at(result: Any, keys: tuple[str | int, ...]) -> Any:
     return result
 
 
-def quoted(result: Entry) -> Said:
+def quoted(result: Entry, scale: Scale = FRACTIONS) -> Said:
     """The line that a person can quote.
 
     Args:
         result: the JSON of `trueval cuts`.
+        scale: of values of measures.
     """
     summary, k = result["summary"], result["k"]
     queries = _many(result, "query", "queries", "summary", "queries")
@@ -72,12 +73,18 @@ def quoted(result: Entry) -> Said:
         share = Told(percent(summary["at_stake"]), ("summary", "at_stake"))
         return *line, "there ", share, " of the context is left to the engine's choice."
     value = result["measures"][measure]["cut"]
-    low, high = (Told(fixed(value[end]), ("measures", measure, "cut", end)) for end in ("lowest", "highest"))
+    low, high = _ends(result, scale, measure, "cut")
     if value["range"] <= DIFFERS:
         known = " among the documents that are seen" if summary["open"] else ""
         return *line, f"{spoken(measure)} is ", low, f" whatever the engine chooses{known}."
     further = " or further apart" if summary["open"] else ""
     return *line, f"{spoken(measure)} lies between ", low, " and ", high, f"{further} by the engine's choice alone."
+
+
+def _ends(result: Entry, scale: Scale, measure: str, part: str) -> tuple[Told, Told]:
+    """The lowest and the highest value of a measure under one source of ties."""
+    low, high = (("measures", measure, part, end) for end in ("lowest", "highest"))
+    return Told(fixed(value_at(result, low), scale), low), Told(fixed(value_at(result, high), scale), high)
 
 
 def _uncut(result: Entry, queries: Said) -> Said:
@@ -104,14 +111,15 @@ def spoken(measure: str) -> str:
     return SPOKEN.get(name, name) + at + cutoff
 
 
-def sentences(result: Entry) -> Iterator[Said]:
+def sentences(result: Entry, scale: Scale = FRACTIONS) -> Iterator[Said]:
     """What else a reader should know: open groups, repeated calls, and why documents tie.
 
     Args:
         result: the JSON of `trueval cuts`.
+        scale: of values of measures.
     """
     summary = result["summary"]
-    yield from _of_ties_inside(result)
+    yield from _of_ties_inside(result, scale)
     if summary["open"]:
         queries = _many(result, "query", "queries", "summary", "open")
         yield (
@@ -148,13 +156,13 @@ def sentences(result: Entry) -> Iterator[Said]:
         yield "Why they tie: ", *named[:-1], "."
 
 
-def _of_ties_inside(result: Entry) -> Iterator[Said]:
+def _of_ties_inside(result: Entry, scale: Scale) -> Iterator[Said]:
     """What equal scores above the cut do to the first measure: no choice of the engine at the cut."""
     measure = next(iter(result["measures"]), None)
     value = {} if measure is None else result["measures"][measure]["inside"]
     if measure is None or value["range"] is None or value["range"] <= DIFFERS:
         return
-    low, high = (Told(fixed(value[end]), ("measures", measure, "inside", end)) for end in ("lowest", "highest"))
+    low, high = _ends(result, scale, measure, "inside")
     who = "Equal scores above the cut, of documents that are in the context anyway, move "
     yield f"{who}{spoken(measure)} between ", low, " and ", high, "."
 
@@ -223,13 +231,14 @@ def advice(result: Entry) -> Iterator[Said]:
     )
 
 
-def lines(result: Entry, *, notes: bool = True) -> Iterator[str]:
+def lines(result: Entry, *, notes: bool = True, scale: Scale = FRACTIONS) -> Iterator[str]:
     """All that is said beside tables, for forms of text.
 
     Args:
         result: the JSON of `trueval cuts`.
         notes: whether its notes are among it.
+        scale: of values of measures.
     """
-    yield from map(plain, sentences(result))
+    yield from map(plain, sentences(result, scale))
     yield from result["notes"] if notes else ()
     yield from (f"To change: {plain(line)}" for line in advice(result))
