@@ -18,7 +18,7 @@ from trueval.errors import InputError
 from trueval.files.whole import write_whole
 from trueval.golden.anchoring import changed, in_other_words, refuse_inside
 from trueval.golden.asking import Step
-from trueval.golden.build import opened_account
+from trueval.golden.build import Estimates, opened_account
 from trueval.golden.estimate import Estimate, estimate_stage
 from trueval.golden.golden_set import ABOUT, GoldenSet
 from trueval.golden.grade import questions_of
@@ -148,6 +148,10 @@ class OnDemand:
         asked = [each.question for each in questions_of(self.wanted.pools, queries, documents, self.plan.grading)]
         with known_ledger(self.ledger) as answers:
             return estimate_stage(self.judge, answers, "grade", asked)
+
+    def dry_run(self) -> Estimates:
+        """The estimate as a dry run says it, with what is spent; nothing is asked, and no file is made."""
+        return Estimates((self.estimate(),), self.account.spent, self.account.max_cost)
 
     def grade(self, step: Step | None = None) -> Written:
         """Ask the judge, and write judgments and labels.

@@ -72,6 +72,9 @@ def test_new_results_of_a_run_are_judged_and_old_judgments_stay(
         words += ["--base-url", server.url, "--api-key-env", "K", "--price-in", 1, "--price-out", 2]
         dry = trueval(*words, "--out", new, "--dry-run")
         assert dry.out.startswith("grade: 2 calls with 4 passages, about "), dry
+        assert "; 0 is spent." in dry.out
+        assert "An answer that is not valid is asked for once more" in dry.out
+        assert "Nothing limits the length of an answer" in dry.out
         assert server.seen == []
         found = trueval(*words, "--out", new)
         assert found.status == 0, found.err

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from trueval.cli.estimates import show_estimates
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import JUDGMENTS, OUTPUT, with_groups
 from trueval.cli.output import make_parent, say, talk
@@ -126,7 +127,7 @@ def grade(
         talk(ready.wanted.notes)
         say(ready.sentence())
         if dry_run:
-            say(ready.estimate().sentence(), err=False)
+            show_estimates(ready.dry_run(), "table")
             return
         written = ready.grade(bar("grading"))
     for line in written.sentences():
