@@ -17,6 +17,7 @@ from trueval.golden.build import Estimates, build, dry_run
 from trueval.golden.estimate import Estimate
 from trueval.golden.model_judge import Prices
 from trueval.golden.plan import Plan
+from trueval.models.hosted.account import rounded_up
 
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
 pytest.importorskip("openai", reason='needs the extra "judge"')
@@ -159,7 +160,7 @@ def test_at_most_has_second_calls_and_the_longest_answers(tmp_path: Path, server
         (task,) = each.tasks
         assert task.at_most is not None
         assert paid <= task.at_most <= 2 * paid
-        assert f"at most {task.at_most:.4g}" in each.sentences()[0]
+        assert f"at most {rounded_up(task.at_most)}" in each.sentences()[0]
 
 
 def test_where_nothing_limits_an_answer_no_most_is_said(tmp_path: Path, server: ChatServer) -> None:

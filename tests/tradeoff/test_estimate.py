@@ -11,6 +11,7 @@ from tests.tradeoff import made
 from tests.tradeoff.made import SMALL
 
 from trueval.errors import InputError, TruevalWarning
+from trueval.models.hosted.account import rounded_up
 from trueval.tradeoff.estimate import estimate
 from trueval.tradeoff.plan import Plan
 from trueval.tradeoff.sweep import sweep
@@ -97,7 +98,7 @@ def test_calls_of_a_service_are_counted_with_their_price(tmp_path: Path, monkeyp
         assert said.cost == task.cost
         assert said.at_most == task.cost_at_most
         assert task.cost < task.cost_at_most
-        assert f"for about {task.cost:.4g}, at most {task.cost_at_most:.4g}." in " ".join(said.sentences())
+        assert f"for about {task.cost:.4g}, at most {rounded_up(task.cost_at_most)}." in " ".join(said.sentences())
         assert json.loads(json.dumps(said.to_dict()))["calls"] == task.calls
         free = estimate(
             made.written(tmp_path, text.replace("\nprice_per_million_tokens = 100", "")), out=tmp_path / "o"

@@ -28,7 +28,7 @@ from trueval.golden.regrade import REGRADED, once_more
 from trueval.golden.rounds import rng_of
 from trueval.golden.steadiness import again_of
 from trueval.golden.tables import JUDGE_REWRITES
-from trueval.models.hosted.account import Account
+from trueval.models.hosted.account import Account, rounded_up
 from trueval.models.hosted.services import is_this_machine
 from trueval.report.text import counted
 
@@ -89,7 +89,7 @@ class Estimate(NamedTuple):
         """The cost in words."""
         if self.cost is None:
             return "at a price that is not known"
-        return f"about {self.cost:.4g}" + ("" if self.at_most is None else f", at most {self.at_most:.4g}")
+        return f"about {self.cost:.4g}" + ("" if self.at_most is None else f", at most {rounded_up(self.at_most)}")
 
 
 def estimate_stage(

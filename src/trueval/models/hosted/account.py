@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from decimal import ROUND_CEILING, Context
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -77,7 +78,18 @@ def in_words(cost: float | None, at_most: float | None) -> str:
     """
     if cost is None:
         return "at a price that is not known"
-    return f"for about {cost:.4g}" + ("" if at_most is None else f", at most {at_most:.4g}")
+    return f"for about {cost:.4g}" + ("" if at_most is None else f", at most {rounded_up(at_most)}")
+
+
+def rounded_up(amount: float) -> str:
+    """An amount with four digits, never below it: what is called the most must not be passed by a digit left out.
+
+    >>> rounded_up(0.013001), rounded_up(0.1 + 0.2), rounded_up(120_001.0), rounded_up(0.0)
+    ('0.01301', '0.3', '120100', '0')
+    """
+    # Twelve digits first: what a sum of floats is too much by is no amount.
+    digits = Context(prec=4, rounding=ROUND_CEILING).create_decimal(f"{amount:.12g}")
+    return f"{digits.normalize():f}"
 
 
 def summed(costs: Iterable[float | None]) -> float | None:
@@ -298,11 +310,13 @@ class Account:
         return self.max_cost is None or used + (most or 0.0) <= self.max_cost
 
     def _no_money(self, most: float | None, what: str) -> NoMoneyError:
-        cut = f" (up to {self._at_most():.4g} of it for calls whose bill is not known)" if self._at_most() else ""
+        cut = (
+            f" (up to {rounded_up(self._at_most())} of it for calls whose bill is not known)" if self._at_most() else ""
+        )
         return NoMoneyError(
             f"{what}: stopped before the max_cost of {self.max_cost:g} is exceeded, with {self.spent:.4g} spent{cut}; "
-            f"the next call may cost up to {most or 0.0:.4g}. What was paid for is kept: the same command with a "
-            "higher max_cost goes on."
+            f"the next call may cost up to {rounded_up(most or 0.0)}. What was paid for is kept: the same command with "
+            "a higher max_cost goes on."
         )
 
     def _catch_up(self, name: str = "", most: float | None = None) -> bool:
