@@ -202,6 +202,17 @@ def test_rounding_of_large_values_does_not_break_a_limit() -> None:
             assert check.passed, check.line
 
 
+def test_rounding_of_large_values_does_not_break_an_allowed_drop() -> None:
+    """54321.1 - .1 is 54321.0, and their difference 0.09999999999854481 or so: a loss of .1 for any sum of it."""
+    for value in (54321.1, 10000.2, 1e6 + 0.7):
+        for lost in (0.1, 0.2, 0.7):
+            base = made_scores("base", np.full(9, value), measures="DCG@10")
+            run = made_scores("run", np.full(9, value - lost), measures="DCG@10")
+            for limit, verdict in ((lost, "not worse"), (lost - 1e-6, "worse")):
+                (check,) = tv.gate(run, [MaxDrop("DCG@10", limit)], baseline=base)
+                assert check.verdict == verdict, (value, lost, check.low)
+
+
 def test_checks_of_one_call_are_simultaneous() -> None:
     """More checks, wider intervals: one limit on three runs is asked more than one on a single run."""
     runs = [replace(lost(0.0333), name=name) for name in ("run", "second", "third")]

@@ -18,9 +18,10 @@ from typing import Final
 
 from trueval.comparison.checks import CANNOT_TELL, FAILED, NOT_WORSE, PASSED, POWER, WORSE, Check
 from trueval.comparison.corrected import Bounded, Corrected, Correction
+from trueval.comparison.drops import verdict_of
 from trueval.comparison.estimated import interval
 from trueval.comparison.labels import CORRECTED, PEOPLE
-from trueval.comparison.limits import ROUNDING, MaxDrop, Minimum, rounding
+from trueval.comparison.limits import MaxDrop, Minimum, rounding
 from trueval.comparison.planning import fewest
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.scores import Scores
@@ -127,8 +128,8 @@ def drops(runs: Sequence[Scores], baseline: str, limits: Iterable[MaxDrop], judg
                     gain, low, high = 0.0 - gain, 0.0 - high, 0.0 - low  # 0 -: no minus zero
                 verdict = CANNOT_TELL
                 if not math.isnan(low):
-                    verdict = NOT_WORSE if low >= -limit.limit - ROUNDING else CANNOT_TELL
-                    verdict = WORSE if high < -limit.limit - ROUNDING else verdict
+                    within = rounding(run.mean(measure).expected, gain)
+                    verdict = verdict_of(low, high, limit.limit, within)
                 yield _check(limit, found, judged, verdict, gain, (low, high))
 
 

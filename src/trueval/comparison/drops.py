@@ -12,7 +12,7 @@ from trueval.comparison.against import is_same
 from trueval.comparison.betting import Bets, units_needed
 from trueval.comparison.checks import CANNOT_TELL, NOT_WORSE, POWER, WORSE, Check
 from trueval.comparison.clusters import Units
-from trueval.comparison.limits import ROUNDING, MaxDrop
+from trueval.comparison.limits import ROUNDING, MaxDrop, rounding
 from trueval.comparison.rare_losses import rare_losses
 from trueval.comparison.sample_size import queries_needed
 from trueval.evaluation.scores import Scores
@@ -24,15 +24,21 @@ if TYPE_CHECKING:
     from trueval.comparison.comparison import Difference
 
 
-def verdict_of(low: float, high: float, limit: float) -> str:
+def verdict_of(low: float, high: float, limit: float, within: float = ROUNDING) -> str:
     """What an interval of run - baseline says of an allowed drop.
+
+    Args:
+        low: end of the interval.
+        high: likewise.
+        limit: the allowed drop.
+        within: how far an end can be from the limit by rounding alone.
 
     >>> verdict_of(-0.02, 0.01, 0.05), verdict_of(-0.02, 0.01, 0.0), verdict_of(-0.02, -0.01, 0.0)
     ('not worse', 'cannot tell', 'worse')
     """
-    if low >= -limit - ROUNDING:
+    if low >= -limit - within:
         return NOT_WORSE
-    return WORSE if high < -limit - ROUNDING else CANNOT_TELL
+    return WORSE if high < -limit - within else CANNOT_TELL
 
 
 class Paired(NamedTuple):
@@ -49,6 +55,7 @@ class Paired(NamedTuple):
         least: [unit] sums of the least differences that ties allow, above 0 where the run is better.
         most: [unit] of the greatest.
         sizes: [unit] queries.
+        rounding: how far the mean difference can be from a limit by rounding alone.
     """
 
     same: bool
@@ -61,6 +68,7 @@ class Paired(NamedTuple):
     least: Floats
     most: Floats
     sizes: Floats
+    rounding: float
 
     @property
     def called(self) -> str:
@@ -99,6 +107,7 @@ class Paired(NamedTuple):
             units.sums(one.lowest - other.highest),
             units.sums(one.highest - other.lowest),
             units.sizes,
+            rounding(*(float(np.abs(each.expected).max(initial=0.0)) for each in (one, other))),
         )
 
 
@@ -167,7 +176,7 @@ def drop(row: Difference, pair: Paired, limit: MaxDrop, rule: Rule) -> Check:
     if row.better == "lower":
         low, high = 0.0 - high, 0.0 - low  # 0 -: no minus zero
     known = not math.isnan(low)
-    verdict = verdict_of(low, high, limit.limit) if known else CANNOT_TELL
+    verdict = verdict_of(low, high, limit.limit, pair.rounding) if known else CANNOT_TELL
     if pair.identical or (pair.same and rule.bets is None):
         verdict = NOT_WORSE
     says_rare = verdict == NOT_WORSE and not pair.identical
