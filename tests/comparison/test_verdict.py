@@ -1,4 +1,6 @@
 import itertools
+import re
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -72,6 +74,15 @@ def test_letters_follow_the_order_and_none_is_idle() -> None:
     assert letters(apart, [3, 2, 1, 0]) == ("a", "a", "a", "a")
     everyone = ~np.eye(4, dtype=bool)
     assert letters(everyone, [3, 2, 1, 0]) == ("d", "c", "b", "a")
+
+
+def test_letters_of_hundreds_of_systems_are_the_largest_sets() -> None:
+    """Systems are separated from the eleventh neighbour on, so a letter is of each eleven in a row."""
+    place = np.arange(300)
+    found = letters(np.abs(place[:, None] - place) > 10, place.tolist())
+    systems = Counter(name for each in found for name in re.findall("[a-z][0-9]*", each))
+    assert len(systems) == 290
+    assert set(systems.values()) == {11}
 
 
 def test_after_z_come_letters_with_numbers() -> None:

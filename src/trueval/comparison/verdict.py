@@ -74,7 +74,7 @@ def judge(
 
 
 def letters(separated: Bools, order: Sequence[int]) -> tuple[str, ...]:
-    """Compact letter display: systems that share a letter are not separated (Piepho 2004, insert and absorb).
+    """Compact letter display: each letter is a largest set of systems no two of which are separated (Piepho 2004).
 
     Args:
         separated: [system, system] symmetric, whether each pair is separated.
@@ -87,17 +87,47 @@ def letters(separated: Bools, order: Sequence[int]) -> tuple[str, ...]:
     >>> letters(apart, [0, 1, 2])
     ('a', 'ab', 'b')
     """
-    columns = [frozenset(range(len(separated)))]
-    for one, other in np.argwhere(np.triu(separated)).tolist():
-        split = [column - {each} for column in columns if {one, other} <= column for each in (one, other)]
-        columns = [column for column in columns if not {one, other} <= column] + split
-        # Absorb: a set inside another says nothing more.
-        columns = [column for column in dict.fromkeys(columns) if not any(column < wider for wider in columns)]
-    place = {system: index for index, system in enumerate(order)}
-    columns.sort(key=lambda column: sorted(place[system] for system in column))
-    names = [chr(ord("a") + index % 26) + (str(index // 26) if index >= 26 else "") for index in range(len(columns))]
-    pairs = list(zip(names, columns, strict=True))
-    return tuple("".join(name for name, column in pairs if system in column) for system in range(len(separated)))
+    near = ~separated[np.ix_(order, order)]
+    np.fill_diagonal(near, val=False)
+    sets = sorted(np.flatnonzero(each).tolist() for each in _cliques(near))
+    names = [chr(ord("a") + index % 26) + (str(index // 26) if index >= 26 else "") for index in range(len(sets))]
+    found = dict.fromkeys(order, "")
+    for name, places in zip(names, sets, strict=True):
+        for place in places:
+            found[order[place]] += name
+    return tuple(found[system] for system in range(len(order)))
+
+
+def _cliques(near: Bools) -> list[Bools]:
+    """Sets of systems that are all near each other, and inside no other such set (Bron & Kerbosch 1973).
+
+    Insert and absorb finds the same sets, a minute for 200 systems; the pivot (Tomita, Tanaka & Takahashi 2006) keeps
+    the work in proportion to what is found.
+
+    Args:
+        near: [system, system] symmetric, False on the diagonal.
+
+    Returns:
+        [set] [system] whether it is in the set.
+    """
+    found, everybody = [], np.ones(len(near), dtype=bool)
+    # Systems that are chosen, those that can still be, and those whose sets were found before.
+    waiting = [(~everybody, everybody, ~everybody)]
+    while waiting:
+        chosen, open_, done = waiting.pop()
+        if not open_.any():
+            if not done.any():
+                found.append(chosen)
+            continue
+        some = np.flatnonzero(open_ | done)
+        pivot = some[np.argmax((near[some] & open_).sum(axis=1))]
+        open_, done = open_.copy(), done.copy()
+        for system in np.flatnonzero(open_ & ~near[pivot]).tolist():
+            more = chosen.copy()
+            more[system] = True
+            waiting.append((more, open_ & near[system], done & near[system]))
+            open_[system], done[system] = False, True
+    return found
 
 
 def rank_intervals(better: Bools) -> tuple[tuple[int, int], ...]:
