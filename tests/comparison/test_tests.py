@@ -1,4 +1,5 @@
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -42,6 +43,20 @@ def test_t_and_wilcoxon_agree_with_scipy_column_by_column(queries: int, kind: st
         assert ours_t[column] == pytest.approx(stats.ttest_1samp(values[:, column], 0).pvalue, rel=1e-9)
         theirs = stats.wilcoxon(np.round(values[:, column], 12)).pvalue
         assert ours_w[column] == pytest.approx(theirs, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("queries", [14, 51, 200])
+def test_of_many_queries_scipy_stats_is_not_imported(monkeypatch: pytest.MonkeyPatch, queries: int, kind: str) -> None:
+    """It takes half a second; the exact distribution up to 50 different sizes is the one thing needed of it."""
+    values = differences(queries, kind)
+    monkeypatch.setitem(sys.modules, "scipy.stats", None)
+    assert np.isfinite(t_test(values)).all()
+    if queries > 50 or kind == "zeros":
+        assert np.isfinite(wilcoxon_test(values)).all()
+    else:
+        with pytest.raises(ImportError):
+            wilcoxon_test(differences(queries, "plain"))
 
 
 @pytest.mark.parametrize("queries", [4, 9, 12])

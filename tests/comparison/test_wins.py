@@ -9,8 +9,10 @@ import pytest
 from tests.comparison.made_scores import LOSS, made_scores
 
 import trueval as tv
+from trueval.comparison import orders
 from trueval.comparison.alignment import align
 from trueval.comparison.choices import MOST_TIE_SAMPLES
+from trueval.comparison.compare import compare_scores
 from trueval.comparison.orders import Atoms
 from trueval.comparison.win_probability import WinProbability, normal
 from trueval.comparison.wins import Column, Winners
@@ -170,3 +172,42 @@ def test_sums_over_queries_are_listed_while_they_are_few() -> None:
     assert len({round(each, 9) for each in sums}) > 15
     wins = sum((each > 2.2 + 1e-9) + 0.5 * (abs(each - 2.2) < 1e-9) for each in sums) / 30
     assert (found.win.method, found.win.value) == ("exact", pytest.approx(wins, abs=1e-12))
+
+
+@pytest.mark.parametrize("measure", ["AP", "nDCG@10", "RR", "P@3"])
+@pytest.mark.parametrize("size", [3, 8])
+def test_queries_are_measured_together_as_one_by_one(monkeypatch: pytest.MonkeyPatch, measure: str, size: int) -> None:
+    """Listed of 3 tied documents, drawn of 8; 40 queries take one call for a batch, and alone the same to the bit."""
+    calls, whole = [], orders.measured
+    monkeypatch.setattr(orders, "measured", lambda *asked: calls.append(1) or whole(*asked))
+    rng = np.random.default_rng(size)
+    names = [f"d{number}" for number in range(2 * size)]
+    judgments = {
+        f"q{query}": dict(zip(names, rng.integers(0, 3, 2 * size).tolist(), strict=True)) for query in range(40)
+    }
+    runs = {
+        run: {query: {name: float(rng.integers(2)) for name in names} for query in judgments}
+        for run in ("one", "other")
+    }
+
+    def win() -> tuple[WinProbability, int]:
+        calls.clear()
+        (found,) = tv.compare(runs, judgments, measure, tie_samples=600, resamples=100).differences
+        return found.win, len(calls)
+
+    together, few = win()
+    monkeypatch.setattr(orders, "TOGETHER", 1)
+    alone, many = win()
+    assert together == alone
+    assert together.method in ("exact", "sampled")
+    assert many > 4 * few > 0
+
+
+def test_a_column_is_made_once_for_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, of = Counter[tuple[int, int]](), Column.of
+    monkeypatch.setattr(
+        Column, "of", lambda aligned, run, measure: made.update([(run, measure)]) or of(aligned, run, measure)
+    )
+    scores = [made_scores(f"r{run}", np.full((4, 2), 0.1 * run), measures="nDCG@10 RR") for run in range(6)]
+    assert len(compare_scores(scores, resamples=100).differences) == 30
+    assert made == dict.fromkeys(product(range(6), range(2)), 1)

@@ -64,7 +64,7 @@ def test_a_repeated_query_has_a_value_for_each_order() -> None:
     order = {int(item): row for row, item in enumerate(counted.item)}
     ahead = np.zeros((2, 2), dtype=np.int64)
     ahead[0, order[1]] = ahead[1, order[0]] = 1
-    assert parse("RR").evaluate(counted.repeat(0, ahead)).tie_broken.tolist() == [1.0, 0.5]
+    assert parse("RR").evaluate(counted.repeat(np.zeros(1, dtype=np.int64), [ahead])).tie_broken.tolist() == [1.0, 0.5]
 
 
 def shards(whole: Standings, run: Run, policy: Policy, parts: np.ndarray) -> list[Standings]:

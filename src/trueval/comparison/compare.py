@@ -21,7 +21,7 @@ from trueval.comparison.orders import TieOrders
 from trueval.comparison.resampling import thread_count
 from trueval.comparison.reshuffled import reshuffle_runs
 from trueval.comparison.verdict import judge, letters, rank_intervals
-from trueval.comparison.wins import Column, Winners
+from trueval.comparison.wins import Winners
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.evaluate import Measures, evaluate
@@ -129,7 +129,7 @@ def compare_scores(
     ]
     boards = []
     for measure, each in enumerate(found):
-        board = _leaderboard(aligned, measure, differences, ranked=baseline is None)
+        board = _leaderboard(aligned, measure, differences, winners, ranked=baseline is None)
         boards.append(board if belonging is None else replace(board, clusters=each.units))
     warnings = [*_warnings(aligned, found, len(pairs), chosen)]
     if chosen.intervals == BOOTSTRAP:
@@ -168,9 +168,8 @@ def _differences(
     ids = [aligned.query_ids[at] for at in np.flatnonzero(aligned.kept[:, measure]).tolist()]
     names = ids if clusters is None else clusters.names(ids)
     units = Units.of(np.arange(len(ids)) if clusters is None else clusters.codes(ids))
-    columns = [Column.of(aligned, run, measure) for run in range(len(aligned.names))]
     for pair, (first, second) in enumerate(pairs.tolist()):
-        a, b = columns[first], columns[second]
+        a, b = winners.column(measure, first), winners.column(measure, second)
         p = {name: getattr(found, name) for name in P_VALUES} | {"adjusted": found.adjusted(chosen.correction)}
         tests = Significance(exact=found.exact, **{name: float(values[pair]) for name, values in p.items()})
         win, gain = winners.probability(measure, first, second), a.sign * (a.expected - b.expected)
@@ -213,8 +212,10 @@ def _differences(
         )
 
 
-def _leaderboard(aligned: Aligned, measure: int, differences: Sequence[Difference], *, ranked: bool) -> Leaderboard:
-    columns = [Column.of(aligned, run, measure) for run in range(len(aligned.names))]
+def _leaderboard(
+    aligned: Aligned, measure: int, differences: Sequence[Difference], winners: Winners, *, ranked: bool
+) -> Leaderboard:
+    columns = [winners.column(measure, run) for run in range(len(aligned.names))]
     name, better = str(aligned.measures[measure]), aligned.measures[measure].better
     means = [_mean(column.expected) for column in columns]
     order = sorted(range(len(columns)), key=lambda run: -columns[run].sign * means[run])

@@ -128,7 +128,7 @@ class Difference:
         parts = {name: getattr(self, name)._asdict() for name in ("win", "tests")}
         parts["concentration"] = None if self.concentration is None else self.concentration.to_dict()
         spans = {name: list(getattr(self, name)) for name in INTERVALS}
-        found: dict[str, object] = nulls(asdict(self) | parts | spans)
+        found: dict[str, object] = nulls(vars(self) | parts | spans)
         return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -45,6 +45,9 @@ DECIMALS: Final = 11
 COPIES: Final = 20_000
 MOST_DOCUMENTS: Final = 1 << 20
 
+# Rows of copies that are measured together.
+TOGETHER: Final = 1 << 16
+
 
 class Atoms(NamedTuple):
     """A distribution over finitely many values.
@@ -73,7 +76,7 @@ class TieOrders:
     judgments: Judgments
     policy: Policy
     stream: int
-    _listed: dict[tuple[Measure, int], Atoms] = field(default_factory=dict, repr=False)
+    _ways: dict[Measure, dict[int, _Listed | list[_Group]]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def _count(self) -> Callable[[Policy], Standings]:
@@ -99,17 +102,12 @@ class TieOrders:
             The distribution up to DECIMALS, or None where there are too many orders to list, or rows that are not
             documents (facets).
         """
-        whole, listed = self.standings(measure), []
-        measure = self._in_order(measure)
-        for query in queries.tolist():
-            groups = _groups(whole, query, measure)
-            listed.append((groups, _count_of(groups)))
-        counts = [count for _, count in listed]
+        whole, measure = self.standings(measure), self._in_order(measure)
+        listed = [(query, _groups(whole, query, measure)) for query in queries.tolist()]
+        counts = [_count_of(groups) for _, groups in listed]
         if not self.are_of_documents or max(counts, default=1) > MOST_ORDERS or sum(counts) > MOST_LISTED:
             return None
-        return convolve(
-            self._values(whole, measure, query, groups) for query, (groups, _) in zip(queries, listed, strict=True)
-        )
+        return convolve(self._values(whole, measure, listed))
 
     def samples(self, measure: Measure, queries: Ints, count: int, seed: int, batch: int = 0) -> Floats:
         """Sums of a measure over some queries under random orders.
@@ -125,50 +123,116 @@ class TieOrders:
             [sample] sums; NaN where the measure has no value under a single order.
         """
         whole, measure = self.standings(measure), self._in_order(measure)
+        self._find_ways(whole, measure, queries.tolist())
         largest = int(whole.tied.max(initial=1))
         step, out = max(1, min(COPIES // max(len(queries), 1), MOST_DOCUMENTS // largest)), np.zeros(count)
         for chunk, start in enumerate(range(0, count, step)):
             rng, size = generator(seed, TIE_ORDERS + self.stream, (batch << 32) + chunk), min(step, count - start)
-            for query in queries.tolist():
-                out[start : start + size] += self._drawn(whole, measure, query, size, rng)
+            for values in self._drawn(whole, measure, queries.tolist(), size, rng):
+                out[start : start + size] += values
         return out
 
-    def _drawn(self, whole: Standings, measure: Measure, query: int, size: int, rng: np.random.Generator) -> Floats:
-        """[sample] values of a query under random orders; of few orders all are listed once."""
-        groups, key = _groups(whole, query, measure), (measure, query)
-        if _count_of(groups) <= FEW_ORDERS:
-            if key not in self._listed:
-                self._listed[key] = self._values(whole, measure, query, groups)
-            values, probabilities = self._listed[key]
-            place = np.searchsorted(np.cumsum(probabilities)[:-1], rng.random(size), side="right")
-            return np.asarray(values[place])
-        ahead = np.tile(_ahead(whole, query), (size, 1))
-        for group in _groups(whole, query, None):
-            order = np.argsort(rng.random((size, group.tied)), axis=1)
-            ahead[:, group.rows] = order[:, : len(group.rows)]
-        return self._under(whole, measure, query, ahead)
+    def _find_ways(self, whole: Standings, measure: Measure, queries: Sequence[int]) -> None:
+        """How orders of each query are drawn: from the list of their values where they are few, else group by group."""
+        ways = self._ways.setdefault(measure, {})
+        groups = {query: _groups(whole, query, measure) for query in queries if query not in ways}
+        few = [query for query, found in groups.items() if _count_of(found) <= FEW_ORDERS]
+        ways.update((query, _groups(whole, query, None)) for query in groups.keys() - few)
+        atoms = self._values(whole, measure, [(query, groups[query]) for query in few])
+        ways.update(
+            (query, _Listed(each.values, np.cumsum(each.probabilities)[:-1]))
+            for query, each in zip(few, atoms, strict=True)
+        )
+
+    def _drawn(
+        self, whole: Standings, measure: Measure, queries: Sequence[int], size: int, rng: np.random.Generator
+    ) -> list[Floats]:
+        """[query][sample] values under random orders."""
+        ways, found = self._ways[measure], dict.fromkeys(queries, np.empty(0))
+
+        def drawn() -> Iterator[tuple[int, Ints]]:
+            """Orders of the queries that have many; values of those that have few are found on the way."""
+            for query in queries:
+                way = ways[query]
+                if isinstance(way, _Listed):
+                    found[query] = way.values[np.searchsorted(way.until, rng.random(size), side="right")]
+                    continue
+                ahead = np.tile(_ahead(whole, query), (size, 1))
+                for group in way:
+                    order = np.argsort(rng.random((size, group.tied)), axis=1)
+                    ahead[:, group.rows] = order[:, : len(group.rows)]
+                yield query, ahead
+
+        found.update(self._under(whole, measure, drawn()))
+        return list(found.values())
 
     def _in_order(self, measure: Measure) -> Measure:
         """The measure as the policy has it, its tie-broken value that of an order."""
         return measure.under(self.policy).one_by_one
 
-    def _values(self, whole: Standings, measure: Measure, query: int, groups: Sequence[_Group]) -> Atoms:
-        """The values of one query under every order of its groups."""
-        each = [list(itertools.permutations(range(group.tied), len(group.rows))) for group in groups]
-        orders = list(itertools.product(*each))
-        ahead = np.tile(_ahead(whole, query), (len(orders), 1))
-        for place, group in enumerate(groups):
-            ahead[:, group.rows] = np.array([order[place] for order in orders], dtype=np.int64)
-        values = self._under(whole, measure, query, ahead)
-        return _merge(values, np.full(len(values), 1 / len(values)))
+    def _values(
+        self, whole: Standings, measure: Measure, listed: Sequence[tuple[int, Sequence[_Group]]]
+    ) -> Iterator[Atoms]:
+        """[query] the values under every order of its groups.
 
-    def _under(self, whole: Standings, measure: Measure, query: int, ahead: Ints) -> Floats:
-        """[order] value of a query for each row of ahead, [order, row of the query]."""
-        copies = whole.repeat(query, ahead)
-        policy, nobody = self.policy.of(measure.innermost.name), np.zeros(len(ahead), dtype=bool)
-        return measured(
-            copies, measure, policy, nobody, [str(self.judgments.query_ids[int(query)])] * len(ahead)
-        ).tie_broken
+        Args:
+            whole: standings of the measure.
+            measure: by order.
+            listed: queries, each with its groups.
+        """
+
+        def orders() -> Iterator[tuple[int, Ints]]:
+            for query, groups in listed:
+                each = [list(itertools.permutations(range(group.tied), len(group.rows))) for group in groups]
+                together = list(itertools.product(*each))
+                ahead = np.tile(_ahead(whole, query), (len(together), 1))
+                for place, group in enumerate(groups):
+                    ahead[:, group.rows] = np.array([order[place] for order in together], dtype=np.int64)
+                yield query, ahead
+
+        for _, values in self._under(whole, measure, orders()):
+            yield _merge(values, np.full(len(values), 1 / len(values)))
+
+    def _under(
+        self, whole: Standings, measure: Measure, orders: Iterable[tuple[int, Ints]]
+    ) -> Iterator[tuple[int, Floats]]:
+        """Queries, each with its values [order]. They are measured together, for a call costs more than most queries.
+
+        Args:
+            whole: standings of the measure.
+            measure: by order.
+            orders: queries, each with the tied documents before its rows, [order, row of the query].
+        """
+        waiting: dict[int, Ints] = {}
+        for query, ahead in orders:
+            if waiting and sum(each.size for each in waiting.values()) + ahead.size > TOGETHER:
+                yield from self._measured(whole, measure, waiting)
+                waiting = {}
+            waiting[query] = ahead
+        yield from self._measured(whole, measure, waiting)
+
+    def _measured(self, whole: Standings, measure: Measure, orders: dict[int, Ints]) -> Iterator[tuple[int, Floats]]:
+        """What `_under` gives of some queries at once."""
+        if not orders:
+            return
+        queries, counts = list(orders), [len(ahead) for ahead in orders.values()]
+        copies = whole.repeat(np.array(queries), list(orders.values()))
+        policy, nobody = self.policy.of(measure.innermost.name), np.zeros(sum(counts), dtype=bool)
+        ids = np.repeat([str(self.judgments.query_ids[query]) for query in queries], counts).tolist()
+        values = measured(copies, measure, policy, nobody, ids).tie_broken
+        yield from zip(queries, np.split(values, np.cumsum(counts)[:-1]), strict=True)
+
+
+class _Listed(NamedTuple):
+    """The values of a query under every order, each once.
+
+    Attributes:
+        values: [value] ascending.
+        until: [value] the probability of a value or a lower one; without the last, which is 1.
+    """
+
+    values: Floats
+    until: Floats
 
 
 class _Group(NamedTuple):
@@ -205,7 +269,7 @@ def _count_of(groups: Sequence[_Group]) -> int:
     return math.prod(math.perm(group.tied, len(group.rows)) for group in groups)
 
 
-def convolve(parts: Iterator[Atoms]) -> Atoms | None:
+def convolve(parts: Iterable[Atoms]) -> Atoms | None:
     """The distribution of a sum of independent values; None where it has more than MOST_ATOMS values.
 
     >>> coin = Atoms(np.array([0.0, 1.0]), np.array([0.5, 0.5]))

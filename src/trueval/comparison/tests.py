@@ -18,8 +18,8 @@ from trueval.standings.standings import Floats, Ints
 # Per-query differences are rounded to this many decimals before they are ranked or called equal: 2/3 - 1/3 is 1/3.
 DECIMALS = 12
 
-# Up to so many differences scipy lists all signs of Wilcoxon's test where ranks are shared.
-LISTED_RANKS = 13
+# Up to so many differences Wilcoxon's test is exact, as scipy chooses: without shared ranks, and with them.
+EXACT_RANKS, LISTED_RANKS = 50, 13
 
 # Comparisons looked at at once by a thread.
 WIDTH = 64
@@ -150,40 +150,43 @@ def _scale(values: Floats, first: Ints, second: Ints) -> Floats:
 
 
 def t_test(differences: Floats) -> Floats:
-    """The p of Student's paired t test, by scipy; 1 where every difference is 0, 0 where all are one other value.
+    """The p of Student's paired t test; 1 where every difference is 0, 0 where all are one other value.
 
     Args:
         differences: [query, comparison].
 
     Returns:
         [comparison] p; NaN below two queries.
-    """
-    from scipy.stats import ttest_1samp
 
-    if len(differences) < 2:
+    >>> t_test(np.array([[1.0], [2.0], [3.0]])).round(4).tolist()
+    [0.0742]
+    """
+    from scipy.special import stdtr  # scipy.stats, which has the test, takes half a second to import
+
+    queries = len(differences)
+    if queries < 2:
         return np.full(differences.shape[1], np.nan)
     rounded = np.round(differences, DECIMALS)
     out = np.where(rounded[0] == 0, 1.0, 0.0)
     varied = np.ptp(rounded, axis=0) > 0
-    if varied.any():
-        out[varied] = ttest_1samp(_rows(differences)[varied], 0.0, axis=1).pvalue
+    rows = _rows(differences)[varied]
+    t = rows.mean(axis=1) / np.sqrt(rows.var(axis=1, ddof=1) / queries)
+    out[varied] = 2 * stdtr(queries - 1, -np.abs(t))
     return out
 
 
 def wilcoxon_test(differences: Floats) -> Floats:
-    """The p of Wilcoxon's signed rank test, by scipy as it chooses for each comparison; 1 where every difference is 0.
+    """The p of Wilcoxon's signed rank test, for each comparison by the way that scipy.stats.wilcoxon chooses.
 
-    Zeros are left out (Wilcoxon's way). Where zeros or equal sizes are among up to 13 differences, scipy lists all
-    signs of every comparison by itself, a second each; here they are listed once for all, with the same p.
+    Zeros are left out (Wilcoxon's way). Without zeros and equal sizes the p is exact up to 50 differences, with them up
+    to 13; beyond it is that of the normal approximation with its variance corrected for ties.
 
     Args:
         differences: [query, comparison].
 
     Returns:
-        [comparison] p; NaN without queries.
+        [comparison] p, 1 where every difference is 0; NaN without queries.
     """
-    from scipy.stats import wilcoxon
-
     if not len(differences):
         return np.full(differences.shape[1], np.nan)
     rounded = np.round(differences, DECIMALS)
@@ -191,30 +194,89 @@ def wilcoxon_test(differences: Floats) -> Floats:
     distinct = (np.diff(sizes, axis=0, prepend=0.0) > 0).all(axis=0)
     tied = ~distinct & (sizes[-1] > 0)
     out = np.ones(differences.shape[1])
-    # scipy chooses one method for a whole array: exact only if no column has zeros or equal sizes.
-    for chosen in (distinct, tied):
+    for chosen, most, exact in (
+        (distinct, EXACT_RANKS, _exact_wilcoxon),
+        (tied, LISTED_RANKS, _wilcoxon_over_all_signs),
+    ):
         if chosen.any():
-            listed = chosen is tied and len(rounded) <= LISTED_RANKS
-            found = _wilcoxon_over_all_signs if listed else lambda columns: wilcoxon(columns, axis=0).pvalue
+            found = exact if len(rounded) <= most else _wilcoxon_by_normal
             out[chosen] = found(rounded[:, chosen])
     return out
+
+
+def _exact_wilcoxon(differences: Floats) -> Floats:
+    """By the distribution of the rank sum, where no two sizes are equal."""
+    from scipy.stats import wilcoxon
+
+    return np.asarray(wilcoxon(differences, axis=0, method="exact").pvalue)
 
 
 def _wilcoxon_over_all_signs(differences: Floats) -> Floats:
     """The share of all sign patterns whose rank sums are as far apart as the observed ones.
 
+    scipy lists them for every comparison by itself, a second each; here they are listed once for all, with the same p.
+
     >>> _wilcoxon_over_all_signs(np.array([[1.0], [1.0], [2.0], [0.0]])).tolist()
     [0.25]
     """
-    from scipy.stats import rankdata
-
-    sizes = np.where(differences == 0, np.nan, np.abs(differences))
-    ranks = np.nan_to_num(rankdata(sizes, axis=0, nan_policy="omit"))
+    ranks = _ranks(differences).ranks
     signs = SignPatterns(len(differences), 0, 0)
     observed = np.abs((ranks * np.sign(differences)).sum(axis=0))
     # Ranks are halves at the finest, so these sums are exact.
     reached = sum((np.abs(signs.rows(chunk)[1] @ ranks) >= observed).sum(axis=0) for chunk in range(signs.chunks))
     return signs.share(np.asarray(reached))
+
+
+def _wilcoxon_by_normal(differences: Floats) -> Floats:
+    """By the normal approximation, with n differences that are not 0 and groups of t equal sizes.
+
+        z = (R+ - n (n + 1) / 4) / sqrt((n (n + 1) (2n + 1) - sum of (t^3 - t) / 2) / 24)
+
+    (Hollander & Wolfe 1973; R+ is the sum of the ranks of positive differences.)
+    """
+    from scipy.special import ndtr
+
+    ranks, ties = _ranks(differences)
+    count = (differences != 0).sum(axis=0).astype(np.float64)
+    above = np.where(differences > 0, ranks, 0.0).sum(axis=0)
+    sd = np.sqrt((count * (count + 1) * (2 * count + 1) - ties / 2) / 24)
+    found: Floats = 2 * ndtr(-np.abs((above - count * (count + 1) * 0.25) / sd))
+    return found
+
+
+class _Ranks(NamedTuple):
+    """Ranks of the sizes of differences that are not 0.
+
+    Attributes:
+        ranks: [query, comparison] from 1, of equal sizes their mean; 0 where the difference is 0.
+        ties: [comparison] sum of t^3 - t over groups of t equal sizes.
+    """
+
+    ranks: Floats
+    ties: Floats
+
+
+def _ranks(differences: Floats) -> _Ranks:
+    """Rank the sizes of each comparison.
+
+    >>> _ranks(np.array([[1.0], [-1.0], [2.0], [0.0]])).ranks.ravel().tolist()
+    [1.5, 1.5, 3.0, 0.0]
+    """
+    sizes = np.abs(differences)
+    order = np.argsort(sizes, axis=0, kind="stable")
+    ascending = np.take_along_axis(sizes, order, axis=0)
+    place = np.arange(len(sizes))[:, None]
+    differs = np.diff(ascending, axis=0) != 0
+    edge = np.ones((1, sizes.shape[1]), dtype=bool)
+    first = np.maximum.accumulate(np.where(np.concatenate((edge, differs)), place, 0), axis=0)
+    backwards = np.where(np.concatenate((differs, edge)), place, len(sizes))[::-1]
+    last = np.minimum.accumulate(backwards, axis=0)[::-1]
+    counted = ascending > 0
+    mean = (first + last) / 2 + 1 - (~counted).sum(axis=0)
+    ranks = np.empty(sizes.shape)
+    np.put_along_axis(ranks, order, np.where(counted, mean, 0.0), axis=0)
+    tied = (last - first + 1).astype(np.float64)
+    return _Ranks(ranks, np.where(counted, tied**2 - 1, 0.0).sum(axis=0))
 
 
 class Effects(NamedTuple):

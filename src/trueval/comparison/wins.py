@@ -81,10 +81,18 @@ class Winners:
     level: float = 0.95
     _listed: dict[tuple[int, int], Atoms | None] = field(default_factory=dict, repr=False)
     _drawn: dict[tuple[int, int], list[Floats]] = field(default_factory=dict, repr=False)
+    _columns: dict[tuple[int, int], Column] = field(default_factory=dict, repr=False)
+
+    def column(self, measure: int, run: int) -> Column:
+        """The column of a run and measure."""
+        key = (measure, run)
+        if key not in self._columns:
+            self._columns[key] = Column.of(self.aligned, run, measure)
+        return self._columns[key]
 
     def probability(self, measure: int, first: int, second: int) -> WinProbability:
         """The probability that the first run is better than the second, over tie orders."""
-        a, b = (Column.of(self.aligned, run, measure) for run in (first, second))
+        a, b = self.column(measure, first), self.column(measure, second)
         if not len(a.queries):
             return UNKNOWN
         ends = sorted(a.sign * end for end in ((a.lowest - b.highest).sum(), (a.highest - b.lowest).sum()))

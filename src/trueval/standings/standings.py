@@ -156,14 +156,15 @@ class Standings:
         (rows, query), (pool, pool_query) = _spread(self.query, queries), _spread(self.pool_query, queries)
         return self.select(rows, pool, queries, query=query, pool_query=pool_query)
 
-    def repeat(self, query: int, ahead: Ints) -> Standings:
-        """One query many times, each time under another order of its ties.
+    def repeat(self, queries: Ints, ahead: Sequence[Ints]) -> Standings:
+        """Some queries many times each, each time under another order of their ties.
 
         Args:
-            query: its index.
-            ahead: [copy, row of the query] tied documents before each.
+            queries: their indices.
+            ahead: for each query, [copy, row of the query] tied documents before each.
         """
-        return replace(self.take(np.full(len(ahead), query)), ahead=ahead.ravel())
+        copies = self.take(np.repeat(queries, [len(each) for each in ahead]))
+        return replace(copies, ahead=np.concatenate([each.ravel() for each in ahead]))
 
     @staticmethod
     def merge(shards: Sequence[Standings]) -> Standings:
