@@ -107,6 +107,29 @@ def test_calls_of_a_service_are_counted_with_their_price(tmp_path: Path, monkeyp
         assert "at a price that is not known" in " ".join(free.sentences())
 
 
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [(1e3, "which it allows."), (None, ""), (0.0, "It stops before the limit is exceeded"), ("mean", "likely to be")],
+)
+def test_a_dry_run_says_whether_the_limit_is_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: float | str | None, told: str
+):
+    pytest.importorskip("openai", reason='needs the extra "hosted"')
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    text = SMALL.replace('"counts"', '"openai:e"\nbase_url = "http://127.0.0.1:9"\nprice_per_million_tokens = 100')
+    text = text.replace("dimension = 24\n", "").replace(', "dense+rerank", "hybrid+rerank"', "")
+    file, out = made.written(tmp_path, text), tmp_path / "out"
+    free = estimate(file, out=out)
+    assert free.cost is not None
+    assert free.at_most is not None
+    most = (free.cost + free.at_most) / 2 if isinstance(limit, str) else limit
+    found = estimate(file, out=out, max_cost=most)
+    said = [line for line in found.sentences() if line.startswith("max_cost is")]
+    assert found.to_dict()["max_cost"] == most
+    assert len(said) == (limit is not None)
+    assert all(told in line and f"at most {rounded_up(free.at_most)}" in line for line in said)
+
+
 def test_documents_are_embedded_once_for_all_ways_to_write_the_queries(tmp_path: Path, seen: list[Any]):
     text = SMALL.replace(', "dense+rerank", "hybrid+rerank"', "") + '[queries]\nrewrite = ["as is", "other.jsonl"]\n'
     file = made.written(tmp_path, text)

@@ -67,7 +67,7 @@ def sweep(
         check_folder(out)
     place = cache_of(cache, out, make=not dry_run)
     if dry_run:
-        _show_estimate(plan, out, place, form)
+        _show_estimate(plan, out, place, form, max_cost)
         return
     with interruptible(_kept_after(place, out)), remarks(), bars() as bar:
         found = make(plan, out=out, cache=place, begin=bar, max_cost=max_cost)
@@ -82,13 +82,13 @@ def sweep(
     show(SWEEP, result, form, percent=percent)
 
 
-def _show_estimate(plan: "Plan", out: Path | None, cache: Path | None, form: str) -> None:
+def _show_estimate(plan: "Plan", out: Path | None, cache: Path | None, form: str, max_cost: float | None) -> None:
     """Says what there is to do."""
     from trueval.tradeoff.estimate import estimate
 
     check_form(form)
     with remarks():
-        found = estimate(plan, out=out, cache=cache)
+        found = estimate(plan, out=out, cache=cache, max_cost=max_cost)
     show_estimates(found, form)
     if not found.ready:
         raise InputError("No system can begin. Correct what is wrong with them, and run the same command again.")

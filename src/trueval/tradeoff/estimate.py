@@ -59,7 +59,12 @@ Unknown = Callable[[Collection, int], Candidates]
 
 
 def estimate(
-    plan: Plan | Path | str, *, out: Path | None = None, cache: Path | None = None, probe: Probe | None = None
+    plan: Plan | Path | str,
+    *,
+    out: Path | None = None,
+    cache: Path | None = None,
+    probe: Probe | None = None,
+    max_cost: float | None = None,
 ) -> Estimate:
     """Say what a sweep would do, without doing it.
 
@@ -68,6 +73,7 @@ def estimate(
         out: as in sweep; systems that are done there are not done again.
         cache: as in sweep.
         probe: from a model, a part and some places of it to the seconds that these take; None measures them.
+        max_cost: as in sweep; the estimate says whether it is enough.
 
     Raises:
         InputError: as in sweep.
@@ -78,7 +84,8 @@ def estimate(
     if chosen.judge is not None:
         refuse_unlike_scale(chosen, inputs)
     place = cache_for(cache, out, make=False).place or Path("no cache")
-    return _Estimating(chosen, inputs, place, Store(out), probe or seconds_of).estimate()
+    found = _Estimating(chosen, inputs, place, Store(out), probe or seconds_of).estimate()
+    return replace(found, max_cost=max_cost)
 
 
 def seconds_of(model: Any, part: Part, places: Sequence[int]) -> float:

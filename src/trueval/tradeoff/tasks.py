@@ -87,6 +87,7 @@ class Estimate:
         left_out: as in Sweep.
         failed: systems that cannot begin, with their reasons.
         notes: one-line remarks.
+        max_cost: that services and the judge may cost together; None for no limit.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Estimate:
     left_out: tuple[Reason, ...]
     failed: tuple[Reason, ...]
     notes: tuple[str, ...]
+    max_cost: float | None = None
 
     @property
     def calls(self) -> int:
@@ -140,6 +142,7 @@ class Estimate:
             "calls": self.calls,
             "cost": self.cost,
             "at_most": self.at_most,
+            "max_cost": self.max_cost,
             "seconds": self.seconds,
             "tasks": [vars(task) for task in self.tasks],
             "left_out": [each._asdict() for each in self.left_out],
@@ -164,9 +167,24 @@ class Estimate:
             told.append(f"{task.model}: {most}{task.count:,} {task.what}, {how}.")
         if not self.tasks:
             told.append("No text goes through a model: all that models must give is in the cache.")
+        if self.max_cost is not None:
+            told.append(f"max_cost is {self.max_cost:g}: {self._allowed(self.max_cost)}")
         by_reason: dict[str, list[str]] = {}
         for each in self.failed:
             by_reason.setdefault(each.reason, []).append(each.name)
         for reason, (first, *others) in by_reason.items():
             told.append(f"cannot begin: {first}{f' and {len(others)} more' if others else ''}: {reason}")
         return [*told, *self.notes]
+
+    def _allowed(self, limit: float) -> str:
+        """What a limit of the money does to this work."""
+        if not self.calls:
+            return "nothing of this is paid for."
+        if self.cost is None:
+            return "a price is not known, and what nobody knows the price of is not sent."
+        told = f"all calls together cost {in_words(self.cost, self.at_most).removeprefix('for ')}"
+        if self.at_most is not None and self.at_most <= limit:
+            return f"{told}, which it allows."
+        if self.cost > limit:
+            return f"{told}. It stops before the limit is exceeded, and keeps what is done."
+        return f"{told}. It is likely to be enough; else it stops before the limit is exceeded, and keeps what is done."
