@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.golden import chat
+from tests.golden.test_bills import LONGEST, worst
 from tests.tradeoff import made
 from tests.tradeoff.made import SMALL
 
@@ -191,6 +192,29 @@ def test_documents_that_tie_at_the_last_place_are_in_what_it_costs_at_most(tmp_p
         assert paid["unjudged"] > task.count, "everything ties"
         assert task.cost_at_most is not None
         assert paid["cost"] <= task.cost_at_most
+
+
+def test_a_sweep_that_grows_is_estimated_with_the_batches_that_change(tmp_path: Path, seen: list[Any]) -> None:
+    """A query that gains a document is asked about its others in other batches too: the ledger does not know these."""
+    with chat.chat_server(true_grade) as server:
+        server.bills = worst
+        table = f"max_completion_tokens = {LONGEST}\ndepth = 20\nbatch = 4\n"
+        file, out = written(tmp_path, SERVED.format(url=server.url) + table), tmp_path / "out"
+        rows = (tmp_path / "made" / "qrels.trec").read_text().splitlines()
+        (tmp_path / "made" / "qrels.trec").write_text("\n".join(rows[::25]) + "\n")
+        whole = file.read_text().replace(', "dense+rerank"', "")
+        file.write_text(whole.replace('methods = ["dense", "sparse"]', 'methods = ["sparse"]'))
+        assert file.read_text() != whole
+        with pytest.warns(TruevalWarning, match="passages"):
+            sweep(file, out=out)
+        file.write_text(whole)
+        said = judging(file, out)
+        server.billed.clear()
+        with pytest.warns(TruevalWarning, match="passages"):
+            sweep(file, out=out)
+        assert said.cost_at_most is not None
+        assert 0 < len(server.billed) <= said.calls
+        assert sum(map(sum, server.billed)) / 1e6 <= said.cost_at_most
 
 
 def test_the_budget_is_hard_and_what_was_paid_is_kept(tmp_path: Path, seen: list[Any]) -> None:

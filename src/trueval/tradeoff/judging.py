@@ -26,7 +26,7 @@ from trueval.files.whole import write_whole
 from trueval.golden.asking import Step
 from trueval.golden.build import opened_account
 from trueval.golden.estimate import SAMPLED, Estimate, estimate_stage, longest
-from trueval.golden.grade import questions_of
+from trueval.golden.grade import Grading, questions_of
 from trueval.golden.judge import Judge, Question
 from trueval.golden.judges import make_judge
 from trueval.golden.ledger import Ledger, known_ledger, opened_ledger
@@ -35,7 +35,7 @@ from trueval.golden.plan import JudgePlan
 from trueval.golden.rounds import rng_of
 from trueval.golden.stages import lines_of
 from trueval.judgments import grade_map
-from trueval.models.hosted.account import Account, summed
+from trueval.models.hosted.account import Account
 from trueval.retrieval.ranks.lists import listed
 from trueval.run import Run
 from trueval.tradeoff.grid import System
@@ -255,7 +255,8 @@ def estimate_judging(
 
     Of systems whose runs are there it is known what nobody judged. Any other one may find as many new documents as it
     has places, so that the sum is what there is at most, but for documents that tie with the last of these places: they
-    are judged too, and the most that it costs counts all that such a system can find.
+    are judged too, and the most that it costs counts all that such a system can find. A query that gains a document has
+    other batches, so that what was asked about its other documents may be asked anew.
 
     Args:
         plan: of the sweep, with a judge.
@@ -280,41 +281,48 @@ def estimate_judging(
     wanted = demand(inputs.judgments, firsts, asked, depth) if firsts else Demand({}, 0, ())
     unknown = [system for key, system in systems.items() if key not in found]
     with known_ledger(folder / LEDGER) if folder is not None else nullcontext() as book:
-        known = estimate_stage(judge, book, "grade", _questions(wanted.pools, plan, asked))
         if not unknown:
-            return _task(judge, [known])
-        return _task(judge, [known, _of_unknown(unknown, plan, asked, judge, book)])
+            return _task(judge, estimate_stage(judge, book, "grade", _questions(wanted.pools, plan, asked)))
+        return _task(judge, _with_unknown(unknown, wanted.pools, plan, asked, judge, book))
 
 
-def _of_unknown(
-    unknown: Sequence[System], plan: Plan, asked: Collection, judge: Judge, book: Ledger | None
+def _with_unknown(
+    unknown: Sequence[System],
+    known: Mapping[str, Sequence[str]],
+    plan: Plan,
+    asked: Collection,
+    judge: Judge,
+    book: Ledger | None,
 ) -> Estimate:
-    """What is asked about systems whose runs are not there."""
-    rng, ids = rng_of(plan.measuring.seed, "estimate"), list(asked.documents)
-    new = min(depth_of(plan) * len(unknown), len(ids))
-    pools = {
-        query: [ids[place] for place in rng.choice(len(ids), new, replace=False).tolist()]
-        for query in list(asked.queries)[:SAMPLED]
-    }
-    examples = _questions(pools, plan, asked)
-    calls = round(len(examples) * len(asked.queries) / len(pools))
-    most = min(sum(system.pool for system in unknown), len(ids))
-    query = longest(asked.queries.values(), 1)[0]
-    texts = longest(asked.documents.values(), judge_of(plan).grading.size(most))
-    every = len(_questions({next(iter(pools)): ids[:most]}, plan, asked)) * len(asked.queries)
-    largest = [(max(every, calls), Question("grade", query, texts))]
-    return estimate_stage(judge, book, "grade", examples, calls, largest)
+    """What is asked at most where the runs of some systems are not there, beside documents that are known."""
+    rng, ids, how = rng_of(plan.measuring.seed, "estimate"), list(asked.documents), judge_of(plan).grading
+    pools = {}
+    for query in list(asked.queries)[:SAMPLED]:
+        there = known.get(query, ())
+        new = min(depth_of(plan) * len(unknown), len(ids) - len(there))
+        drawn = [ids[place] for place in rng.choice(len(ids), new + len(there), replace=False).tolist()]
+        pools[query] = [*there, *[each for each in drawn if each not in there][:new]]
+    calls = _calls(depth_of(plan) * len(unknown), known, asked, how)
+    most = min(sum(system.pool for system in unknown) + max(map(len, known.values()), default=0), len(ids))
+    every = max(calls, _calls(most, known, asked, how))
+    largest = Question(
+        "grade", longest(asked.queries.values(), 1)[0], longest(asked.documents.values(), how.size(most))
+    )
+    return estimate_stage(judge, book, "grade", _questions(pools, plan, asked), calls, [(every, largest)])
+
+
+def _calls(new: int, known: Mapping[str, Sequence[str]], asked: Collection, how: Grading) -> int:
+    """Calls about so many new documents of each query, with those that are known."""
+    pools = (min(len(known.get(query, ())) + new, len(asked.documents)) for query in asked.queries)
+    return sum(how.rounds * -(-pool // how.size(pool)) for pool in pools)
 
 
 def _questions(pools: Mapping[str, Sequence[str]], plan: Plan, asked: Collection) -> list[Question]:
     return [each.question for each in questions_of(pools, asked.queries, asked.documents, judge_of(plan).grading)]
 
 
-def _task(judge: Judge, parts: Sequence[Estimate]) -> Task:
-    """What several estimates are together; a judge without tokens costs nothing."""
-    free = all(each.tokens_in is None for each in parts)
-    asked = [each for each in parts if each.calls]
-    cost = 0.0 if free else summed(each.cost for each in asked)
-    at_most = 0.0 if free else summed(each.at_most for each in asked)
-    calls, passages = sum(each.calls for each in parts), sum(each.passages for each in parts)
-    return Task(judge.name, TO_JUDGE, passages, any(each.most for each in parts), calls, cost, None, at_most)
+def _task(judge: Judge, found: Estimate) -> Task:
+    """An estimate as a task of a sweep; a judge without tokens costs nothing."""
+    free = found.tokens_in is None or not found.calls
+    cost, at_most = (0.0, 0.0) if free else (found.cost, found.at_most)
+    return Task(judge.name, TO_JUDGE, found.passages, found.most, found.calls, cost, None, at_most)
