@@ -1,15 +1,24 @@
 """Faults of trueval: exit status 70, the traceback in a log beside the results, and nothing lost that was computed."""
 
+import errno
+import json
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
+from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Outcome
 
 from trueval import sample
+from trueval.cli.output import save, save_page
 from trueval.logging import LOG_FILE, log_beside
+from trueval.report.content import Part
+from trueval.report.formats import to_json
+from trueval.report.kinds import Kind
 
 
 @pytest.fixture(autouse=True)
@@ -116,3 +125,85 @@ def test_a_log_that_cannot_be_written_ends_no_work(tmp_path: Path) -> None:
 def test_verbose_logs_to_stderr_what_is_done(trueval, tmp_path: Path) -> None:
     assert "INFO" not in retrieve(trueval, tmp_path / "a").err
     assert "INFO trueval.retrieval.stages.work: stage " in retrieve(trueval, tmp_path / "b", "--verbose").err
+
+
+KINDS = {each.name: each.value for each in entry_points(group="trueval.kinds") if each.value.startswith("trueval.")}
+BESIDE = {"result.json": "json", "result.txt": "text"}
+
+
+def broken_kind(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception, where: str) -> Kind:
+    """A kind whose page or figures raise an error, and whose files hold whatever its result is."""
+
+    def fails(*arguments: object) -> object:
+        raise error
+
+    def made(*arguments: object) -> Part:
+        return Part()
+
+    module, _, attribute = KINDS[name].partition(":")
+    text = {"json": to_json, "text": lambda result: "text"}
+    page = fails if where == "page" else made
+    kind = replace(
+        getattr(import_module(module), attribute),
+        text=text,
+        files=BESIDE,
+        page=page,
+        figures=fails if where == "figures" else None,
+    )
+    monkeypatch.setattr(import_module(module), attribute, kind)
+    return kind
+
+
+@pytest.mark.parametrize("where", ["page", "figures"])
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_of_page_that_cannot_be_made_leaves_the_results(
+    trueval, tmp_path: Path, monkeypatch, name: str, where: str
+) -> None:
+    kind, out = broken_kind(monkeypatch, name, KeyError("gone"), where), tmp_path / "out"
+    result = {"kind": name, "format": kind.format}
+    monkeypatch.setattr("trueval.cli.main.app", lambda: save(out, (kind, result), page=True))
+    told = trueval()
+    assert told.status == 70
+    assert "report.html could not be made; all results are written (KeyError: 'gone')" in told.err
+    assert "in fails" in (out / LOG_FILE).read_text()
+    assert {path.name for path in out.iterdir()} == {*BESIDE, LOG_FILE}
+    assert json.loads((out / "result.json").read_text())["kind"] == name
+    # The page alone, of the same results: they are as we wrote them, so it is no fault of theirs.
+    (out / LOG_FILE).unlink()
+    (out / "report.html").write_text("mine")
+    monkeypatch.setattr("trueval.cli.main.app", lambda: save_page(out))
+    told = trueval()
+    assert told.status == 70, told.err
+    assert f"with the traceback in {out / LOG_FILE}." in told.err
+    assert "in fails" in (out / LOG_FILE).read_text()
+    assert {path.name for path in out.iterdir()} == {*BESIDE, LOG_FILE, "report.html"}
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), 0, "(No space left on device). Make room"),
+        (FileNotFoundError(errno.ENOENT, "No such file", "page.css"), 70, "page.css"),
+        (RecursionError("too deep"), 70, "too deep"),
+    ],
+)
+def test_a_page_that_meets_a_full_disk_leaves_the_results_too(
+    trueval, tmp_path: Path, monkeypatch, error: Exception, status: int, said: str
+) -> None:
+    kind, out = broken_kind(monkeypatch, "cuts", error, "page"), tmp_path / "out"
+    monkeypatch.setattr(
+        "trueval.cli.main.app", lambda: save(out, (kind, {"kind": "cuts", "format": kind.format}), page=True)
+    )
+    told = trueval()
+    assert told.status == status
+    assert "could not be made; all results are written" in told.err
+    assert said in told.err
+    assert {path.name for path in out.iterdir()} - {LOG_FILE} == set(BESIDE)
+
+
+def test_a_result_that_nobody_stamped_is_refused_where_no_page_can_be_made(trueval, tmp_path: Path) -> None:
+    (tmp_path / "cuts.json").write_text('{"kind": "cuts", "format": 1, "stages": 7}')
+    told = trueval("report", tmp_path)
+    assert told.status == 1
+    assert "the values are not those of a result of kind cuts" in " ".join(told.err.split())
+    assert not (tmp_path / LOG_FILE).exists()

@@ -1,15 +1,17 @@
 """Where results go: data to stdout or a folder, talk to stderr. Every kind of result is shown and saved here."""
 
+import errno
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import typer
 
-from trueval.cli.faults import report_fault
+from trueval.cli.faults import FAULT, report_fault
 from trueval.errors import InputError, MissingExtraError, TruevalError
 from trueval.logging import log_beside
 from trueval.printable import printable, printable_message
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 PAGE: Final = "report.html"
 FIGURES: Final = "figures"
 NO_PAGE: Final = f"{PAGE} could not be made; all results are written"
+# Errors of a disk, which are no fault of ours.
+DISK: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 # What names of files end with, and the --format that prints such a file; "" where none does.
 NAMES_OF_FILES: Final = {
     ".csv": "csv",
@@ -106,20 +110,51 @@ def save_page(folder: Path, file: Path | None = None, *, figures: bool = True) -
         InputError: there are no results, or they do not belong together.
         MissingExtraError: what the page or the figures are made with is not installed.
     """
-    from trueval.report.generation import write_generation
-    from trueval.report.kinds import read_directory, refuse_absent
+    from trueval.report.generation import generations, write_generation
+    from trueval.report.kinds import directory_of, refuse_absent
     from trueval.report.page import page
 
     refuse_absent(folder)
     if file is not None:
         check_folder(file.parent)
+    log_beside(folder)
+    written: list[str] = []
     if file is not None and not figures and not _is_in(folder, file):  # nothing is written to the folder
-        write_atomically(file, page(read_directory(folder)))
+        with generations(folder) as results, _fault_of_ours(results):
+            write_atomically(file, page(directory_of(folder, results)))
         say(f"wrote {file}")
         return
-    written: list[str] = []
-    write_generation(folder, {}, _pages(folder, file, figures=figures, written=written))
+    pages = _pages(folder, file, figures=figures, written=written)
+
+    def derive(results: Mapping[str, bytes], stage: Path) -> Iterable[str]:
+        with _fault_of_ours(results):
+            return pages(results, stage)
+
+    write_generation(folder, {}, derive)
     _say_written(folder, file or folder / PAGE, written)
+
+
+@contextmanager
+def _fault_of_ours(results: Mapping[str, bytes]) -> Iterator[None]:
+    """Leaves with the status of a fault where no page can be made of results that are as we wrote them.
+
+    Their stamps say so, which are compared before. Of files without one nobody knows who wrote them: these are refused.
+
+    Args:
+        results: name → bytes, of which the page is made inside the block.
+    """
+    from trueval.report.generation import stamp_of
+    from trueval.report.unreadable import UnreadableError
+
+    try:
+        yield
+    except UnreadableError as error:
+        named = Path(error.source or "").name
+        of = [results[named]] if named in results else list(results.values())
+        if any(stamp_of(data) is None for data in of):
+            raise
+        report_fault(f"{PAGE} could not be made; all results are as they were", error.__cause__ or error)
+        raise typer.Exit(FAULT) from error
 
 
 def _is_in(folder: Path, file: Path) -> bool:
@@ -191,10 +226,12 @@ def _offered(derive: "Derive", files: Iterable[str]) -> "Derive":
                 talk([str(error)])
             else:
                 report_fault(NO_PAGE, error.__cause__)
-        except OSError:
-            raise
         except Exception as error:  # noqa: BLE001  results that were computed are written, whatever breaks
-            report_fault(NO_PAGE, error)
+            if isinstance(error, OSError) and error.errno in DISK:
+                talk([f"{NO_PAGE} ({error.strerror}). Make room; `trueval report DIR` makes it then."])
+            else:
+                report_fault(NO_PAGE, error)
+        shutil.rmtree(stage / FIGURES, ignore_errors=True)  # without their page they belong to nothing
         return ()
 
     return offer

@@ -12,6 +12,10 @@ from trueval.report.directory import Directory, ResultFile, pointer
 T = TypeVar("T")
 
 
+class UnreadableError(InputError):
+    """A result that no page can be made of: a fault of ours where it is as we wrote it."""
+
+
 def read_by(build: Callable[[ResultFile, Directory], T], file: ResultFile, directory: Directory) -> T:
     """What a kind makes of a file whose values may be anything.
 
@@ -21,7 +25,7 @@ def read_by(build: Callable[[ResultFile, Directory], T], file: ResultFile, direc
         directory: all of them.
 
     Raises:
-        InputError: the values are not those of a result; it names the file and the value that was read last.
+        UnreadableError: the values are not those of a result; it names the file and the value that was read last.
     """
     try:
         return build(file, directory)
@@ -39,14 +43,14 @@ def drawing(directory: Directory) -> Iterator[None]:
         directory: drawn inside the block.
 
     Raises:
-        InputError: what is inside the block failed.
+        UnreadableError: what is inside the block failed.
     """
     try:
         yield
     except (TruevalError, OSError):
         raise
     except Exception as error:
-        raise InputError(
+        raise UnreadableError(
             f"{directory.path}: its values cannot be drawn ({_said(error)}). Write the results again with --out."
         ) from error
 
@@ -55,7 +59,7 @@ def _said(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
-def _refusal(build: Callable[..., Any], file: ResultFile, directory: Directory, error: Exception) -> InputError:
+def _refusal(build: Callable[..., Any], file: ResultFile, directory: Directory, error: Exception) -> UnreadableError:
     """The error, after reading everything once more with all that is read noted: failures are rare, and pages long."""
     last = [(file.name, "")]
     noted = {each.name: each._replace(data=_noted(each.data, (), each.name, last)) for each in directory.files}
@@ -66,7 +70,7 @@ def _refusal(build: Callable[..., Any], file: ResultFile, directory: Directory, 
         name, at = last[0]
     else:
         name, at = file.name, ""
-    return InputError(
+    return UnreadableError(
         f"{directory.path / name}: the values are not those of a result of kind {file.kind}, at or near "
         f"{name}#{at} ({_said(error)}). Write the file again with --out.",
         source=str(directory.path / name),
