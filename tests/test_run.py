@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import pathlib
 import pickle
 from io import BytesIO
@@ -56,7 +57,7 @@ def test_dicts_and_result_objects(given: Any) -> None:
 def test_ids_alone_are_an_order_best_first() -> None:
     run = Run.from_dict({"q1": ["b", 7], "q2": ("a",), "q3": []})
     assert run.frame.rows() == [("q1", "b", -1.0), ("q1", "7", -2.0), ("q2", "a", -1.0)]
-    assert "left out 1 queries" in run.notes[0]
+    assert run.empty == ("q3",)
 
 
 def test_integer_ids_and_numpy_numbers() -> None:
@@ -64,10 +65,26 @@ def test_integer_ids_and_numpy_numbers() -> None:
     assert run.frame.rows() == [("1", "7", 0.5), ("1", "8", 2.0)]
 
 
-def test_queries_without_documents_are_named() -> None:
-    run = Run.from_dict(NESTED | {"q3": {}})
+@pytest.mark.parametrize(
+    "run",
+    [
+        Run.from_dict({"q3": {}} | NESTED),
+        Run.of({"q3": []} | NESTED),
+        Run.read(BytesIO(json.dumps({"q3": {}} | NESTED).encode())),
+        pickle.loads(pickle.dumps(Run.from_dict(NESTED | {"q3": {}}))),
+    ],
+    ids=["dict", "list", "json", "pickle"],
+)
+def test_queries_without_documents_are_named(run: Run) -> None:
     assert run.frame.rows() == ROWS
-    assert "left out 1 queries without any document, for instance 'q3'" in run.notes[0]
+    assert run.empty == ("q3",)
+    assert "1 queries retrieved nothing, the first 'q3'; they count as empty lists" in run.notes[0]
+
+
+def test_arrays_hold_empty_lists() -> None:
+    run = Run.from_arrays([[1.0], [], [2.0, 1.0]], query_ids=["p", "q", "r"], mask=[[False], [], [True, True]])
+    assert (run.query_ids.to_list(), run.empty) == (["r"], ("p", "q"))
+    assert "2 queries retrieved nothing, the first 'p'" in run.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -83,6 +100,7 @@ def test_queries_without_documents_are_named() -> None:
         ({"q": {"d": 10**400}}, "cannot be a number"),
         ({"q": {"": 1}}, "doc_id is empty"),
         ({"": {"d": 1}}, "query_id is empty"),
+        ({"": {}, "q": {"d": 1}}, "query_id is empty"),
         ({"q": {7: 1, "7": 2}}, "twice"),
         ({7: {"d": 1}, "7": {"d": 2}}, "twice"),
         ({"q": [("d", 1), ("d", 1)]}, "twice"),

@@ -48,6 +48,7 @@ class Run:
         name: what tables call the run.
         source: the path, "<stdin>", or what it came from.
         notes: one-line remarks made while reading.
+        empty: queries that were given with an empty list, in dicts, arrays and logs; not among query_ids.
 
     >>> run = Run.from_dict({"q1": {"d1": 2.0, "d2": 1.5}, "q2": {"d1": 0.3}})
     >>> run.query_ids.to_list(), run.offsets.tolist()
@@ -60,6 +61,7 @@ class Run:
     name: str
     source: str
     notes: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, given: Any, *, name: str | None = None) -> Run:
@@ -204,7 +206,7 @@ class Run:
     def _from_table(cls, table: Table, name: str) -> Run:
         rows = check_rows(table, "run")
         notes = table.notes + rank_notes(rows) + id_notes(rows.table, rows.query_ids)
-        run = cls(rows.documents, rows.query_ids, rows.offsets, name, table.source, notes)
+        run = cls(rows.documents, rows.query_ids, rows.offsets, name, table.source, notes, table.empty)
         vars(run)["doc_hashes"] = rows.hashes
         return run
 
@@ -263,5 +265,6 @@ def is_one_run(given: Mapping[Any, Any]) -> bool:
     Args:
         given: {query: {document: score}}, or {name: run}.
     """
-    first = next(iter(given.values()), None)
-    return isinstance(first, Mapping) and bool(first) and all(isinstance(each, Real) for each in first.values())
+    filled = (each for each in given.values() if not (isinstance(each, Mapping) and not each))
+    first = next(filled, None)
+    return isinstance(first, Mapping) and all(isinstance(each, Real) for each in first.values())

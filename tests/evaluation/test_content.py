@@ -91,6 +91,9 @@ def test_a_run_is_its_scores_and_not_its_order_or_name() -> None:
     other = tv.Run.from_dict({"q2": {"a": 1.0}, "q1": {"b": 0.0, "a": 2.0}}, name="other")
     changed = tv.Run.from_dict({"q2": {"a": 1.0}, "q1": {"b": 0.0, "a": 2.000001}})
     assert run_hash(one) == run_hash(other) != run_hash(changed)
+    rows = {"q1": {"a": 2.0, "b": 0.0}, "q2": {"a": 1.0}}
+    empty = [tv.Run.from_dict(rows | {name: {} for name in names}) for names in ("yz", "zy", "y")]
+    assert run_hash(one) != run_hash(empty[0]) == run_hash(empty[1]) != run_hash(empty[2])
 
 
 def test_policies_hash_by_what_they_choose() -> None:

@@ -102,6 +102,24 @@ def test_pytrec_eval_counts_a_list_of_which_no_document_is_judged() -> None:
         assert_own_number(ours(EMPTIED, ["AP"], "pytrec_eval", judged_only=True), theirs)
 
 
+# A query is given with an empty list.
+GIVEN_EMPTY = ({"q1": {}, "q2": {"a": 2.0, "b": 1.0}}, {"q1": {"a": 1}, "q2": {"b": 1}})
+
+
+@pytest.mark.filterwarnings("ignore:.*they count as empty lists")
+def test_other_tools_count_a_list_that_is_given_and_is_empty() -> None:
+    """None of them takes the query for missing, also not pytrec_eval, which leaves queries out that a run lacks."""
+    pytrec_eval, ranx = pytest.importorskip("pytrec_eval"), pytest.importorskip("ranx")
+    ir_measures = pytest.importorskip("ir_measures")
+    run, judgments = GIVEN_EMPTY
+    found = pytrec_eval.RelevanceEvaluator(judgments, {"map"}).evaluate(run)
+    assert {query: each["map"] for query, each in found.items()} == {"q1": 0.0, "q2": 0.5}
+    assert ours(GIVEN_EMPTY, ["AP"], "pytrec_eval").mean("AP").tie_broken == 0.25
+    assert ranx.evaluate(ranx.Qrels(judgments), ranx.Run(run), "map") == 0.25
+    assert ours(GIVEN_EMPTY, ["AP"], "ranx").mean("AP").tie_broken == 0.25
+    assert ir_measures.calc_aggregate([ir_measures.AP], judgments, run)[ir_measures.AP] == 0.25
+
+
 @pytest.mark.filterwarnings("ignore:.*(it counts as an empty list|tie order)")
 @pytest.mark.parametrize("name", CONVENTIONS)
 def test_an_emptied_list_is_no_missing_query_under_any_convention(name: str) -> None:

@@ -87,13 +87,14 @@ def test_gold_sources_and_correctness_come_along() -> None:
     assert len(set(found.judgments.source_codes.tolist())) == 3
 
 
-def test_a_query_that_retrieved_nothing_is_missing_from_the_run_and_counts_as_the_worst() -> None:
+def test_a_query_that_retrieved_nothing_has_an_empty_list_and_is_not_missing() -> None:
     found = contexts({"query": "q", "ids": ["a"], "gold": ["a"]}, {"query": "r", "ids": [], "gold": ["b"]})
     assert "1 queries retrieved nothing, the first 'r'" in found.notes[0]
     assert found.judgments is not None
     with pytest.warns(UserWarning, match="."):
-        scores = evaluate(found.run, found.judgments, "AllGold@1")
-    assert scores.expected[:, 0].tolist() == [1, 0]
+        scores = evaluate(found.run, found.judgments, "AllGold@1 Harm@1", missing="error")
+    assert scores.expected.tolist() == [[1, 1], [0, 0]]  # gold is grade 1, which harms on the rubric; nothing does not
+    assert scores.missing_queries == ()
 
 
 @pytest.mark.parametrize(

@@ -498,6 +498,8 @@ def test_repeated_runs_over_other_queries_count_as_empty_there():
     assert found.calls is not None
     assert found.calls.otherwise.tolist() == [0, 1]
     assert found.calls.contexts.tolist() == [1, 2]
+    scored = cut_runs([one, {"q": {"a": 1.0, "b": 0.5}}], 1, judgments={"q": {"a": 1}, "p": {"a": 1}}, missing="skip")
+    assert scored.to_dict()["measures"]["R@1"]["calls"] == [1.0, 0.5]
 
 
 def test_a_list_cut_by_evaluation_is_the_same_as_by_evaluate():

@@ -506,6 +506,28 @@ def test_a_list_of_which_a_policy_leaves_nothing_is_an_empty_list(form: str, cho
 
 
 @pytest.mark.parametrize("form", FORMS)
+def test_a_list_that_is_given_and_is_empty_is_no_missing_query(form: str) -> None:
+    """In dicts, arrays and logs a query can have an empty list, which is worth what no documents are."""
+    grade = 5 if rubric(form) else 4
+    judgments = Judgments.from_dict({"here": {"a": grade}, "bare": {"a": grade}})
+    measures = with_cutoffs(form)
+    values = [float(twin.value(twin.Ranking((), (grade,), 0), str(measure))) for measure in measures]
+    given = (
+        {"bare": {}, "here": {"a": 1.0}},
+        {"here": ["a"], "bare": []},
+        [{"query": "here", "ids": ["a"]}, {"query": "bare", "ids": []}],
+        Run.from_arrays([[1.0], []], [["a"], []], ["here", "bare"]),
+    )
+    for run, missing in zip(given, ("error", "skip", "worst", "error"), strict=True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TruevalWarning)
+            scores = evaluate(run, judgments, measures, missing=missing)
+        assert scores.missing_queries == ()
+        np.testing.assert_array_equal(scores.expected[1], values)
+        np.testing.assert_array_equal(scores.tie_broken[1], values)
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_a_list_of_no_documents_has_one_value(form: str) -> None:
     measures = with_cutoffs(form)
     scores = evaluate_arrays([[], [1.0]], [[], [1]], measures)

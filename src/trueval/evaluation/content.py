@@ -82,8 +82,16 @@ def judgments_hash(judgments: Judgments) -> str:
 
 
 def run_hash(run: Run) -> str:
-    """The hash of query, document and score of every row; ranks and the order of rows are left out."""
-    return rows_hash(run.frame.select("query_id", "doc_id", "score"))
+    """The hash of query, document and score of every row; ranks and the order of rows are left out.
+
+    Queries that were given with an empty list have no row; where there are any, their ids are hashed too.
+    """
+    rows = rows_hash(run.frame.select("query_id", "doc_id", "score"))
+    if not run.empty:
+        return rows
+    from trueval.collection import text_hash  # late, as below
+
+    return text_hash([rows, *sorted(run.empty)])
 
 
 def queries_hash(query_ids: Iterable[str]) -> str:

@@ -77,6 +77,9 @@ def _query_notes(
         notes.append(f"{run.name}: without judgments and left out: {_queries(unjudged)}.")
     if missing:
         notes.append(f"{run.name}: judged and missing from the run: {_queries(missing)}.")
+    # Of lists that were given empty, the notes of the run tell.
+    given = set(run.empty) if isinstance(run, Run) else set()
+    emptied = [query for query in emptied if query not in given]
     if emptied:
         rules = [option for option in ("skip_first", "judged_only") if getattr(chosen, option)]
         notes.append(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from trueval.errors import InputError
 from trueval.judgments import Judgments
@@ -79,10 +80,13 @@ def unjudged_queries(run: Run | CorpusScorer, judgments: Judgments) -> tuple[str
     Raises:
         InputError: no query of the run is judged. A run that retrieved nothing at all has none.
     """
-    known = run.query_ids.is_in(judgments.query_ids.implode())
+    ids = run.query_ids
+    if isinstance(run, Run) and run.empty:
+        ids = pl.concat([ids, pl.Series(ids.name, run.empty, dtype=pl.String)])
+    known = ids.is_in(judgments.query_ids.implode())
     if known.any() or not len(known):
-        return tuple(run.query_ids.filter(~known).to_list())
-    own, judged = (each.head(4).to_list() for each in (run.query_ids, judgments.query_ids))
+        return tuple(ids.filter(~known).to_list())
+    own, judged = (each.head(4).to_list() for each in (ids, judgments.query_ids))
     raise InputError(
         f"{run.name}: no query of the run is judged, so nothing can be measured. Queries look like {first_ids(own)} in "
         f"the run and {first_ids(judged)} in the judgments. {_cure(own, judged)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -43,6 +43,18 @@ def in_canonical_order(frame: pl.DataFrame) -> pl.DataFrame:
     ['query_id', 'doc_id', 'rank']
     """
     return frame.select([name for name in CANONICAL_COLUMNS if name in frame.columns])
+
+
+def empty_note(source: str, query_ids: Sequence[str]) -> tuple[str, ...]:
+    """One line about queries of a run that were given with an empty list, if there are any.
+
+    >>> empty_note("dict", ["q"])
+    ("dict: 1 queries retrieved nothing, the first 'q'; they count as empty lists, and are not missing.",)
+    """
+    if not query_ids:
+        return ()
+    what = f"{len(query_ids)} queries retrieved nothing, the first {query_ids[0]!r}"
+    return (f"{source}: {what}; they count as empty lists, and are not missing.",)
 
 
 def count_lines_from_one(row: int) -> int:
@@ -100,6 +112,7 @@ class Table:
         plain: whether every id is known to hold visible ASCII characters, one at least and no other.
         stretches: the queries of the rows, where frame leaves them out.
         sources: source (paper, site, file) of each document, where a log names any.
+        empty: of a run: queries that were given with an empty list.
     """
 
     frame: pl.DataFrame
@@ -109,6 +122,7 @@ class Table:
     plain: bool = False
     stretches: Stretches | None = None
     sources: Mapping[str, str] = field(default_factory=dict)
+    empty: tuple[str, ...] = ()
 
     def whole(self) -> pl.DataFrame:
         """The frame with the queries of its rows.

@@ -60,6 +60,8 @@ def check_rows(table: Table, kind: Kind) -> Rows:
 
 
 def _check_ids(table: Table) -> None:
+    if "" in table.empty:
+        raise Place(table.source).error("the query_id is empty. It must be a string. Correct or remove the row.")
     if table.plain:  # the reader has seen that every field has a character
         return
     for name in [name for name in ("query_id", "doc_id", "facet") if name in table.frame.columns]:

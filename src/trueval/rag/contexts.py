@@ -131,7 +131,7 @@ def contexts_of(rows: Iterable[Any], *, name: str = "run") -> Contexts:
 def _contexts(log: Log, name: str | None) -> Contexts:
     rows = check_rows(log.run(), "run")
     notes = rows.table.notes + id_notes(rows.table, rows.query_ids)
-    run = Run(rows.documents, rows.query_ids, rows.offsets, name or log.name, log.source, notes)
+    run = Run(rows.documents, rows.query_ids, rows.offsets, name or log.name, log.source, notes, rows.table.empty)
     judgments = _judgments(log)
     correct = {line.query: correctness(line.correct, line.place) for line in log.lines if line.correct is not None}
     return Contexts(run, judgments, correct, log.sources, notes)

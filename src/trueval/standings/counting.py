@@ -19,7 +19,7 @@ from trueval.numerics import distinct, round_to
 from trueval.standings.corpus.counting import count_corpus
 from trueval.standings.corpus.scorer import CorpusScorer
 from trueval.standings.groups import TieGroups, find_groups, tie_groups
-from trueval.standings.input_rules import judgments_under, retrieved_only, whole_grades, without_first
+from trueval.standings.input_rules import judgments_under, retrieved_only, whole_grades, with_empty_lists, without_first
 from trueval.standings.lists import Lists, count_lists
 from trueval.standings.matching import Found, align, list_of, match
 from trueval.standings.order import INPUT_ORDERS, TieOrder, hash_keys
@@ -120,6 +120,7 @@ def _listed(run: Run, judgments: Judgments, policy: Policy) -> _Listed:
     judgments = judgments_under(judgments, policy.float_grades)
     if policy.skip_first:
         run = without_first(run)
+    run = with_empty_lists(run)
     pool, query = pool_of(judgments), align(run.query_ids, judgments.query_ids)
 
     def find() -> Found:

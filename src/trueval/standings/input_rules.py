@@ -63,6 +63,21 @@ def without_first(run: Run) -> Run:
     return replace(run, documents=run.documents.filter(pl.Series(kept)), offsets=offsets)
 
 
+def with_empty_lists(run: Run) -> Run:
+    """A run whose queries without a document have lists too, of no length, after the others.
+
+    >>> from trueval.run import Run
+    >>> run = with_empty_lists(Run.from_dict({"q": {}, "r": {"d": 1.0}}))
+    >>> run.query_ids.to_list(), run.offsets.tolist()
+    (['r', 'q'], [0, 1, 1])
+    """
+    if not run.empty:
+        return run
+    ids = pl.concat([run.query_ids, pl.Series(run.query_ids.name, run.empty, dtype=pl.String)])
+    offsets = np.concatenate([run.offsets, np.full(len(run.empty), run.offsets[-1])])
+    return replace(run, query_ids=ids, offsets=offsets, empty=())
+
+
 def first_results(scores: Floats, offsets: Ints) -> Bools:
     """[document] whether it is the first result of its list.
 

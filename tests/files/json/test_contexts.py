@@ -245,7 +245,8 @@ def test_gold_by_ids_on_one_line_and_by_texts_on_another_is_refused() -> None:
 def test_an_empty_list_retrieved_nothing() -> None:
     for run in runs_of(GOOD, {"question": "q", "source_nodes": []}):
         assert listed(run) == [("g", "a", -1.0)]
-        assert "1 queries retrieved nothing, the first 'q'" in run.notes[0]
+        assert "1 queries retrieved nothing, the first 'q'; they count as empty lists" in run.notes[0]
+        assert run.empty == ("q",)
     with pytest.raises(InputError, match="no query retrieved a document"):
         Run.of([{"query": "q", "ids": []}])
 

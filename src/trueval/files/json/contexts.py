@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from trueval.errors import Place
-from trueval.files.frame import Kind, Table, value_column
+from trueval.files.frame import Kind, Table, empty_note, value_column
 from trueval.files.json.extra_scores import with_extra_scores
 from trueval.files.json.lines import Literal, RepeatedKeyError, object_of_pairs
 from trueval.files.json.members import find_repeated_key, item_lines
@@ -161,7 +161,8 @@ class Log:
         line = (lambda row: numbers[max(row, 0)]) if self.has_lines else None
         table = canonical_table(frame, kind, self.source, line=line)
         notes = self.notes + table.notes if kind == "run" else table.notes
-        return Table(table.frame, table.source, table.line, notes, sources=self.sources)
+        empty = tuple(_empty(self.lines)) if kind == "run" else ()
+        return Table(table.frame, table.source, table.line, notes, sources=self.sources, empty=empty)
 
 
 def holds_contexts(content: Content) -> bool:
@@ -370,8 +371,7 @@ def _notes(source: str, lines: Sequence[Line]) -> Iterator[str]:
             f"{source}: {sum(repeated)} repeated documents in {len(repeated)} queries are counted once, at their first "
             "place."
         )
-    if empty := [line.query for line in lines if line.listed is not None and not line.entries]:
-        yield f"{source}: {len(empty)} queries retrieved nothing, the first {empty[0]!r}."
+    yield from empty_note(source, _empty(lines))
     found = Counter(entry.found for line in lines for entry in line.entries if entry.found)
     for name, count in found.items():
         yield f"{source}: the ids of {count} retrieved documents are those under {name}, as they have no other."
@@ -381,6 +381,11 @@ def _notes(source: str, lines: Sequence[Line]) -> Iterator[str]:
             f"{source}: scores rise down every list, as distances do; the highest score counts as the best. If these "
             "are distances, write them with a minus."
         )
+
+
+def _empty(lines: Sequence[Line]) -> list[str]:
+    """The queries that retrieved nothing."""
+    return [line.query for line in lines if line.listed is not None and not line.entries]
 
 
 def _rises(entries: Sequence[Entry]) -> bool:

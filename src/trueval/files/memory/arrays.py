@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import InputError
-from trueval.files.frame import Kind, Table, value_column
+from trueval.files.frame import Kind, Table, empty_note, value_column
 from trueval.files.memory.plain import masked, plain_array, plain_numbers
 from trueval.forks import need_polars
 
@@ -50,7 +50,10 @@ def read_arrays(values: Any, kind: Kind, doc_ids: Any = None, query_ids: Any = N
         inside &= ~np.concatenate([np.zeros(n, bool) if h is None else h for h, n in zip(hidden, lengths, strict=True)])
     if not inside.all():
         frame = frame.filter(pl.Series(inside, dtype=pl.Boolean))
-    return Table(frame, "arrays")
+    if kind == "judgments":
+        return Table(frame, "arrays")
+    bare = tuple(queries.filter(~queries.is_in(frame["query_id"].implode())).to_list())
+    return Table(frame, "arrays", notes=empty_note("arrays", bare), empty=bare)
 
 
 def _lists(values: Any, name: str) -> list[Any]:

@@ -13,7 +13,7 @@ import polars as pl
 
 from trueval.errors import Place
 from trueval.files.columns import find_columns, has_large, refuse_equal_integers
-from trueval.files.frame import Kind, Table, value_column
+from trueval.files.frame import Kind, Table, empty_note, value_column
 from trueval.forks import need_polars
 
 # Attributes under which result objects keep {query: {document: number}}: ranx has run and qrels, and to_dict() for
@@ -62,9 +62,11 @@ def read_dict(
         else {"query_id": [], "doc_id": [], name: []},
         schema={"query_id": pl.String, "doc_id": pl.String, name: pl.Float64},
     )
-    bare = [query for query, found in zip(queries, documents, strict=True) if not found]
-    note = f"{label}: left out {len(bare)} queries without any document, for instance {bare[0]!r}" if bare else ""
-    table = Table(frame, label, None if line is None else partial(line, frame), (note,) if bare else ())
+    bare = tuple(query for query, found in zip(queries, documents, strict=True) if not found)
+    notes, lines = empty_note(label, bare), None if line is None else partial(line, frame)
+    if bare and kind == "judgments":
+        notes = (f"{label}: left out {len(bare)} queries without any document, for instance {bare[0]!r}",)
+    table = Table(frame, label, lines, notes, empty=bare if kind == "run" else ())
     if has_large(frame[name].to_numpy()):
         refuse_equal_integers(frame[name], as_text(listed, name), frame["query_id"], table)
     return table

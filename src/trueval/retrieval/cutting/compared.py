@@ -8,7 +8,7 @@ says that the engine is not deterministic, which no rule for ties mends.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -72,7 +72,7 @@ def compared(
     """
     if len(runs) < 2:
         return None
-    cut = tuple(_first(run, k) for run in runs)
+    cut = tuple(_first(run, k, query_ids) for run in runs)
     frames = [_framed(run, query_ids, precision) for run in cut]
     counts = {
         name: np.zeros(len(query_ids), dtype=np.int64) for name in ("by_ties", "otherwise", "reordered", "rescored")
@@ -89,13 +89,19 @@ def compared(
     contexts[distinct["place"].to_numpy()] = distinct["doc_id"].to_numpy()
     called = np.bincount(np.concatenate([each["place"].to_numpy() for each in keys]), minlength=len(contexts))
     contexts += (called > 0) & (called < len(frames))  # an empty context is one too
-    beyond = None if deep is None else _beyond(frames[0], _framed(_first(deep, k), query_ids, precision), cuts or {})
+    beyond = (
+        None
+        if deep is None
+        else _beyond(frames[0], _framed(_first(deep, k, query_ids), query_ids, precision), cuts or {})
+    )
     return Calls(cut, **counts, contexts=contexts, largest_change=float(largest), deeper=beyond)
 
 
-def _first(run: Run, k: int) -> Run:
+def _first(run: Run, k: int, query_ids: pl.Series) -> Run:
+    """The first k documents of each query; a query that another call finds something for has an empty list here."""
     cut = listed(run, k)
-    return cut.only(np.ones(len(cut.rank), dtype=bool), run.name, run.source)
+    found = cut.only(np.ones(len(cut.rank), dtype=bool), run.name, run.source)
+    return replace(found, empty=tuple(query_ids.filter(~query_ids.is_in(run.query_ids.implode())).to_list()))
 
 
 def _framed(run: Run, query_ids: pl.Series, precision: str | float | None) -> pl.DataFrame:
