@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -11,12 +12,15 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from tests.golden import small
 from tests.golden.audit.small_audit import small_audit
 
 from trueval.errors import InputError
 from trueval.golden import judges
 from trueval.golden.audit.store import EVENTS, Store
-from trueval.golden.ledger import Ledger, opened_ledger
+from trueval.golden.build import build, dry_run
+from trueval.golden.ledger import Ledger, known_ledger, opened_ledger
+from trueval.golden.plan import Plan
 from trueval.golden.sqlite_files import look_into
 
 
@@ -151,4 +155,47 @@ def test_a_store_that_is_served_is_said_to_be(tmp_path: Path) -> None:
     with Store.open(folder), pytest.raises(InputError, match="has these labels open"):
         Store.open(folder)
     with Store.open(folder):
+        pass
+
+
+def test_a_dry_run_and_a_replay_write_nothing_beside_a_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in a folder that cannot be written, which SQLite's WAL mode would need."""
+    monkeypatch.setenv("TEST_JUDGE_KEY", "k")
+    plan = Plan.read(small.written(tmp_path / "p", small.LABELS, queries=1))
+    out, seen = tmp_path / "out", list[str]()
+    build(plan, out, until="grade")
+    before = contents(out / "ledger.sqlite")
+    connect = sqlite3.connect
+
+    def read_alone(name: object, **named: Any) -> sqlite3.Connection:
+        assert str(name).endswith(("?immutable=1", "?mode=ro")), "opened to be written"
+        seen.append(str(name))
+        return connect(str(name), **named)
+
+    monkeypatch.setattr("sqlite3.connect", read_alone)
+    task = next(each for each in dry_run(plan, out, ledger=out / "ledger.sqlite").tasks if each.task == "grade")
+    assert (task.calls, task.known) == (0, 6)
+    with known_ledger(out / "ledger.sqlite") as ledger:
+        assert ledger is not None
+        (name,) = set(ledger.labels()["judge"])
+        found = judges._replay(cast(Any, SimpleNamespace(model=f"replay:{out / 'ledger.sqlite'}#{name}")))
+        assert found.name == name
+        found.ledger.close()
+    assert len(seen) > 3
+    assert contents(out / "ledger.sqlite") == before
+    (tmp_path / "empty").write_bytes(b"")
+    with known_ledger(tmp_path / "empty") as ledger:
+        assert ledger is None
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, *([os.mkfifo] if hasattr(os, "mkfifo") else [])])
+def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path, make: Callable[[Path], object]) -> None:
+    make(tmp_path / "l.sqlite")
+    for opens in (Ledger, look_at):
+        with pytest.raises(InputError, match=r"l\.sqlite: a ledger is kept in a file, and this is none"):
+            opens(tmp_path / "l.sqlite")
+
+
+def look_at(path: Path) -> None:
+    with known_ledger(path):
         pass

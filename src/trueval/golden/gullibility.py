@@ -11,7 +11,6 @@ Holm over the kinds). The same is asked of its companions: a passage in a batch 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from math import comb
 from pathlib import Path
@@ -28,7 +27,7 @@ from trueval.golden.build import LEDGER, SENT, Estimates, opened_account
 from trueval.golden.estimate import announce, estimate_stage
 from trueval.golden.judge import Answer, Judge, Label, Question, key_of
 from trueval.golden.judges import make_judge
-from trueval.golden.ledger import opened_ledger
+from trueval.golden.ledger import known_ledger, opened_ledger
 from trueval.golden.plan import Plan
 from trueval.golden.stages import usage_of
 from trueval.golden.traps import ABOUT, CLEAN, Trap, traps_of
@@ -128,9 +127,8 @@ def dry_run(
     limit = plan.judge.values["max_cost"] if max_cost is None else max_cost
     account = opened_account(out / SENT, limit)
     judge = make_judge(plan.judge, collection, account, plan.seed)
-    file = ledger or out / LEDGER
     asked = [_question(trap, collection) for trap in _traps(plan, collection, queries)]
-    with opened_ledger(file) if file.is_file() else nullcontext() as book:
+    with known_ledger(ledger or out / LEDGER) as book:
         return Estimates((estimate_stage(judge, book, "grade", asked),), account.spent, limit)
 
 

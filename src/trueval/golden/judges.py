@@ -152,4 +152,4 @@ def _replay(plan: JudgePlan) -> ReplayJudge:
         raise InputError(
             f"{plan.model}: there is no ledger. Write replay:LEDGER#NAME, with the name of the judge in it."
         )
-    return ReplayJudge(Ledger(Path(path)), name)
+    return ReplayJudge(Ledger(Path(path), read_only=True), name)

@@ -16,7 +16,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -42,6 +42,7 @@ from trueval.golden.ledger_tables import (
     unusable,
     write_ahead,
 )
+from trueval.golden.sqlite_files import connected_to_read
 from trueval.models.hosted.owners import OWNER, is_alive
 
 CLAIM: Final = 900.0  # seconds after which a claim of another machine is taken for one of a process that ended
@@ -88,16 +89,21 @@ class Ledger:
 
     Args:
         path: of the file, whose folder must exist.
+        read_only: whether it is only looked into: nothing is made or written, also beside it.
 
     Raises:
         InputError: it is not a ledger, is newer than us, or cannot be written.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
         self._lock = threading.RLock()
-        is_ledger(path)
+        known = is_ledger(path)
         try:
+            if read_only and known:
+                self._base = connected_to_read(path, BUSY)
+                check_columns(self._base)
+                return
             # One connection for all threads, which take turns: a write takes a tenth of a millisecond.
             self._base = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)
             write_ahead(self._base)
@@ -361,7 +367,7 @@ class Ledger:
 
 @contextmanager
 def known_ledger(path: Path) -> Iterator[Ledger | None]:
-    """A ledger that is closed at the end, or None where there is no file: nothing is made.
+    """A ledger to look into that is closed at the end, or None where there is none: nothing is made or written.
 
     Args:
         path: of the file.
@@ -369,10 +375,10 @@ def known_ledger(path: Path) -> Iterator[Ledger | None]:
     Raises:
         InputError: as in Ledger.
     """
-    if not path.exists():
+    if not path.exists() or not is_ledger(path):
         yield None
         return
-    with opened_ledger(path) as ledger:
+    with closing(Ledger(path, read_only=True)) as ledger:
         yield ledger
 
 

@@ -95,6 +95,8 @@ def is_ledger(path: Path) -> bool:
     Raises:
         InputError: it is something else, or a ledger of a newer version.
     """
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: a ledger is kept in a file, and this is none. Name another one.")
     try:
         tables, about = look_into(path)
     except sqlite3.Error as error:

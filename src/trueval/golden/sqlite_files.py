@@ -42,18 +42,32 @@ def look_into(path: Path, wait: float = 5.0) -> Contents:
     """
     if not path.exists():
         return Contents(frozenset(), {})
-    uri, log = path.resolve().as_uri(), Path(f"{path}-wal")
-    if not log.exists():
+    if not Path(f"{path}-wal").exists():
         try:
-            # Without a log nothing else is needed: "immutable" makes no file beside it either.
-            return _read(f"{uri}?immutable=1", wait)
+            return _read(connected_to_read(path, wait))
         except sqlite3.Error:
             pass  # another process may have begun to write just now: its log is read below
-    return _read(f"{uri}?mode=ro", wait)
+    return _read(_connected(path, "mode=ro", wait))
 
 
-def _read(uri: str, wait: float) -> Contents:
-    with closing(sqlite3.connect(uri, uri=True, timeout=wait)) as base:
+def connected_to_read(path: Path, wait: float) -> sqlite3.Connection:
+    """A connection that writes nothing, for any thread.
+
+    Args:
+        path: of the file, which exists.
+        wait: as in look_into.
+    """
+    # Without a log nothing else is needed: "immutable" makes no file beside it either.
+    return _connected(path, "mode=ro" if Path(f"{path}-wal").exists() else "immutable=1", wait)
+
+
+def _connected(path: Path, how: str, wait: float) -> sqlite3.Connection:
+    uri = f"{path.resolve().as_uri()}?{how}"
+    return sqlite3.connect(uri, uri=True, timeout=wait, isolation_level=None, check_same_thread=False)
+
+
+def _read(connection: sqlite3.Connection) -> Contents:
+    with closing(connection) as base:
         found = base.execute("SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'").fetchall()
         tables = frozenset(str(name) for kind, name in found if kind in ("table", "view"))
         if ("table", ABOUT) not in found:
