@@ -14,6 +14,7 @@ import trueval as tv
 from trueval.comparison.gate import MaxDrop, MaxRange, gate
 from trueval.comparison.intervals import Draws
 from trueval.comparison.self_test import Group, joint_intervals, self_test
+from trueval.comparison.swapped import Ties, joint_ends
 from trueval.errors import InputError, PolicyError
 
 RNG = np.random.default_rng(3)
@@ -52,6 +53,66 @@ def test_of_ties_that_are_not_known_the_bounds_swap_too() -> None:
     assert one == pytest.approx(-other[::-1], abs=1e-12)
     assert one[0] < difference.mean() - 0.09
     assert one[1] > difference.mean() + 0.29
+
+
+def drawn_groups(seed: int) -> list[Group]:
+    """One or two groups of worlds with ties, equal differences, clusters, few units."""
+    rng, groups = np.random.default_rng(seed), []
+    worlds = int(rng.integers(1, 4))
+    for _ in range(int(rng.integers(1, 3))):
+        units, checks = int(rng.choice([2, 5, 12, 29, 30, 60])), int(rng.integers(1, 5))
+        apart = np.round(rng.normal(0, 0.2, (units, worlds, checks)), int(rng.choice([1, 9])))
+        apart[:, :, 0] *= rng.integers(2)
+        variance = np.where(rng.random((units, 1, checks)) < 0.4, rng.random((units, 1, checks)) * 0.1, 0.0)
+        sizes = rng.integers(1, 6, units).astype(float) if rng.random() < 0.5 else np.ones(units)
+        groups.append(Group(apart, apart, apart, variance, sizes, rng.integers(0, 2, checks)))
+    return groups
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_intervals_of_many_worlds_are_those_of_each_alone(seed: int) -> None:
+    groups, draws = drawn_groups(seed), Draws(500, seed, 1, 0.95)
+    ties = [Ties.of(each.variance[:, 0], each.sizes, each.run, draws) for each in groups]
+
+    def found(is_open: bool) -> list[np.ndarray]:
+        opens = [lambda low, _: np.full(low.shape, is_open)] * len(groups)
+        return joint_ends([each.apart for each in groups], ties, opens)
+
+    known = joint_intervals(groups, draws)
+    for whole, quick, narrow in zip(known, found(is_open=True), found(is_open=False), strict=True):
+        np.testing.assert_allclose(quick, whole, rtol=0, atol=1e-12)
+        assert (narrow[..., 0] >= whole[..., 0]).all()
+        assert (narrow[..., 1] <= whole[..., 1]).all()
+
+
+@pytest.mark.parametrize("limit", [0.0, 0.01, 0.05, 0.2])
+@pytest.mark.parametrize("queries", [12, 80])
+def test_what_is_not_asked_for_decides_nothing(monkeypatch: pytest.MonkeyPatch, limit: float, queries: int) -> None:
+    """The same verdicts where each interval is found as the comparison finds it."""
+    run, base = losses(queries) if limit == 0.2 else pair(queries, spread=0.05)
+
+    def found() -> object:
+        return self_test(run, [MaxDrop(None, limit)], baseline=base, worlds=60, resamples=500)
+
+    quick, asked = found(), []
+
+    def as_compared(apart: list[np.ndarray], ties: list[Ties], _: object) -> list[np.ndarray]:
+        asked.append(len(apart))
+        groups = [
+            Group(each, each, each, shared.grid.values[:, None], shared.sizes.units, np.zeros(each.shape[2], dtype=int))
+            for each, shared in zip(apart, ties, strict=True)
+        ]
+        return joint_intervals(groups, ties[0].draws)
+
+    monkeypatch.setattr("trueval.comparison.self_test.joint_ends", as_compared)
+    assert found() == quick
+    assert asked
+
+
+def losses(queries: int) -> tuple[tv.Scores, tv.Scores]:
+    """As `pair`, of a measure of which less is better."""
+    base, moved = RNG.uniform(0.3, 0.7, queries), RNG.normal(0, 0.05, queries)
+    return made_scores("run", base + moved, 0.05, measures=(LOSS,)), made_scores("base", base, measures=(LOSS,))
 
 
 def test_false_alarms_are_few_and_limits_of_zero_cannot_tell() -> None:

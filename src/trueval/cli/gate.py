@@ -123,7 +123,7 @@ class GateOptions:
         typer.Option(
             "--self-test",
             help="Swap run and baseline at random 1,000 times, query by query, and say how often --max-drop gives a "
-            "false alarm.",
+            "false alarm. Takes about .2 s a check on one processor for each 200 queries.",
         ),
     ] = False
 

@@ -334,6 +334,25 @@ def intervals_of(
     return Intervals(ends, realized, ~sure & ~np.isnan(realized[:, 0]))
 
 
+def realized_ends(columns: Grid, sums: Floats, ties: Floats, spread: Floats, draws: Draws, sizes: Sizes) -> Floats:
+    """[comparison, 2] the intervals of realized differences, each alone and each a column of its own.
+
+    Args:
+        columns: [unit, comparison] differences.
+        sums: [comparison, resample] of them.
+        ties: [unit, comparison] variances over tie orders, known.
+        spread: [comparison, resample] sums of them.
+        draws: how the units were resampled.
+        sizes: of the units.
+    """
+    noise = _Ties(
+        ties.sum(axis=0) / sizes.total**2,
+        lambda some: spread[some] / sizes.drawn**2,
+        normal_noise(draws.resamples, draws.seed),
+    )
+    return _Ends(draws, sizes)(lambda some: sums[some] / sizes.drawn, columns.values, columns.step, noise)
+
+
 def _bounds(extremes: Extremes, reach: Floats, first: Ints, second: Ints, find: _Ends) -> Floats:
     """Ends that no order of ties moves a mean difference past.
 

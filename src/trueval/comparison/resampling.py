@@ -12,9 +12,11 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trueval.errors import PolicyError
 from trueval.standings.standings import Floats, Ints
@@ -35,6 +37,9 @@ WORLDS: Final = 1 << 34
 SAMPLE: Final = 1 << 33
 # Orders of queries that are bet on.
 BETS: Final = 1 << 34
+
+# How often units are drawn is kept up to so many numbers, 32 MB: 10,000 resamples of 1,600 units.
+KEPT_COUNTS: Final = 1 << 24
 
 # All sign patterns are listed up to this many units: 2^17 patterns once the mirror images are left out.
 ALL_SIGNS_UP_TO: Final = 18
@@ -119,17 +124,35 @@ def bootstrap_sums(columns: Grid, resamples: int, seed: int, threads: int) -> Fl
     """
     units = len(columns.values)
     out = np.empty((columns.values.shape[1], resamples))
+    kept = _kept_counts(units, resamples, seed, threads) if units * resamples <= KEPT_COUNTS else None
 
     def work(chunk: int) -> None:
-        start = chunk * CHUNK
-        drawn = generator(seed, RESAMPLES, chunk).integers(0, units, size=(CHUNK, units))
-        drawn += np.arange(CHUNK)[:, None] * units
-        counts = np.bincount(drawn.ravel(), minlength=CHUNK * units).reshape(CHUNK, units).astype(np.float64)
-        rows = counts[: resamples - start]
-        out[:, start : start + len(rows)] = (rows @ columns.values).T
+        place = slice(chunk * CHUNK, min((chunk + 1) * CHUNK, resamples))
+        counts = _counts(units, seed, chunk)[: place.stop - place.start] if kept is None else kept[place]
+        out[:, place] = (counts.astype(np.float64) @ columns.values).T
 
     in_threads(work, _chunks(resamples), threads)
     return out
+
+
+def _counts(units: int, seed: int, chunk: int) -> Ints:
+    """[resample, unit] how often each unit is drawn in the resamples of a chunk."""
+    drawn = generator(seed, RESAMPLES, chunk).integers(0, units, size=(CHUNK, units))
+    drawn += np.arange(CHUNK)[:, None] * units
+    return np.bincount(drawn.ravel(), minlength=CHUNK * units).reshape(CHUNK, units)
+
+
+@lru_cache(maxsize=1)
+def _kept_counts(units: int, resamples: int, seed: int, threads: int) -> NDArray[np.uint16]:
+    """[resample, unit] those of all chunks, for the calls that follow: drawing them takes as long as 200 columns."""
+    kept = np.empty((resamples, units), dtype=np.uint16)
+
+    def work(chunk: int) -> None:
+        rows = kept[chunk * CHUNK : (chunk + 1) * CHUNK]
+        rows[:] = _counts(units, seed, chunk)[: len(rows)]
+
+    in_threads(work, _chunks(resamples), threads)
+    return kept
 
 
 @dataclass(frozen=True)
@@ -185,10 +208,13 @@ class SignPatterns:
         return place, (1 - 2 * bits).astype(np.float64)
 
 
+@lru_cache(maxsize=64)
 def normal_noise(resamples: int, seed: int, stream: int = NOISE) -> Floats:
-    """[resample] standard normal numbers, for the tie noise of a resample."""
+    """[resample] standard normal numbers, for the tie noise of a resample; kept for the calls that follow."""
     chunks = [generator(seed, stream, chunk).standard_normal(CHUNK) for chunk in range(_chunks(resamples))]
-    return np.concatenate(chunks)[:resamples]
+    noise = np.concatenate(chunks)[:resamples]
+    noise.setflags(write=False)
+    return noise
 
 
 def thread_count(threads: int | None) -> int:

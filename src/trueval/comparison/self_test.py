@@ -26,6 +26,7 @@ from trueval.comparison.intervals import Draws, Extremes, Intervals, Resampled, 
 from trueval.comparison.limits import ROUNDING, Limit, MaxDrop, check_limits, name_measures
 from trueval.comparison.resampling import Grid, generator, thread_count, to_grid
 from trueval.comparison.simultaneous import Deviations, Family, deviations, simultaneous_intervals
+from trueval.comparison.swapped import Ties, joint_ends
 from trueval.errors import InputError, PolicyError, nearest
 from trueval.evaluation.scores import Scores
 from trueval.standings.standings import Bools, Floats, Ints
@@ -328,6 +329,19 @@ class _Bars(NamedTuple):
         same = (same | ~aligned.kept).all(axis=1)[:, numbers].ravel()
         return cls(np.array(asked), np.array([1.0 if each.better == "higher" else -1.0 for each in named]), same)
 
+    @property
+    def zero(self) -> Floats:
+        """[1, check] limits of 0 in their place."""
+        return np.where(np.isfinite(self.asked).any(axis=0), 0.0, math.nan)[None]
+
+    def is_open(self, low: Floats, high: Floats) -> Bools:
+        """[world, check] whether a wider interval may decide otherwise: a limit is outside the one with these ends."""
+        lower, upper = np.where(self.sign > 0, low, -high), np.where(self.sign > 0, high, -low)
+        limits = -np.concatenate([self.asked, self.zero])[:, None] - ROUNDING
+        outside = np.isfinite(limits) & ~((lower < limits) & (limits <= upper))
+        found: Bools = np.any(outside, axis=0)
+        return found
+
 
 class _Tried(NamedTuple):
     worse: Bools  # [world] whether some check is
@@ -349,15 +363,21 @@ def _try(
     at_once = max(1, COLUMNS // sum(len(measures) for _, measures, _ in groups))
     worse = np.zeros((2, worlds), dtype=bool)
     unclear, checks = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
+    ties = None
+    if bets is None and all(np.isfinite(group.variance).all() for group, _, _ in groups):
+        ties = [Ties.of(group.variance[:, 0], group.sizes, group.run, draws) for group, _, _ in groups]
     for start in range(0, worlds, at_once):
         if begin is not None:
             begin(f"world {start + 1:,}")
         some = swaps[start : start + at_once]
         swapped = [_swapped(group, some[:, units]) for group, _, units in groups]
-        for found, each in zip(joint_intervals(swapped, draws, bets), bars, strict=True):
+        if ties is None:
+            joint = joint_intervals(swapped, draws, bets)
+        else:
+            joint = joint_ends([group.apart for group in swapped], ties, [each.is_open for each in bars])
+        for found, each in zip(joint, bars, strict=True):
             low, high = np.sort(found * each.sign[:, None], axis=2).transpose(2, 0, 1)
-            zero = np.where(np.isfinite(each.asked).any(axis=0), 0.0, math.nan)[None]
-            for at, limits in enumerate((each.asked, zero)):
+            for at, limits in enumerate((each.asked, each.zero)):
                 for limit in limits:
                     about = np.isfinite(limit)
                     beyond = (high < -limit - ROUNDING) & about & ~each.same

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueval.comparison.intervals import WIDTH, Draws, Extremes, Intervals, Resampled
+from trueval.comparison.intervals import WIDTH, Draws, Extremes, Intervals, Resampled, Sizes
 from trueval.comparison.resampling import RUN_NOISE, blocks, family_blocks, in_threads, normal_noise
 from trueval.standings.standings import Floats, Ints
 
@@ -121,7 +121,7 @@ def simultaneous_intervals(
     """
     first, second, total = family.first, family.second, resampled.sizes.total
     sums = resampled.grid.values.sum(axis=0)
-    middle, wider = (sums[first] - sums[second]) / total, _few_units(len(resampled.grid.values), draws.level)
+    middle, wider = (sums[first] - sums[second]) / total, few_units(len(resampled.grid.values), draws.level)
     expected, realized = (
         _around(middle - away, middle + away, single)
         for largest, scale, single in zip(found[:2], found.scales, (alone.expected, alone.realized), strict=True)
@@ -167,19 +167,26 @@ def _largest(columns: Floats, family: Family, scale: Floats, draws: Draws) -> Fl
 def _variances(resampled: Resampled, first: Ints, second: Ints) -> Floats:
     """[comparison] squared standard error of the mean difference over units."""
     values, sizes = resampled.grid.values, resampled.sizes
-    count, out = len(values), np.empty(len(first))
+    out = np.empty(len(first))
     for part in blocks(len(first), WIDTH):
         # Rows, because NumPy adds up a row the same whatever is beside it, but many columns otherwise than one.
         apart = np.ascontiguousarray((values[:, first[part]] - values[:, second[part]]).T)
-        residuals = apart - np.outer(apart.sum(axis=1) / sizes.total, sizes.units)
-        out[part] = (residuals**2).sum(axis=1) * count / (count - 1) / sizes.total**2
+        out[part] = squared_errors(apart, sizes)
     return out
 
 
-def _few_units(units: int, level: float) -> float:
+def squared_errors(apart: Floats, sizes: Sizes) -> Floats:
+    """[comparison] squared standard error of the mean of [comparison, unit] differences."""
+    units = apart.shape[1]
+    residuals = apart - np.outer(apart.sum(axis=1) / sizes.total, sizes.units)
+    found: Floats = (residuals**2).sum(axis=1) * units / (units - 1) / sizes.total**2
+    return found
+
+
+def few_units(units: int, level: float) -> float:
     """By how much a bootstrap of few units is too narrow.
 
-    >>> round(_few_units(12, 0.95), 3), round(_few_units(10_000, 0.95), 3)
+    >>> round(few_units(12, 0.95), 3), round(few_units(10_000, 0.95), 3)
     (1.173, 1.0)
     """
     from scipy.special import ndtri, stdtrit
