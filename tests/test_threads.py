@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
 from trueval import threads
-from trueval.threads import LOCAL, Executor, Threads, in_threads, side_by_side
+from trueval.threads import LOCAL, Executor, Processes, Threads, in_threads, side_by_side
 
 
 def test_results_keep_the_order_of_the_items(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,3 +51,13 @@ def test_two_things_are_done_side_by_side() -> None:
     meet = threading.Barrier(2, timeout=10)
     first, second = side_by_side(meet.wait, meet.wait)
     assert {first, second} == {0, 1}
+
+
+def test_processes_are_as_many_as_processors_unless_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One does the work itself, where no other has to start."""
+    asked: list[int] = []
+    monkeypatch.setattr("trueval.threads.ProcessPoolExecutor", lambda count, _: asked.append(count) or nullcontext())
+    monkeypatch.setattr("os.cpu_count", lambda: 3)
+    for count in (None, 5, 1):
+        Processes(count)
+    assert asked == [3, 5]

@@ -50,14 +50,15 @@ class Processes:
     one. To be used as a context: the processes end with it.
 
     Args:
-        count: of processes.
+        count: of processes; None for one for each processor.
 
     >>> with Processes(1) as executor:
     ...     executor.map(abs, [-1, 2])
     [1, 2]
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int | None) -> None:
+        count = count or os.cpu_count() or 1
         # Forked processes would wait for threads that they do not have (forks.py).
         self._pool = ProcessPoolExecutor(count, get_context("spawn")) if count > 1 else None
 

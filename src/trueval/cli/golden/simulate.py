@@ -39,8 +39,13 @@ class SimulateOptions:
         int, typer.Option(metavar="N", min=0, help="Of everything random; the same seed gives the same result.")
     ] = 0
     processes: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How many processes work; they change nothing but the time.")
-    ] = 1
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="How many processes work; they change nothing but the time. Default: one for each processor.",
+        ),
+    ] = None
 
 
 @with_groups
