@@ -9,6 +9,7 @@ import pytest
 from tests.tradeoff.swept import write_arrays
 
 import trueval as tv
+from trueval.tradeoff.draws import resample_means
 from trueval.tradeoff.frontier import Frontier
 
 SLOW = ("dense", np.full((6, 3), 0.3))
@@ -68,6 +69,18 @@ def test_resamples_that_rounding_alone_takes_apart_are_equal(tmp_path: Path) -> 
     rng = np.random.default_rng(0)
     tenths = np.array([1, 2, 3])[rng.integers(0, 3, (20000, 3))].sum(axis=1)
     assert found.plain == pytest.approx([(tenths >= 6).mean(), (tenths <= 6).mean()], abs=0.08)
+
+
+def test_values_that_rounding_alone_takes_apart_have_the_same_noise_of_ties() -> None:
+    """Of equal lists neither is better in any resample: their orders of ties are the same accident."""
+    values = np.array([[0.3, 0.1 + 0.2, 0.3 + 1e-9], [0.5, 0.5, 0.5], [0.7, 0.7 - 1e-16, 0.7]])
+    found = resample_means(values, np.full((3, 3), 0.01), resamples=50, seed=0)
+    first, second, other = found.plain
+    assert (first == second).all()
+    assert (first != other).any()
+    assert found.same.tolist() == [0, 0, 1]
+    apart = np.array([[0.01, 0.03 / 3, 0.01 + 1e-9]] * 3)  # of variances too
+    assert resample_means(values[:, [0, 1, 0]], apart, resamples=50, seed=0).same.tolist() == [0, 0, 1]
 
 
 @pytest.mark.parametrize(("seconds", "on"), [(0.375, [True, True]), (0.3751, [True, False])])

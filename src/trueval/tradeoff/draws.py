@@ -3,10 +3,10 @@
 Quality: every resample draws as many queries as there are, with replacement, the same for all configurations, so what
 queries do to all of them alike cancels. Its mean leaves out queries without a value, as the measured one does. The
 accident of one order of ties is added with the variance of the drawn queries, v_i summed over them: independent between
-configurations, and the same for those whose values and variances are the same query by query. So the orders of one
-system at several K count as independent. They are where each cutoff falls into a group of its own; where one group
-holds both cutoffs, the noise of their difference is said too large. Errors are made larger by sqrt(n / (n-1)), as
-those of a bootstrap are too small by that (Hesterberg 2015, section 5.3).
+configurations, and the same for those whose values and variances are the same query by query, but for rounding. So the
+orders of one system at several K count as independent. They are where each cutoff falls into a group of its own; where
+one group holds both cutoffs, the noise of their difference is said too large. Errors are made larger by sqrt(n /
+(n-1)), as those of a bootstrap are too small by that (Hesterberg 2015, section 5.3).
 
 Latency: every resample draws queries, and repeats, the same ones of all queries, since a busy machine makes a whole
 repeat slow, and takes the percentile of their totals. Systems that share stages have the same times in them, by query
@@ -30,6 +30,7 @@ from trueval.comparison.resampling import (
     to_grid,
 )
 from trueval.standings.standings import Floats, Ints
+from trueval.tradeoff.pareto import joined_by_rounding
 from trueval.tradeoff.shrinkage import Shrunk, shrink, steady
 
 # Streams of the seed, beside those of comparison/resampling.py.
@@ -144,9 +145,12 @@ def draw_qualities(
 
 
 def _same_columns(*columns: Floats) -> tuple[Ints, Ints]:
-    """Places of the columns that differ from all before them, and for each column the place of its own among those."""
+    """Places of the columns that differ from all before them, and for each column the place of its own among those.
+
+    Columns differ by more than rounding: the same lists in other batches, or sums in another order, are the same.
+    """
     found: dict[bytes, int] = {}
-    stacked = np.ascontiguousarray(np.vstack([each + 0.0 for each in columns]).T)
+    stacked = np.ascontiguousarray(np.vstack([joined_by_rounding(each.T + 0.0).T for each in columns]).T)
     same = np.array([found.setdefault(column.tobytes(), len(found)) for column in stacked], dtype=np.intp)
     return np.unique(same, return_index=True)[1], same
 

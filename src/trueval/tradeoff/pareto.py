@@ -42,11 +42,15 @@ class Objectives(NamedTuple):
     @property
     def joined(self) -> Objectives:
         """The same, with values that differ by rounding alone made equal: neither of two such is better."""
-        return Objectives(*map(_joined, self))
+        return Objectives(*map(joined_by_rounding, self))
 
 
-def _joined(values: Floats) -> Floats:
-    """[configuration] or [configuration, resample]: each the least of those that steps of rounding lead to."""
+def joined_by_rounding(values: Floats) -> Floats:
+    """[configuration] or [configuration, resample]: each the least of those that steps of rounding lead to.
+
+    >>> joined_by_rounding(np.array([0.1 + 0.2, 0.5, 0.3])).tolist()
+    [0.3, 0.5, 0.3]
+    """
     order = np.argsort(values, axis=0)
     ordered = np.take_along_axis(values, order, axis=0)
     alike = np.diff(ordered, axis=0) <= ROUNDING * np.maximum(np.abs(ordered[1:]), 1)
