@@ -210,8 +210,13 @@ def test_a_sweep_tells_of_a_scale_before_its_table(trueval: Command, world: Path
     path.write_text(SWEEP.format(corpus=".", measure=""), encoding="utf-8")
     found = trueval("sweep", path, "--cache", world / "cache")
     assert found.status == 0, found.err
-    assert MAP in " ".join(found.err.split())
+    told = " ".join(found.err.split())
+    assert '(rel = 4 in [measure]), or map the grades (grades = "1:0,2:0,3:0,4:1,5:2" there).' in told
+    assert "--" not in told[told.index(NOTE) :].split(" there)")[0]  # a sweep has no such options
     assert NOTE not in found.out
+    for key in ("rel = 4", 'grades = "1:0,2:0,3:0,4:1,5:2"'):
+        path.write_text(SWEEP.format(corpus=".", measure=f"[measure]\n{key}"), encoding="utf-8")
+        assert NOTE not in trueval("sweep", path, "--cache", world / "cache").err
     path.write_text(SWEEP.format(corpus="golden", measure=""), encoding="utf-8")
     quiet = trueval("sweep", path, "--cache", world / "cache")
     assert NOTE not in quiet.err + quiet.out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -30,6 +30,22 @@ TOP_OF_RUBRICS = (4, 5)
 GAINING = frozenset({"nDCG", "DCG"})
 # Different grades up to which a note writes the whole map.
 MOST_WRITTEN = 12
+
+
+class Cures(NamedTuple):
+    """How a reader chooses what grades mean, with {} where the value belongs.
+
+    Attributes:
+        rel: the grade from which on a document is relevant.
+        grades: a map of grades.
+    """
+
+    rel: str
+    grades: str
+
+
+OPTIONS = Cures("--rel {}", "--grades {}")  # of the command line
+OF_SWEEPS = Cures("rel = {} in [measure]", 'grades = "{}" there')  # keys of the file of a sweep
 
 
 def notes_of(
@@ -178,7 +194,9 @@ def _unreached(name: str, standings: Standings, measures: Sequence[Measure], cho
     )
 
 
-def passed_by_all(grades: Floats, measures: Sequence[Measure], chosen: Policy) -> tuple[str, ...]:
+def passed_by_all(
+    grades: Floats, measures: Sequence[Measure], chosen: Policy, cures: Cures = OPTIONS
+) -> tuple[str, ...]:
     """Say where every grade reaches a threshold: the measure then takes whatever is judged for relevant.
 
     Judgments of one or two low grades are left alone: most that were not pooled list the relevant documents only, as
@@ -189,6 +207,7 @@ def passed_by_all(grades: Floats, measures: Sequence[Measure], chosen: Policy) -
         grades: of every judged document, zeros among them.
         measures: as they were asked for.
         chosen: the policy.
+        cures: what to change, as the reader says it.
     """
     if not len(grades):
         return ()
@@ -198,7 +217,7 @@ def passed_by_all(grades: Floats, measures: Sequence[Measure], chosen: Policy) -
     left_open = [measure for measure in measures if "rel" not in dict(measure.chosen)]  # others were thought about
     graded = [m for m in measures if m.name in GAINING and m.under(chosen)["gain"] in ("linear", "exp")]
     return tuple(
-        _passed_by_all(group, rel, grades, graded)
+        _passed_by_all(group, rel, grades, graded, cures)
         for rel, group in _by_threshold(left_open, chosen).items()
         if rel <= lowest
     )
@@ -213,7 +232,9 @@ def _by_threshold(measures: Sequence[Measure], chosen: Policy) -> dict[Any, list
     return groups
 
 
-def _passed_by_all(measures: Sequence[Measure], rel: float, grades: Floats, graded: Sequence[Measure]) -> str:
+def _passed_by_all(
+    measures: Sequence[Measure], rel: float, grades: Floats, graded: Sequence[Measure], cures: Cures
+) -> str:
     """One line for all measures of a threshold, the same for every run, as it is about judgments alone.
 
     Args:
@@ -221,6 +242,7 @@ def _passed_by_all(measures: Sequence[Measure], rel: float, grades: Floats, grad
         rel: the threshold.
         grades: of every judged document.
         graded: measures whose gains begin with the lowest grade.
+        cures: what to change.
     """
     held = np.unique(grades)
     higher = 4.0 if held[0] == 1 and held[-1] in TOP_OF_RUBRICS else float(held[1])  # 4 is gold on the rubric of P-B
@@ -230,8 +252,8 @@ def _passed_by_all(measures: Sequence[Measure], rel: float, grades: Floats, grad
     return (
         f"judgments: {', '.join(map(str, measures))} {take} every judged document for relevant: {count} grades "
         f"{_from(rel)}, and the lowest of the judgments is {held[0]:g}, the largest {held[-1]:g}{gaining}. If low "
-        f"grades mean not relevant, choose a higher rel (--rel {higher:g}), or map the grades (--grades "
-        f"{_lowered(held, higher)})."
+        f"grades mean not relevant, choose a higher rel ({cures.rel.format(f'{higher:g}')}), or map the grades "
+        f"({cures.grades.format(_lowered(held, higher))})."
     )
 
 

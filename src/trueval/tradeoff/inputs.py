@@ -13,7 +13,7 @@ from trueval.collection import Collection, Tell
 from trueval.comparison.resampling import sample
 from trueval.errors import Place
 from trueval.evaluation.content import judgments_hash
-from trueval.evaluation.notes import passed_by_all
+from trueval.evaluation.notes import OF_SWEEPS, passed_by_all
 from trueval.golden.anchoring import changed
 from trueval.golden.golden_set import ABOUT, GoldenSet
 from trueval.judgments import Judgments
@@ -92,7 +92,7 @@ def read_inputs(plan: Plan, tell: Tell = None) -> Inputs:
         notes.append(f"sample is {plan.sample}, and only {len(ids)} queries are judged: all are taken.")
     kept = _only(judgments, set(drawn))
     asked = measuring.at(min(k for system in plan.systems for k in system.contexts))
-    notes += passed_by_all(kept.frame["grade"].to_numpy(), asked, measuring.policy)
+    notes += passed_by_all(kept.frame["grade"].to_numpy(), asked, measuring.policy, OF_SWEEPS)
     texts = {query: collection.queries[query] for query in drawn}
     collections = {
         name: replace(collection, queries=rewritten(texts, file or name), judgments=kept)
