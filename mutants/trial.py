@@ -64,7 +64,10 @@ class Mutant(NamedTuple):
     def code(self) -> str | None:
         """The file with the change; None where there is nothing to change."""
         operator = cosmic_ray.plugins.get_operator(self.spec.operator_name)(**self.spec.operator_args)
-        found: str | None = mutate_code(self.file.read_text(encoding="utf-8"), operator, self.spec.occurrence)
+        try:
+            found: str | None = mutate_code(self.file.read_text(encoding="utf-8"), operator, self.spec.occurrence)
+        except AttributeError:  # cosmic-ray cannot replace an exception of a dotted name among others
+            return None
         return found
 
     def change(self) -> Change | None:

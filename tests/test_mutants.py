@@ -84,3 +84,17 @@ def test_a_decorator_is_tried_with_what_runs_what_it_decorates() -> None:
 
 def test_the_decorator_of_a_class_is_tried_with_what_looks_at_imports() -> None:
     assert not run_with("@dataclass(frozen=True)\n" + CODE, 1, 1)
+
+
+def test_an_exception_of_a_dotted_name_among_others_cannot_be_replaced(tmp_path: Path) -> None:
+    """cosmic-ray fails at it; the change counts as one that changes nothing, and the run goes on."""
+    pytest.importorskip("cosmic_ray")
+    from cosmic_ray.work_item import MutationSpec, WorkItem
+    from mutants.trial import Mutant
+
+    file = tmp_path / "one.py"
+    operator = "core/ExceptionReplacer"
+    spec = MutationSpec(file, operator, 0, (3, 7), (3, 20))
+    for name, changed in (("(sqlite3.Error, OSError)", False), ("ValueError", True)):
+        file.write_text(f"try:\n    pass\nexcept {name}:\n    pass\n", encoding="utf-8")
+        assert (Mutant(file, WorkItem("one", [spec])).code() is not None) is changed
