@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import json
 import socket
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import wait
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -222,6 +224,85 @@ def test_what_goes_to_this_machine_passes_no_proxy_and_tells_no_account(
     model.embed_queries(TEXTS) if name == "openai:m" else model.logits("one", TEXTS)
     (call,) = service.seen
     assert not [value for value in call.headers.values() if "mine" in value]
+
+
+@pytest.fixture
+def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, list[bytes]]]:
+    """Where a proxy is that takes every connection, and the bytes that it got."""
+    got: list[bytes] = []
+    for variable in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(variable, raising=False)
+        monkeypatch.delenv(variable.lower(), raising=False)
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = place.accept()
+                with connection, suppress(OSError):
+                    connection.settimeout(2)
+                    got.append(connection.recv(65536))
+                    connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                    got.append(connection.recv(65536))  # of a tunnel: TLS, and no key that can be read
+
+    with socket.create_server(("127.0.0.1", 0)) as place:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{place.getsockname()[1]}", got
+        with suppress(OSError):
+            place.shutdown(socket.SHUT_RDWR)
+    thread.join(5)
+
+
+def ask(load: Callable[..., Any], name: str, **settings: Any) -> Any:
+    model = load(name, **settings)
+    return model.embed_queries(TEXTS) if name == "openai:m" else model.logits("one", TEXTS)
+
+
+@pytest.mark.parametrize("name", ["openai:m", "jina:m"])
+@pytest.mark.parametrize(
+    ("url", "environment", "asked"),
+    [
+        ("https://example.test", {"HTTPS_PROXY": ""}, True),
+        ("https://example.test", {"all_proxy": ""}, True),
+        ("https://example.test", {"HTTPS_PROXY": "", "NO_PROXY": "example.test"}, False),
+        ("https://example.test", {"ALL_PROXY": "", "no_proxy": "*"}, False),
+        ("http://example.test", {"http_proxy": ""}, False),
+        ("http://127.0.0.1.example.test", {"ALL_PROXY": ""}, False),
+        ("http://0.0.0.0:9", {"ALL_PROXY": ""}, False),
+    ],
+)
+def test_a_proxy_never_sees_a_key(
+    load: Callable[..., Any],
+    proxy: tuple[str, list[bytes]],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    url: str,
+    environment: dict[str, str],
+    asked: bool,
+) -> None:
+    place, got = proxy
+    for variable, value in environment.items():
+        monkeypatch.setenv(variable, value or place)
+    monkeypatch.setenv("MINE", "sk-of-nobody-else")
+    with pytest.raises(InputError, match=r"cannot be reached|over plain http|broke off"):
+        ask(load, name, base_url=url, api_key_env="MINE", retries=Retries(attempts=1), timeout=5.0)
+    assert bool(got) == asked
+    assert not asked or got[0].startswith(b"CONNECT example.test:443 ")
+    assert b"sk-of-nobody-else" not in b"".join(got)
+
+
+@pytest.mark.parametrize("name", ["openai:m", "jina:m"])
+@pytest.mark.parametrize("value", ["socks4://me:pa55word@127.0.0.1:1", "ftp://127.0.0.1:1", "http://me:pa:55@[::1"])
+def test_a_proxy_that_cannot_be_used_is_named_without_its_password(
+    load: Callable[..., Any], proxy: object, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", value)
+    monkeypatch.setenv("MINE", "sk-of-nobody-else")
+    said = r"example\.test would be reached by a proxy of ALL_PROXY, and cannot be: correct it, unset it"
+    with pytest.raises(InputError, match=said) as caught:
+        ask(load, name, base_url="https://example.test", api_key_env="MINE")
+    assert "55" not in str(caught.value)
+    ask(load, name)  # of this machine: no proxy is asked
 
 
 @pytest.mark.parametrize("name", ["openai:m", "jina:m"])

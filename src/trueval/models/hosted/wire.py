@@ -6,9 +6,11 @@ import base64
 import binascii
 import json
 import math
+import os
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from types import ModuleType
 from typing import Any, Final, NamedTuple
@@ -17,6 +19,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
+from trueval.errors import InputError
 from trueval.extras import need
 from trueval.models.hosted.account import Usage
 from trueval.models.hosted.bounds import Bounds
@@ -25,6 +28,7 @@ from trueval.models.hosted.keys import Secret
 from trueval.models.hosted.services import SERVICES, RerankShape, is_this_machine
 from trueval.version import __version__
 
+PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")  # in either case
 MOST_BILLED: Final = 2**53  # of anything; what says more is no count
 
 
@@ -82,6 +86,25 @@ class Client(ABC):
     def host(self) -> str:
         """Who gets the texts."""
         return urlsplit(self.url).netloc
+
+    @contextmanager
+    def proxied(self) -> Iterator[None]:
+        """Refuse a proxy of the environment that no client can be made with; its URL, which may hold a password, stays.
+
+        Raises:
+            InputError: it is of a kind that nobody here speaks, or no URL.
+        """
+        try:
+            yield
+        except (ImportError, ValueError, self.http.InvalidURL) as error:
+            named = [name for name in os.environ if name.upper() in PROXIES and os.environ[name].strip()]
+            if not named or not self.options["trust_env"]:
+                raise
+            cure = "install socksio" if isinstance(error, ImportError) else "correct it"
+            raise InputError(
+                f"{self.host} would be reached by a proxy of {', '.join(sorted(named))}, and cannot be: "
+                f"{cure}, unset it, or name the host in NO_PROXY. Nothing of this was sent."
+            ) from error
 
     def post(self, path: str, body: Mapping[str, Any], most: int | None = None) -> Any:
         """Send one call and return the JSON of its answer.
@@ -148,7 +171,8 @@ class HttpClient(Client):
         super().__init__(url, key, timeout)
         sent = {"authorization": f"Bearer {key.value}"} if key.value else {}
         headers = {"user-agent": f"trueval/{__version__}", **sent}
-        self.client = self.http.Client(headers=headers, **self.options)
+        with self.proxied():
+            self.client = self.http.Client(headers=headers, **self.options)
         weakref.finalize(self, self.client.close)
 
     def sent(self, path: str, body: Mapping[str, Any]) -> Any:
@@ -165,12 +189,14 @@ class OpenAIClient(Client):
     def __init__(self, url: str, key: Secret, timeout: float) -> None:
         super().__init__(url, key, timeout)
         self.library = need_hosted("openai")
+        with self.proxied():
+            connection = self.library.DefaultHttpxClient(**self.options)
         self.client = self.library.OpenAI(
             api_key=key.value or "none",  # the client wants one; servers without keys read none
             base_url=url,
             timeout=timeout,
             max_retries=0,  # ours count, wait and write down every attempt
-            http_client=self.library.DefaultHttpxClient(**self.options),
+            http_client=connection,
         )
         if urlsplit(url)[:2] != urlsplit(SERVICES["openai"].base_url)[:2]:
             # Of an account there, which the client reads from the environment: nobody else needs to know them.
