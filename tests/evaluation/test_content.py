@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -19,6 +20,7 @@ from trueval.evaluation.content import (
     judgments_hash,
     policy_hash,
     queries_hash,
+    rows_hash,
     run_hash,
 )
 from trueval.policy.policy import Policy
@@ -64,6 +66,13 @@ def test_a_hash_stays_the_same_from_version_to_version() -> None:
     by_hand = b"query_id doc_id grade" + b"\x01\0\0\0\x01\0\0\0qq" + b"\x01\0\0\0\x01\0\0\0ab"
     by_hand += bytes.fromhex("000000000000f03f") + bytes(8)
     assert digest == hashlib.sha256(by_hand).hexdigest()
+
+
+def test_many_rows_are_hashed_in_blocks_of_2_to_the_20() -> None:
+    """The first 2^20 rows column by column, then the last one: the blocks are part of what the hash means."""
+    first, second = np.arange(2.0**20 + 1), np.arange(2.0**20 + 1) % 7
+    by_hand = b"a b" + first[:-1].tobytes() + second[:-1].tobytes() + first[-1:].tobytes() + second[-1:].tobytes()
+    assert rows_hash(pl.DataFrame({"a": first, "b": second})) == hashlib.sha256(by_hand).hexdigest()
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,8 @@ def test_gold_of_the_rubric_is_not_grade_one_by_silence() -> None:
     assert not notes_of({"a": 1, "b": 0}, "AllGold@2")
     assert not notes_of(rubric, "RR(rel=4)")
     assert notes_of(rubric, "AllGold@2").count("AllGold@2") == 1  # not once more as a threshold that all reach
+    assert "judgments: RR takes every judged document" in notes_of(rubric, "AllGold@2 RR")
+    assert "AllGold@2 takes every judged document" in notes_of({"a": 1, "b": 2, "c": 3}, "AllGold@2")
 
 
 def test_a_threshold_that_no_grade_reaches_is_said() -> None:
@@ -82,6 +84,16 @@ def test_arrays_say_it_too() -> None:
     assert len(found.notes) == 1
     assert not tv.evaluate_arrays([[2.0, 1.0]], [[0, 5]], "RR").notes
     assert not tv.evaluate_arrays([[2.0, 1.0]], [[0, 0]], "RR").notes
+
+
+def test_arrays_have_a_query_for_each_list() -> None:
+    assert tv.evaluate_arrays([[2.0, 1.0], [1.0], [3.0]], [[0, 1], [1], [0]], "RR").query_ids == ("0", "1", "2")
+
+
+@pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
+def test_a_grade_that_a_convention_does_not_take_is_named() -> None:
+    with pytest.raises(InputError, match=r"AP takes grades 0 and 1 under this convention. Got 3\."):
+        tv.evaluate(RUN, {"q": {"a": 1, "b": 0, "c": 3}}, "AP", convention="sklearn")
 
 
 def test_a_call_says_what_it_was_told_whatever_was_told_before() -> None:

@@ -88,6 +88,13 @@ def test_ties_of_a_sorted_run_are_checked_among_themselves() -> None:
     assert (check.among, check.share, check.pairs) == ("ties", 1.0, 40)
 
 
+def test_lists_that_fall_only_from_one_to_the_next_are_no_sorted_run() -> None:
+    """Scores that are equal in each list say nothing, whatever those of another list are."""
+    scores, grades, ids = [[2.0, 2.0], [1.0, 1.0]], [[1, 0], [1, 0]], [["a", "b"], ["c", "d"]]
+    checks = check_orders(Run.from_arrays(scores, ids), Judgments.from_arrays(grades, ids))
+    assert [check.among for check in checks] == ["lists", "lists"]
+
+
 def test_share_is_that_of_all_pairs() -> None:
     rng = np.random.default_rng(5)
     grades, strata = rng.integers(0, 4, 60).astype(float), rng.integers(0, 7, 60)
@@ -114,6 +121,15 @@ def test_many_documents_use_the_limit_and_agree_with_the_draws(monkeypatch: pyte
     drawn = label_order("input", grades, strata, places, np.random.default_rng(1))
     monkeypatch.setattr("trueval.evaluation.label_order.SAMPLED", 10)
     assert label_order("input", grades, strata, places, rng).p == pytest.approx(drawn.p, abs=0.03)
+
+
+def test_up_to_4000_documents_are_drawn_and_more_are_not() -> None:
+    """A share of 999 permutations and ours is a multiple of 1/1000, which the limit hardly ever is."""
+    for count, drawn in ((4000, True), (4001, False)):
+        grades = (np.random.default_rng(6).random(count) < 0.3) * 1.0
+        p = label_order("input", grades, np.zeros(count), np.arange(count), np.random.default_rng(0)).p
+        assert (1000 * p == pytest.approx(round(1000 * p), abs=1e-9)) is drawn
+        assert 0.01 < p < 0.99
 
 
 def test_the_limit_has_the_variance_of_all_permutations(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -199,10 +199,10 @@ def _judged(run: Run, judgments: Judgments) -> pl.DataFrame:
 
 
 def _sorted_by_score(run: Run) -> bool:
-    """Whether every list is in descending order of scores, with some difference among them."""
+    """Whether every list of a run with documents is in descending order of scores, with some difference among them."""
     scores = run.documents["score"].to_numpy()
     falls, rises = scores[1:] < scores[:-1], scores[1:] > scores[:-1]
-    inside = np.ones(max(len(scores) - 1, 0), dtype=bool)
+    inside = np.ones(len(scores) - 1, dtype=bool)
     inside[run.offsets[1:-1] - 1] = False  # from the last document of a list to the first of the next
     return bool((falls & inside).any() and not (rises & inside).any())
 
