@@ -199,17 +199,24 @@ def renamed(measure: Measure, parameters: Mapping[str, Value]) -> dict[str, Valu
         parameters: as written.
 
     Raises:
-        MeasureError: one is a choice for all measures here.
+        MeasureError: one is a choice for all measures here, or two choose the gain.
 
     >>> renamed(registry()["nDCG"], {"dcg": "exp-log2"})
     {'gain': 'exp'}
     """
     found: dict[str, Value] = {}
+    # 'log2' leaves gains as they are; 'exp-log2' would make 2^gain - 1 of those that are named.
+    of_gain = [name for name in ("gain", "gains", "dcg") if name in parameters and parameters[name] != "log2"]
+    if len(of_gain) > 1:
+        raise MeasureError(
+            f"{' and '.join(of_gain)} of {measure.name} both choose the gain. Name one, such as gain={{1:1, 2:3, 3:7}} "
+            "with the gains as they are to count."
+        )
     for name, value in parameters.items():
         if name in measure.definition.parameters:
             found[name] = value
         elif name == "dcg" and value in ("log2", "exp-log2"):
-            found["gain"] = "exp" if value == "exp-log2" else "linear"
+            found.setdefault("gain", "exp" if value == "exp-log2" else "linear")
         elif name == "gains":
             found["gain"] = value
         elif name == "judged_only" and value is not True:
