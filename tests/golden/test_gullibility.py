@@ -152,6 +152,15 @@ def test_all_traps_of_a_query_have_the_same_companions_in_the_same_slots(tmp_pat
     assert len(traps_of(collection, 1, 0, 99)[0].passages) == 40  # as many as there are
 
 
+def test_words_of_three_letters_make_no_document_related() -> None:
+    """Two that are shared count less than one of four letters, wherever the documents are drawn."""
+    collection = Collection("c", "c", {"a": "the cat sat here", "b": "eats nothing"}, {"q": "the cat eats"})
+    for seed in range(4):
+        assert unrelated(collection, "the cat eats", np.random.default_rng(seed), 2) == ["a", "b"]
+    same = [unrelated(collection, "the cat", np.random.default_rng(seed), 1) for seed in range(20)]
+    assert {"a", "b"} == {one for (one,) in same}
+
+
 def test_nothing_is_paid_for_twice_and_a_dry_run_asks_nothing(tmp_path: Path) -> None:
     with chat_server(reads_words) as server:
         plan, out = plan_of(tmp_path / "p", server.url), tmp_path / "out"

@@ -123,13 +123,14 @@ def test_the_judge_sees_queries_as_people_wrote_them(tmp_path: Path, seen: list[
 
 
 def test_before_and_after_the_work_it_is_said_what_there_is_to_judge(tmp_path: Path, seen: list[Any]) -> None:
-    file, out = written(tmp_path), tmp_path / "out"
+    file, out = written(tmp_path, f"{JUDGE}batch = 5\n"), tmp_path / "out"
     before = next(
         task for task in estimate(file, out=out, probe=lambda *_: 0.0).tasks if task.what == "passages to judge"
     )
     systems = len(Plan.read(file).systems)
     assert before.at_most
     assert before.count == made.QUERIES * min(10 * systems, made.DOCUMENTS)
+    assert before.calls == before.count / 5  # a pool of 10 for each system fills its batches
     assert not out.exists()
     found = sweep(file.parent / "sweep.toml", out=out).to_dict()
     assert found["judge"]["new"] < before.count

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from trueval.tradeoff.shrinkage import _Inverse, _Prior, _Spectrum
+
+
+def test_configurations_with_like_features_are_alike_and_none_without_features() -> None:
+    """The covariance of the surface, by hand: exp(-distance² / 2), and the product for what is linear."""
+    deviations = np.ones(3)
+    surface = _Prior.of(np.array([[0.0, 1.0], [0.0, 1.0], [2.0, 0.0]]), 0.3, deviations).surface
+    apart = math.exp(-5 / 2)
+    assert surface == pytest.approx(np.array([[2, 2, apart], [2, 2, apart], [apart, apart, 5]]), rel=1e-15)
+    assert not _Prior.of(np.zeros((3, 0)), 0.3, deviations).surface.any()
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])

@@ -464,6 +464,20 @@ def test_results_say_nothing_of_the_folders_of_the_machine(tmp_path: Path, seen:
     assert [each for each in written if str(tmp_path) in each.read_text()] == []
 
 
+def test_what_cannot_be_derived_is_a_note_with_its_traceback_in_the_log(
+    tmp_path: Path, seen: list[Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    def climb(**_: Any) -> None:
+        raise ValueError("no step holds")
+
+    monkeypatch.setattr("trueval.tradeoff.derived.climb", climb)
+    found = sweep(made.written(tmp_path, SMALL), out=tmp_path / "out").to_dict()
+    assert "ladder of dense+rerank top5: ValueError: no step holds" in found["notes"]
+    assert found["systems"]
+    assert found["ladder"] == []
+    assert "in climb\n" in caplog.text
+
+
 def test_where_everything_fails_the_result_says_why(tmp_path: Path, seen: list[Any]):
     file = made.written(tmp_path, SMALL.replace('"counts"', '"gone"').replace('"sparse", ', ""))
     found = sweep(file, out=tmp_path / "out")

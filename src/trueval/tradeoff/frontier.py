@@ -32,7 +32,6 @@ WITHOUT_PRICES: Final = (
     'Add a name of the price book to the sweep file, such as [prices] generator = "gpt-5-mini", and sweep again.'
 )
 WITHOUT_TIMES: Final = "Add times to the sweep file, [latency] queries = 30, and sweep again."
-NO_LIMITS: Final = Limits()
 
 
 @dataclass(frozen=True)
@@ -52,16 +51,16 @@ class Choices:
         sure: share of resamples in which what a rule chooses must be inside its limits.
     """
 
-    limits: Limits = NO_LIMITS
-    rule: str = PARETO
-    percentile: str = "p50"
-    band: float | None = None
-    slo: tuple[float, ...] = ()
-    level: float = LEVEL
-    resamples: int = RESAMPLES
-    seed: int = 0
-    threads: int = 1
-    sure: float = SURE
+    limits: Limits
+    rule: str
+    percentile: str
+    band: float | None
+    slo: tuple[float, ...]
+    level: float
+    resamples: int
+    seed: int
+    threads: int
+    sure: float
 
     def __post_init__(self) -> None:
         check_rule(self.rule)

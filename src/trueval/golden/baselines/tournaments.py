@@ -19,7 +19,7 @@ def tournaments(grades: Floats, ask: Ask, rng: np.random.Generator, *, rounds: i
         ask: the judge; the groups of a stage are asked in parallel.
         rng: where groups come from.
         rounds: tournaments.
-        group: documents of a group at most.
+        group: documents of a group at most, 2 or more.
 
     >>> judge = lambda batches: [sorted(batch) for batch in batches]
     >>> tournaments(np.zeros(4), judge, np.random.default_rng(0), rounds=1, group=2)[:1]
@@ -35,8 +35,6 @@ def tournaments(grades: Floats, ask: Ask, rng: np.random.Generator, *, rounds: i
             for shown, order in zip(groups, ask_round(ask, groups), strict=True):
                 ranked = shown if order is None else order.best_first
                 kept += ranked[: max(len(ranked) // 2, 1)]
-            if len(kept) == len(left):  # groups of one are left: nobody to beat
-                break
             points[kept] += 1
             left = rng.permutation(kept)
     return [int(each) for each in np.lexsort((-grades, -points))]
