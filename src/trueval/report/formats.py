@@ -6,14 +6,17 @@ import csv
 import io
 import json
 import re
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
 
 from trueval.printable import printable
 
 BATCH: Final = 10_000  # rows that are text at once
+
+# What an object that is written as one part may hold.
+PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 
 LATEX_SPECIALS = str.maketrans(
     {char: f"\\{char}" for char in "&%$#_{}"}
@@ -57,34 +60,56 @@ def json_parts(result: Mapping[str, Any]) -> Iterator[str]:
         ... ) + "\n"
         True
     """
-    late: list[Iterable[Mapping[str, Any]]] = []
-    mark = secrets.token_hex()
-
-    def marked(rows: Any) -> str:
-        if not isinstance(rows, Iterable):
-            raise TypeError(f"JSON has nothing for a {type(rows).__name__}")
-        late.append(rows)
-        return mark
-
-    text = json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False, default=marked)
-    first, *others = text.split(f'"{mark}"')
-    yield first
-    for rows, before, after in zip(late, [first, *others], others, strict=False):
-        line = before.rpartition("\n")[2]
-        yield from _json_rows(rows, "\n" + " " * (len(line) - len(line.lstrip())))
-        yield after
+    yield from _json(result, "\n")
     yield "\n"
 
 
-def _json_rows(rows: Iterable[Mapping[str, Any]], end: str) -> Iterator[str]:
-    """A list of flat objects as json.dumps indents it, without its slow way of doing so."""
-    inner = f"{end}  "
-    encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(f",{inner}", ": "))
-    written, begin = False, f"[{end} "
-    for several in _batches(rows):
-        yield begin + f",{end} ".join(f"{{{inner}{encoder.encode(row)[1:-1]}{end} }}" for row in several)
-        written, begin = True, f",{end} "
-    yield f"{end}]" if written else "[]"
+def _json(value: Any, end: str) -> Iterator[str]:
+    """A value as json.dumps with indent=1 writes it, without its slow way: an object of texts and numbers is one part.
+
+    Args:
+        value: of JSON; a list may be any iterable.
+        end: a line feed, and what indents the line that the value begins on.
+    """
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        yield _encoder("").encode(value)
+    elif isinstance(value, Mapping):
+        if PLAIN.issuperset(map(type, value.values())):
+            yield _plain_object(value, end)
+            return
+        begin = f"{{{end} "
+        for name, each in value.items():
+            yield f"{begin}{_encoder('').encode({name: 0})[1:-1].removesuffix('0')}"
+            yield from _json(each, f"{end} ")
+            begin = f",{end} "
+        yield f"{end}}}"
+    else:
+        begin, written = f"[{end} ", False
+        for several in _batches(value):
+            if PLAIN.issuperset(map(type, several)):
+                yield begin + _encoder(f"{end} ").encode(several)[1:-1]
+                begin, written = f",{end} ", True
+                continue
+            if all(isinstance(each, dict) and PLAIN.issuperset(map(type, each.values())) for each in several):
+                yield begin + f",{end} ".join(_plain_object(each, f"{end} ") for each in several)
+                begin, written = f",{end} ", True
+                continue
+            for each in several:
+                yield begin
+                yield from _json(each, f"{end} ")
+                begin, written = f",{end} ", True
+        yield f"{end}]" if written else "[]"
+
+
+def _plain_object(value: Mapping[str, Any], end: str) -> str:
+    """An object of texts and numbers, by the part of json that is written in C."""
+    return f"{{{end} {_encoder(f'{end} ').encode(value)[1:-1]}{end}}}" if value else "{}"
+
+
+@lru_cache(maxsize=64)
+def _encoder(line: str) -> json.JSONEncoder:
+    """Writes values, and after each comma what a line begins with."""
+    return json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(f",{line}", ": "))
 
 
 def to_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:

@@ -5,7 +5,7 @@ The only place where ties are found.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -15,7 +15,7 @@ import polars as pl
 
 from trueval.errors import InputError, PolicyError
 from trueval.forks import need_polars
-from trueval.numerics import distinct, round_to
+from trueval.numerics import round_to
 from trueval.standings.corpus.counting import count_corpus
 from trueval.standings.corpus.scorer import CorpusScorer
 from trueval.standings.groups import TieGroups, find_groups, tie_groups
@@ -158,10 +158,18 @@ class Documents(NamedTuple):
     sizes: Ints
 
 
-def listed_documents(run: Run, judgments: Judgments, policy: Policy) -> Documents:
+def listed_documents(
+    run: Run, judgments: Judgments, policy: Policy, query_ids: Collection[str] | None = None
+) -> Documents:
     """The documents of judged queries under a policy, with the groups that `count` finds.
 
     A group across the depth is there whole: which of its documents the list holds depends on their order.
+
+    Args:
+        run: the run.
+        judgments: what it is measured by.
+        policy: under which it is.
+        query_ids: of which queries the frame has rows, sizes being those of all in any case; None for all.
     """
     run, _, _, lists, groups, _, row_of = _listed(run, judgments, policy)
     position = np.arange(len(lists.scores))
@@ -169,13 +177,17 @@ def listed_documents(run: Run, judgments: Judgments, policy: Policy) -> Document
     group = find_groups(groups, owner, lists.scores, position)
     above = groups.start[group] - lists.offsets[owner]
     inside = (lists.query[owner] >= 0) & (above < (NO_LIMIT if policy.depth is None else policy.depth))
+    held = np.zeros(len(groups.size), dtype=bool)
+    held[group[inside]] = True
+    if query_ids is not None:
+        inside &= run.query_ids.is_in(pl.Series(list(query_ids), dtype=pl.String).implode()).to_numpy()[owner]
+    rows = np.flatnonzero(inside)
     # Scores of a grid are steps; a person wants them on the scale of the run.
     width = policy.tie_precision
     step = width if isinstance(width, float | int) else 1.0
-    columns = {"tied_score": lists.scores * step, "above": above, "tied": groups.size[group]}
-    frame = run.frame if row_of is None else run.frame[row_of]
-    frame = frame.with_columns(pl.Series(name, values) for name, values in columns.items()).filter(pl.Series(inside))
-    return Documents(frame, groups.size[distinct(group[inside])])
+    columns = {"tied_score": lists.scores[rows] * step, "above": above[rows], "tied": groups.size[group[rows]]}
+    frame = run.frame[rows if row_of is None else row_of[rows]]
+    return Documents(frame.with_columns(pl.Series(name, values) for name, values in columns.items()), groups.size[held])
 
 
 def _count_arrays(arrays: Arrays, policy: Policy) -> Standings:

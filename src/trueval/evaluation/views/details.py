@@ -55,11 +55,14 @@ def run_evidence(run: Run, judgments: Judgments, scores: Scores) -> dict[str, An
     Returns:
         The run's entry in details.json, without the values of its queries: name, tie_groups, worst.
     """
-    listed = listed_documents(run, judgments, scores.policy)
+    moved = [
+        (measure, row) for column, measure in enumerate(scores.measures) for row in _most_moved(scores, column, measure)
+    ]
+    listed = listed_documents(run, judgments, scores.policy, {row["query"] for _, row in moved})
     return {
         "name": scores.name,
         "tie_groups": tie_histogram(listed.sizes),
-        "worst": list(_worst(scores, listed.frame, judgments)),
+        "worst": list(_worst(moved, listed.frame, judgments, scores.policy.depth)),
     }
 
 
@@ -139,17 +142,16 @@ def add_texts(details: Mapping[str, Any], collection: Path) -> None:
             document |= {"title": title, "text": text if len(text) <= SNIPPET else f"{text[:SNIPPET].rstrip()} …"}
 
 
-def _worst(scores: Scores, frame: pl.DataFrame, judgments: Judgments) -> Iterator[dict[str, Any]]:
+def _worst(
+    moved: Sequence[tuple[Measure, dict[str, Any]]], frame: pl.DataFrame, judgments: Judgments, depth: int | None
+) -> Iterator[dict[str, Any]]:
     """The queries with the largest range or |bias| on each measure, with the groups behind them."""
-    rows = [
-        (measure, row) for column, measure in enumerate(scores.measures) for row in _most_moved(scores, column, measure)
-    ]
-    queries = pl.Series("query_id", sorted({row["query"] for _, row in rows}), dtype=pl.String)
+    queries = pl.Series("query_id", sorted({row["query"] for _, row in moved}), dtype=pl.String)
     of_these = pl.col("query_id").is_in(queries.implode())
-    listed = frame.filter(of_these & (pl.col("tied") > 1))
+    listed = frame.filter(pl.col("tied") > 1)
     graded = judgments.frame.filter(of_these & (pl.col("grade") >= 0))
-    for measure, row in rows:
-        reach = min(measure.cutoff or math.inf, scores.policy.depth or math.inf)
+    for measure, row in moved:
+        reach = min(measure.cutoff or math.inf, depth or math.inf)
         yield row | {"groups": list(_groups(row["query"], reach, listed, graded))}
 
 
