@@ -68,7 +68,8 @@ class Selection:
     def of(self, file: Path, rows: Iterable[int]) -> tuple[list[str], float]:
         """The tests of some lines of a file, and what they took; of a line that runs at import, those of the file.
 
-        Files of tests that changed since the map was made come first, and as a whole.
+        Files of tests that changed since the map was made come first, and as a whole. The tests of a file of the same
+        name, test_rules.py for rules.py, are tried however long all of them take.
         """
         by_row, budget = self._by_row(file), BUDGET
         covering = {test for row in rows for test in by_row.get(row, ())}
@@ -80,7 +81,8 @@ class Selection:
         changed = sorted(name for name in self.changed if name in of_files or name.startswith(f"tests/{room}/"))
         chosen: list[str] = []
         for test in sorted(covering, key=lambda test: (self.seconds[test], test)):
-            if test.partition("::")[0] not in changed and budget > 0:
+            of_file = test.partition("::")[0]
+            if of_file not in changed and (budget > 0 or of_file.endswith(f"/test_{file.stem}.py")):
                 chosen.append(test)
                 budget -= self.seconds[test]
         return [*first, *changed, *chosen], BUDGET - budget + 10.0 * len([*first, *changed])

@@ -1,5 +1,9 @@
 """The list of changes that no test can notice, and what finds them in it."""
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -98,3 +102,73 @@ def test_an_exception_of_a_dotted_name_among_others_cannot_be_replaced(tmp_path:
     for name, changed in (("(sqlite3.Error, OSError)", False), ("ValueError", True)):
         file.write_text(f"try:\n    pass\nexcept {name}:\n    pass\n", encoding="utf-8")
         assert (Mutant(file, WorkItem("one", [spec])).code() is not None) is changed
+
+
+SHARED = """import made
+import pytest
+
+
+@pytest.fixture(scope="module")
+def world():
+    return made.world()
+
+
+@pytest.fixture
+def own():
+    return made.own()
+
+
+def test_first(world, own):
+    assert world + own == 3
+
+
+def test_second(world):
+    assert world == 1
+
+
+def test_other():
+    assert made.other() == 3
+"""
+
+
+def test_what_a_shared_fixture_runs_counts_for_each_test_that_uses_it(tmp_path: Path) -> None:
+    coverage = pytest.importorskip("coverage", reason='needs the group "mutants"')
+    code, tests = tmp_path / "src" / "trueval", tmp_path / "tests"
+    code.mkdir(parents=True)
+    tests.mkdir()
+    functions = [f"def {name}():\n    return {value}\n" for value, name in enumerate(("world", "own", "other"), 1)]
+    (code / "made.py").write_text("".join(functions), encoding="utf-8")
+    (tests / "test_made.py").write_text(SHARED, encoding="utf-8")
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(code), str(ROOT)]),
+        "COVERING": str(tmp_path / "map"),
+    }
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "mutants.covering", "tests"]
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    data = coverage.CoverageData(str(tmp_path / "map.sqlite"))
+    data.read()
+    found = data.contexts_by_lineno("src/trueval/made.py")
+    first, second, other = (f"tests/test_made.py::test_{name}" for name in ("first", "second", "other"))
+    assert {first, second} <= set(found[2])
+    assert other not in found[2]
+    assert (found[4], found[6]) == ([first], [other])
+    assert set(json.loads((tmp_path / "map.json").read_text(encoding="utf-8"))) == {first, second, other}
+
+
+def test_tests_of_the_same_name_are_tried_however_long_all_of_them_take() -> None:
+    pytest.importorskip("coverage", reason='needs the group "mutants"')
+    from mutants.selection import BUDGET, Selection
+    from mutants.tree import TREE
+
+    class Mapped(Selection):
+        def __init__(self) -> None:
+            self.changed: set[str] = set()
+            self.seconds = {"tests/a/test_b.py::test_1": BUDGET, "tests/a/test_c.py::test_2": BUDGET + 1}
+
+        def _by_row(self, file: Path) -> dict[int, set[str]]:
+            return {1: set(self.seconds)}
+
+    first, last = Mapped().seconds
+    assert Mapped().of(TREE / "src/trueval/golden/c.py", [1]) == ([first, last], 2 * BUDGET + 1)
+    assert Mapped().of(TREE / "src/trueval/golden/d.py", [1]) == ([first], BUDGET)
