@@ -83,7 +83,7 @@ class Description:
         documents: in it.
         dimension: of its vectors; None for words.
         bytes: that it holds in memory, or an engine on its disk: vectors or postings, and what finds them.
-        build_seconds: from the call of build to its end.
+        build_seconds: from the call of build to its end, with what an index before it took for both.
         exact: whether every document is scored, with the scores of what is stored.
         notes: one-line remarks made while building.
     """
@@ -138,6 +138,7 @@ class LocalIndex(ABC):
         name: of the kind, as specs write it.
         package: of Python that it needs; `distributions` are those whose versions decide what it finds, of `extra`.
         deepest: documents that a search gives at most; None if there is no such limit.
+        earlier_seconds: that another index of the same documents took for what this one takes from it.
     """
 
     name: ClassVar[str]
@@ -154,7 +155,7 @@ class LocalIndex(ABC):
         self.values = {name: chosen.get(name, one.default) for name, one in self.parameters.items()}
         self.library = need(self.package, self.feature, self.extra)
         self.documents = 0
-        self.build_seconds = 0.0
+        self.build_seconds = self.earlier_seconds = 0.0
         self.notes: tuple[str, ...] = ()
 
     @classmethod
@@ -241,7 +242,8 @@ class LocalIndex(ABC):
             raise InputError("There is no document to index. The corpus must hold one at least.")
         began = time.perf_counter()
         self.fill(documents)
-        self.documents, self.build_seconds = len(documents), time.perf_counter() - began
+        seconds = time.perf_counter() - began
+        self.documents, self.build_seconds = len(documents), self.earlier_seconds + seconds
 
     @abstractmethod
     def fill(self, documents: Any) -> None:

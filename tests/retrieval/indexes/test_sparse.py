@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,66 @@ def test_scores_are_those_of_the_formula(k1: float, b: float):
         found = dict(zip(hits.places[rows].tolist(), hits.scores[rows].tolist(), strict=True))
         assert found == pytest.approx(naive(texts, query, k1, b), abs=1e-9)
         assert (np.diff(hits.scores[rows]) <= 0).all()
+
+
+@pytest.fixture
+def analysed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How often the words of documents were looked for."""
+    sparse = import_module("trueval.retrieval.indexes.sparse")
+    monkeypatch.setattr(sparse, "_KEPT", type(sparse._KEPT)())
+    times, documents = [], analysis.Analyzer.documents
+    monkeypatch.setattr(analysis.Analyzer, "documents", lambda self, texts: times.append(1) or documents(self, texts))
+    return times
+
+
+def built(texts: list[str], spec: str) -> tuple[object, ...]:
+    index = make_index(spec)
+    index.build(texts)
+    hits = index.search(["wing flow", "heat", "plate's"], 100)
+    return hits.places.tolist(), hits.scores.tolist(), index.size(), index.notes
+
+
+def test_indexes_of_other_k1_and_b_count_the_words_once(analysed: list[int]):
+    texts = made_texts(np.random.default_rng(0), 50)
+    specs = ("bm25", "bm25(k1=2)", "bm25(k1=1.2, b=1)", "bm25(b=0)", "bm25")
+    shared = [built(texts, spec) for spec in specs]
+    assert len(analysed) == 1
+    apart = []
+    for spec in specs:
+        built(["another corpus"], spec)
+        apart.append(built(texts, spec))
+    assert shared == apart
+    assert shared[0] == shared[-1] != shared[1]
+
+
+def test_other_texts_and_another_analysis_are_counted_anew(analysed: list[int]):
+    texts = made_texts(np.random.default_rng(0), 50)
+    built(texts, "bm25")
+    for others in ([*texts[:-1], "new"], [*texts[:-2], *texts[:-3:-1]], texts[:-1]):
+        assert built(others, "bm25(k1=2)") == built(list(others), "bm25(k1=2)")
+    assert len(analysed) == 4
+    for spec in ("bm25(language=None)", "bm25(language=None, normalise=False)", "bm25(language='fr')"):
+        built(texts, spec)
+    assert len(analysed) == 7
+
+
+def test_counts_that_are_too_large_are_not_kept(analysed: list[int], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("trueval.retrieval.indexes.sparse.COUNTS_KEPT", 11)
+    texts = made_texts(np.random.default_rng(0), 50)
+    assert built(texts, "bm25") == built(texts, "bm25")
+    assert len(analysed) == 2
+
+
+def test_the_time_of_building_has_what_counting_took_before(analysed: list[int], monkeypatch: pytest.MonkeyPatch):
+    clock = iter(range(0, 1000, 10))
+    monkeypatch.setattr("time.perf_counter", lambda: next(clock))
+    seconds = []
+    for spec in ("bm25", "bm25(k1=2)"):
+        index = make_index(spec)
+        index.build(["one text"])
+        seconds.append(index.build_seconds)
+    assert seconds == [30, 20]  # began, counting from 10 to 20, ended; then began and ended, and 10 s of before
+    assert len(analysed) == 1
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,11 @@ class Analyzer:
         self.stops = frozenset(getattr(stopwords, stops)) if stops else frozenset()
         self.stem = stemmers.Stemmer(stemmer, 0).stemWord if stemmer else str
 
+    @property
+    def settings(self) -> tuple[str | None, bool]:
+        """Language and normalising: two analyzers of the same ones find the same terms."""
+        return self.language, self.normalise
+
     def words(self, text: str) -> list[str]:
         """The words of a text, in lower case.
 

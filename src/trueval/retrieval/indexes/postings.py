@@ -8,6 +8,7 @@ postings are in memory as are taken at once; all of them, 12 bytes each, only wh
 from __future__ import annotations
 
 import mmap
+import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import IO, Any, Final, NamedTuple
@@ -54,10 +55,15 @@ class Rows(NamedTuple):
 
 
 class Counting:
-    """Documents on their way to postings."""
+    """Documents on their way to postings.
+
+    Attributes:
+        close: gives the file up, at the latest when nobody holds the counts any more.
+    """
 
     def __init__(self) -> None:
         self._file = unnamed_file()
+        self.close = weakref.finalize(self, _give_up, self._file)
         self._sizes: list[int] = []
         self._lengths: list[Ints] = []
         self._having: Ints = np.zeros(0, dtype=np.int64)
@@ -88,8 +94,13 @@ class Counting:
         self.documents += len(lengths)
         self.empty += int(np.count_nonzero(lengths == 0))
 
+    @property
+    def bytes(self) -> int:
+        """Of the counts on the disk."""
+        return POSTING * sum(self._sizes)
+
     def postings(self, k1: float, b: float) -> Postings:
-        """The postings of all documents, of which some have a term.
+        """The postings of all documents, of which some have a term; to be asked for as often as wanted.
 
         Args:
             k1: how slowly further occurrences of a term count less.
@@ -109,11 +120,6 @@ class Counting:
             data.add(weights[rows.terms] * (rows.counts / (norms[rows.documents] + rows.counts)))
         return Postings(data.whole(), indices.whole(), indptr)
 
-    def close(self) -> None:
-        """Give the file up."""
-        with suppress(OSError):  # what a full disk has no room for is written once more
-            self._file.close()
-
     def _by_term(self, indptr: Ints) -> Iterator[Rows]:
         """The rows of all batches by term, some terms at a time; documents rise in each."""
         mapped = _mapped(self._file)
@@ -131,6 +137,11 @@ class Counting:
             first, begins = last, stops
             if hasattr(mapped, "madvise"):  # what was read of the file is memory of this process until it says so
                 mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def _give_up(file: IO[bytes]) -> None:
+    with suppress(OSError):  # what a full disk has no room for is written once more
+        file.close()
 
 
 def _mapped(file: IO[bytes]) -> mmap.mmap:

@@ -10,10 +10,13 @@ scores to float32, which makes ties of its own. Source: Robertson & Zaragoza 200
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from threading import Lock
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -27,6 +30,74 @@ from trueval.specs import bounded, choice, flag
 
 POSTINGS: Final = ("data", "indices", "indptr")
 VOCABULARY: Final = "vocabulary.json"
+COUNTS_KEPT: Final = 1 << 29  # bytes of counts on the disk that the next index may be made of
+
+
+class _Digest:
+    """The hash of texts, one after another."""
+
+    def __init__(self) -> None:
+        from xxhash import xxh3_128
+
+        self._hash = xxh3_128()
+
+    def of(self, texts: Iterable[str]) -> Iterator[str]:
+        """The texts, each noted as it passes."""
+        for text in texts:
+            data = text.encode("utf-8", "surrogatepass")
+            self._hash.update(len(data).to_bytes(8, "little") + data)
+            yield text
+
+    def digest(self) -> bytes:
+        """Of the texts that passed."""
+        return self._hash.digest()
+
+
+class _Counted(NamedTuple):
+    """The terms of a corpus, counted.
+
+    Attributes:
+        settings: of the analyzer.
+        texts: hash of all texts.
+        counting: how often each document has each term.
+        vocabulary: the terms, in the order of their numbers.
+        seconds: that counting took.
+    """
+
+    settings: tuple[str | None, bool]
+    texts: bytes
+    counting: Counting
+    vocabulary: list[str]
+    seconds: float
+
+
+class _Kept:
+    """The corpus that was counted last, for an index of it with another k1 or b.
+
+    Its counts wait in a temporary file, and are given up where they would take more than COUNTS_KEPT.
+    """
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.counted: _Counted | None = None
+
+    def of(self, analyzer: Analyzer, documents: Sequence[str]) -> _Counted | None:
+        """What was counted of the same texts by the same analysis; None where nothing was."""
+        kept = self.counted
+        if kept is None or kept.settings != analyzer.settings or kept.counting.documents != len(documents):
+            return None
+        texts = _Digest()
+        deque(texts.of(documents), maxlen=0)
+        return kept if texts.digest() == kept.texts else None
+
+    def keep(self, counted: _Counted) -> None:
+        """Keep it in place of what is kept, unless it is too large."""
+        if self.counted is not None:
+            self.counted.counting.close()
+        self.counted = counted if counted.counting.bytes <= COUNTS_KEPT else None
+
+
+_KEPT: Final = _Kept()
 
 
 class Bm25(LocalIndex):
@@ -65,19 +136,35 @@ class Bm25(LocalIndex):
         Raises:
             InputError: no text has a term.
         """
-        counting = Counting()
+        with _KEPT.lock:
+            counted = _KEPT.of(self.analyzer, documents)
+            if counted is None:
+                counted = self._counted(documents)
+                _KEPT.keep(counted)
+            else:
+                self.earlier_seconds = counted.seconds
+            self.analyzer.take(counted.vocabulary)
+            try:
+                postings = counted.counting.postings(self.scorer.k1, self.scorer.b)
+            finally:
+                if _KEPT.counted is not counted:
+                    counted.counting.close()
+        empty, everything = counted.counting.empty, counted.counting.documents
+        self.notes = (f"{empty} of {everything} documents have no term, and no query finds them.",) if empty else ()
+        self._take(postings, everything)
+
+    def _counted(self, documents: Sequence[str]) -> _Counted:
+        counting, texts, began = Counting(), _Digest(), time.perf_counter()
         try:
-            for some in self.analyzer.documents(documents):
+            for some in self.analyzer.documents(texts.of(documents)):
                 counting.add(some.terms, some.lengths)
             if not self.analyzer.vocabulary:
                 raise InputError("No document has a word to index. BM25 needs texts; check which fields are read.")
-            self.analyzer.known.clear()  # of the words of millions of documents it takes a gigabyte
-            postings = counting.postings(self.scorer.k1, self.scorer.b)
-        finally:
+        except BaseException:
             counting.close()
-        empty, everything = counting.empty, counting.documents
-        self.notes = (f"{empty} of {everything} documents have no term, and no query finds them.",) if empty else ()
-        self._take(postings, everything)
+            raise
+        terms, seconds = list(self.analyzer.vocabulary), time.perf_counter() - began
+        return _Counted(self.analyzer.settings, texts.digest(), counting, terms, seconds)
 
     def search(self, queries: Sequence[str], depth: int) -> Hits:
         """Find up to `depth` documents that share a term with each query."""
