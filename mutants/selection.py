@@ -10,7 +10,7 @@ from typing import Final
 
 from coverage import CoverageData
 
-from mutants.tree import FOLDER, ROOMS, TESTS, TREE, digest, record
+from mutants.tree import FOLDER, QUICK, ROOMS, TESTS, TREE, digest, record
 
 MAP: Final = FOLDER / "covering"
 # The files of tests that the map is about, by their hash.
@@ -38,7 +38,7 @@ def map_tests(rooms: Iterable[str], *, anew: bool) -> None:
         if any(name.startswith(f"tests/{room}/") for name in known):
             continue
         places = [f"tests/{room}", *([f"src/trueval/{room}"] if room in ROOMS else [])]
-        record(["-m", "not evidence and not slow", *places], MAP / room)
+        record([*QUICK, *places], MAP / room)
         known |= {name: found for name, found in _hashes().items() if name.startswith(f"tests/{room}/")}
         STATE.write_text(json.dumps(known, indent=0), encoding="utf-8")
 

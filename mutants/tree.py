@@ -34,6 +34,8 @@ ALONE: Final = dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS
 # What most tests import, two thirds of the time of a short one. Nothing of polars runs before the processes part.
 LIBRARIES: Final = ("numpy", "polars", "scipy.stats", "scipy.special", "pytest")
 QUIET: Final = ("-q", "-p", "no:cacheprovider")
+# The tests that mutants are tried with.
+QUICK: Final = ("-m", "not evidence and not slow")
 OUTPUT: Final = FOLDER / "output.txt"
 
 

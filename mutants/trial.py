@@ -27,7 +27,7 @@ from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome, WorkI
 
 from mutants.equivalents import Change, Equivalent, annotations, explanation, read_equivalents, run_with
 from mutants.selection import Selection, map_tests
-from mutants.tree import FOLDER, ROOMS, TREE, Tester, copy_tree, digest, sources
+from mutants.tree import FOLDER, QUICK, ROOMS, TREE, Tester, copy_tree, digest, sources
 
 # What a mutant may take beside the time that its tests took when they were mapped, and how many times that.
 START_SECONDS, TIMES_AS_LONG = 60.0, 5.0
@@ -150,7 +150,7 @@ def trial(mutant: Mutant, selection: Selection, tester: Tester) -> WorkResult:
     listed.write_text("".join(f"{test}\n" for test in tests), encoding="utf-8")
     try:
         mutant.file.write_text(mutant.code() or original, encoding="utf-8")
-        status = tester.status(["-x", f"@{listed}"], START_SECONDS + TIMES_AS_LONG * seconds)
+        status = tester.status(["-x", *QUICK, f"@{listed}"], START_SECONDS + TIMES_AS_LONG * seconds)
     finally:
         mutant.file.write_text(original, encoding="utf-8")
     if status == NO_TESTS:

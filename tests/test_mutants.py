@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from mutants.equivalents import (
@@ -172,3 +173,26 @@ def test_tests_of_the_same_name_are_tried_however_long_all_of_them_take() -> Non
     first, last = Mapped().seconds
     assert Mapped().of(TREE / "src/trueval/golden/c.py", [1]) == ([first, last], 2 * BUDGET + 1)
     assert Mapped().of(TREE / "src/trueval/golden/d.py", [1]) == ([first], BUDGET)
+
+
+def test_slow_tests_of_a_file_that_changed_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is tried as a whole, for the map does not know its tests."""
+    pytest.importorskip("cosmic_ray", reason='needs the group "mutants"')
+    from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkItem
+    from mutants import trial
+
+    file, seen = tmp_path / "a.py", []
+    file.write_text("A = 1\n", encoding="utf-8")
+
+    def status(arguments: list[str], seconds: float) -> int:
+        seen.append((arguments, file.read_text(encoding="utf-8")))
+        return 0
+
+    selection = SimpleNamespace(of=lambda file, rows: (["tests/test_a.py"], 1.0), state="now")
+    monkeypatch.setattr(trial, "FOLDER", tmp_path)
+    mutant = trial.Mutant(file, WorkItem.single("job", MutationSpec(file, "core/NumberReplacer", 0, (1, 4), (1, 5))))
+    result = trial.trial(mutant, selection, SimpleNamespace(status=status))
+    ((arguments, changed),) = seen
+    assert arguments[arguments.index("-m") + 1] == "not evidence and not slow"
+    assert changed != file.read_text(encoding="utf-8") == "A = 1\n"
+    assert result.test_outcome is TestOutcome.SURVIVED
