@@ -102,6 +102,12 @@ def test_what_may_be_swapped_is_told_and_whoever_says_which_is_which_is_believed
         assert not any("then the judgments" in note for note in found.notes)
 
 
+@pytest.mark.parametrize(("junk", "told"), [(-2, True), (-3, False)])
+def test_grades_begin_with_the_junk_of_trec(junk: int, told: bool) -> None:
+    found = quietly(tv.evaluate, {"q": {"a": 1, "b": junk}}, {"q": {"a": 0.5, "b": 1}}, "nDCG")
+    assert any("then the judgments" in note for note in found.notes) is told
+
+
 @pytest.mark.parametrize("grade", [1, 0.5])
 def test_nothing_is_told_of_what_cannot_be_swapped(grade: float) -> None:
     """The scores are no grades; or the grades are whole and few."""
