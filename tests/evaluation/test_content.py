@@ -95,6 +95,13 @@ def test_facets_are_of_the_content() -> None:
     assert judgments_hash(one) != judgments_hash(other)
 
 
+def test_equal_policies_hash_alike() -> None:
+    """A golden set has rel 4, and --rel 4 is 4.0."""
+    assert Policy(rel=4) == Policy(rel=4.0)
+    assert policy_hash(Policy(rel=4)) == policy_hash(Policy(rel=4.0)) != policy_hash(Policy(rel=4.5))
+    assert policy_hash(Policy(tie_precision=1)) == policy_hash(Policy(tie_precision=1.0))
+
+
 def test_a_run_is_its_scores_and_not_its_order_or_name() -> None:
     one = tv.Run.from_dict({"q1": {"a": 2.0, "b": -0.0}, "q2": {"a": 1.0}}, name="one")
     other = tv.Run.from_dict({"q2": {"a": 1.0}, "q1": {"b": 0.0, "a": 2.0}}, name="other")

@@ -102,12 +102,16 @@ def queries_hash(query_ids: Iterable[str]) -> str:
 
 
 def policy_hash(policy: Policy) -> str:
-    """The hash of the choices of a policy."""
+    """The hash of the choices of a policy; whole numbers hash alike, as rel=4 of Python and --rel 4, which is 4.0."""
     import json
 
     from trueval.collection import text_hash
 
-    return text_hash([json.dumps(choices_that_matter(policy), sort_keys=True)])
+    whole = {
+        name: int(value) if isinstance(value, float) and value.is_integer() else value
+        for name, value in choices_that_matter(policy).items()
+    }
+    return text_hash([json.dumps(whole, sort_keys=True)])
 
 
 def choices_that_matter(policy: Policy) -> dict[str, Any]:
