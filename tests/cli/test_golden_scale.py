@@ -1,7 +1,7 @@
 """Judgments whose grades begin at 1: a golden set says what they mean, and of others every command asks."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -92,6 +92,40 @@ def test_every_command_knows_the_scale_of_a_golden_set(trueval: Command, world: 
     named = trueval(*asked, "-m", "RR@10 nDCG@10", "--format", "json")
     assert measured(command, named) == ["RR(rel=4)@10", "nDCG@10"]
     assert NOTE not in named.err
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if each != "power"])
+def test_numbers_of_a_golden_set_are_those_of_its_judgments_with_the_choices_named(
+    trueval: Command, world: Path, command: str
+) -> None:
+    (world / "one.trec").write_text("".join(f"q{q} Q0 d{d} 1 {d // 2} x\n" for q in range(6) for d in range(6)))
+    named = ["-m", " ".join(name.replace("@10", f"@{3 if command == 'cuts' else 10}") for name in OF_RUBRIC)]
+
+    def numbers(found: Outcome) -> dict[str, float]:
+        assert found.status == 0, found.err
+        return {path: value for path, value in leaves(found.out) if isinstance(value, float) and "policy" not in path}
+
+    golden = numbers(trueval(*arguments(world, command, world / "golden"), "--format", "json"))
+    asked = arguments(world, command, world / "plain.trec")
+    assert golden == numbers(trueval(*asked, *named, "--rel", 4, "--format", "json"))
+    assert len(golden) > 10
+
+
+def leaves(text: str) -> Iterator[tuple[str, object]]:
+    """Every value of one or several JSON texts, with the path to it."""
+    decoder, at = json.JSONDecoder(), 0
+    stack: list[tuple[str, object]] = []
+    while text[at:].strip():
+        at += len(text[at:]) - len(text[at:].lstrip())
+        value, at = decoder.raw_decode(text, at)
+        stack.append((str(len(stack)), value))
+    while stack:
+        path, value = stack.pop()
+        if isinstance(value, dict | list):
+            inner = value.items() if isinstance(value, dict) else enumerate(value)
+            stack += [(f"{path} {key}", each) for key, each in inner]
+        else:
+            yield path, value
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -107,6 +107,44 @@ def test_the_ends_of_a_rise_change_places() -> None:
     ]
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_a_rise_under_ties_is_held_against_the_distribution_over_all_orders(seed: int) -> None:
+    """Harm@1 of tied documents is 0 or 1 by their order; the rise of its mean is a sum of such, by convolution."""
+    rng = np.random.default_rng(seed)
+    count, ids = int(rng.integers(6, 13)), "abcd"
+    grades = {f"q{at}": dict(zip(ids, rng.choice([1, 5], 4).tolist(), strict=True)) for at in range(count)}
+    tied = {query: {each: float(rng.integers(0, 2)) for each in ids} for query in grades}
+    strict = {query: {each: float(-at) for at, each in enumerate(ids)} for query in grades}
+    run, base = (
+        tv.evaluate(tv.Run.from_dict(scores, name=name), grades, "Harm@1 P(rel=5)@1")
+        for name, scores in (("tied", tied), ("strict", strict))
+    )
+    chances = np.ones(1)
+    for query, listed in tied.items():
+        first = [each for each in ids if listed[each] == max(listed.values())]
+        harmful = float(np.mean([grades[query][each] == 1 for each in first]))
+        chances = np.convolve(chances, [1 - harmful, harmful])
+    least = sum(grades[query]["a"] == 1 for query in grades)
+    losses = (np.arange(count + 1) - least) / count  # of each number of harmful documents, against the baseline's
+    limit = float(rng.choice([0.0, 0.1, 0.4]))
+    generic, harm, good = (
+        next(check for check in tv.gate(run, [each], baseline=base) if check.measure == measure)
+        for each, measure in (
+            (MaxDrop(None, limit), "Harm@1"),
+            (parse_limit("max-drop", f"Harm@1={limit}"), "Harm@1"),
+            (MaxDrop("P(rel=5)@1", limit), "P(rel=5)@1"),
+        )
+    )
+    assert generic.value == pytest.approx(-float(chances @ losses), abs=1e-12)
+    for check in (generic, harm):
+        assert check.low is not None
+        assert check.high is not None
+        assert chances[(losses < -check.high - 1e-12) | (losses > -check.low + 1e-12)].sum() <= 0.055
+        beyond = float(chances[losses > limit + 1e-12].sum())
+        assert {"not worse": beyond <= 0.05, "worse": beyond >= 0.95}.get(check.verdict, True)
+    assert (good.low, good.high) == pytest.approx((harm.low, harm.high), abs=0.1)  # 1 - Harm@1, noise drawn anew
+
+
 RNG = np.random.default_rng(7)
 NOISE = RNG.normal(0, 0.2, 50)
 NOISE -= NOISE.mean()

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import combinations, pairwise, permutations, product
+from itertools import chain, combinations, pairwise, permutations, product
 from pathlib import Path
 from typing import Any
 
@@ -335,6 +335,41 @@ def test_what_the_cut_does_and_what_ties_above_it_do_are_told_apart():
     assert result["cuts"][0]["measures"]["nDCG@2"]["cut"]["lowest"] == pytest.approx(1 / both)
     sets = cut_runs([TIED_ABOVE], 4, judgments={"q": {"a": 1, "d": 1}}, measures="R@4")
     assert "Equal scores above" not in shown(sets)
+
+
+def average_precision(order: Sequence[str], judged: dict[str, int], k: int) -> Fraction:
+    """AP of a context of k documents."""
+    hits = [rank for rank, document in enumerate(order[:k], 1) if judged.get(document)]
+    return sum((Fraction(at, rank) for at, rank in enumerate(hits, 1)), Fraction(0)) / sum(judged.values())
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_each_source_of_ties_equals_the_enumeration_of_its_orders(seed: int):
+    """Of several queries, each with the orders of the group at the cutoff alone, of the others alone, and of all."""
+    rng = np.random.default_rng(seed)
+    k, queries = int(rng.integers(1, 5)), [f"q{at}" for at in range(int(rng.integers(1, 4)))]
+    run = {
+        query: {f"d{at}": float(rng.integers(-1, 2)) for at in rng.permutation(6)[: rng.integers(k + 1, 7)].tolist()}
+        for query in queries
+    }
+    judged = {query: {"d0": 1} | {f"d{at}": int(rng.integers(0, 2)) for at in range(1, 7)} for query in queries}
+    values: dict[str, list[list[Fraction]]] = {"cut": [], "inside": [], "all": []}
+    for query, listed in run.items():
+        groups = [[each for each in listed if listed[each] == level] for level in (1, 0, -1)]
+        sizes = np.cumsum([len(group) for group in groups])
+        longest = max(map(len, run.values())) == len(listed)  # it may go on, so that its last group is at stake too
+        at = int(sizes.searchsorted(k))
+        is_cut = [at == place and (sizes[place] > k or (longest and sizes[place] == len(listed))) for place in range(3)]
+        for name, tied in (("cut", is_cut), ("inside", [not each for each in is_cut]), ("all", [True] * 3)):
+            orders = product(
+                *(permutations(group) if moves else [group] for group, moves in zip(groups, tied, strict=True))
+            )
+            values[name].append([average_precision(list(chain(*order)), judged[query], k) for order in orders])
+    told = cut_runs([run], k, judgments=judged, measures="AP").to_dict()["measures"]["AP"]
+    for name, lists in values.items():
+        found = told if name == "all" else told[name]
+        for end, of in (("expected", lambda some: sum(some) / len(some)), ("lowest", min), ("highest", max)):
+            assert found[end] == pytest.approx(float(sum(map(of, lists)) / len(lists)), abs=1e-12), (name, end)
 
 
 def test_sentences_are_in_the_unit_of_their_table():
