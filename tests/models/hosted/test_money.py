@@ -203,6 +203,31 @@ def pay(account: Account, most: float | None, cost: float | None) -> None:
         sent.answered(cost, {})
 
 
+@pytest.mark.parametrize(
+    ("damage", "lines"),
+    [
+        (lambda text: text, 0),
+        (lambda text: text + '{"call": "3f", "sta\n', 0),  # half a line: a program was stopped
+        (lambda text: "\0\0\0\n" + text, 0),
+        (lambda text: text.replace('"cost": 0.25', '"cost": 0.2\x00'), 1),
+        (lambda text: "PK\n" + text + "what is this\n[1]\n", 3),
+    ],
+)
+def test_a_log_that_was_damaged_is_said_to_be_once(tmp_path: Path, damage: Callable[[str], str], lines: int) -> None:
+    log = tmp_path / "calls.jsonl"
+    with Account(ledger=log, shared=True).call(1.0, {}, "it") as sent:
+        sent.answered(0.25, {})
+    log.write_text(damage(log.read_text()))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        account = Account(5.0, log, shared=True)
+        with account.call(1.0, {}, "it") as sent:  # it looks again
+            sent.answered(0.5, {})
+    assert len(caught) == (lines > 0)
+    said = f"calls.jsonl: {lines} line{'s' * (lines > 1)} cannot be read, and what was spent by them is not counted"
+    assert all(said in str(each.message) for each in caught)
+
+
 @QUIET
 def test_what_is_billed_in_another_unit_counts_as_estimated(service: Loopback, load: Callable[..., Any]) -> None:
     def in_tokens(found: Any) -> Any:

@@ -14,11 +14,13 @@ from __future__ import annotations
 import json
 import os
 import sys
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from trueval.errors import InputError
+from trueval.errors import InputError, TruevalWarning
+from trueval.report.text import counted
 
 SENT: Final = "sent"  # the status of a call that is under way
 
@@ -33,6 +35,7 @@ class CallLog:
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self._read = 0  # bytes that `new_lines` gave
+        self._is_damaged = False
 
     def ready(self) -> None:
         """See that the file can be written, before the first call is paid for.
@@ -83,6 +86,8 @@ class CallLog:
     def new_lines(self) -> list[Mapping[str, Any]]:
         """The lines that were added since the last look, by any program; half a line is left out.
 
+        What was no half line of ours, and cannot be read, is left out too, and said: nobody knows what it counted.
+
         Raises:
             InputError: the file cannot be read.
         """
@@ -96,7 +101,17 @@ class CallLog:
             raise InputError(f"{self.path}: cannot be read ({error.strerror}). It says what was spent.") from None
         whole = new[: new.rfind(b"\n") + 1]
         self._read += len(whole)
-        return [entry for line in whole.splitlines() if (entry := _entry(line)) is not None]
+        lines = [(line, _entry(line)) for line in whole.splitlines()]
+        damaged = [line for line, entry in lines if entry is None and not _is_half(line)]
+        if damaged and not self._is_damaged:
+            self._is_damaged = True
+            warnings.warn(
+                f"{self.path}: {counted(len(damaged), 'line', 'lines')} cannot be read, and what was spent by them is "
+                "not counted. If somebody changed the file, put back a copy.",
+                TruevalWarning,
+                stacklevel=2,
+            )
+        return [entry for _, entry in lines if entry is not None]
 
 
 def amount(entry: Mapping[str, Any]) -> float:
@@ -108,6 +123,16 @@ def amount(entry: Mapping[str, Any]) -> float:
     known = (entry.get(name) for name in ("cost", "at_most"))
     most = sys.float_info.max  # JSON may hold whole numbers above it
     return next((float(value) for value in known if isinstance(value, int | float) and 0 <= value <= most), 0.0)
+
+
+def _is_half(line: bytes) -> bool:
+    r"""Whether a line is the beginning of one of ours, which a program that was stopped left, or nothing.
+
+    >>> _is_half(b'{"call": "3f'), _is_half(b"\0\0"), _is_half(b'{"call": "3f", "cost": 0.1x}'), _is_half(b"PK")
+    (True, True, False, False)
+    """
+    written = line.strip(b"\0 \t\r")  # a system that crashed may leave zeros
+    return not written or (written.startswith(b"{") and not written.endswith(b"}"))
 
 
 def _entry(line: bytes) -> Mapping[str, Any] | None:
