@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from trueval.tradeoff.draws import TIMES
 
 DRAWS = 60
 SIGN = {"cost": 1, "latency": 1, "quality": -1}
+EQUAL = 1e-12  # values that differ by no more are the same
 
 
 class Made(NamedTuple):
@@ -80,13 +82,29 @@ def make(rng: np.random.Generator) -> Made:
     )
 
 
+def make_gaps(rng: np.random.Generator) -> Made:
+    """The same with queries, and configurations, that have no value, with values below 0, and with N-Recall."""
+    made = make(rng)
+    values = made.values - rng.choice([0.0, 0.5, 2.0])
+    values[rng.random(values.shape) < rng.choice([0.1, 0.4])] = math.nan
+    values[:, rng.random(values.shape[1]) < 0.1] = math.nan
+    limits = made.limits[:2] + ((None,) if np.isnan(values).all() else made.limits[2:])
+    return made._replace(values=values, measure=str(rng.choice(["P", "N-Recall4+"])), limits=limits)
+
+
+def mean_of(values: list[float]) -> float:
+    """Of those that are known; NaN where none is."""
+    known = [value for value in values if not math.isnan(value)]
+    return sum(known) / len(known) if known else math.nan
+
+
 class Twin:
     """All that is said of a sweep, one number after another."""
 
     def __init__(self, made: Made) -> None:
         self.made, self.count = made, len(made.k)
         self.latency = [float(np.median(made.times[system])) for system in made.system]
-        self.quality = [sum(column.tolist()) / len(column) for column in made.values.T]
+        self.quality = [mean_of(column.tolist()) for column in made.values.T]
         self.measured = {"cost": made.cost, "latency": self.latency, "quality": self.quality}
         self.drawn = [self.resample(number) for number in range(DRAWS)]
 
@@ -95,11 +113,12 @@ class Twin:
         made, chunk, row = self.made, number // CHUNK, number % CHUNK
         queries, repeats = made.times.shape[1:]
         picked = generator(0, RESAMPLES, chunk).integers(0, queries, (CHUNK, queries))[row]
-        wide = math.sqrt(queries / (queries - 1))
-        quality = [
-            mean + (sum(column[query] for query in picked) / queries - mean) * wide
-            for mean, column in zip(self.quality, made.values.T, strict=True)
-        ]
+        quality = []
+        for mean, column in zip(self.quality, made.values.T, strict=True):
+            drawn, known = mean_of([float(column[query]) for query in picked]), int((~np.isnan(column)).sum())
+            # A resample without any of the queries that have a value says nothing of it.
+            error = 0.0 if math.isnan(drawn) else drawn - mean
+            quality.append(mean + error * math.sqrt(known / max(known - 1, 1)))
         rng = generator(0, TIMES, chunk)
         asked = rng.integers(0, queries, (CHUNK, queries))[row]
         again = rng.integers(0, repeats, (CHUNK, repeats))[row]
@@ -162,12 +181,12 @@ class Twin:
         sign, total = SIGN[seeks], 0.0
         for draw in self.drawn:
             a, b = sign * draw[seeks][one], sign * draw[seeks][other]
-            total += 1.0 if a < b else 0.5 if a == b else 0.0
+            total += 0.5 if abs(a - b) <= EQUAL else 1.0 if a < b else 0.0
         return total / DRAWS
 
     def kept(self, values: dict[str, list[float]], place: int, limits: dict[str, float]) -> bool:
         """Whether one keeps the limits."""
-        return all(SIGN[name] * values[name][place] <= SIGN[name] * limit for name, limit in limits.items())
+        return all(SIGN[name] * values[name][place] <= SIGN[name] * limit + EQUAL for name, limit in limits.items())
 
     def chance(self, place: int, limits: dict[str, float]) -> float | None:
         return sum(self.kept(draw, place, limits) for draw in self.drawn) / DRAWS if limits else None
@@ -229,7 +248,7 @@ class Twin:
     def panels(self) -> list[tuple[int | None, list[int]]]:
         every = list(range(self.count))
         ks = sorted(set(self.made.k))
-        if self.made.measure == "RA-nWG" or len(ks) == 1:
+        if self.made.measure in ("RA-nWG", "N-Recall4+") or len(ks) == 1:
             return [(None, every)]
         return [(k, [place for place in every if self.made.k[place] == k]) for k in ks]
 
@@ -282,8 +301,9 @@ def check(folder: Path, made: Made) -> int:
     return answers
 
 
-def test_rules_are_those_of_the_twin(tmp_path: Path) -> None:
+@pytest.mark.parametrize("made", [make, make_gaps])
+def test_rules_are_those_of_the_twin(tmp_path: Path, made: Callable[[np.random.Generator], Made]) -> None:
     rng = np.random.default_rng(28)
-    answers = [check(tmp_path / str(number), make(rng)) for number in range(60)]
+    answers = [check(tmp_path / str(number), made(rng)) for number in range(60)]
     assert sum(answers) > 100
     assert any(one != other for one, other in pairwise(answers))
