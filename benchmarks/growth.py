@@ -1,15 +1,17 @@
-"""How cost grows with the lines of a run, over three decades, and what it costs to start.
+"""How cost grows with the lines of a run, over three decades, with work of other kinds, and what it costs to start.
 
-Run `python benchmarks/growth.py` to measure; `--keep` also keeps the figures in benchmarks/growth.json and draws
-docs/images/growth.svg from them; `--draw` only draws. Every size runs in processes of its own, reading and evaluating
-timed and imports not, and the fastest run counts, for other work on the machine can only add. Starting is timed as
-whole processes.
+Run `python benchmarks/growth.py` to measure lines and starts, `--work` for the other kinds (support/growing.py), three
+sizes each, `--work frontier compare` for some of them; `--keep` also keeps the figures in benchmarks/growth.json and
+draws docs/images/growth.svg from them; `--draw` only draws. Every size runs in processes of its own, reading and
+evaluating timed and imports not, and the fastest run counts, for other work on the machine can only add. Starting is
+timed as whole processes.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import subprocess
 import sys
 import tempfile
@@ -18,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from evaluator import measure_apart
+from support import growing
 from support.apart import machine
 from support.generated import DOCUMENTS, generate_files
 
@@ -72,6 +75,31 @@ def measure_starts(runs: int = 7) -> dict[str, float]:
     return found
 
 
+def measure_work(names: list[str], sizes: int = 3) -> list[dict[str, object]]:
+    """Seconds of processors and peak memory of each kind of work, and the power of its size with which seconds grow."""
+    found: list[dict[str, object]] = []
+    print(f"| work | {'sizes':>30} | {'seconds of processors':>24} | {'MiB':>18} | power | before |")
+    for name in names:
+        case, rows = growing.CASES[name], []
+        for size in case.sizes[:sizes]:
+            command = [sys.executable, growing.__file__, name, str(size)]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            rows.append({"size": size, **json.loads(done.stdout.splitlines()[-1])})
+        seconds = [row["seconds"] for row in rows]
+        power = math.nan
+        if len(rows) > 1:  # of the larger sizes: in the smallest the cost of a call is a larger part
+            power = math.log(seconds[-1] / seconds[-2]) / math.log(rows[-1]["size"] / rows[-2]["size"])
+        found.append({"work": name, "unit": case.unit, "rows": rows, "power": round(power, 2), "before": case.before})
+        shown = (" ".join(f"{row[key]:,}" for row in rows) for key in ("size", "seconds", "mebibytes"))
+        over = " over" if power > case.most + 0.1 else ""
+        print(
+            "| {} ({}) | {} | {} | {} |".format(name, case.unit, *shown),
+            f"{power:.2f}{over} | {case.before} |",
+            flush=True,
+        )
+    return found
+
+
 def exponent(rows: list[dict[str, float]]) -> float:
     """The power of the lines with which time grows, above the cost of the smallest run; 1 is linear."""
     lines = np.array([row["lines"] for row in rows])
@@ -121,16 +149,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keep", action="store_true", help="keep the figures, and draw them")
     parser.add_argument("--draw", action="store_true", help="only draw the kept figures")
+    parser.add_argument("--work", nargs="*", choices=list(growing.CASES), help="measure these kinds of work; all alone")
+    parser.add_argument("--sizes", type=int, default=3, choices=(1, 2, 3), help="of each kind of work, smallest first")
     parser.add_argument(
         "--queries", type=int, default=QUERIES[-1], help="only runs of so many queries or fewer, from 220 on"
     )
     options = parser.parse_args()
     if options.keep and options.queries != QUERIES[-1]:
         parser.error("--keep keeps the figures of all sizes. Leave --queries out.")
+    if options.work is not None:
+        print(place := machine())
+        found = measure_work(options.work or list(growing.CASES), options.sizes)
+        if options.keep:
+            KEPT.write_text(
+                json.dumps({**json.loads(KEPT.read_text()), "work machine": place, "work": found}, indent=1) + "\n"
+            )
+        return
     if not options.draw:
         place = machine()
         print(place)
-        kept = {"machine": place, "starts": measure_starts(), "growth": measure_growth(options.queries)}
+        kept = json.loads(KEPT.read_text()) | {"machine": place, "starts": measure_starts()}
+        kept["growth"] = measure_growth(options.queries)
         print(f"time grows with the lines to the power {exponent(kept['growth']):.2f}")
         if options.keep:
             KEPT.write_text(json.dumps(kept, indent=1) + "\n")
