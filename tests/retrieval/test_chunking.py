@@ -2,8 +2,10 @@
 
 import gzip
 import json
+import pickle
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from trueval.collection import Collection
@@ -120,3 +122,40 @@ def test_the_corpus_itself_is_not_written_over(tmp_path: Path) -> None:
         chunk_corpus(tmp_path, corpus, CHUNKER)
     with pytest.raises(InputError, match=r"\.jsonl or \.jsonl\.gz"):
         chunk_corpus(corpus, tmp_path / "o.parquet", CHUNKER)
+
+
+class Halves:
+    """An executor that gives the second half of its items away first, and pickles what it is given."""
+
+    def __init__(self) -> None:
+        self.items: list[int] = []
+
+    def map(self, work, items, /):
+        items = list(items)
+        self.items.append(len(items))
+        work, items = pickle.loads(pickle.dumps((work, items)))
+        done = {place: work(items[place]) for place in reversed(range(len(items)))}
+        return [done[place] for place in range(len(items))]
+
+
+@pytest.mark.parametrize("name", ["corpus.jsonl", "corpus.jsonl.gz"])
+@pytest.mark.parametrize("piece", [1, 40, 1 << 20])
+def test_processes_write_the_same_bytes(monkeypatch, tmp_path: Path, name: str, piece: int) -> None:
+    documents = [{**each, "_id": f"{each['_id']}{number}"} for number in range(30) for each in DOCUMENTS]
+    corpus = written(tmp_path / "documents.jsonl", documents)
+    alone = chunk_corpus(corpus, tmp_path / f"alone-{name}", CHUNKER)
+    monkeypatch.setattr("trueval.retrieval.chunking.PIECE", piece)
+    executor, seen = Halves(), []
+    found = chunk_corpus(corpus, tmp_path / name, CHUNKER, executor=executor, tell=seen.append)
+    assert found == alone
+    assert (tmp_path / name).read_bytes() == (tmp_path / f"alone-{name}").read_bytes()
+    assert max(executor.items) <= 16
+    assert sum(executor.items) == {1: 90, 40: sum(executor.items), 1 << 20: 1}[piece]
+    assert seen == [0]
+
+
+def test_tokens_of_a_model_are_cut_here(tmp_path: Path) -> None:
+    executor, corpus = Halves(), written(tmp_path / "documents.jsonl", DOCUMENTS)
+    chunker = Chunker(size=8, overlap=3, tokenizer=lambda text: np.array([[0, len(text)]]))
+    assert chunk_corpus(corpus, tmp_path / "corpus.jsonl", chunker, executor=executor).chunks == 1
+    assert not executor.items

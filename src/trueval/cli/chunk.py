@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from trueval.retrieval.chunk import Chunker, Tokenizer
 
 WORDS = "words"
+LARGE = 1 << 26  # bytes of a corpus that several processes cut; they take a second to start
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,9 @@ def chunk(
 
     Example: trueval chunk corpus.jsonl --out chunks/corpus.jsonl --size 515 --overlap 70
     """
-    from trueval.retrieval.chunking import chunk_corpus
+    from trueval.retrieval.chunking import chunk_corpus, corpus_parts
     from trueval.retrieval.views.chunked import table
+    from trueval.threads import Processes
 
     make_parent(out, "--out")
     chunker = options.chunker()
@@ -100,10 +102,17 @@ def chunk(
     )
     if not fields:
         raise typer.BadParameter("name at least one field.", param_hint="--fields")
-    with bars() as bar:
+    large = sum(part.stat().st_size for part in corpus_parts(corpus).paths if part.exists()) >= LARGE
+    with bars() as bar, Processes(None if large else 1) as executor:
         step = bar("chunking")
         found = chunk_corpus(
-            corpus, out, chunker, fields=fields, titles=titles, tell=lambda done: step("documents", done, 0)
+            corpus,
+            out,
+            chunker,
+            fields=fields,
+            titles=titles,
+            tell=lambda done: step("documents", done, 0),
+            executor=executor if large else None,
         )
         step("documents", found.documents + found.empty, found.documents + found.empty)
     talk(found.notes)

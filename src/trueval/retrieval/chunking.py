@@ -8,7 +8,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from itertools import pairwise
+from functools import partial
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -18,6 +19,7 @@ from trueval.files.texts.row import TextRow, joined
 from trueval.files.texts.rows import read_rows
 from trueval.files.whole import write_whole
 from trueval.retrieval.chunk import SEPARATOR, Chunk, Chunker
+from trueval.threads import Executor
 
 # 1: the first.
 FORMAT: Final = 1
@@ -26,6 +28,8 @@ TITLES: Final = ("title", "section")  # of a document: what its breadcrumbs begi
 FIELDS: Final = ("text",)
 SUFFIXES: Final = (".jsonl", ".jsonl.gz")
 TELL: Final = 1_000  # documents between two calls of tell
+PIECE: Final = 1 << 20  # characters that a process cuts at once, and pieces that all of them do
+PIECES: Final = 16
 
 Tell = Callable[[int], object] | None
 
@@ -67,6 +71,12 @@ class Chunked:
         self.characters += sum(chunk.end - chunk.start for chunk in made)
         self.repeated += sum(max(one.end - other.start, 0) for one, other in pairwise(made))
 
+    def add(self, other: Chunked) -> None:
+        """Count what came of further documents."""
+        for name in ("documents", "empty", "chunks", "tokens", "longer", "characters", "repeated"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.most = max(self.most, other.most)
+
     @property
     def mean(self) -> float:
         """Tokens of a chunk on average; 0 without any."""
@@ -104,10 +114,11 @@ def chunk_corpus(
     fields: Sequence[str] = FIELDS,
     titles: Sequence[str] = TITLES,
     tell: Tell = None,
+    executor: Executor | None = None,
 ) -> Chunked:
     """Cut the documents of a corpus and write their chunks, a corpus again, which is there when it is whole.
 
-    Memory holds one document and 16 bytes for each id.
+    Memory holds one document and 16 bytes for each id; with an executor some 16 MB of documents.
 
     Args:
         place: a collection, a folder of parts, or a file: .jsonl (.gz, .zst) or .parquet.
@@ -117,6 +128,8 @@ def chunk_corpus(
         fields: of a document that make its text, joined by line ends.
         titles: of a document that its breadcrumbs begin with, those that are there.
         tell: called now and then with the number of documents so far.
+        executor: several processes that share the work, where a corpus is large; the bytes are the same. None for this
+            one, which also cuts by the tokens of a model, whose tokenizer has threads of its own.
 
     Raises:
         InputError: a file is missing or bad, with its line; an id is there twice; no document has a text; or `out` is
@@ -131,12 +144,21 @@ def chunk_corpus(
     counts = Chunked(notes=[parts.note] if parts.note else [])
     rows = _told(_unrepeated(read_rows(parts.paths, (*fields, *titles))), tell)
 
+    cut = partial(_cut, chunker, tuple(fields), tuple(titles))
+
+    def parts_of_work() -> Iterator[tuple[bytes, Chunked]]:
+        if executor is None or chunker.tokenizer is not None:
+            yield from (cut([row]) for row in rows)
+            return
+        pieces = _pieces(rows)
+        while several := list(islice(pieces, PIECES)):
+            yield from executor.map(cut, several)
+
     def write(path: Path) -> None:
         with _opened(path, packed=out.name.endswith(".gz")) as file:
-            for row in rows:
-                made = list(chunker.chunks(row.id, _text(row.values, fields), _title(row.values, titles)))
-                counts.count(made, chunker.size)
-                file.writelines(_line(chunk) for chunk in made)
+            for lines, counted in parts_of_work():
+                counts.add(counted)
+                file.write(lines)
         if not counts.chunks:
             raise Place(parts.said).error(
                 f"no document has a text. It must be in {' or '.join(map(repr, fields))}. Name its fields."
@@ -146,6 +168,31 @@ def chunk_corpus(
     if counts.empty:
         counts.notes.append(f"{parts.said}: {counts.empty} documents have no text, and no chunk.")
     return counts
+
+
+def _cut(
+    chunker: Chunker, fields: tuple[str, ...], titles: tuple[str, ...], rows: Sequence[TextRow]
+) -> tuple[bytes, Chunked]:
+    """The lines of the chunks of some documents, and what came of them."""
+    counts, lines = Chunked(), []
+    for row in rows:
+        made = list(chunker.chunks(row.id, _text(row.values, fields), _title(row.values, titles)))
+        counts.count(made, chunker.size)
+        lines += [_line(chunk) for chunk in made]
+    return b"".join(lines), counts
+
+
+def _pieces(rows: Iterable[TextRow]) -> Iterator[list[TextRow]]:
+    """Documents, a piece of work at a time."""
+    piece, size = list[TextRow](), 0
+    for row in rows:
+        piece.append(row)
+        size += sum(len(str(value)) for value in row.values.values())
+        if size >= PIECE:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece
 
 
 def _text(values: Mapping[str, Any], fields: Sequence[str]) -> str:
