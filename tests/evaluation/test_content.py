@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import trueval as tv
+from trueval.collection import text_hash
 from trueval.errors import InputError
 from trueval.evaluation.content import (
     Content,
@@ -118,6 +119,9 @@ def test_policies_hash_by_what_they_choose() -> None:
     assert policy_hash(Policy(tie_order="random", seed=3)) != policy_hash(Policy(tie_order="random"))
     assert policy_hash(Policy(rel=2)) != policy_hash(Policy())
     assert "convention" not in choices_that_matter(named)
+    choices = choices_that_matter(named)
+    by_name = ", ".join(f'"{name}": {json.dumps(choices[name])}' for name in sorted(choices))
+    assert policy_hash(named) == text_hash([f"{{{by_name}}}"])
 
 
 def test_queries_are_a_set() -> None:

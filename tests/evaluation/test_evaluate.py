@@ -77,6 +77,11 @@ def test_a_threshold_that_every_grade_reaches_is_said_as_loudly() -> None:
     assert not notes_of({"a": 1, "b": 1}, "RR")  # relevant documents alone, as in most judgments that were not pooled
 
 
+def test_a_map_of_many_grades_is_begun_and_not_written_out() -> None:
+    grades = {f"d{grade}": grade for grade in range(1, 14)}
+    assert "(--rel 2), or map the grades (--grades 1:0,...)." in notes_of(grades, "RR")
+
+
 def test_arrays_say_it_too() -> None:
     with pytest.warns(TruevalWarning, match="RR takes every judged document for relevant"):
         found = tv.evaluate_arrays([[2.0, 1.0, 0.5]], [[1, 5, np.nan]], "RR")

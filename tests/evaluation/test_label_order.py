@@ -9,7 +9,7 @@ import pytest
 
 from trueval.errors import TruevalWarning
 from trueval.evaluation.evaluate import evaluate
-from trueval.evaluation.label_order import check_orders, label_order, order_notes
+from trueval.evaluation.label_order import OrderCheck, check_orders, label_order, order_notes
 from trueval.judgments import Judgments
 from trueval.run import Run
 
@@ -148,6 +148,11 @@ def test_p_is_uniform_when_nothing_follows() -> None:
     strata, places = np.repeat(np.arange(10), 8), np.arange(80)
     found = [label_order("input", (rng.random(80) < 0.4) * 1.0, strata, places, rng).p for _ in range(60)]
     assert 0.3 < np.mean(np.array(found) < 0.5) < 0.7
+
+
+def test_an_order_follows_by_more_than_chance_and_by_enough() -> None:
+    for share, p, follows in ((0.56, 0.01, True), (0.44, 0.01, True), (0.54, 0.001, False), (0.9, 0.02, False)):
+        assert OrderCheck("input", share, p, 1000, "lists").follows is follows
 
 
 def test_nothing_to_compare() -> None:

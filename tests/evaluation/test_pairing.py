@@ -46,6 +46,12 @@ def test_a_run_of_which_no_query_is_judged_is_refused_with_the_ids_of_both(
     assert "'q1', 'q2' in the judgments" in str(refused.value)
 
 
+def test_of_more_ids_three_are_shown_and_that_there_are_more() -> None:
+    run = {f"x{number}": {"a": 1.0} for number in range(4)}
+    with pytest.raises(InputError, match=r"Queries look like 'x0', 'x1', 'x2', \.\.\. in the run and 'q1', 'q2' in"):
+        tv.evaluate(run, GRADES, "AP")
+
+
 def test_one_query_in_common_is_enough() -> None:
     found = quietly(tv.evaluate, {**STRANGE, "q2": {"b": 1.0}}, GRADES, "AP")
     assert "run: without judgments and left out: 2 queries, 'x1', 'x2'." in found.notes

@@ -90,6 +90,15 @@ def test_means_alone_are_not_enough(tmp_path: Path) -> None:
         read_runs(folder)
 
 
+def test_a_run_without_a_measure_is_refused(tmp_path: Path) -> None:
+    place = write(tmp_path / "old", scores()) / "results.json"
+    held = json.loads(place.read_text(encoding="utf-8"))
+    held["runs"][0] |= {"measures": {}, "queries": 3}
+    place.write_text(json.dumps(held), encoding="utf-8")
+    with pytest.raises(InputError, match=r"not those of a result .* near results.json#"):
+        read_runs(place.parent)
+
+
 @pytest.mark.parametrize("name", [None, *CONVENTIONS])
 def test_a_policy_comes_back_from_its_dict(name: str | None) -> None:
     policy = tv.convention(name, rel=2)

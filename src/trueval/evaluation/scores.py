@@ -265,10 +265,7 @@ class Scores:
                 f"{entry['name']}: the values of its queries are not all there. Write them with --out, or --per-query."
             )
         arrays: dict[str, Any] = {
-            statistic: np.stack([each[statistic].to_numpy() for each in found], axis=1)
-            if found
-            else np.empty((len(ids), 0))
-            for statistic in STATISTICS
+            statistic: np.stack([each[statistic].to_numpy() for each in found], axis=1) for statistic in STATISTICS
         }
         ties = {**entry["ties"], "cut_queries": tuple(entry["ties"]["cut_queries"])}
         return Scores(
