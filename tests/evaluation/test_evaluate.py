@@ -91,6 +91,12 @@ def test_arrays_say_it_too() -> None:
     assert not tv.evaluate_arrays([[2.0, 1.0]], [[0, 0]], "RR").notes
 
 
+@pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
+def test_where_grade_0_is_relevant_zeros_of_arrays_are() -> None:
+    found = tv.evaluate_arrays([[2.0, 1.0, 1.0]], [[0, 1, 0]], "P@2 RR R@2", rel=0)
+    assert found.expected[0].tolist() == [1.0, 1.0, 2 / 3]
+
+
 def test_arrays_have_a_query_for_each_list() -> None:
     assert tv.evaluate_arrays([[2.0, 1.0], [1.0], [3.0]], [[0, 1], [1], [0]], "RR").query_ids == ("0", "1", "2")
 
@@ -279,6 +285,12 @@ def test_no_query_of_arrays_is_missing() -> None:
             [[2.0, 1.0], [1.0], []], [[0, 1], [-1], []], "RR", missing=missing, judged_only=True
         )
         assert (scores.missing_queries, scores.expected[:, 0].tolist()) == ((), [0.5, 0.0, 0.0])
+
+
+@pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
+def test_where_no_judged_query_has_a_list_nothing_is_said_of_the_ids_of_documents() -> None:
+    found = tv.evaluate({"q": {}, "r": {"x": 1.0}}, {"q": {"a": 1}}, "RR")
+    assert not any("no retrieved document is judged" in note for note in found.notes)
 
 
 def test_an_emptied_list_is_said_and_no_judged_document_of_any_list_is_said_too() -> None:

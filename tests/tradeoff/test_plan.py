@@ -163,9 +163,11 @@ def test_a_file_without_lists_is_a_sweep_of_one_with_defaults(tmp_path: Path):
 
 def test_measures_take_every_number_of_contexts_and_the_choices_of_evaluate(tmp_path: Path):
     text = LEAST + '[measure]\nnames = "nDCG(gain=\'exp\')@K, AP"\nrel = 2\nmissing = "skip"\nseed = 7\n'
+    text += 'tie_order = "docid-asc"\n'
     measuring = read(tmp_path, text).measuring
     assert [str(each) for each in measuring.at(5)] == ["nDCG(gain='exp')@5", "AP"]
     assert (measuring.policy.rel, measuring.policy.missing, measuring.policy.seed, measuring.seed) == (2, "skip", 7, 7)
+    assert measuring.policy.tie_order == "docid-asc"
 
 
 @pytest.mark.parametrize(
