@@ -11,9 +11,10 @@ import pytest
 from tests.comparison.made_scores import LOSS, made_scores
 
 import trueval as tv
+from trueval.comparison.alignment import align
 from trueval.comparison.gate import MaxDrop, MaxRange, gate
 from trueval.comparison.intervals import Draws
-from trueval.comparison.self_test import Group, joint_intervals, self_test
+from trueval.comparison.self_test import Group, _groups, joint_intervals, self_test
 from trueval.comparison.swapped import Ties, joint_ends
 from trueval.errors import InputError, PolicyError
 
@@ -41,6 +42,22 @@ def test_without_a_swap_a_world_is_what_the_gate_sees() -> None:
     (found,) = joint_intervals([group], Draws(10_000, 0, 1, 0.95))
     for check, (low, high) in zip(checks, found[0], strict=True):
         assert (check.low, check.high) == pytest.approx((low, high), abs=0.004)
+
+
+def test_what_ties_allow_is_between_each_run_and_the_baseline() -> None:
+    """Query by query; columns are runs times measures."""
+    rng = np.random.default_rng(1)
+    one, two, base = (
+        made_scores(name, rng.uniform(0.3, 0.7, (9, 2)), rng.uniform(0, 0.2, 9), measures="AP RR")
+        for name in ("one", "two", "base")
+    )
+    (group, measures, _), *more = _groups(align([one, two, base]), np.arange(9), None)
+    assert (measures.tolist(), more) == ([0, 1, 0, 1], [])
+    lowest = np.hstack([one.lowest - base.highest, two.lowest - base.highest])
+    highest = np.hstack([one.highest - base.lowest, two.highest - base.lowest])
+    assert (highest > lowest).any()
+    np.testing.assert_array_equal(group.lowest[:, 0], lowest)
+    np.testing.assert_array_equal(group.highest[:, 0], highest)
 
 
 def test_of_ties_that_are_not_known_the_bounds_swap_too() -> None:

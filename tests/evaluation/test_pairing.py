@@ -108,6 +108,23 @@ def test_what_may_be_swapped_is_told_and_whoever_says_which_is_which_is_believed
         assert not any("then the judgments" in note for note in found.notes)
 
 
+@pytest.mark.parametrize("run_says", [True, False])
+def test_one_side_in_a_format_that_says_what_it_is_is_enough(tmp_path: Path, run_says: bool) -> None:
+    files = {
+        "run.trec": "q Q0 a 1 1 r\nq Q0 b 2 0 r\n",
+        "run.json": '{"q": {"a": 1, "b": 0}}',
+        "qrels.trec": "q 0 a 0.5\nq 0 b 1\n",
+        "qrels.json": '{"q": {"a": 0.5, "b": 1}}',
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    pair = ("run.trec", "qrels.json") if run_says else ("run.json", "qrels.trec")
+    found = quietly(tv.evaluate, *(tmp_path / name for name in pair), "nDCG")
+    assert not any("then the judgments" in note for note in found.notes)
+    either = quietly(tv.evaluate, tmp_path / "run.json", tmp_path / "qrels.json", "nDCG")
+    assert any("then the judgments" in note for note in either.notes)
+
+
 @pytest.mark.parametrize(("junk", "told"), [(-2, True), (-3, False)])
 def test_grades_begin_with_the_junk_of_trec(junk: int, told: bool) -> None:
     found = quietly(tv.evaluate, {"q": {"a": 1, "b": junk}}, {"q": {"a": 0.5, "b": 1}}, "nDCG")

@@ -67,7 +67,7 @@ def test_a_judge_that_says_what_people_say_changes_nothing(world: dict[str, Any]
         assert exact["tau"]["value"] == 1.0
         assert exact["tau_top"]["value"] == 1.0
         assert (exact["all"]["false_rate"], exact["all"]["missed_rate"]) == (0.0, 0.0)
-        assert exact["all"]["same"] == world["data"]["measures"][measure]["separated"] > 0
+        assert exact["all"]["same"] == exact["separated"] == world["data"]["measures"][measure]["separated"] > 0
     assert world["data"]["labels"][0]["coefficients"]["kappa"]["value"] == 1.0
 
 
