@@ -126,6 +126,16 @@ def test_what_is_not_asked_for_decides_nothing(monkeypatch: pytest.MonkeyPatch, 
     assert asked
 
 
+def test_a_loss_that_is_the_limit_but_for_the_rounding_of_large_values_is_no_alarm() -> None:
+    """As in the gate: 100,000.7 less 100,000.8 is a loss of .1 and 6e-12."""
+    run, base = (
+        made_scores("run", [100_000.7] * 2, measures="DCG"),
+        made_scores("base", [100_000.8] * 2, measures="DCG"),
+    )
+    found = self_test(run, [MaxDrop(None, 0.1)], baseline=base, worlds=40, resamples=100)
+    assert (found.asked.worse, found.zero.worse > 0) == (0, True)
+
+
 def losses(queries: int) -> tuple[tv.Scores, tv.Scores]:
     """As `pair`, of a measure of which less is better."""
     base, moved = RNG.uniform(0.3, 0.7, queries), RNG.normal(0, 0.05, queries)

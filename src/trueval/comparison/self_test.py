@@ -23,7 +23,7 @@ from trueval.comparison.choices import Choices
 from trueval.comparison.clusters import Clusters, Units
 from trueval.comparison.gate import asked_of
 from trueval.comparison.intervals import Draws, Extremes, Intervals, Resampled, Sizes, intervals_of
-from trueval.comparison.limits import ROUNDING, Limit, MaxDrop, check_limits, name_measures
+from trueval.comparison.limits import Limit, MaxDrop, check_limits, name_measures, rounding
 from trueval.comparison.resampling import Grid, generator, thread_count, to_grid
 from trueval.comparison.simultaneous import Deviations, Family, deviations, simultaneous_intervals
 from trueval.comparison.swapped import Ties, joint_ends
@@ -306,11 +306,13 @@ class _Bars(NamedTuple):
         asked: [limit, check] limits; NaN where a limit is not about the check.
         sign: [check] -1 where less of the measure is better.
         same: [check] whether no query tells candidate and baseline apart: swapping changes nothing.
+        rounding: [check] how far a mean difference can be from a limit by rounding alone.
     """
 
     asked: Floats
     sign: Floats
     same: Bools
+    rounding: Floats
 
     @classmethod
     def of(cls, aligned: Aligned, measures: Ints, limits: Sequence[MaxDrop]) -> _Bars:
@@ -327,7 +329,10 @@ class _Bars(NamedTuple):
         )
         # A query that is not counted is not in the way.
         same = (same | ~aligned.kept).all(axis=1)[:, numbers].ravel()
-        return cls(np.array(asked), np.array([1.0 if each.better == "higher" else -1.0 for each in named]), same)
+        largest = np.abs(np.where(aligned.kept, aligned.expected, 0.0)).max(axis=1, initial=0.0)  # [run, measure]
+        within = np.vectorize(rounding)(largest[:-1], largest[-1])[:, numbers].ravel()
+        signs = np.array([1.0 if each.better == "higher" else -1.0 for each in named])
+        return cls(np.array(asked), signs, same, within)
 
     @property
     def zero(self) -> Floats:
@@ -337,7 +342,7 @@ class _Bars(NamedTuple):
     def is_open(self, low: Floats, high: Floats) -> Bools:
         """[world, check] whether a wider interval may decide otherwise: a limit is outside the one with these ends."""
         lower, upper = np.where(self.sign > 0, low, -high), np.where(self.sign > 0, high, -low)
-        limits = -np.concatenate([self.asked, self.zero])[:, None] - ROUNDING
+        limits = (-np.concatenate([self.asked, self.zero]) - self.rounding)[:, None]
         outside = np.isfinite(limits) & ~((lower < limits) & (limits <= upper))
         found: Bools = np.any(outside, axis=0)
         return found
@@ -380,9 +385,10 @@ def _try(
             for at, limits in enumerate((each.asked, each.zero)):
                 for limit in limits:
                     about = np.isfinite(limit)
-                    beyond = (high < -limit - ROUNDING) & about & ~each.same
+                    bar = -limit - each.rounding
+                    beyond = (high < bar) & about & ~each.same
                     worse[at, start : start + len(some)] |= beyond.any(axis=1)
-                    unclear[at] += int((about & ~each.same & ~beyond & (low < -limit - ROUNDING)).sum())
+                    unclear[at] += int((about & ~each.same & ~beyond & (low < bar)).sum())
                     checks[at] += int(about.sum()) * len(some)
     first, second = (_Tried(worse[at], int(unclear[at]), int(checks[at])) for at in (0, 1))
     return first, second
