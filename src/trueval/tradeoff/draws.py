@@ -81,8 +81,7 @@ class Means(NamedTuple):
     @property
     def plain(self) -> Floats:
         """[column, resample] means of the resampled queries."""
-        found: Floats = (self.values[:, None] + self.errors)[self.same]
-        return found
+        return _of_all(self.values[:, None] + self.errors, self.same)
 
 
 def resample_means(values: Floats, variances: Floats, *, resamples: int, seed: int, threads: int = 1) -> Means:
@@ -102,14 +101,23 @@ def resample_means(values: Floats, variances: Floats, *, resamples: int, seed: i
     counts = known.sum(axis=0).astype(float)
     with np.errstate(invalid="ignore", divide="ignore"):
         measured = to_grid(values).values.sum(axis=0) / counts
-        sums = bootstrap_sums(to_grid(np.hstack([values, variances, known.astype(float)])), resamples, seed, threads)
-        total, spread, drawn = np.split(sums, 3)
-        plain = total / drawn
-        noise = np.sqrt(spread) / drawn
-    for place in np.flatnonzero(variances.any(axis=0)):
-        plain[place] += noise[place] * normal_noise(resamples, seed, RUN_NOISE + int(first[place]))
+        # What all resamples know the sum of is not drawn: no variance, and a value for every query.
+        varied, partly = np.flatnonzero(variances.any(axis=0)), np.flatnonzero(~known.all(axis=0))
+        asked = np.hstack([values, variances[:, varied], known[:, partly].astype(float)])
+        sums = bootstrap_sums(to_grid(asked), resamples, seed, threads)
+        errors, spread, some = np.split(sums, [len(first), len(first) + len(varied)])
+        drawn = np.broadcast_to(float(len(values)), errors.shape)
+        if len(partly):
+            drawn = drawn.copy()
+            drawn[partly] = some
+        errors /= drawn
+        for place, variance in zip(varied.tolist(), spread, strict=True):
+            noise = normal_noise(resamples, seed, RUN_NOISE + int(first[place]))
+            errors[place] += np.sqrt(variance) / drawn[place] * noise
+    errors -= measured[:, None]
     # A resample may miss all the few queries that a configuration has values for: then it says nothing of it.
-    errors = np.nan_to_num(plain - measured[:, None]) * _widened(counts)[:, None]
+    np.nan_to_num(errors, copy=False)
+    errors *= _widened(counts)[:, None]
     residuals, ties = _residuals(values, variances, known, measured, counts)
     return Means(measured, errors, first, same, residuals, ties, counts)
 
@@ -134,14 +142,23 @@ def draw_qualities(
         ([0.30000000000000004, 0.30000000000000004], True)
     """
     found = resample_means(values, variances, resamples=resamples, seed=seed, threads=threads)
-    usable = np.flatnonzero(found.counts > 0)
+    known = found.counts > 0
+    # A slice takes no copy of what is as large as all resamples.
+    usable = slice(None) if known.all() else np.flatnonzero(known)
     rng = generator(seed, PRIOR, 0)
     covariance = steady(found.residuals[:, usable], found.ties[usable])
     features = _kept(features[found.first][usable])
     shrunk = shrink(found.values[usable], found.errors[usable], covariance, features, rng)
-    out = np.full((len(found.first), resamples), np.nan)
-    out[usable] = shrunk.values
-    return Qualities(found.values[found.same], found.plain, out[found.same], found.first[found.same], shrunk)
+    out = shrunk.values
+    if not known.all():
+        out = np.full((len(found.first), resamples), np.nan)
+        out[usable] = shrunk.values
+    return Qualities(found.values[found.same], found.plain, _of_all(out, found.same), found.first[found.same], shrunk)
+
+
+def _of_all(rows: Floats, same: Ints) -> Floats:
+    """Rows of columns that differ, for all columns; the same rows where all differ."""
+    return rows if len(same) == len(rows) else rows[same]
 
 
 def _same_columns(*columns: Floats) -> tuple[Ints, Ints]:

@@ -51,15 +51,18 @@ def joined_by_rounding(values: Floats) -> Floats:
     >>> joined_by_rounding(np.array([0.1 + 0.2, 0.5, 0.3])).tolist()
     [0.3, 0.5, 0.3]
     """
-    order = np.argsort(values, axis=0)
-    ordered = np.take_along_axis(values, order, axis=0)
-    alike = np.diff(ordered, axis=0) <= ROUNDING * np.maximum(np.abs(ordered[1:]), 1)
-    rows = np.arange(1, len(values)).reshape(-1, *[1] * (values.ndim - 1))
-    first = np.zeros(values.shape, dtype=np.intp)
-    first[1:] = np.maximum.accumulate(np.where(alike, 0, rows), axis=0)
-    out = np.empty_like(ordered)
-    np.put_along_axis(out, order, np.take_along_axis(ordered, first, axis=0), axis=0)
-    return out
+    columns = values[:, None] if values.ndim == 1 else values
+    out = np.empty_like(columns)
+    step = max(CELLS // max(len(columns), 1), 1)
+    for begin in range(0, columns.shape[1], step):
+        some = columns[:, begin : begin + step]
+        order = np.argsort(some, axis=0)
+        ordered = np.take_along_axis(some, order, axis=0)
+        alike = np.diff(ordered, axis=0) <= ROUNDING * np.maximum(np.abs(ordered[1:]), 1)
+        first = np.zeros(some.shape, dtype=np.intp)
+        first[1:] = np.maximum.accumulate(np.where(alike, 0, np.arange(1, len(some))[:, None]), axis=0)
+        np.put_along_axis(out[:, begin : begin + step], order, np.take_along_axis(ordered, first, axis=0), axis=0)
+    return out.reshape(values.shape)
 
 
 def on_frontier(points: Objectives, *, rule: str = PARETO, apart: Bools | None = None) -> Bools:
@@ -197,10 +200,9 @@ class _Compared(NamedTuple):
             end: behind the last.
         """
         shape, strict = (len(self.points.cost), end - begin), self.rule == PAPER
-        cost, latency, quality = (
-            np.broadcast_to(each if each.shape[1] == 1 else each[:, begin:end], shape) for each in self._signed()
-        )
-        rank = _ranks(cost)
+        used = [each if each.shape[1] == 1 else each[:, begin:end] for each in self._signed()]
+        rank = np.broadcast_to(_ranks(used[0]), shape)
+        cost, latency, quality = (np.broadcast_to(each, shape) for each in used)
         order = np.lexsort((-quality, -rank if strict else rank, latency), axis=0)
         cost, latency, quality = (np.take_along_axis(each, order, axis=0) for each in (cost, latency, quality))
         rank = np.take_along_axis(rank, order, axis=0)

@@ -17,7 +17,7 @@ models", Bayesian Analysis 1: 515-533), so a surface that the data do not show h
 from draws p of the prior and the errors of resamples, which need not be normal (Matheron's rule; Journel & Huijbregts
 1978; Wilson et al. 2021, "Pathwise conditioning of Gaussian processes", JMLR 22(105)):
 
-    t* = p + P (P + S)^-1 (m - p - e),   P = prior covariance
+    t* = p + P (P + S)^-1 (m - p - e) = m - e - S (P + S)^-1 (m - p - e),   P = prior covariance
 
 No value is drawn by more than its own standard error (`LIMIT`; Efron & Morris 1972, "Limiting the risk of Bayes and
 empirical Bayes estimators", JASA 67: 130-139): a configuration that is unlike all others is what it was measured to be,
@@ -33,6 +33,7 @@ docs/tradeoff.md has the reliability of what is said with and without this.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -49,6 +50,7 @@ APART: Final = 1e-3  # of what a configuration is by itself: the part that it sh
 LIMIT: Final = 1.0  # standard errors by which the others may move a value, at most
 ROUNDED: Final = 10.0  # eigenvalues below so many roundings of the greatest are 0
 LEAST: Final = 1e-9  # of the measured spread, added to variances so that they can be inverted
+TOGETHER: Final = 256  # rows or columns of a matrix that are worked on at once
 
 
 class Shrunk(NamedTuple):
@@ -71,39 +73,36 @@ class _Prior(NamedTuple):
     """The prior of true values less the center.
 
     Attributes:
-        surface: [configuration, configuration] covariance of the surface.
-        root: [configuration, configuration] whose product with its transpose that is.
-        thin: [configuration, column] the columns of the root that are more than rounding: of a smooth surface few.
+        thin: [configuration, column] whose product with its transpose is the covariance of the surface, but for
+            rounding: of a smooth surface few columns.
         free: [configuration, 2] whose product with its transpose is the covariance of a and b.
     """
 
-    surface: Floats
-    root: Floats
     thin: Floats
     free: Floats
 
     @classmethod
     def of(cls, features: Floats, spread: float, deviations: Floats) -> _Prior:
-        apart = sum((np.subtract.outer(each, each) ** 2 for each in features.T), np.zeros((len(features),) * 2))
-        surface = np.exp(-apart / 2) + features @ features.T
-        if not features.shape[1]:
-            surface = np.zeros_like(surface)
-        found, vectors = np.linalg.eigh(surface)
         shared = deviations / np.sqrt((deviations**2).mean())
         free = FREE * spread * np.stack([np.ones(len(shared)), shared], axis=1)
-        root = vectors * np.sqrt(np.maximum(found, 0.0))
-        least = ROUNDED * np.finfo(np.float64).eps * max(float(found[-1]), 0.0)
-        return cls(surface, root, root[:, found > least], free)
+        if not features.shape[1]:
+            return cls(np.empty((len(features), 0)), free)
+        found, vectors = np.linalg.eigh(_surface(features))
+        # More columns would be those of rounding.
+        some = found > ROUNDED * np.finfo(np.float64).eps * max(float(found[-1]), 0.0)
+        return cls(vectors[:, some] * np.sqrt(found[some]), free)
 
-    def covariance(self, surface: float) -> Floats:
-        total: Floats = self.free @ self.free.T + surface**2 * self.surface
-        return total
-
-    def draw(self, surface: float, own: Floats, count: int, rng: np.random.Generator) -> Floats:
-        size = len(self.surface)
-        drawn = self.free @ rng.standard_normal((2, count)) + own @ rng.standard_normal((size, count))
-        found: Floats = drawn + surface * (self.root @ rng.standard_normal((size, count)))
-        return found
+    def draw(self, surface: float, own: float, root: Floats, count: int, rng: np.random.Generator) -> Floats:
+        size, columns = self.thin.shape
+        free = rng.standard_normal((2, count))
+        drawn: Floats = root @ rng.standard_normal((size, count))
+        drawn *= own
+        drawn += self.free @ free
+        # Those of the columns of rounding, which come first, are drawn and left out.
+        for rows in _blocks(size - columns):
+            rng.standard_normal((rows.stop - rows.start, count))
+        drawn += surface * (self.thin @ rng.standard_normal((columns, count)))
+        return drawn
 
 
 def shrink(measured: Floats, errors: Floats, covariance: Floats, features: Floats, rng: np.random.Generator) -> Shrunk:
@@ -124,11 +123,13 @@ def shrink(measured: Floats, errors: Floats, covariance: Floats, features: Float
         return Shrunk(measured[:, None] + errors, noise, np.nan, np.nan)
     center = float(measured.mean())
     prior = _Prior.of(features, spread, np.sqrt(np.diag(covariance)))
-    known = covariance + (LEAST * spread) ** 2 * np.eye(size)
     surfaces, owns = _grid(noise, spread, surface=bool(features.shape[1]))
-    alike = _alike(covariance)
-    root = np.asarray(np.linalg.cholesky(alike), dtype=np.float64)
-    spectrum = _Spectrum.of(prior.free @ prior.free.T + known, root)
+    root = _root(_alike(covariance))
+    least = (LEAST * spread) ** 2
+    shared = prior.free @ prior.free.T
+    shared += covariance
+    spectrum = _Spectrum.of(_with_diagonal(shared, least), root)
+    del shared
     turned = spectrum.vectors.T @ prior.thin
     inverses = [_Inverse.of(spectrum, turned, own) for own in owns]
     weights = _weights(inverses, surfaces, owns, measured - center)
@@ -136,21 +137,25 @@ def shrink(measured: Floats, errors: Floats, covariance: Floats, features: Float
     out, begin = np.empty_like(errors), 0
     for place in np.flatnonzero(counts):
         (row, column), count = divmod(int(place), len(owns)), int(counts[place])
-        surface, own, part = surfaces[row], owns[column], slice(begin, begin + count)
-        drawn = prior.draw(surface, own * root, count, rng)
-        solved = inverses[column].solve(surface, (measured - center)[:, None] - drawn - errors[:, part])
-        out[:, part] = center + drawn + (prior.covariance(surface) + own**2 * alike) @ solved
+        drawn = prior.draw(surfaces[row], owns[column], root, count, rng)
+        for some in _blocks(count):
+            part = slice(begin + some.start, begin + some.stop)
+            resampled = measured[:, None] - errors[:, part]
+            solved = inverses[column].solve(surfaces[row], resampled - center - drawn[:, some])
+            out[:, part] = resampled - covariance @ solved - least * solved
         begin += count
     limited = _limited(out, measured, errors, np.sqrt(np.diag(covariance)))
     return Shrunk(limited, noise, float(weights.sum(axis=0) @ owns), float(weights.sum(axis=1) @ surfaces))
 
 
 def _limited(drawn: Floats, measured: Floats, errors: Floats, deviations: Floats) -> Floats:
-    """Draws whose means are within some standard errors of the measured values."""
+    """Draws whose means are within some standard errors of the measured values, in place."""
     moved = np.abs(drawn.mean(axis=1) - measured)
     share = np.minimum(LIMIT * deviations / np.maximum(moved, np.finfo(np.float64).tiny), 1.0)[:, None]
-    found: Floats = share * drawn + (1 - share) * (measured[:, None] - errors)
-    return found
+    for rows in _blocks(len(drawn)):
+        drawn[rows] *= share[rows]
+        drawn[rows] += (1 - share[rows]) * (measured[rows, None] - errors[rows])
+    return drawn
 
 
 class _Spectrum(NamedTuple):
@@ -165,14 +170,15 @@ class _Spectrum(NamedTuple):
 
         Args:
             covariance: [configuration, configuration] of measured values, without the surface and without what they are
-                by themselves.
+                by themselves; it is written over.
             root: lower triangle whose product with its transpose is the covariance of what they are by themselves.
         """
-        from scipy.linalg import solve_triangular
+        from scipy.linalg.blas import dtrsm
+        from scipy.linalg.lapack import dsygst
 
-        white = solve_triangular(root, solve_triangular(root, covariance, lower=True).T, lower=True)
-        values, vectors = np.linalg.eigh((white + white.T) / 2)
-        return cls(values, solve_triangular(root, vectors, lower=True, trans="T"))
+        white, _ = dsygst(covariance.T, root, lower=1, overwrite_a=1)
+        values, vectors = _decomposed(white)
+        return cls(values, dtrsm(1.0, root, vectors, lower=1, trans_a=1, overwrite_b=1))
 
 
 class _Inverse(NamedTuple):
@@ -256,27 +262,75 @@ def steady(residuals: Floats, spread: Floats) -> Floats:
     queries, size = residuals.shape
     covariance = residuals.T @ residuals
     deviations = np.sqrt(np.diag(covariance))
-    scale = np.outer(deviations, deviations)
-    if size < 2 or queries < 2 or not scale.all():
+    if size < 2 or queries < 2 or not deviations.min() ** 2 > 0:
         return covariance + np.diag(spread)
-    apart = ~np.eye(size, dtype=bool)
-    alike = float((covariance / scale)[apart].mean())
-    off = np.where(apart, covariance - alike * scale, 0.0)
+    # The mean correlation, without that of each with itself: all sum to the square of one vector.
+    shared = (residuals / deviations).sum(axis=1)
+    alike = (float(shared @ shared) - size) / (size * (size - 1))
     squares = residuals**2
-    # Of a sum over queries: the sum of squares of what each adds, less that of the mean.
-    unsure = np.maximum(squares.T @ squares - covariance**2 / queries, np.finfo(np.float64).tiny)
-    drawn = np.where(apart, alike * scale + off * off**2 / (off**2 + unsure), covariance)
-    values, vectors = np.linalg.eigh(drawn)
-    total: Floats = (vectors * np.maximum(values, 0.0)) @ vectors.T + np.diag(spread)
-    return total
+    drawn = squares.T @ squares
+    for rows in _blocks(size):
+        common = alike * np.outer(deviations[rows], deviations)
+        off = covariance[rows] - common
+        # Of a sum over queries: the sum of squares of what each adds, less that of the mean.
+        unsure = np.maximum(drawn[rows] - covariance[rows] ** 2 / queries, np.finfo(np.float64).tiny)
+        drawn[rows] = common + off * off**2 / (off**2 + unsure)
+    np.fill_diagonal(drawn, np.diag(covariance))
+    values, vectors = _decomposed(drawn.T)
+    first = int(np.searchsorted(values, 0.0, side="right"))
+    half = vectors[:, first:] * np.sqrt(values[first:])
+    total: Floats = np.matmul(half, half.T, out=covariance)
+    return _with_diagonal(total, spread)
+
+
+def _surface(features: Floats) -> Floats:
+    """[configuration, configuration] covariance of the surface, for f = 1."""
+    found = np.zeros((len(features),) * 2)
+    for each in features.T:
+        apart = np.subtract.outer(each, each)
+        found += np.square(apart, out=apart)
+    found /= -2
+    np.exp(found, out=found)
+    found += features @ features.T
+    return found
 
 
 def _alike(covariance: Floats) -> Floats:
     """The correlation of errors, a part of its diagonal apart: as alike are configurations by themselves."""
     deviations = np.sqrt(np.maximum(np.diag(covariance), np.finfo(np.float64).tiny))
-    found: Floats = (1 - APART) * covariance / np.outer(deviations, deviations)
+    found: Floats = (1 - APART) * covariance
+    for rows in _blocks(len(found)):
+        found[rows] /= np.outer(deviations[rows], deviations)
     np.fill_diagonal(found, 1.0)
     return found
+
+
+def _root(covariance: Floats) -> Floats:
+    """The lower triangle whose product with its transpose is a covariance, in its place."""
+    from scipy.linalg import cholesky
+
+    found: Floats = cholesky(covariance.T, lower=True, overwrite_a=True)
+    return found
+
+
+def _decomposed(covariance: Floats) -> tuple[Floats, Floats]:
+    """Eigenvalues, ascending, and eigenvectors of the lower triangle of a matrix kept by columns, in its place."""
+    from scipy.linalg import eigh
+
+    values, vectors = eigh(covariance, driver="evd", overwrite_a=True)
+    return values, vectors
+
+
+def _with_diagonal(covariance: Floats, added: Floats | float) -> Floats:
+    """A covariance whose diagonal has been added to, in place."""
+    np.fill_diagonal(covariance, np.diag(covariance) + added)
+    return covariance
+
+
+def _blocks(size: int) -> Iterator[slice]:
+    """Rows or columns, some at a time, so that what is made of them stays small."""
+    for begin in range(0, size, TOGETHER):
+        yield slice(begin, min(begin + TOGETHER, size))
 
 
 def _noise(covariance: Floats) -> float:
