@@ -14,6 +14,16 @@
 #define SCORES 32 /* that are compared together */
 #define FEW 64    /* bounds that all scores are compared with; of more, those that each score passes are searched */
 
+/* Rows are counted by code for wide vectors where the processor has them, which the loader finds out. What they call is
+ * compiled into them: a function of its own would be one for narrow vectors. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#define CLONED __attribute__((target_clones("avx2", "default")))
+#define WITHIN static inline __attribute__((always_inline))
+#else
+#define CLONED
+#define WITHIN static inline
+#endif
+
 typedef struct {
     const void *scores, *low, *high;
     int64_t *at_least, *above;

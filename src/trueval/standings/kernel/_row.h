@@ -5,14 +5,14 @@
  * number passes nothing. */
 
 /* How many scores of a block are at least a bound. */
-static COUNT NAMED(reaching)(const REAL *block, REAL bound) {
+WITHIN COUNT NAMED(reaching)(const REAL *block, REAL bound) {
     COUNT count = 0;
     for (int i = 0; i < SCORES; i++) count += block[i] >= bound;
     return count;
 }
 
 /* How many are above it. */
-static COUNT NAMED(beyond)(const REAL *block, REAL bound) {
+WITHIN COUNT NAMED(beyond)(const REAL *block, REAL bound) {
     COUNT count = 0;
     for (int i = 0; i < SCORES; i++) count += block[i] > bound;
     return count;
@@ -20,21 +20,21 @@ static COUNT NAMED(beyond)(const REAL *block, REAL bound) {
 
 /* How many of some ascending bounds a score is at or above: by halves, and by products instead of branches that no
  * processor foretells. */
-static Py_ssize_t NAMED(passed)(const REAL *bounds, Py_ssize_t count, REAL score) {
+WITHIN Py_ssize_t NAMED(passed)(const REAL *bounds, Py_ssize_t count, REAL score) {
     const REAL *at = bounds;
     for (; count > 1; count -= count / 2) at += (count / 2) * (score >= at[count / 2 - 1]);
     return at - bounds + (score >= *at);
 }
 
 /* How many it is above. */
-static Py_ssize_t NAMED(exceeded)(const REAL *bounds, Py_ssize_t count, REAL score) {
+WITHIN Py_ssize_t NAMED(exceeded)(const REAL *bounds, Py_ssize_t count, REAL score) {
     const REAL *at = bounds;
     for (; count > 1; count -= count / 2) at += (count / 2) * (score > at[count / 2 - 1]);
     return at - bounds + (score > *at);
 }
 
 /* Compare all scores of a block with few bounds; from the first that none reaches on, none reaches any. */
-static void NAMED(compare)(const REAL *block, const Row *row) {
+WITHIN void NAMED(compare)(const REAL *block, const Row *row) {
     const REAL *low = row->low, *high = row->high;
     for (Py_ssize_t bound = 0; bound < row->bounds; bound++) {
         COUNT reached = NAMED(reaching)(block, low[bound]);
@@ -46,7 +46,7 @@ static void NAMED(compare)(const REAL *block, const Row *row) {
 
 /* Find the last of many lower bounds that each score of a block is at or above, and the last upper one that it is above,
  * which is the same unless it ties; and count there. */
-static void NAMED(search)(const REAL *block, const Row *row) {
+WITHIN void NAMED(search)(const REAL *block, const Row *row) {
     const REAL *low = row->low, *high = row->high;
     for (int i = 0; i < SCORES; i++) {
         if (!(block[i] >= low[0])) continue;
@@ -63,18 +63,24 @@ static void NAMED(add_up)(int64_t *counts, Py_ssize_t bounds) {
 }
 
 /* Count the scores of a row; the counts are 0 before, and there is at least one bound. */
-static void NAMED(count_row)(const Row *row) {
+CLONED static void NAMED(count_row)(const Row *row) {
     const REAL *scores = row->scores, *low = row->low;
     bool few = row->bounds <= FEW;
     Py_ssize_t column = 0;
     for (; column + SCORES <= row->columns; column += SCORES) {
         if (NAMED(reaching)(scores + column, low[0]) == 0) continue;
-        (few ? NAMED(compare) : NAMED(search))(scores + column, row);
+        if (few)
+            NAMED(compare)(scores + column, row);
+        else
+            NAMED(search)(scores + column, row);
     }
     if (column < row->columns) { /* the last block is filled up with what passes nothing */
         REAL rest[SCORES];
         for (int i = 0; i < SCORES; i++) rest[i] = column + i < row->columns ? scores[column + i] : (REAL)NAN;
-        (few ? NAMED(compare) : NAMED(search))(rest, row);
+        if (few)
+            NAMED(compare)(rest, row);
+        else
+            NAMED(search)(rest, row);
     }
     if (!few) {
         NAMED(add_up)(row->at_least, row->bounds);
