@@ -363,14 +363,17 @@ def test_fewer_queries_are_timed_by_their_own_samples(tmp_path: Path, seen: list
     assert (found.systems[0].timed.latency or {})["samples"] == 2
 
 
-@pytest.mark.parametrize(("suffix", "gone"), [("json", False), ("parquet", False), ("parquet", True)])
-def test_times_that_cannot_be_read_are_measured_again(suffix: str, gone: bool, tmp_path: Path, seen: list[Any]):
+@pytest.mark.parametrize(
+    ("suffix", "text"), [("json", "{"), ("json", "[]"), ("json", "null"), ("parquet", "{"), ("parquet", None)]
+)
+def test_times_that_cannot_be_read_are_measured_again(suffix: str, text: str | None, tmp_path: Path, seen: list[Any]):
     file, out = made.written(tmp_path, LEAST.replace("queries = 0", "queries = 2\nrepeats = 2")), tmp_path / "out"
     key = sweep(file, out=out).systems[0].key
     damaged = out / "samples" / f"{key}.{suffix}"
-    damaged.write_text("{", encoding="utf-8")
-    if gone:
+    if text is None:
         damaged.unlink()
+    else:
+        damaged.write_text(text, encoding="utf-8")
     (system,) = sweep(file, out=out).systems
     assert (system.timed.latency or {})["samples"] == 4
     assert system.timed.notes == ()

@@ -197,7 +197,8 @@ class Timer:
             samples = pl.read_parquet(self._samples(key))
         except (OSError, ValueError, pl.exceptions.PolarsError):  # timed again
             return None
-        return (about, samples) if about.get("protocol") == self._protocol else None
+        same = isinstance(about, dict) and about.get("protocol") == self._protocol
+        return (about, samples) if same else None
 
     @property
     def _protocol(self) -> dict[str, Any]:
