@@ -1,11 +1,14 @@
 """Linear measures by hand: queries without gain under `empty`, and grades above a scale."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
 import trueval as tv
 from trueval.errors import InputError
 from trueval.evaluation.arrays import evaluate_arrays
+from trueval.measures.orders.weights import Discounts
 
 # Nothing to find; something to find that the list does not hold; one relevant document first.
 RUN = tv.Run.from_dict({query: {"a": 2.0, "b": 1.0} for query in ("nothing", "not listed", "found")})
@@ -35,3 +38,23 @@ def test_a_graded_gain_is_at_most_that_of_its_scale(grade: int, gain: float) -> 
     """The first rank of RBP with p = 1/2 counts a half."""
     found = evaluate_arrays([[2.0, 1.0]], [[grade, 0]], "RBP(p=0.5, scale=4)")
     assert found.expected[0, 0] == found.highest[0, 0] == gain / 2
+
+
+def test_the_ideal_asks_for_no_rank_past_the_last_gain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 5,000 judged documents of which 3 are relevant, the best order is one of 3 ranks; the table is not longer."""
+    asked = []
+
+    def discounts(last: int, longest: int) -> Discounts:
+        asked.append(min(last, longest))
+        found: Discounts = kept(last, longest)
+        return found
+
+    linear = import_module("trueval.measures.linear")  # the package has a function of this name
+    kept = linear.discounts
+    monkeypatch.setattr(linear, "discounts", discounts)
+    grades = np.zeros((1, 5000))
+    grades[0, [5, 40, 4999]] = 1, 2, 3
+    found = evaluate_arrays(-np.arange(5000.0)[None], grades, "nDCG").mean("nDCG").expected
+    assert asked == [3, 5000]
+    gain = 1 / np.log2(7) + 2 / np.log2(42) + 3 / np.log2(5001)
+    assert found == pytest.approx(gain / (3 + 2 / np.log2(3) + 1 / 2), rel=1e-13)

@@ -208,8 +208,11 @@ def ideal_gain(standings: Standings, measure: Measure, gains: Floats) -> Floats:
         place = place_in_query(query, standings.queries)
     if bool(((gains[1:] > gains[:-1]) & (place[1:] > 0)).any()):
         gains = gains[np.lexsort((-gains, query))]
-    weights = discounts(NO_LIMIT if measure.cutoff is None else measure.cutoff, standings.table_length)
-    return sum_by(query, gains * weights.at(place + 1, query), standings.queries)
+    # What gains nothing adds nothing: the table ends with the last that does.
+    some = np.flatnonzero(gains)
+    query, rank = query[some], place[some] + 1
+    weights = discounts(NO_LIMIT if measure.cutoff is None else measure.cutoff, int(rank.max(initial=1)))
+    return sum_by(query, gains[some] * weights.at(rank, query), standings.queries)
 
 
 # Gains from here to there are added as they are; sums of others could leave the range of a double.

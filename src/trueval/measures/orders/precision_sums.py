@@ -28,8 +28,11 @@ from trueval.measures.orders.blocks import blocks
 from trueval.measures.parameters import relevant_by_group
 from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
 
-# Terms computed at once, groups times ranks: 8 MiB per array.
+# Terms of a block of groups, groups times ranks.
 BLOCK = 1 << 20
+# Terms of a piece of ranks: 128 KiB per array. Of many groups it has some ranks at least, or steps would cost more.
+PIECE = 1 << 14
+LEAST_RANKS = 256
 
 
 class RelevantGroups(NamedTuple):
@@ -114,45 +117,57 @@ def _single_moments(groups: RelevantGroups, width: int) -> Moments:
 
 
 def _block_moments(groups: RelevantGroups, width: int) -> Moments:
-    """[group] mean and variance, all ranks t = 1 .. width at once; letters as above.
+    """[group] mean and variance over the ranks t = 1 .. width; letters as above.
 
-    X and Y are kept in place of x = X / M and y = Y / M (M-1), and divided last: of D_t^2 as of p (1-p). Past its last
-    rank a group has X = Y = 0, so that what they are multiplied by there does not matter as long as it is finite.
+    Ranks are gone through from the last one up in pieces that stay in the processor's cache, as X and Y are sums over
+    the ranks behind. They are kept in place of x = X / M and y = Y / M (M-1), and divided last: of D_t^2 as of p (1-p).
+    Past its last rank a group has X = Y = 0, so that what they are multiplied by there does not matter as long as it is
+    finite.
     """
     c, m, T = groups.above[:, None], groups.tied[:, None].astype(float), groups.within[:, None]
     r, alpha = groups.relevant[:, None].astype(float), groups.relevant_above[:, None] + 1.0
-    t = np.arange(1, width + 1, dtype=float)
-    rank, rest = c + t, m - t
-    a = (t <= T) / rank
     share, others = groups.relevant / groups.tied, np.maximum(m - 2, 1)
-    before = ((r - 1) / np.maximum(m - 1, 1))[:, 0] * np.einsum("ij,j->i", a, t - 1)
-    mean = share * (alpha[:, 0] * a.sum(axis=1) + before)
-    rank += 1
-    x = a / rank
-    ends = np.arange(len(x)), groups.within - 1
-    x[ends] = a[ends]  # the rank after the last that counts gives nothing
-    x *= rest
-    np.cumsum(x[:, ::-1], axis=1, out=x[:, ::-1])
-    y = a
-    np.cumsum(x[:, :0:-1], axis=1, out=y[:, -2::-1])
-    y[:, -1] = 0
-    below = rest - 1
-    y /= np.maximum(below, 1)
-    x -= y
-    raised = (r - 1) / others * (t - 1)
-    raised += alpha
-    raised *= x
-    y *= alpha + (r - 1)
-    raised += y
-    raised *= raised
-    x *= x
-    below *= t - 1
-    below *= (r - 1) * (m - r - 1) / (others**2 * np.maximum(m - 3, 1))
-    x *= below
-    raised += x
-    raised /= np.maximum(rest * (rest + 1), 1)
+    weights, later, squares, behind, behind_all = np.zeros((5, len(groups.tied)))
+    step = max(PIECE // len(groups.tied), LEAST_RANKS)
+    for begin in reversed(range(0, width, step)):
+        t = np.arange(begin + 1, min(begin + step, width) + 1, dtype=float)
+        rank, rest = c + t, m - t
+        a = (t <= T) / rank
+        weights += a.sum(axis=1)
+        later += np.einsum("ij,j->i", a, t - 1)
+        rank += 1
+        x = a / rank
+        ends = np.flatnonzero((groups.within > begin) & (groups.within <= begin + step))
+        last = groups.within[ends] - 1 - begin
+        x[ends, last] = a[ends, last]  # the rank after the last that counts gives nothing
+        x *= rest
+        x[:, -1] += behind
+        np.cumsum(x[:, ::-1], axis=1, out=x[:, ::-1])
+        y = a
+        y[:, -1] = behind_all
+        y[:, :-1] = x[:, 1:]
+        np.cumsum(y[:, ::-1], axis=1, out=y[:, ::-1])
+        behind, behind_all = x[:, 0].copy(), y[:, 0] + x[:, 0]
+        below = rest - 1
+        y /= np.maximum(below, 1)
+        x -= y
+        raised = (r - 1) / others * (t - 1)
+        raised += alpha
+        raised *= x
+        y *= alpha + (r - 1)
+        raised += y
+        raised *= raised
+        x *= x
+        below *= t - 1
+        below *= (r - 1) * (m - r - 1) / (others**2 * np.maximum(m - 3, 1))
+        x *= below
+        raised += x
+        raised /= np.maximum(rest * (rest + 1), 1)
+        squares += raised.sum(axis=1)
+    before = (groups.relevant - 1) / np.maximum(groups.tied - 1, 1) * later
+    mean = share * (alpha[:, 0] * weights + before)
     chance = share * (groups.tied - groups.relevant) / np.maximum(groups.tied - 1, 1)
-    return Moments(mean, chance * raised.sum(axis=1))
+    return Moments(mean, chance * squares)
 
 
 def tie_broken_sum(standings: Standings, relevant: Bools, last: int) -> Floats:
