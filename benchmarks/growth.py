@@ -161,9 +161,10 @@ def main() -> None:
         print(place := machine())
         found = measure_work(options.work or list(growing.CASES), options.sizes)
         if options.keep:
-            KEPT.write_text(
-                json.dumps({**json.loads(KEPT.read_text()), "work machine": place, "work": found}, indent=1) + "\n"
-            )
+            kept = json.loads(KEPT.read_text())
+            by_name = {each["work"]: each for each in [*kept.get("work", []), *found]}
+            rows = [by_name[name] for name in growing.CASES if name in by_name]
+            KEPT.write_text(json.dumps(kept | {"work machine": place, "work": rows}, indent=1) + "\n")
         return
     if not options.draw:
         place = machine()

@@ -6,7 +6,7 @@ is shown an item holds it for a while; who leaves without an answer holds it no 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Final
@@ -39,9 +39,10 @@ class Turns:
         # rater → item → until when: shown, without what the rater has answered, so that no walk goes through that.
         self._seen: dict[str, dict[str, float]] = {}
         self._places = {item: place for place, item in enumerate(items)}
-        self._short = dict.fromkeys(items)  # items with fewer grades than are wanted, in their order
+        # Items with fewer grades than wanted, in their order; the first of a dict whose first ones went takes long.
+        self._short = OrderedDict.fromkeys(items)
         # (rater, task) → those of them that are of the task and not answered by the rater; made when first asked for.
-        self._open: dict[tuple[str, str | None], dict[str, None]] = {}
+        self._open: dict[tuple[str, str | None], OrderedDict[str, None]] = {}
 
     def show(self, rater: str, item: str, until: float) -> None:
         """Note that a rater is shown an item.
@@ -80,7 +81,7 @@ class Turns:
         if enough:
             self._short.pop(item, None)
         elif item not in self._short:  # taken back: it has its old place again
-            self._short = dict.fromkeys(sorted([*self._short, item], key=self._places.__getitem__))
+            self._short = OrderedDict.fromkeys(sorted([*self._short, item], key=self._places.__getitem__))
         for (who, _), each in self._open.items():
             if enough or who == rater:
                 each.pop(item, None)
@@ -98,7 +99,8 @@ class Turns:
         held = [item for item, until in seen.items() if until > now and self._is_open(item, rater, task)]
         held.sort(key=self._places.__getitem__)
         if (rater, task) not in self._open:
-            self._open[rater, task] = {item: None for item in self._short if self._is_open(item, rater, task)}
+            some = (item for item in self._short if self._is_open(item, rater, task))
+            self._open[rater, task] = OrderedDict.fromkeys(some)
         left = self._open[rater, task]
         free = (item for item in left if seen.get(item, now) <= now and self._is_wanted(item, rater, now))
         return [*held, *islice(free, max(most - len(held), 0))][:most]
