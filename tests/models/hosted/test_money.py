@@ -21,6 +21,7 @@ from tests.models.hosted.loopback import Loopback, Trouble
 from trueval.collection import text_hash
 from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.models.hosted.account import Account, Price, Usage
+from trueval.models.hosted.call_log import CallLog, amount
 from trueval.models.hosted.calls import Limits, calls, estimated_tokens
 from trueval.models.hosted.failures import CallError, Kind
 from trueval.models.hosted.owners import OWNER
@@ -381,3 +382,15 @@ def test_what_is_no_count_of_tokens_counts_at_its_most(service: Loopback, load: 
     account = Account()
     load("openai:m", price_per_million_tokens=1e6, account=account).embed_queries(["lift"])
     assert account.spent == account.at_most == len("lift") + 8
+
+
+def test_lines_beside_a_damaged_one_are_counted_where_the_warning_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    path.write_bytes(b'PK\n{"call": "a", "cost": 0.5}\n')
+    log = CallLog(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(TruevalWarning, match="1 line cannot be read"):
+            log.new_lines()
+        assert [amount(entry) for entry in log.new_lines()] == [0.5]
+    assert log.new_lines() == []

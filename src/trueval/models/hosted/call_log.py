@@ -100,7 +100,6 @@ class CallLog:
         except OSError as error:
             raise InputError(f"{self.path}: cannot be read ({error.strerror}). It says what was spent.") from None
         whole = new[: new.rfind(b"\n") + 1]
-        self._read += len(whole)
         lines = [(line, _entry(line)) for line in whole.splitlines()]
         damaged = [line for line, entry in lines if entry is None and not _is_half(line)]
         if damaged and not self._is_damaged:
@@ -111,6 +110,7 @@ class CallLog:
                 TruevalWarning,
                 stacklevel=2,
             )
+        self._read += len(whole)  # not before the warning, which may be an error: no line is lost to it
         return [entry for _, entry in lines if entry is not None]
 
 
@@ -130,9 +130,12 @@ def _is_half(line: bytes) -> bool:
 
     >>> _is_half(b'{"call": "3f'), _is_half(b"\0\0"), _is_half(b'{"call": "3f", "cost": 0.1x}'), _is_half(b"PK")
     (True, True, False, False)
+    >>> _is_half(b'{"call": "3f", "usage": {"input": 3}')
+    True
     """
     written = line.strip(b"\0 \t\r")  # a system that crashed may leave zeros
-    return not written or (written.startswith(b"{") and not written.endswith(b"}"))
+    is_open = not written.endswith(b"}") or written.count(b"{") > written.count(b"}")
+    return not written or (written.startswith(b"{") and is_open)
 
 
 def _entry(line: bytes) -> Mapping[str, Any] | None:
