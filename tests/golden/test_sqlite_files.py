@@ -168,7 +168,7 @@ def test_a_dry_run_and_a_replay_write_nothing_beside_a_ledger(tmp_path: Path, mo
     connect = sqlite3.connect
 
     def read_alone(name: object, **named: Any) -> sqlite3.Connection:
-        assert str(name).endswith(("?immutable=1", "?mode=ro")), "opened to be written"
+        assert str(name).endswith(("?mode=ro&immutable=1", "?mode=ro")), "opened to be written"
         seen.append(str(name))
         return connect(str(name), **named)
 
@@ -199,3 +199,14 @@ def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path, make: Cal
 def look_at(path: Path) -> None:
     with known_ledger(path):
         pass
+
+
+@pytest.mark.parametrize("content", [None, b""])
+def test_a_ledger_that_is_only_read_is_never_made(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "ledger.sqlite"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError):
+        Ledger(path, read_only=True)
+    assert (path.read_bytes() if path.exists() else None) == content
+    assert {each.name for each in tmp_path.iterdir()} <= {"ledger.sqlite"}

@@ -98,9 +98,9 @@ class Ledger:
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
         self._lock = threading.RLock()
-        known = is_ledger(path)
+        is_ledger(path)  # refuses what is something else
         try:
-            if read_only and known:
+            if read_only:
                 self._base = connected_to_read(path, BUSY)
                 check_columns(self._base)
                 return

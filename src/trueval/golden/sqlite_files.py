@@ -58,7 +58,7 @@ def connected_to_read(path: Path, wait: float) -> sqlite3.Connection:
         wait: as in look_into.
     """
     # Without a log nothing else is needed: "immutable" makes no file beside it either.
-    return _connected(path, "mode=ro" if Path(f"{path}-wal").exists() else "immutable=1", wait)
+    return _connected(path, "mode=ro" if Path(f"{path}-wal").exists() else "mode=ro&immutable=1", wait)
 
 
 def _connected(path: Path, how: str, wait: float) -> sqlite3.Connection:
