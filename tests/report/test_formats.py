@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -38,3 +39,7 @@ def test_json_has_no_nan(value: dict[str, Any]) -> None:
 def test_an_object_of_texts_and_numbers_is_one_part() -> None:
     """Written by the part of json that is in C: 100,000 rows are 10 parts for 10,000 rows each, and a few more."""
     assert len(list(json_parts({"rows": [{"query": str(row), "value": 0.5} for row in range(100_000)]}))) < 20
+
+
+def test_any_mapping_is_an_object() -> None:
+    assert to_json({"a": MappingProxyType({"b": 1, "c": None})}) == to_json({"a": {"b": 1, "c": None}})

@@ -103,7 +103,7 @@ def _json(value: Any, end: str) -> Iterator[str]:
 
 def _plain_object(value: Mapping[str, Any], end: str) -> str:
     """An object of texts and numbers, by the part of json that is written in C."""
-    return f"{{{end} {_encoder(f'{end} ').encode(value)[1:-1]}{end}}}" if value else "{}"
+    return f"{{{end} {_encoder(f'{end} ').encode(dict(value))[1:-1]}{end}}}" if value else "{}"
 
 
 @lru_cache(maxsize=64)

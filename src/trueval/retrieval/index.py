@@ -240,7 +240,7 @@ class LocalIndex(ABC):
         """
         if not len(documents):
             raise InputError("There is no document to index. The corpus must hold one at least.")
-        began = time.perf_counter()
+        self.earlier_seconds, began = 0.0, time.perf_counter()
         self.fill(documents)
         seconds = time.perf_counter() - began
         self.documents, self.build_seconds = len(documents), self.earlier_seconds + seconds
