@@ -447,7 +447,8 @@ def test_calls_at_once_fall_to_what_a_server_takes(server: ChatServer, tmp_path:
     with opened_ledger(tmp_path / "l.sqlite") as ledger:
         ask_all(ledger, asked, [ASKED._replace(sample=n) for n in range(60)], at_once=16)
         assert ledger.totals().calls == 60
-    assert asked.throttle.limit < 8
+    # It rises again by one part of itself an answer: after a fall to 4, sixty answers would lead to 11.7.
+    assert asked.throttle.limit < 12
 
 
 @pytest.mark.parametrize("said", [True, False, -1, 7.0, "7", None, 2**60])
