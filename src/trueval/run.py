@@ -259,6 +259,17 @@ def _holds_lists(given: Mapping[Any, Any]) -> bool:
     return all(is_one_run({"": each}) for each in given.values())
 
 
+def given_empty(runs: Iterable[Run], query_ids: pl.Series) -> tuple[str, ...]:
+    """The queries that some runs were given with an empty list, and that have no rows in a run made of them.
+
+    Args:
+        runs: that were put together.
+        query_ids: that have rows.
+    """
+    there = set(query_ids.to_list())
+    return tuple(dict.fromkeys(query for run in runs for query in run.empty if query not in there))
+
+
 def is_one_run(given: Mapping[Any, Any]) -> bool:
     """Whether a dict that should hold runs holds one itself: its values are documents with their scores.
 

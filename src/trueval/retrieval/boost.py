@@ -104,7 +104,7 @@ def lexical_boost(
     groups = tie_groups(old + gain, lists.offsets)
     order, scores = in_order(groups), groups.score.repeat(groups.size)
     rows = pl.DataFrame({"doc_id": lists.documents["doc_id"][order], "score": scores})
-    found = Run(rows, lists.query_ids, lists.offsets, name or run.name, run.source)
+    found = Run(rows, lists.query_ids, lists.offsets, name or run.name, run.source, empty=run.empty)
     # Groups begin where a score does; a group of two former scores is new.
     former, begins = old[order], groups.start[:-1]
     new = np.maximum.reduceat(former, begins) > np.minimum.reduceat(former, begins)

@@ -26,7 +26,7 @@ from trueval.errors import PolicyError
 from trueval.retrieval.ranks.exact_sums import EXACT, ordered_rank_sums
 from trueval.retrieval.ranks.lists import Listed, TieCount, count_ties, in_order, listed
 from trueval.retrieval.ranks.union import Union, unite
-from trueval.run import Run
+from trueval.run import Run, given_empty
 from trueval.standings.groups import tie_groups
 
 Floats = NDArray[np.float64]
@@ -87,7 +87,7 @@ def reciprocal_rank_fusion(
     united = unite(lists)
     ranks = [each.first_rank if tied == "shared" else each.rank for each in lists]
     best = ordered_rank_sums(_values(united, ranks, 0), Fraction(str(k)), shares, united.offsets)
-    return _fused(united, *best, lists, name)
+    return _fused(united, *best, lists, runs, name)
 
 
 def weighted_fusion(
@@ -128,7 +128,7 @@ def weighted_fusion(
     # By size, so that no sum depends on the order in which the runs were given.
     total = np.sort(worth * np.array([float(share) for share in shares])[:, None], axis=0).sum(axis=0)
     groups = tie_groups(total, united.offsets)
-    return _fused(united, in_order(groups), groups.score.repeat(groups.size), lists, name)
+    return _fused(united, in_order(groups), groups.score.repeat(groups.size), lists, runs, name)
 
 
 def _checked_weights(runs: Sequence[Run], weights: Sequence[float] | None, depth: int | None) -> list[Fraction]:
@@ -173,8 +173,11 @@ def _normalised(listed: Listed, run: Run, norm: Norm) -> Floats:
     return np.where(flat.repeat(sizes), 1.0 if norm == "min-max" else 0.0, worth)
 
 
-def _fused(united: Union, order: Ints, scores: Floats, lists: Sequence[Listed], name: str) -> Fused:
+def _fused(
+    united: Union, order: Ints, scores: Floats, lists: Sequence[Listed], runs: Sequence[Run], name: str
+) -> Fused:
     """The run of the rows in an order, best first."""
     documents = pl.DataFrame({"doc_id": united.doc_ids[order], "score": scores})
-    run = Run(documents, united.query_ids, united.offsets, name, "fusion")
+    empty = given_empty(runs, united.query_ids)
+    run = Run(documents, united.query_ids, united.offsets, name, "fusion", empty=empty)
     return Fused(run, count_ties(scores, run.offsets), tuple(each.ties for each in lists))

@@ -61,7 +61,7 @@ def rerank(
     """
     form = scoring_format(model, scoring)
     if not len(run.query_ids):
-        return Run(run.documents, run.query_ids, run.offsets, name or run.name, model.name)
+        return Run(run.documents, run.query_ids, run.offsets, name or run.name, model.name, empty=run.empty)
     candidates = candidates_of(run, collection, depth)
     outputs = forward(model, collection, candidates, folder=store, step=step)
     scores = pair_scores(outputs.arrays, candidates.lists, model.scoring, form).astype(np.float64)
@@ -72,7 +72,7 @@ def rerank(
     queries = pl.Series("query_id", candidates.query_ids, dtype=pl.String)
     scored = Run(documents, queries, offsets, name or run.name, model.name)
     ordered = listed(scored)
-    return Run(ordered.documents, queries, offsets, scored.name, scored.source)
+    return Run(ordered.documents, queries, offsets, scored.name, scored.source, empty=run.empty)
 
 
 def candidates_of(run: Run, collection: Collection, depth: int | None = None) -> Candidates:

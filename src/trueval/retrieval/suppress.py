@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -198,4 +198,4 @@ def _suppressed(run: Run, kept_for: Ints, name: str | None) -> Suppressed:
             "kept": ids[kept_for[~stays]],
         }
     )
-    return Suppressed(lists.only(stays, name or run.name, run.source), dropped)
+    return Suppressed(replace(lists.only(stays, name or run.name, run.source), empty=run.empty), dropped)

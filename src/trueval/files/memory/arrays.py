@@ -52,7 +52,7 @@ def read_arrays(values: Any, kind: Kind, doc_ids: Any = None, query_ids: Any = N
         frame = frame.filter(pl.Series(inside, dtype=pl.Boolean))
     if kind == "judgments":
         return Table(frame, "arrays")
-    bare = tuple(queries.filter(~queries.is_in(frame["query_id"].implode())).to_list())
+    bare = tuple(queries.filter(~queries.is_in(frame["query_id"].implode())).unique(maintain_order=True).to_list())
     return Table(frame, "arrays", notes=empty_note("arrays", bare), empty=bare)
 
 

@@ -16,7 +16,7 @@ from trueval.report.text import counted
 from trueval.retrieval.index import Index, LocalIndex, TextsAndVectors
 from trueval.retrieval.indexes.hits import Hits, joined
 from trueval.retrieval.ranks.lists import in_order, places_of
-from trueval.run import Run
+from trueval.run import Run, given_empty
 from trueval.standings.groups import starts_of, tie_groups
 
 Floats = NDArray[np.float64]
@@ -177,7 +177,8 @@ def put_together(runs: Sequence[Run], k: int) -> tuple[Run, list[str]]:
     rows = rows.with_columns(pl.Series("place", places_of(rows["query_id"], ids)))
     rows = rows.sort("place", "score", descending=[False, True], maintain_order=True)
     sizes = np.bincount(rows["place"].to_numpy(), minlength=len(ids))
-    return Run(rows.select("doc_id", "score"), ids, starts_of(sizes), first.name, first.source), notes
+    empty = given_empty(runs, ids)
+    return Run(rows.select("doc_id", "score"), ids, starts_of(sizes), first.name, first.source, empty=empty), notes
 
 
 def may_go_on(runs: Sequence[Run], together: Run, k: int, precision: str | float | None) -> Bools:

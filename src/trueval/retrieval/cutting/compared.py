@@ -101,7 +101,8 @@ def _first(run: Run, k: int, query_ids: pl.Series) -> Run:
     """The first k documents of each query; a query that another call finds something for has an empty list here."""
     cut = listed(run, k)
     found = cut.only(np.ones(len(cut.rank), dtype=bool), run.name, run.source)
-    return replace(found, empty=tuple(query_ids.filter(~query_ids.is_in(run.query_ids.implode())).to_list()))
+    others = query_ids.filter(~query_ids.is_in(run.query_ids.implode())).to_list()
+    return replace(found, empty=tuple(dict.fromkeys([*run.empty, *others])))
 
 
 def _framed(run: Run, query_ids: pl.Series, precision: str | float | None) -> pl.DataFrame:
