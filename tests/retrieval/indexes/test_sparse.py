@@ -1,6 +1,7 @@
 """BM25 against its formula, and the words that it counts."""
 
 import math
+import unicodedata
 from collections import Counter
 from importlib import import_module
 from pathlib import Path
@@ -197,6 +198,16 @@ def test_normalisation_can_be_switched_off():
     index = make_index("bm25(normalise=False, language=None)")
     index.build(["cafe\u0301", "caf\u00e9"])
     assert index.search(["caf\u00e9"], 3).places.tolist() == [1]
+
+
+@pytest.mark.parametrize("signs", ["ab_1'", "a1.,;:'", "aZ9 .'`:", "".join(map(chr, range(128)))])
+def test_words_of_ascii_are_those_of_unicode(signs: str):
+    """What holds of the shorter way through ASCII: the same words, and the same writing."""
+    rng = np.random.default_rng(len(signs))
+    for _ in range(2_000):
+        text = "".join(rng.choice(list(signs), 12))
+        assert analysis.ASCII_WORD.findall(text) == analysis.word_pattern().findall(text)
+        assert analysis.one_writing(text) == unicodedata.normalize("NFC", text).translate(analysis.SAME)
 
 
 @pytest.mark.parametrize(("word", "others"), [("हिन्दी", "हिन दी"), ("كِتَابٌ", "ك ت اب")])

@@ -54,12 +54,18 @@ def word_pattern() -> re.Pattern[str]:
     return re.compile(rf"{run}(?:(?:(?<=[^\W\d]|[{marks}])['.:·](?=[^\W\d])|(?<=\d)[.,;'](?=\d)){run})*")
 
 
+# The same in ASCII, in half the time: no marks, and the joining sign is looked for before what stands around it.
+ASCII_WORD: Final = re.compile(r"\w+(?:['.:,;](?:(?<=[^\W\d]['.:])(?=[^\W\d])|(?<=\d[.,;'])(?=\d))\w+)*", re.ASCII)
+
+
 def one_writing(text: str) -> str:
     """A text with one way to write what looks the same: NFC, one kind of blank and of apostrophe, nothing unseen.
 
     >>> one_writing("l\u2019e\u0301te\u0301\u202f!")
     "l'été !"
     """
+    if text.isascii():  # of what is brought together, ASCII has one sign
+        return text.replace("`", "'")
     return unicodedata.normalize("NFC", text).translate(SAME)
 
 
@@ -114,7 +120,7 @@ class Analyzer:
         """
         if self.normalise:
             text = one_writing(text)
-        return word_pattern().findall(text.lower())
+        return (ASCII_WORD if text.isascii() else word_pattern()).findall(text.lower())
 
     def term(self, word: str) -> str:
         """The term of a word; "" for a stop word."""
